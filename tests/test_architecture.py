@@ -49,6 +49,7 @@ ALLOWED = {
     "kvtrace.figures.modules": set(),  # so is this
     "kvtrace.figures.names": set(),  # and this
     "kvtrace.converters": _LANGUAGE
+    | {"kvtrace.inputs"}
     | {f"kvtrace.figures{part}" for part in ("", ".causes", ".modules", ".names")}
     | {"kvtrace.text"},
     "kvtrace.evaluate": _LANGUAGE,
@@ -58,6 +59,7 @@ ALLOWED = {
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
     "kvtrace.clients": _VERDICTS,
     "kvtrace.settings": {"kvtrace.schema"},
+    "kvtrace.inputs": {"kvtrace.schema"},
     "kvtrace._boot": {"kvtrace.capture"},
     "kvtrace.capture": {"kvtrace.schema", "kvtrace.settings", "kvtrace._boot"},
     "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.backends.triton"},  # for its types

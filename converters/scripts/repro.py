@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from kvtrace.converters.scripts.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.converters.scripts.repro_source import kernel_module
 from kvtrace.figures.times import steady_executions
+from kvtrace.inputs.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.schema.contents import first_contents, least_storage_bytes, with_values
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows

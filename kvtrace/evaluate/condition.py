@@ -47,10 +47,6 @@ _CHAIN: Final = 2.0
 _FOLLOWS: Final = 1.5
 #: The loss of a good algorithm, as a multiple of the inputs' roundings; or a sum's length's root.
 _GROWTH: Final = 16.0
-#: The quantile of a result's magnitudes that counts as typical.
-_TYPICAL: Final = 0.75
-#: Elements computed from so few inputs are values of one function, and compared in size.
-_ALIKE: Final = 8
 #: Inputs of fewer numbers affect all elements.
 _FEW: Final = 16
 #: The smallest normal number of float32 and bfloat16.
@@ -294,14 +290,9 @@ def granted(
     finite = np.isfinite(exact)
     # Whole numbers are exact where nothing moves.
     size = np.where(finite & is_float(result), np.abs(exact), 0.0)
-    nonzero = size[size > 0]
-    typical = float(np.quantile(nonzero, _TYPICAL)) if nonzero.size else 0.0
     growth = deviations * max(_GROWTH, math.sqrt(condition.length))
     radius = growth * (condition.working + inputs.working * _SPREAD * size)
-    if condition.length <= _ALIKE:
-        radius = radius + deviations * inputs.working * _SPREAD * typical
-    largest_error = inputs.working * inputs.largest
-    radius = radius + deviations * np.minimum(_CHAIN * condition.own, largest_error)
+    radius = radius + deviations * _CHAIN * condition.own
     if inputs.coarsest > inputs.working:
         # An element that no coarse input moves does not depend on one.
         follows = condition.stored > _FOLLOWS * condition.working

@@ -10,18 +10,18 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.invariance.inputs import PLAIN
-from kvtrace.addons.invariance.witness import MOST_STEPS, filled_arguments, filled_with
+from kvtrace.addons.invariance.witness import MOST_STEPS, Witness, filled_arguments, filled_with
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import exact_values
+from kvtrace.inputs.kinds import PLAIN
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.addons.invariance.inputs import FillValues, Inputs
     from kvtrace.evaluate.shadows.errors.exact_values import ExactValues
+    from kvtrace.inputs.kinds import FillValues, Inputs
     from kvtrace.recorded_calls.recorded import Call
 
 Accuracy = Literal["as exact", "a number", "lost"]
@@ -35,6 +35,8 @@ The accuracy of the second version's result relative to the first version's.
   proves the leading digit.
 """
 
+_ULPS: Final = 1e3
+"""The distance of values beyond their bounds in multiples of the tolerance: no rounding."""
 _TIMES: Final = 4.0
 """The second version's error bound may be this many times the first one's."""
 
@@ -81,6 +83,28 @@ class Bounds:
         are_finite = np.isfinite(before.evaluated) & np.isfinite(after.evaluated)
         tolerances = 2 * before.near + self.unit * self._largest()
         return bool((np.where(are_finite, differences <= tolerances, _same(before, after))).all())
+
+    def farthest(self) -> Witness | None:
+        """Return the finite element that is farthest beyond the smaller of both versions' bounds.
+
+        None if all differences are within twice that bound and roundings of the element itself.
+        """
+        before, after = self.first, self.second
+        are_finite = np.isfinite(before.evaluated) & np.isfinite(after.evaluated)
+        with np.errstate(all="ignore"):
+            differences = np.abs(before.evaluated - after.evaluated)
+            sizes = np.maximum(np.abs(before.exact), np.abs(before.evaluated))
+            allowed = 2 * np.minimum(before.near, after.near) + self.unit * sizes
+            shares = np.where(are_finite & (differences > allowed), differences / allowed, 0.0)
+        if not shares.size or not shares.max() > 0:
+            return None
+        element = int(np.argmax(shares))
+        values = [float(version.evaluated.reshape(-1)[element]) for version in (before, after)]
+        scale = self.unit * max(float(sizes.reshape(-1)[element]), 1e-30)
+        ulps = _ULPS * float(differences.reshape(-1)[element]) / scale
+        return Witness(
+            element, "the first version", "the second", (repr(values[0]), repr(values[1])), ulps
+        )
 
     def _largest(self) -> float:
         before = self.first

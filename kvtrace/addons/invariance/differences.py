@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.addons.invariance.call_pairs import is_same_call, paired_calls
-from kvtrace.addons.invariance.inputs import INPUTS, OPTIONAL
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.text import MEANINGS, versions_text
 from kvtrace.addons.invariance.versions import ROUNDINGS, same_meaning
@@ -19,14 +18,15 @@ from kvtrace.addons.invariance.witness import is_finite
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.evaluate.compiler import attribute
+from kvtrace.inputs.kinds import INPUTS, OPTIONAL
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
-    from kvtrace.addons.invariance.inputs import Inputs
     from kvtrace.addons.invariance.versions import OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
     from kvtrace.converters.diff.model import Word
+    from kvtrace.inputs.kinds import Inputs
     from kvtrace.ir.model import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection
@@ -37,6 +37,11 @@ _NARROW: Final = 32
 _IEEE: Final = ("2", "ieee")
 _KEPT: Final = ("same", "equal")
 _ROUNDED: Final = ("reassociated", "exact")
+#: The bound of sums of the same n terms in two orders, for all inputs in the stated range.
+_BOUND_OF_SUMS: Final = (
+    "each sum of n terms within (n - 1) * 2^-23 of the sum of their magnitudes, for all inputs for "
+    "which no partial sum overflows"
+)
 _ALONE: Final = "BEFORE has no call of this kernel with the same tensors"
 
 
@@ -113,7 +118,11 @@ def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, st
             "not known",
             f"{MEANINGS[meaning.meaning]}, but {largest_ulps:,.3g} units in the last place off",
         )
-    return "yes", MEANINGS[meaning.meaning]
+    if meaning.bound is not None:
+        return "yes", f"{MEANINGS[meaning.meaning]}: {meaning.bound}"
+    if meaning.meaning == "reassociated":
+        return "yes", f"{MEANINGS[meaning.meaning]}: {_BOUND_OF_SUMS}"
+    return "not known", f"{MEANINGS[meaning.meaning]}, but no bound of the roundings is derived"
 
 
 def _untried(meaning: OutputMeaning) -> list[Inputs]:

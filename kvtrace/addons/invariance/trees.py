@@ -9,10 +9,12 @@ so that trees that differ only in names are equal.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from math import isfinite
 from typing import Any, Final, Literal
 
 from kvtrace.forks import Lock
+from kvtrace.inputs.values import constants_to_exceed
 from kvtrace.ir.floats import float_from_bits
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.terms import Symbol, Term
@@ -46,6 +48,9 @@ COMMUTATIVE: Final = frozenset({"+", "*", "min", "max", "&", "|", "^"})
 
 TRIPS: Final = 1 << 32
 """The extent of the symbol of a loop's trips, an upper bound."""
+
+_FILLING: Final = (2.0**-10, 2.0**10)
+"""Bounds of constants that tensors are filled with; others are an eps, or stand for infinity."""
 
 _interned: weakref.WeakValueDictionary[Any, Tree] = weakref.WeakValueDictionary()
 _interning = Lock(taken=True)
@@ -114,6 +119,22 @@ def constant_of(node: Tree) -> float | None:
         return None
     kind, bits = node.detail
     return float_from_bits(bits[0], kind) if kind.startswith(("f", "bf")) else None
+
+
+def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
+    """Return the constants of trees within `_FILLING` except 1 and -1, with their negatives."""
+    constants = set()
+    for node in (node for tree in trees for node in tree.walk()):
+        value = constant_of(node) or 0.0
+        if isfinite(value) and _FILLING[0] <= abs(value) <= _FILLING[1] and abs(value) != 1:
+            constants |= {value, -value}
+    return tuple(sorted(constants))
+
+
+def exceeded_constants(trees: Iterable[Tree]) -> tuple[float, ...]:
+    """Return the constants of trees that whole rows of numbers may lie beyond."""
+    values = (constant_of(node) for tree in trees for node in tree.walk())
+    return tuple(constants_to_exceed([value for value in values if value and isfinite(value)]))
 
 
 def bound(level: int, extent: int) -> Symbol:

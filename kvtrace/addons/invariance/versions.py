@@ -20,20 +20,12 @@ from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.field import FieldEvaluator, compared_integers
 from kvtrace.addons.invariance.formulas import is_followed
-from kvtrace.addons.invariance.inputs import (
-    EXPONENTS,
-    INPUTS,
-    PLAIN,
-    SINGULAR,
-    FillValues,
-    Inputs,
-    constants_of,
-)
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.places import coordinates_of
+from kvtrace.addons.invariance.relative import bound_text
 from kvtrace.addons.invariance.stored import stored_elements
-from kvtrace.addons.invariance.trees import Tree, level_of
+from kvtrace.addons.invariance.trees import Tree, constants_of, exceeded_constants, level_of
 from kvtrace.addons.invariance.witness import (
     Witness,
     is_finite,
@@ -41,6 +33,15 @@ from kvtrace.addons.invariance.witness import (
     versions_differ_on,
 )
 from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.inputs.kinds import (
+    CANCELING,
+    EXPONENTS,
+    INPUTS,
+    PLAIN,
+    SINGULAR,
+    FillValues,
+    Inputs,
+)
 from kvtrace.symbolic.conditions import conjunction
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk import summarize
@@ -106,7 +107,8 @@ class OutputMeaning:
 
     `first` and `second` are the parts at which the trees differ; `compared_count` of `elements`
     were compared. A `witness` is an element with two values, on a kind of `inputs`; `apart` has the
-    rounding differences of the versions on each kind of inputs.
+    rounding differences of the versions on each kind of inputs. `bound` is the text of a bound of
+    the distance of versions that are equal in exact arithmetic, for all inputs in its range.
     """
 
     kernel: str
@@ -119,6 +121,7 @@ class OutputMeaning:
     apart: tuple[InputsDifference, ...] = ()
     compared_count: int = 0
     elements: int = 0
+    bound: str | None = None
 
 
 def meanings_of(
@@ -252,6 +255,12 @@ def _compare_output(
             break
         if inputs == "infinities among numbers" and (not is_different or witness is not None):
             continue  # sums of infinities go either way
+        if inputs == CANCELING:
+            if is_different:
+                continue
+            canceled = _witness_of_canceling(versions)
+            if canceled is not None:
+                return replace(result, meaning="violation", witness=canceled, inputs=inputs)
         further = versions_differ_on(inputs, *versions)
         if inputs == EXPONENTS and isinstance(further, Witness) and further.is_finite:
             differences.append(InputsDifference(inputs, further, "a number"))
@@ -274,7 +283,20 @@ def _compare_output(
     if is_different:
         return replace(result, witness=None)
     meaning = comparison.relation if comparison.is_whole else "sampled"
-    return replace(result, meaning=meaning, witness=None, apart=tuple(differences))
+    bound = bound_text(
+        tuple(store.tree for store in stores) for stores in (first_stores, second_stores)
+    )
+    return replace(result, meaning=meaning, witness=None, apart=tuple(differences), bound=bound)
+
+
+def _witness_of_canceling(versions: _Versions) -> Witness | None:
+    """Return an element with two values beyond the roundings of the more exact version, or None.
+
+    Elements are compared by their own bounds: beside large elements, lost digits of small ones look
+    like roundings.
+    """
+    bounds = error_bounds(CANCELING, *versions, ROUNDINGS)
+    return None if bounds is None else bounds.farthest()
 
 
 def _is_explained(witness: Witness, inputs: Inputs, versions: _Versions) -> bool:
@@ -330,6 +352,7 @@ def _fill_values(
     return FillValues(
         _integers(first, second, first_trees, second_trees),
         constants_of((*first_trees, *second_trees)),
+        exceeded_constants((*first_trees, *second_trees)),
     )
 
 

@@ -13,7 +13,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.invariance.inputs import (
+from kvtrace.addons.invariance.ordered import evaluate_ordered
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.errors import UNFIT
+from kvtrace.inputs.kinds import (
     NO_FILL_VALUES,
     WITH_INTEGERS,
     WITHOUT_OVERFLOW,
@@ -21,9 +24,6 @@ from kvtrace.addons.invariance.inputs import (
     Inputs,
     numbers_of,
 )
-from kvtrace.addons.invariance.ordered import evaluate_ordered
-from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
-from kvtrace.evaluate.errors import UNFIT
 from kvtrace.ir.data_dependence import leading_integers
 from kvtrace.schema.errors import KvtraceError
 
@@ -410,11 +410,15 @@ def filled_with(
         integers = {rank: np.zeros_like(array) for rank, array in integers.items()}
     if inputs == "constants of the kernels" and not drawn.constants:
         return None
+    if inputs == "numbers beyond the constants" and not drawn.exceeded:
+        return None
+    constants = drawn.exceeded if inputs == "numbers beyond the constants" else drawn.constants
 
     def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
         if tensor.element.kind != "f":
             return integers[positions.index(position)]
-        return numbers_of(inputs, tensor, positions.index(position), drawn.constants)
+        rank = positions.index(position)
+        return numbers_of(inputs, tensor.shape, tensor.element.memory, rank, constants)
 
     return fill
 
@@ -746,7 +750,7 @@ def _differing_rows(
     if [tensor.shape[axis] for axis in sorted(axes)] != list(rows):
         return same
     if tensor.element.kind == "f":
-        others = numbers_of(inputs, tensor, seed + 1000)
+        others = numbers_of(inputs, tensor.shape, tensor.element.memory, seed + 1000)
         contents = np.asarray(others * tensor.element.memory.type(4))  # so that maxima change, too
     else:
         contents = _view(tensor).copy()

@@ -22,9 +22,9 @@ import torch
 
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.confining import ANSWERS, CALLS
-from kvtrace.addons.judge.inputs import Input, ScalarInput, TensorInput, tensor_of
 from kvtrace.addons.judge.messages import SIZES, receive
 from kvtrace.capture import threads as recording_threads
+from kvtrace.inputs.cases import Input, ScalarInput, TensorInput, tensor_of
 
 _MOST_BYTES: Final = 1 << 31
 _TIMERS: Final = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)

@@ -19,25 +19,38 @@ import ml_dtypes
 import numpy as np
 
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype
-from kvtrace.addons.judge.fresh import (
+from kvtrace.addons.judge.reference import Expected, Reference, seed_torch, start_evaluator
+from kvtrace.addons.judge.request import Place
+from kvtrace.inputs.cases import (
+    EPSILON,
+    Case,
+    Input,
+    TensorInput,
+    numpy_dtype,
+    read_cases,
+    write_cases,
+)
+from kvtrace.inputs.structure import ROWS
+from kvtrace.inputs.values import (
     AWKWARD,
+    BEYOND_CONSTANTS,
     CONSTANTS,
     HUGE,
     SPECIAL,
     WIDE,
+    ZERO,
+    constants_to_exceed,
     groups_of,
     is_float,
     is_floats,
     is_integers,
     other_values,
 )
-from kvtrace.addons.judge.inputs import Case, Input, TensorInput, read_cases, write_cases
-from kvtrace.addons.judge.reference import Expected, Reference, seed_torch, start_evaluator
-from kvtrace.addons.judge.request import Place
 
 #: Elements of a case that is also drawn with awkward values, at most.
 _MOST_ELEMENTS: Final = 1 << 21
+#: Elements of a case of another size that is also drawn with rows far apart.
+_MOST_ELEMENTS_OF_ROWS: Final = 1 << 17
 #: Float constants in TTIR, and limits of reading them.
 _CONSTANT: Final = re.compile(rb"arith\.constant (?:dense<)?(-?\d+\.\d+[eE][-+]\d+)>? : ")
 _MOST_CONSTANTS: Final = 64
@@ -49,8 +62,11 @@ _LOST_SHARE: Final = 1 / 4
 _MOST_INPUTS_OF_ELEMENT: Final = 8
 #: Results below this power of the largest number do not overflow on the way to them.
 _FAR_BELOW: Final = 3 / 4
+#: Kinds that one tensor at a time has, too, and tensors that have them.
+_ALONE: Final = (ZERO, "zero columns")
+_MOST_ALONE: Final = 3
 #: Seconds of processor time after which no further kind of awkward values is drawn.
-_AWKWARD_SECONDS: Final = 1.5
+_AWKWARD_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +117,8 @@ def answer(
     for number, case in enumerate(read_cases(inputs)):
         expected = reference.results(case, inputs, folder, str(number))
         fresh_cases = list(_fresh_cases(reference, case, inputs, folder, random, number))
+        if case.kind == "sizes":
+            fresh_cases += _cases_of_rows(reference, case, inputs, folder, random, number)
         untried: list[str] = []
         if not number:
             fresh_cases += _wide_integer_cases(reference, case, inputs, folder, random)
@@ -152,6 +170,22 @@ def _fresh_cases(
             break
 
 
+def _cases_of_rows(
+    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
+    number: int,
+) -> Iterator[FreshCase]:  # fmt: skip
+    """Yield a case of another size with rows far apart, which a loop over rows may mix up."""
+    floats = [entry for entry in case.inputs if is_floats(entry)]
+    if not floats or sum(entry.storage for entry in case.tensors) > _MOST_ELEMENTS_OF_ROWS:
+        return
+    redrawn = _other_values(
+        case, inputs, folder, random, f"rows{number}", floats, (), scaled=False, awkward=ROWS
+    )
+    with suppress(Exception):  # values that the reference refuses prove nothing
+        expected = reference.results(redrawn, folder, folder, f"rows{number}")
+        yield FreshCase(redrawn, expected, False, ROWS)
+
+
 def _awkward_cases(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
     constants: Sequence[float], untried: list[str], *, huge: bool,
@@ -162,20 +196,18 @@ def _awkward_cases(
     size, are added to `untried`.
     """
     floats = [entry for entry in case.inputs if is_floats(entry)]
-    groups = [(CONSTANTS, entry) for entry in groups_of(constants)]
-    usual: list[tuple[str, list[float]]] = [(kind, []) for kind in AWKWARD if kind != HUGE or huge]
-    kinds = [*usual, *groups, (SPECIAL, [])]
     if not floats:
         return
+    kinds = [*_kinds(floats, constants, huge=huge)]
     start_time = time.process_time()
     is_large = sum(entry.storage for entry in case.tensors) > _MOST_ELEMENTS
-    for index, (kind, group) in enumerate(kinds):
+    for index, (kind, group, changing) in enumerate(kinds):
         if is_large or time.process_time() > start_time + _AWKWARD_SECONDS:
-            untried += dict.fromkeys(name for name, _ in kinds[index:])
+            untried += dict.fromkeys(name for name, *_ in kinds[index:])
             return
         redrawn = _other_values(
-            case, inputs, folder, random, f"awkward{index}", floats, (), scaled=False, awkward=kind,
-            constants=group,
+            case, inputs, folder, random, f"awkward{index}", changing, (), scaled=False,
+            awkward=kind, constants=group,
         )  # fmt: skip
         try:
             expected = reference.results(redrawn, folder, folder, f"awkward{index}")
@@ -184,6 +216,26 @@ def _awkward_cases(
         if kind == HUGE and _overflows(expected, folder):
             continue
         yield FreshCase(redrawn, expected, False, kind)
+
+
+def _kinds(
+    floats: Sequence[Input], constants: Sequence[float], *, huge: bool
+) -> Iterator[tuple[str, list[float], Sequence[Input]]]:
+    """Yield kinds of awkward values, each with constants and the tensors that have such values.
+
+    Zeros, and NaN and infinities, are also in one tensor at a time: in several tensors at once they
+    hide each other.
+    """
+    for kind in AWKWARD:
+        if kind != HUGE or huge:
+            yield kind, [], floats
+        if kind in _ALONE and len(floats) > 1:
+            yield from ((kind, [], [entry]) for entry in floats[:_MOST_ALONE])
+    yield from ((BEYOND_CONSTANTS, [number], floats) for number in constants_to_exceed(constants))
+    yield from ((CONSTANTS, group, floats) for group in groups_of(constants))
+    yield SPECIAL, [], floats
+    if len(floats) > 1:
+        yield from ((SPECIAL, [], [entry]) for entry in floats[:_MOST_ALONE])
 
 
 def _overflows(expected: Expected, folder: Path) -> bool:

@@ -23,12 +23,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.judge.comparing import EPSILON, count_differences, numpy_dtype
-from kvtrace.addons.judge.inputs import DTYPES, FEW, Input, TensorInput, read_cases
+from kvtrace.addons.judge.comparing import count_differences
 from kvtrace.addons.judge.messages import Malformed, receive, send
 from kvtrace.addons.judge.reference import INITIAL
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.addons.judge.walls import system_calls
+from kvtrace.inputs.cases import DTYPES, EPSILON, FEW, Input, TensorInput, numpy_dtype, read_cases
 
 #: The file of all calls' results.
 ANSWERED: Final = "answered.json"

@@ -35,12 +35,12 @@ from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.answering import Call, CallAnswerer
 from kvtrace.addons.judge.confining import CALLS, EVENTS
 from kvtrace.addons.judge.gradients import results_of_call
-from kvtrace.addons.judge.inputs import TensorInput
 from kvtrace.addons.judge.messages import receive
 from kvtrace.addons.judge.request import Request
 from kvtrace.backends.compiled_kernels.unevaluated import before_left_out
 from kvtrace.backends.triton.evaluating_launcher import ExecutedLaunch, MissingIR, launch_contexts
 from kvtrace.evaluate.arguments import ScalarArgument, Storage, TensorArgument
+from kvtrace.inputs.cases import TensorInput
 
 #: Bytes of contents that are written for one candidate, at most.
 _MOST_BYTES: Final = 1 << 30

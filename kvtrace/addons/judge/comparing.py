@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.shadows.errors.roundings import meaning_radius
+from kvtrace.inputs.cases import EPSILON
 from kvtrace.text import plural
 
-#: Distance from 1 to the next number of each type; rounding costs up to half of that.
-EPSILON: Final = {
-    "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
-    "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2, "float8_e4m3fnuz": 2.0**-3,
-    "float8_e5m2fnuz": 2.0**-2,
-}  # fmt: skip
 #: Rounding of float32 factors by dots on tensor cores, unless a dot asks for `ieee`.
 TF32: Final = 2.0**-10
 _FACTOR: Final = 2.0
@@ -54,26 +47,6 @@ class ComparedResult:
     tolerance: str = "equal"
     because: str = ""
     other_meaning: int = 0
-
-
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return NumPy's type for a type name of torch."""
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def strided(
-    values: NDArray[Any], shape: Sequence[int], strides: Sequence[int], offset: int = 0
-) -> NDArray[Any]:
-    """Return a view of a flat array of any type; strides and offset are in elements.
-
-    NumPy's function for this does not accept the types of ml_dtypes, so it gets raw bytes.
-    """
-    size = values.dtype.itemsize
-    raw_values = values.view(f"V{size}") if values.dtype.kind == "V" or size == 1 else values
-    view = np.lib.stride_tricks.as_strided(
-        raw_values[offset:], tuple(shape), tuple(int(step) * size for step in strides)
-    )
-    return view.view(values.dtype)
 
 
 def compare_result(

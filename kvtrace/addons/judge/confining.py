@@ -56,6 +56,8 @@ _MOST_THREADS: Final = 256
 #: Memory that the kernel needs for an entry of a folder in memory, besides its content.
 _BYTES_OF_ENTRY: Final = 1024
 _MARGIN: Final = 20.0
+#: A process ends after so many times its limit, however long it waited for a processor.
+_MOST_TIMES: Final = 20.0
 #: Environment variables that Python, libraries and compilers need; others are removed.
 _NEEDED_VARIABLES: Final = (
     "PATH", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "HOME", "XDG_CACHE_HOME", "TMPDIR",
@@ -134,7 +136,8 @@ def run_confined(
             `events` of `folder`.
         folder: The only folder that the process can write to, in memory and empty at first. Its
             files are copied to the folder on disk, except for those of its working folders.
-        seconds: Time limit, at which the process is killed.
+        seconds: Time limit, at which the process is killed. Time in which other processes had its
+            processor does not count.
         memory_mb: Limit in MiB of memory allocated after the start, with the folder's files.
         reads: Files and folders that the process may read besides the system's and Python's.
         code: Python files that the process may import; their folders' other files are copied too.
@@ -176,7 +179,7 @@ class _Run:
             _supervise(self, writing, apart=apart)
         os.close(writing)
         with os.fdopen(reading, "rb", closefd=True) as pipe:
-            ready, _, _ = select.select([pipe], [], [], self.seconds + _MARGIN)
+            ready, _, _ = select.select([pipe], [], [], _MOST_TIMES * self.seconds + _MARGIN)
             content = pipe.read(_MOST_RESULT_BYTES) if ready else b""
         if not content:
             os.kill(supervisor, signal.SIGKILL)
@@ -289,7 +292,7 @@ class _Supervisor:
 
         Returns its exit status, whether it exceeded its time, and another exceeded limit or "".
         """
-        deadline = time.monotonic() + self._run.seconds
+        begun = time.monotonic()
         last_check, is_late, reason = 0.0, False, ""
         pipes = [self._events_pipe, self._output_pipe]
         while True:
@@ -303,9 +306,18 @@ class _Supervisor:
             now = time.monotonic()
             if is_late or reason or now < last_check + _POLL_SECONDS:
                 continue
-            last_check, is_late, reason = now, now > deadline, self._exceeded_limit(child)
+            last_check, reason = now, self._exceeded_limit(child)
+            is_late = now - begun > self._run.seconds and self._has_run_out(child, now - begun)
             if is_late or reason:
                 os.kill(child, signal.SIGKILL)
+
+    def _has_run_out(self, child: int, seconds: float) -> bool:
+        """Return whether the process used up its time, without what it waited for a processor."""
+        try:
+            waited = self._processes.seconds_waited(child)
+        except OSError:
+            return False  # the process has just ended
+        return seconds - waited > self._run.seconds
 
     def _exceeded_limit(self, child: int) -> str:
         """Return a phrase on the limit that the process exceeds, other than time; "" for none."""

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.comparing import EPSILON
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, Storage
 from kvtrace.evaluate.condition import FLOATS
@@ -26,6 +25,7 @@ from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
 from kvtrace.evaluate.shadows.errors.planes import PLANES
 from kvtrace.evaluate.shadows.errors.roundings import constants_radius
 from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
+from kvtrace.inputs.cases import EPSILON
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
 
@@ -33,6 +33,8 @@ from kvtrace.schema.errors import KvtraceError
 _MOST_BYTES: Final = 32 << 20
 #: ... and with at most one in this many of the steps that an evaluation may take.
 _STEPS_DIVISOR: Final = 8
+#: ... and within this many seconds of processor time.
+_MOST_SECONDS: Final = 2.0
 _FORMS: Final = {name: FLOATS[name] for name in EPSILON}
 
 
@@ -83,6 +85,7 @@ class DerivedBounds:
         deviations = Deviations(
             module,
             chance=CHANCE / max(self.launches, 1),
+            seconds=_MOST_SECONDS,
             before={id(numbers[n]): planes for n, planes in self.planes.items() if n in numbers},
         )
         reason = None

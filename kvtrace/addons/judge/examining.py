@@ -14,7 +14,6 @@ from typing import Any, Final
 from kvtrace.addons.judge import behavior
 from kvtrace.addons.judge.calling import read_call_results
 from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.inputs import BEYOND, read_cases
 from kvtrace.addons.judge.kernel_check import Figures, figures_of
 from kvtrace.addons.judge.launches import launch_entries, read_log
 from kvtrace.addons.judge.problems import ExaminerResult, Problem, beyond_given, collected_result
@@ -23,6 +22,7 @@ from kvtrace.addons.judge.shared_memory import kernels_over_limit
 from kvtrace.analysis.conditions import kernel_conditions, parse_sizes
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
+from kvtrace.inputs.cases import BEYOND, read_cases
 
 _MOST_FINDINGS: Final = 100
 #: A result made of undefined values is wrong, though compilers use zero today.

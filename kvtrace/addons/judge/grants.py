@@ -22,6 +22,7 @@ from kvtrace.evaluate.condition import (
     conditions,
     granted,
     inputs_of,
+    reference_losses,
 )
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE
 from kvtrace.evaluate.shadows.errors.roundings import deviations_for
@@ -45,6 +46,7 @@ Grant = tuple[Numbers, Numbers, int]
 def grants_of(
     results: Callable[[Draw], Sequence[Numbers]],
     exact: Sequence[Numbers],
+    losses: Callable[[Draw], tuple[Sequence[Numbers], Sequence[Numbers]]],
     native: Sequence[tuple[Numbers, str]],
     inputs: Sequence[tuple[Numbers, str]],
 ) -> list[Grant] | None:
@@ -53,6 +55,8 @@ def grants_of(
     Args:
         results: returns the reference's results in float64 for inputs changed by a draw.
         exact: the results in float64 for the unchanged inputs.
+        losses: returns the results for inputs that are moved by a draw and rounded to their types:
+            computed in these types, and in float64.
         native: the results in the inputs' types, and the types' names.
         inputs: the inputs of floats, and the types' names.
     """
@@ -64,14 +68,19 @@ def grants_of(
     def results_by_name(draw: Draw) -> Mapping[str, Numbers]:
         return {str(at): values for at, values in enumerate(results(draw))}
 
-    begun = time.monotonic()
+    def losses_by_name(draw: Draw) -> tuple[Mapping[str, Numbers], Mapping[str, Numbers]]:
+        rounded, wide = ({str(at): v for at, v in enumerate(values)} for values in losses(draw))
+        return rounded, wide
+
+    begun = time.process_time()
     try:
         repeated = results_by_name(Draw(0, 0.0))
-        if time.monotonic() - begun > _MOST_SECONDS:
+        if time.process_time() - begun > _MOST_SECONDS:
             return None
         if any(not are_alike(values, repeated[at]) for at, values in exact_by_name.items()):
             return None
         measured = conditions(results_by_name, exact_by_name, moving_inputs)
+        own_losses = reference_losses(losses_by_name, exact_by_name)
     except CannotMeasure:
         return None
     scales = deviations_for(CHANCE, sum(values.size for values in exact))
@@ -80,17 +89,10 @@ def grants_of(
     )
     grants = []
     for at, values in exact_by_name.items():
-        native_values, result_type = native[int(at)][0], result_types[int(at)]
         with np.errstate(all="ignore"):
-            squared_errors = (native_values.reshape(values.shape) - values) ** 2
-        native_error = (
-            np.sqrt(np.mean(squared_errors, where=np.isfinite(squared_errors)))
-            if squared_errors.size
-            else 0.0
-        )
-        condition = replace(
-            measured[at], own=float(native_error) if np.isfinite(native_error) else 0.0
-        )
+            own = np.abs(native[int(at)][0].reshape(values.shape) - values)
+        own = np.maximum(np.where(np.isfinite(own), own, 0.0), own_losses[at])
+        condition, result_type = replace(measured[at], own=own), result_types[int(at)]
         tf32_condition = Condition(
             condition.stored + condition.working * (TF32_STEP / moving_inputs.working),
             condition.working,

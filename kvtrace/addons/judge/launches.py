@@ -18,9 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.comparing import numpy_dtype, strided
 from kvtrace.addons.judge.deriving import DerivedBounds
-from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.evaluate import evaluate
@@ -28,6 +26,7 @@ from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, Tensor
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.inputs.cases import Case, numpy_dtype, strided
 from kvtrace.ir import Module, Op
 from kvtrace.schema.errors import KvtraceError
 

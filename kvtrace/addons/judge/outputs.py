@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.judge.answers import Answer, FreshCase, read_answers
 from kvtrace.addons.judge.calling import CallResults, Result, array_of, read_call_results
-from kvtrace.addons.judge.comparing import EPSILON, count_differences
+from kvtrace.addons.judge.comparing import count_differences
 from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.fresh import SPECIAL, TYING, WIDE
 from kvtrace.addons.judge.host_data import host_differences, host_made_storages, places_are_loaded
-from kvtrace.addons.judge.inputs import BEYOND, Case, read_cases
 from kvtrace.addons.judge.launches import (
     Memory,
     launch_entries,
@@ -31,11 +29,11 @@ from kvtrace.addons.judge.launches import (
     read_log,
     run_launches,
 )
-from kvtrace.addons.judge.making import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.addons.judge.outcomes import (
     Defect,
     Outcome,
     Values,
+    differs_where_reference_does,
     input_values,
     is_reference_result,
     outcome_of,
@@ -53,13 +51,20 @@ from kvtrace.addons.judge.request import Folders, Request
 from kvtrace.addons.judge.state import depends_on_state
 from kvtrace.addons.judge.tensors import array
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
+from kvtrace.inputs.cases import BEYOND, EPSILON, Case, read_cases
+from kvtrace.inputs.making import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
+from kvtrace.inputs.values import SPECIAL, TYING, WIDE
 from kvtrace.ir import Module, Op, source_stack
 
 Log = Sequence[Mapping[str, Any]]
 #: Sort key of problems, the plainest first: the kind of case, and the share of wrong elements.
 Rank = tuple[int, float]
 #: Seconds of processor time after which no further awkward values are tried.
-_AWKWARD_SECONDS: Final = 3.0
+_AWKWARD_SECONDS: Final = 6.0
+#: Seconds of processor time of an evaluation after which no more bounds are derived for a case.
+_LONG_SECONDS: Final = 1.0
+#: Seconds of processor time of all evaluations with bounds, after which no more are derived.
+_DERIVING_SECONDS: Final = 15.0
 #: The kind of problems that awkward values of the given inputs show.
 AWKWARD_VALUES: Final = "awkward"
 #: Kinds of cases, the plainest first.
@@ -110,6 +115,10 @@ class Outputs:
         self._has_failed = False
         self._narrow_ops: list[Op] = []
         self._has_tf32 = False
+        self._awkward_seconds = 0.0
+        #: Labels of cases whose launches take so long that no bounds are derived for them.
+        self._long_cases: set[str] = set()
+        self._deriving_seconds = 0.0
 
     def check_calls(
         self, log: Mapping[int, Log], answered: CallResults, cases: Sequence[Case]
@@ -331,11 +340,22 @@ class Outputs:
             case=case.label,
         )  # fmt: skip
 
+    def _may_derive(self, case: Case) -> bool:
+        """Return whether time is left to derive bounds; without them the problem's grant counts."""
+        is_short = self._deriving_seconds < _DERIVING_SECONDS
+        return is_short and case.label not in self._long_cases
+
     def _evaluate_on(self, values: Values, entries: Log) -> Outcome:
+        begun = time.process_time()
         memory = run_launches(
             values.case, memory_steps(entries), values.inputs, self._folders.child,
-            self._request.target, derived=values.expected is not None,
+            self._request.target,
+            derived=values.expected is not None and self._may_derive(values.case),
         )  # fmt: skip
+        seconds = time.process_time() - begun
+        self._deriving_seconds += seconds if memory.derived is not None else 0.0
+        if seconds > _LONG_SECONDS:
+            self._long_cases.add(values.case.label)
         self._modules |= memory.modules
         for module in memory.modules.values():
             self._has_tf32 = self._has_tf32 or uses_tf32(module)
@@ -389,7 +409,7 @@ class Outputs:
 
         `host_decides_places`: the host computes from integers where kernels read and write.
         """
-        begun = time.process_time()
+        begun = time.process_time() - self._awkward_seconds
         untried = [*answer.untried]
         for fresh in answer.fresh:
             if not fresh.awkward or (
@@ -411,10 +431,14 @@ class Outputs:
                 self._add_problem(
                     "cannot-judge", "unjudged", outcome.memory.reason, case=given_values.case.label
                 )
-            elif fresh.awkward == SPECIAL or (
-                are_integers
-                and fresh.awkward in TYING
-                and picks_tied_elements(self._values_of_fresh(fresh), outcome)
+            elif (
+                fresh.awkward == SPECIAL
+                or (
+                    are_integers
+                    and fresh.awkward in TYING
+                    and picks_tied_elements(self._values_of_fresh(fresh), outcome)
+                )
+                or differs_where_reference_does(self._values_of_fresh(fresh), outcome)
             ):
                 text = f"for {fresh.awkward} inputs the results differ from the reference's"
                 self._add_problem("awkward-values", "note", text, case=given_values.case.label)
@@ -424,6 +448,7 @@ class Outputs:
                     self._add_defect(defect, given_values.case, AWKWARD_VALUES)
             else:
                 self._report_host_computed(given_values.case.label)
+        self._awkward_seconds = time.process_time() - begun
         if untried:
             kinds = ", ".join(dict.fromkeys(untried))
             text = f"inputs were not tried with {kinds} values, since they are large"

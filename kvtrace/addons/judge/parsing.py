@@ -8,6 +8,7 @@ recurses as deep as the source nests.
 from __future__ import annotations
 
 import ast
+import copy
 import json
 import math
 import os
@@ -29,7 +30,9 @@ INPUTS: Final = ("inputs", "get_inputs")
 #: Decorators of kernels.
 _KERNELS: Final = frozenset({"jit", "autotune", "heuristics"})
 _SMALLEST_BLOCK: Final = 8
-_LARGEST_BLOCK: Final = 2048
+_LARGEST_BLOCK: Final = 1 << 15
+#: Powers of two beyond this may be limits as well as blocks.
+_LARGEST_USUAL_BLOCK: Final = 2048
 _SMALLEST_LIMIT: Final = 100
 _LARGEST_LIMIT: Final = 1 << 21
 _MOST_BITS: Final = 21
@@ -278,8 +281,10 @@ def _imported_modules(tree: ast.AST) -> set[str]:
 def _possible_limits(tree: ast.AST) -> tuple[int, ...]:
     """Return integers of 100 to 2^21 that may be limits, in order; `3 * 1000` counts as 3000.
 
-    Powers of two up to 2048 are left out, since they are blocks.
+    Names of constants count as their numbers. Powers of two up to 2048 are left out, since they are
+    blocks.
     """
+    tree = _NamedConstants(tree).visit(copy.deepcopy(tree))
     operands = {
         operand
         for node in ast.walk(tree)
@@ -288,7 +293,26 @@ def _possible_limits(tree: ast.AST) -> tuple[int, ...]:
     }
     integers = (_constant_value(node) for node in ast.walk(tree) if node not in operands)
     numbers = (n for n in integers if n is not None and _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT)
-    return tuple(dict.fromkeys(n for n in numbers if n & (n - 1) or n > _LARGEST_BLOCK))
+    return tuple(dict.fromkeys(n for n in numbers if n & (n - 1) or n > _LARGEST_USUAL_BLOCK))
+
+
+class _NamedConstants(ast.NodeTransformer):
+    """Replaces names that a file assigns once, to an integer, by this integer: `2 * sms`."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        assigned: dict[str, list[int | None]] = {}
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Assign):
+                continue
+            for target in node.targets:
+                for name in (inner for inner in ast.walk(target) if isinstance(inner, ast.Name)):
+                    value = _constant_value(node.value) if name is target else None
+                    assigned.setdefault(name.id, []).append(value)
+        self._numbers = {name: values[0] for name, values in assigned.items() if len(values) == 1}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        number = self._numbers.get(node.id) if isinstance(node.ctx, ast.Load) else None
+        return node if number is None else ast.copy_location(ast.Constant(number), node)
 
 
 def _capacities(function: ast.AST) -> list[int]:

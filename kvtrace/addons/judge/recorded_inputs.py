@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.judge.errors import CannotJudge
-from kvtrace.addons.judge.inputs import DTYPES, Case, Input, ScalarInput, TensorInput, write_cases
 from kvtrace.addons.judge.parsing import FileText
 from kvtrace.analysis.traces import open as open_trace
 from kvtrace.capture.arguments import SHORT_NAMES
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
+from kvtrace.inputs.cases import DTYPES, Case, Input, ScalarInput, TensorInput, write_cases
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.verdicts.contents.index_arguments import index_arguments
 

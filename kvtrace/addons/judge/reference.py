@@ -18,20 +18,22 @@ from typing import Any, Final
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.gradients import results_of_call
 from kvtrace.addons.judge.grants import CannotMeasure, Grant, Numbers, as_numbers, grants_of
-from kvtrace.addons.judge.inputs import (
+from kvtrace.addons.judge.request import INPUTS, NO_INPUTS, CannotJudge, Place, Request
+from kvtrace.evaluate.condition import FLOATS, Draw
+from kvtrace.evaluate.shadows.errors.roundings import unit_of
+from kvtrace.inputs.cases import (
     BEYOND,
     Case,
     Input,
     TensorInput,
     inputs_by_annotations,
+    label_of,
+    numbers_of_annotations,
     parsed_shapes,
     read_cases,
     write_cases,
 )
-from kvtrace.addons.judge.making import REFUSABLE, CaseMaker, label_of
-from kvtrace.addons.judge.request import INPUTS, NO_INPUTS, CannotJudge, Place, Request
-from kvtrace.evaluate.condition import FLOATS, Draw
-from kvtrace.evaluate.shadows.errors.roundings import unit_of
+from kvtrace.inputs.making import REFUSABLE, CaseMaker
 
 #: The file of the constructor arguments of the reference's model.
 INITIAL: Final = "initial.json"
@@ -96,8 +98,12 @@ def prepare(
     given_cases = _given_cases(request, reference, folder, inputs_folder, names)
     weights = () if reference is None else reference.weights(folder)
     named_extents = _named_extents(request, reference, inputs_folder)
-    maker = CaseMaker(folder, weights, drawn_from, named_extents=named_extents)
+    numbered = _numbered_extents(reference) if named_extents else ()
+    maker = CaseMaker(folder, weights, drawn_from, named_extents=named_extents, fixed=numbered)
     cases = [maker.fill(case, source) for case, source in given_cases]
+    if named_extents and reference is not None and not _accepts(reference, cases[0], folder):
+        grouped = maker.grouped(given_cases[0][0])
+        cases = [case for case in grouped if _accepts(reference, case, folder)][:1] or cases
     has_derived_cases = len(given_cases) == 1 or request.trace is not None
     if has_derived_cases:
         cases += maker.derived_cases(cases[0], request.views, blocks, numbers)
@@ -123,9 +129,23 @@ def prepare(
         if has_derived_cases and not index and reference is not None:
             cases += maker.cases_of_ignored_values(case, ignored.values)
             if not changed:
-                cases += maker.gradient_cases(case, results)
+                described = [
+                    (str(result.dtype).removeprefix("torch."), tuple(result.shape))
+                    for result in results
+                    if tensors.is_tensor(result)
+                ]
+                cases += maker.gradient_cases(case, described)
         accepted.append(case)
     write_cases(folder, accepted)
+
+
+def _accepts(reference: Reference, case: Case, folder: Path) -> bool:
+    """Return whether the reference gives results for a case."""
+    try:
+        reference.run(case, folder)
+    except Exception:  # noqa: BLE001 - the caller reports or replaces refused inputs
+        return False
+    return True
 
 
 def _broadcasts(case: Case, given_case: Case) -> bool:
@@ -295,6 +315,19 @@ class Reference:
                 raise CannotMeasure
             return [as_numbers(_as_tensor(result)) for result in moved_results]
 
+        def losses(draw: Draw) -> tuple[list[Numbers], list[Numbers]]:
+            def moved(value: Any) -> Any:
+                return _slightly_changed(value, _in_float64(value), draw, unit=1.0).to(value.dtype)
+
+            rounded, wide = (
+                [
+                    as_numbers(_as_tensor(result))
+                    for result in self._results(case, before, changed, moved, wide=is_wide)[1]
+                ]
+                for is_wide in (False, True)
+            )
+            return rounded, wide
+
         state = self.callable.state_dict().values() if self.is_model else ()
         floats = [
             (as_numbers(value), str(value.dtype).removeprefix("torch."))
@@ -307,41 +340,61 @@ class Reference:
         native_values = [
             (as_numbers(result), name) for result, name in zip(native, names, strict=True)
         ]
-        return grants_of(results, [as_numbers(result) for result in exact], native_values, floats)
+        exact_values = [as_numbers(result) for result in exact]
+        return grants_of(results, exact_values, losses, native_values, floats)
 
     def _results_in_float64(
         self, case: Case, inputs: Sequence[Any], native: Sequence[Any], changed: Sequence[str],
         draw: Draw | None = None,
     ) -> tuple[list[Any], bool]:  # fmt: skip
-        import copy
-
         import torch
+
+        try:
+            has_narrowed, results = self._results(
+                case, inputs, changed,
+                lambda value: _slightly_changed(value, _in_float64(value), draw), wide=True,
+            )  # fmt: skip
+        except (RuntimeError, TypeError, ValueError, NotImplementedError):
+            return [torch.as_tensor(result) for result in native], False  # it takes no float64
+        return results, not has_narrowed
+
+    def _results(
+        self, case: Case, inputs: Sequence[Any], changed: Sequence[str],
+        moved: Callable[[Any], Any], *, wide: bool,
+    ) -> tuple[bool, list[Any]]:  # fmt: skip
+        """Return whether floats were narrowed, and the results for moved tensors of floats.
+
+        The reference computes in float64 with `wide`, else in the inputs' types.
+        """
+        import copy
 
         from kvtrace.addons.judge.moves import NarrowingDetector
 
-        wide_inputs = [_slightly_changed(value, _in_float64(value), draw) for value in inputs]
+        def changed_value(value: Any) -> Any:
+            if not tensors.is_floats(value):
+                return _in_float64(value)
+            return moved(value).double() if wide else moved(value)
+
+        arguments = [changed_value(value) for value in inputs]
         model = self.callable
         try:
             if self.is_model:
-                self.callable = copy.deepcopy(model).double()
-                wide_state = self.callable.state_dict()
+                self.callable = copy.deepcopy(model)
+                self.callable = self.callable.double() if wide else self.callable
+                state = self.callable.state_dict()
                 for name, weight in model.state_dict().items():
-                    wide_weight = wide_state[name]
-                    wide_weight.copy_(_slightly_changed(weight, wide_weight, draw))
+                    state[name].copy_(changed_value(weight))
             with NarrowingDetector() as narrowing:
-                results = self._call(case, wide_inputs)
+                results = self._call(case, arguments)
             if not results:
                 results = [
                     a
-                    for entry, a in zip(case.inputs, wide_inputs, strict=True)
+                    for entry, a in zip(case.inputs, arguments, strict=True)
                     if entry.name in changed
                 ]
-        except (RuntimeError, TypeError, ValueError, NotImplementedError):
-            return [torch.as_tensor(result) for result in native], False  # it takes no float64
-        else:
-            return results, not narrowing.has_narrowed
         finally:
             self.callable = model
+        return narrowing.has_narrowed, results
 
     def _call(self, case: Case, arguments: Sequence[Any]) -> list[Any]:
         return results_of_call(
@@ -355,17 +408,21 @@ def _in_float64(value: Any) -> Any:
     return value.clone() if tensors.is_tensor(value) else value
 
 
-def _slightly_changed(original: Any, wide: Any, draw: Draw | None) -> Any:
+def _slightly_changed(
+    original: Any, wide: Any, draw: Draw | None, *, unit: float | None = None
+) -> Any:
     """Return `wide`, changed by a draw within the rounding of the type of `original`.
 
-    `wide` is `original` in float64; without a draw, it is returned unchanged.
+    `wide` is `original` in float64; without a draw, it is returned unchanged. `unit` is the largest
+    relative move that the draw takes a share of; None: that of rounding to the type.
     """
     name = FLOATS.get(str(getattr(original, "dtype", "")).removeprefix("torch."))
     if draw is None or name is None:
         return wide
     import torch
 
-    return torch.from_numpy(draw.moved(wide.numpy(), unit_of(name)).copy()).reshape(wide.shape)
+    unit = unit_of(name) if unit is None else unit
+    return torch.from_numpy(draw.moved(wide.numpy(), unit).copy()).reshape(wide.shape)
 
 
 def _bytes_view(tensor: Any) -> Any:
@@ -420,6 +477,14 @@ def _named_extents(
         and reference is not None
         and reference.inputs() is None
     )
+
+
+def _numbered_extents(reference: Reference | None) -> tuple[int, ...]:
+    """Return the extents that the annotations of a reference state as numbers."""
+    if reference is None:
+        return ()
+    signature = inspect.signature(reference.callable)
+    return numbers_of_annotations(p.annotation for p in signature.parameters.values())
 
 
 def _case_made_by(function: Callable[..., Any], folder: Path) -> Case:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from kvtrace.addons.judge.comparing import count_differences
-from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.launches import Memory, memory_steps, run_launches
 from kvtrace.addons.judge.outcomes import result_of
 from kvtrace.addons.judge.request import CannotJudge
+from kvtrace.inputs.cases import Case
 
 Log = Sequence[Mapping[str, Any]]
 

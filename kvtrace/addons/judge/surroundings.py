@@ -34,7 +34,9 @@ _READING: Final = frozenset(
         "os.times", "os.get_terminal_size", "os.isatty", "logging.makeLogRecord",
         "logging.LogRecord", "threading.current_thread", "threading.main_thread",
         "threading.setprofile", "threading.settrace", "numpy.datetime64",
-        "torch.cuda.get_device_name", "torch.is_inference_mode_enabled",
+        "torch.cuda.get_device_name", "torch.is_inference_mode_enabled", "torch.load",
+        "torch.from_file", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile",
+        "numpy.memmap", "os.open", "os.read", "os.walk",
     }
 )  # fmt: skip
 #: Modules of the standard library that depend on their arguments alone, or are in `_READING`.
@@ -48,13 +50,26 @@ _HARMLESS: Final = frozenset(
     }
     | {name.partition(".")[0] for name in _READING if not name.endswith(".*")}
 )  # fmt: skip
-#: Attributes that lead from an error or a generator to the calling functions, or to a terminal.
+#: Attributes that lead from an error or a generator to the calling functions, or to a terminal; and
+#: those that read a path.
 _ATTRIBUTES: Final = frozenset(
-    {"tb_frame", "gi_frame", "cr_frame", "ag_frame", "f_back", "f_globals", "findCaller", "isatty"}
+    {
+        "tb_frame",
+        "gi_frame",
+        "cr_frame",
+        "ag_frame",
+        "f_back",
+        "f_globals",
+        "findCaller",
+        "isatty",
+        "read_text",
+        "read_bytes",
+        "iterdir",
+    }
 )
 #: Modules that count as read when passed as a whole, for example to `getattr`.
 _WHOLE: Final = frozenset({"time", "datetime", "sys", "os", "inspect", "importlib", "builtins"})
-_BUILTINS: Final = frozenset({"exec", "eval", "__import__"})
+_BUILTINS: Final = frozenset({"exec", "eval", "__import__", "open", "input"})
 _WRITING: Final = frozenset({"setdefault", "update"})
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.comparing import numpy_dtype
-from kvtrace.addons.judge.inputs import Case, Input, ScalarInput, TensorInput
+from kvtrace.inputs.cases import Case, Input, ScalarInput, TensorInput, numpy_dtype
 
 #: Description of a stored result: `name`, `dtype`, `shape` and `file`.
 StoredResult = dict[str, Any]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.suite.model import CALLS, CONTENTS, BadSuite
-from kvtrace.converters.scripts.drawn import Drawn
 from kvtrace.converters.scripts.repro import (
     Code,
     DescriptorArgument,
@@ -17,6 +16,7 @@ from kvtrace.converters.scripts.repro import (
     Memory,
     TensorArgument,
 )
+from kvtrace.inputs.drawn import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

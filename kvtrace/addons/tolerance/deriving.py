@@ -8,7 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.tolerance.granting import with_grants
-from kvtrace.addons.tolerance.launched import NotDerived, ReplayableLaunch, name_of, parameters, run
+from kvtrace.addons.tolerance.launched import (
+    NotDerived,
+    ReplayableLaunch,
+    in_order,
+    name_of,
+    parameters,
+    run,
+)
 from kvtrace.addons.tolerance.outputs import Tolerance, output_of
 from kvtrace.addons.tolerance.references import ReferenceResults, call_reference
 from kvtrace.evaluate import TensorArgument, evaluate
@@ -58,12 +65,13 @@ def tolerance(
         NotDerived: nothing was launched, or the reference does not fit.
         Undecided: the kernel's path depends on its roundings.
     """
-    copies = copy.deepcopy(list(arguments))
+    ordered, meta = in_order(kernel, arguments, meta)
+    copies = copy.deepcopy(ordered)
     names = list(parameters(kernel))
     reference_results = None
     if reference is not None:
         reference_results = call_reference(
-            reference, dict(zip(names, arguments, strict=False)) | meta
+            reference, dict(zip(names, ordered, strict=False)) | meta
         )
     launch = run(kernel, copies, grid, meta)
     granted = GrantedRoundings(tf32, narrow)

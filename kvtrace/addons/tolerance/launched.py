@@ -202,6 +202,20 @@ def _on_gpu(
     )
 
 
+def in_order(
+    kernel: Any, arguments: Sequence[Any], meta: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return arguments in order and other ones by name, with tensors that `meta` names in order."""
+    names, ordered, others = parameters(kernel), [*arguments], dict(meta)
+    tensors = (at for at, name in enumerate(names) if hasattr(others.get(name), "data_ptr"))
+    end = max(tensors, default=-1) + 1
+    for name in names[len(ordered) : end]:
+        if name not in others:
+            break
+        ordered.append(others.pop(name))
+    return ordered, others
+
+
 def parameters(kernel: Any) -> Sequence[str]:
     """Return the names of a kernel's parameters."""
     names: Sequence[str] = getattr(kernel, "arg_names", ())

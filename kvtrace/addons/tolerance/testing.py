@@ -7,7 +7,7 @@ from typing import Any
 
 from kvtrace.addons.tolerance.closeness import Bound, NotClose, assert_close
 from kvtrace.addons.tolerance.deriving import derive
-from kvtrace.addons.tolerance.launched import NotDerived, parameters, run
+from kvtrace.addons.tolerance.launched import NotDerived, in_order, parameters, run
 from kvtrace.addons.tolerance.outputs import Tolerance
 from kvtrace.addons.tolerance.references import call_reference
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE
@@ -96,7 +96,7 @@ class Compared:
 
         return launch
 
-    def __call__(self, *arguments: Any, grid: Any, **meta: Any) -> Tolerance:
+    def __call__(self, *given: Any, grid: Any, **by_name: Any) -> Tolerance:
         """Launch, compare, and return the tolerance of the comparison.
 
         Raises:
@@ -104,6 +104,7 @@ class Compared:
             NotDerived: nothing was launched, or the reference does not fit.
             Undecided: the kernel's path depends on its roundings.
         """
+        arguments, meta = in_order(self.kernel, given, by_name)
         by_parameter = dict(zip(parameters(self.kernel), arguments, strict=False))
         reference_results = call_reference(self._reference, by_parameter | meta)
         launch = run(self.kernel, arguments, grid, meta)
@@ -114,7 +115,7 @@ class Compared:
             granted=self._granted,
             cancellation=self._cancellation,
         )
-        actual = {name: by_parameter[name] for name in derived.outputs}
+        actual = {name: (by_parameter | meta)[name] for name in derived.outputs}
         assert_close(
             actual, derived, bound=self._bound, meaning=self._meaning, undecided=self._undecided
         )

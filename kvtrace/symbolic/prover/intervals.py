@@ -453,7 +453,7 @@ def _multiples(form: Linear, by: int) -> tuple[Linear, Linear]:
 def _quotient_interval(dividend: Interval, by: Interval, *, floor: bool) -> Interval:
     divisors = {end for end in (*by, 1, -1) if by[0] <= end <= by[1] and end}
     quotients = [divide(end, divisor, floor=floor) for end in dividend for divisor in divisors]
-    if by[0] <= 0 <= by[1]:
+    if by[0] <= 0 <= by[1] or not quotients:  # a grid without programs leaves the divisor no number
         quotients.append(0)
     return min(quotients), max(quotients)
 

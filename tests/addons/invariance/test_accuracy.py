@@ -8,7 +8,7 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 from kvtrace.addons.invariance.accuracy import Bounds, error_bounds
-from kvtrace.addons.invariance.inputs import NO_FILL_VALUES, Inputs
+from kvtrace.inputs.kinds import NO_FILL_VALUES, Inputs
 from kvtrace.recorded_calls.recorded import calls_of
 from tests.addons.invariance.conftest import Recorded
 from tests.addons.invariance.inputs import tensor

@@ -285,3 +285,84 @@ def test_boolean_outputs_are_compared(tmp_path: Path, free_driver: object) -> No
     (meaning,) = kernel_meanings(*sides, {"_truth": "_truth"}, 30.0)
 
     assert meaning.same == "no"
+
+
+@triton.jit
+def _floored(x, y, N, FLOOR: tl.constexpr, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + tl.program_id(0) * N + at, mask=at < N, other=FLOOR)
+    largest = tl.max(values, 0)
+    powers = tl.where(at < N, tl.exp(values - largest), 0.0)
+    if FORM == "softmax":
+        result = powers / tl.sum(powers, 0)
+    elif FORM == "logarithm":
+        result = tl.log(tl.sum(powers, 0)) + largest
+    else:
+        result = powers / tl.maximum(tl.sum(powers, 0), 1e-30)
+    tl.store(y + tl.program_id(0) * N + at, result, mask=at < N)
+
+
+@pytest.mark.parametrize(
+    ("form", "floor"), [("softmax", -1e4), ("logarithm", -300.0), ("guarded", -1e4)]
+)
+def test_maximum_that_begins_at_a_number_is_not_the_same(
+    trace_of: Make, form: str, floor: float
+) -> None:
+    before, after = (
+        selected(trace_of(_floored, 20, FORM=form, FLOOR=begin, BLOCK=32))
+        for begin in (float("-inf"), floor)
+    )
+
+    (meaning,) = kernel_meanings(before, after, {"_floored": "_floored"}, 30.0)
+
+    assert meaning.same != "yes", meaning
+
+
+@triton.jit
+def _added(a, b, c, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    p = tl.load(a + at, mask=at < N)
+    q = tl.load(b + at, mask=at < N)
+    r = tl.load(c + at, mask=at < N)
+    if FORM == "subtracted first":
+        result = (p - r) + q
+    elif FORM == "added first":
+        result = (p + q) - r
+    elif FORM == "factored":
+        result = q * (p - r)
+    elif FORM == "expanded":
+        result = q * p - q * r
+    tl.store(y + at, result, mask=at < N)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("subtracted first", "added first", False),
+        ("added first", "subtracted first", False),
+        ("factored", "expanded", False),
+        ("factored", "factored", True),
+    ],
+)
+def test_operands_that_cancel_are_compared(
+    tmp_path: Path, free_driver: object, one: str, other: str, same: bool
+) -> None:
+    for side, form in (("before", one), ("after", other)):
+        a, b, c = (tensor(20, seed=seed) for seed in (1, 2, 3))
+        with kvtrace.capture(tmp_path / side):
+            _added[(1,)](a, b, c, a.clone(), 20, FORM=form, BLOCK=32)
+
+    sides = (selected(tmp_path / side) for side in ("before", "after"))
+    (meaning,) = kernel_meanings(*sides, {"_added": "_added"}, 30.0)
+
+    assert (meaning.same == "yes") == same, meaning
+
+
+def test_bound_of_equal_formulas_is_printed_with_its_range(trace_of: Make) -> None:
+    before, after = (
+        selected(trace_of(_normed, 20, EDIT=edit, BLOCK=32)) for edit in ("none", "divided")
+    )
+
+    (meaning,) = kernel_meanings(before, after, {"_normed": "_normed"}, 30.0)
+
+    assert "for all inputs that are 0 or of magnitudes from 2^-" in meaning.evidence

@@ -9,8 +9,8 @@ import pytest
 
 from kvtrace.addons.judge.calling import array_of, call_candidate, fork_worker, read_call_results
 from kvtrace.addons.judge.comparing import count_differences
-from kvtrace.addons.judge.inputs import Case, TensorInput, write_cases
 from kvtrace.addons.judge.messages import receive, send
+from kvtrace.inputs.cases import Case, TensorInput, write_cases
 
 SIZE = 40
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from kvtrace.addons.judge.inputs import Case, TensorInput, whole_tensor
 from kvtrace.addons.judge.outcomes import _bytes_outside, _shared_results
+from kvtrace.inputs.cases import Case, TensorInput, whole_tensor
 
 CASE = Case("a case", "given", (whole_tensor("x", "float32", (4,)),))
 

@@ -41,7 +41,7 @@ def test_functions_launches_blocks_and_sizes_are_read_from_the_text(tmp_path):
     assert file.names == {"kernel", "inner", "outer", "_private", "Model"}
     assert file.parameters["outer"] == ("x", "scale")
     assert file.parameters["Model"] == ("rows", "columns")
-    assert (file.blocks, file.largest) == ((64,), "rows=70_000")
+    assert (file.blocks, file.largest) == ((64, 4096), "rows=70_000")
 
 
 def test_limits_in_the_text_are_numbers_that_sizes_are_taken_from(tmp_path):
@@ -131,6 +131,34 @@ def harmless(x):
     logging.getLogger(__name__).debug("%s", x)
     return np.float32(math.sqrt(x))
 """
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('/etc/hostname').read()",
+        "Path('/etc/hostname').read_text()",
+        "np.fromfile('/etc/hostname')",
+        "torch.load('weights.pt')",
+    ],
+)
+def test_files_read_in_a_function_count_as_surroundings(tmp_path, code):
+    path = tmp_path / "file.py"
+    path.write_text(
+        "import torch\nimport numpy as np\nfrom pathlib import Path\n"
+        f"def fn(x):\n    return {code}\ndef other(x):\n    return x.is_open\n"
+    )
+    assert read_file(path).reads.keys() == {"fn"}
+
+
+def test_names_of_constants_count_as_their_numbers(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text(
+        "SMS = 132\nAGAIN = 500\nAGAIN = 600\n"
+        "def fn(x, k):\n    k[(min(x.shape[0], 2 * SMS),)](x, AGAIN + 1000)\n"
+    )
+    assert {132, 264} <= set(read_file(path).numbers)
+    assert 1500 not in read_file(path).numbers
 
 
 def test_modules_that_reveal_the_time_count_as_surroundings(tmp_path):

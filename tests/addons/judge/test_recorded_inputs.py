@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvtrace.addons.judge.inputs import ScalarInput, read_cases
 from kvtrace.addons.judge.recorded_inputs import write_recorded_cases
 from kvtrace.addons.judge.request import CannotJudge, read_file
 from kvtrace.cli import main
+from kvtrace.inputs.cases import ScalarInput, read_cases
 from tests.support.foreign_producer import COPY, write_foreign
 from tests.support.warm_python import warm_python
 

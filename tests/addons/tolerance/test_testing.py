@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 import kvtrace.testing
 from tests.addons.tolerance.kernels import (
@@ -14,6 +16,21 @@ from tests.addons.tolerance.kernels import (
     softmax,
     softmax_without_last,
 )
+
+
+@triton.jit
+def near_zero(x, y, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes, mask=lanes < n, other=0.0)
+    if FORM == "log1p":
+        result = tl.log(1.0 + values)
+    elif FORM == "expm1":
+        result = tl.exp(values) - 1.0
+    elif FORM == "softplus":
+        result = tl.log(1.0 + tl.exp(values))
+    else:
+        result = libdevice.log1p(values)
+    tl.store(y + lanes, result, mask=lanes < n)
 
 
 def by_torch(x):
@@ -88,3 +105,39 @@ def test_forbidden_loss_fails_even_if_all_elements_are_within_bounds():
     with pytest.raises(kvtrace.testing.NotClose) as caught:
         checked[(1,)](left, right, out, 32, TYPE=tl.float16, PRECISION="ieee", B=32)
     assert caught.value.refused
+
+
+@pytest.mark.parametrize("by_name", ["x", "out", "x and out"])
+def test_tensors_may_be_passed_by_keyword(by_name):
+    x, out = rows()
+    tensors = {"x": x, "out": out}
+    ordered = [x] if by_name == "out" else []
+    named = {name: tensors[name] for name in ("out", "x") if name != "x" or not ordered}
+    kvtrace.testing.against(by_torch)(softmax)[(8,)](*ordered, **named, columns=1000, BLOCK=1024)
+
+    assert torch.allclose(out, torch.softmax(x, -1))
+    kvtrace.tolerance(softmax, *ordered, **named, columns=1000, BLOCK=1024, grid=(8,))
+
+
+@pytest.mark.parametrize(
+    ("form", "least", "reference"),
+    [
+        ("log1p", 1e-8, lambda x: torch.log1p(x)),
+        ("expm1", 1e-8, lambda x: torch.expm1(x)),
+        ("softplus", -20.0, lambda x: torch.nn.functional.softplus(x)),
+    ],
+)
+def test_zero_for_a_small_result_is_refused_beside_ordinary_numbers(form, least, reference):
+    x = torch.linspace(0.5, 1.5, 16)
+    x[::2] = least
+    with pytest.raises(kvtrace.testing.NotClose, match="8 of 16 elements"):
+        kvtrace.testing.against(reference)(near_zero)[(1,)](
+            x, torch.empty(16), 16, FORM=form, BLOCK=16
+        )
+
+
+def test_function_for_small_numbers_passes():
+    x = torch.linspace(0.5, 1.5, 16)
+    x[::2] = 1e-8
+    checked = kvtrace.testing.against(lambda x: torch.log1p(x))(near_zero)
+    checked[(1,)](x, torch.empty(16), 16, FORM="exact", BLOCK=16)

@@ -77,3 +77,11 @@ def test_range_of_an_unknown_symbol_comes_from_sources():
 
     assert ranges.interval(content.term * 2) == (6, 10)
     assert ranges.of(Symbol("content", 13, 0, 9)) == (0, 9)
+
+
+def test_quotient_by_the_programs_of_an_empty_grid_has_an_interval():
+    ranges = Ranges({("scalar", 0): (0, 0), ("program", 0): (1, 0), ("program", 1): (0, 0)})
+
+    low, high = ranges.interval(quotient(scalar(0) + 5, program(0)))
+
+    assert low <= 0 <= high

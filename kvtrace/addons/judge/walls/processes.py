@@ -1,4 +1,4 @@
-"""Measurement of a running confined process's memory and threads.
+"""Measurement of a running confined process's memory, threads and waiting time.
 
 The process starts no other process, so the kernel enforces nearly all limits. The supervisor checks
 the other two: memory together with files, and the number of threads.
@@ -11,6 +11,7 @@ from typing import Final
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _KIB: Final = 1024
+_NANOSECONDS: Final = 1e9
 #: Lines of /proc/PID/status on memory without file-backed pages, which can be read again.
 _MEMORY: Final = ("RssAnon", "RssShmem", "VmSwap")
 
@@ -20,6 +21,22 @@ class Processes:
 
     def __init__(self) -> None:
         self._proc = os.open("/proc", _FOLDER)
+
+    def seconds_waited(self, process: int) -> float:
+        """Return how long a process has waited for a processor; 0 where the kernel does not say.
+
+        Raises:
+            OSError: the process has ended.
+        """
+        try:
+            descriptor = os.open(
+                f"{process}/schedstat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc
+            )
+        except FileNotFoundError:
+            return 0.0
+        with os.fdopen(descriptor, encoding="ascii") as file:
+            fields = file.read().split()
+        return int(fields[1]) / _NANOSECONDS if len(fields) > 1 else 0.0
 
     def memory_and_threads(self, process: int) -> tuple[int, int]:
         """Return a process's memory in bytes and its number of threads.

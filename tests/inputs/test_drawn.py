@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kvtrace.capture.sample_numbers import element_values, numbers_of
 from kvtrace.converters.scripts import launching
-from kvtrace.converters.scripts.drawn import Drawn, drawn_from, statistics_of_storage
+from kvtrace.inputs.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.schema.checked_tables import LEVELS
 from kvtrace.schema.tensor_statistics import TensorStatistics
 

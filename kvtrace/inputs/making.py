@@ -5,41 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.fresh import (
+from kvtrace.inputs.cases import (
+    BEYOND,
+    BYTES,
+    EPSILON,
+    FEW,
+    Case,
+    Input,
+    ScalarInput,
+    TensorInput,
+    label_of,
+    numpy_dtype,
+    strided,
+    whole_tensor,
+)
+from kvtrace.inputs.sizes import (
+    extreme_sizes,
+    grouped_sizes,
+    other_scalars,
+    other_sizes,
+    resized_inputs,
+    unequal_extents,
+    wide_rows,
+)
+from kvtrace.inputs.values import (
+    drawn_values,
     is_float,
     is_floats,
     is_integers,
     other_scalar,
     other_values,
 )
-from kvtrace.addons.judge.inputs import (
-    BEYOND,
-    BYTES,
-    FEW,
-    Case,
-    Input,
-    ScalarInput,
-    TensorInput,
-    as_views,
-    draw_values,
-    exchanged_numbers,
-    extreme_sizes,
-    other_fractions,
-    other_sizes,
-    other_whole_numbers,
-    resized_inputs,
-    unequal_extents,
-    views_of,
-    whole_tensor,
-    wide_rows,
-)
+from kvtrace.inputs.views import views_of
 
 #: Labels of the cases that differ from the given one in integers and booleans, and in floats.
 OTHER_INTEGERS: Final = "other integers"
@@ -58,14 +61,17 @@ class CaseMaker:
         weights: Weights of a model; () for functions.
         seed: The seed of drawn values.
         named_extents: Annotations say which extents are equal, so that others are not tried.
+        fixed: Extents that annotations state as numbers.
     """
 
     def __init__(
-        self, folder: Path, weights: tuple[TensorInput, ...], seed: int, *, named_extents: bool
+        self, folder: Path, weights: tuple[TensorInput, ...], seed: int, *, named_extents: bool,
+        fixed: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self._folder = folder
         self._weights = weights
         self._named_extents = named_extents
+        self._fixed = [size for weight in weights for size in weight.shape] + [*fixed]
         self._random = np.random.default_rng(seed)
         self._files = 0
 
@@ -83,6 +89,12 @@ class CaseMaker:
                 inputs.append(entry)
         return replace(case, inputs=tuple(inputs), weights=self._weights)
 
+    def grouped(self, case: Case) -> Iterator[Case]:
+        """Yield the case with extents that are multiples of each other, as groups of heads are."""
+        for change in grouped_sizes(case.inputs, self._fixed):
+            inputs = resized_inputs(case.inputs, change)
+            yield self.fill(Case(label_of(inputs), "given", inputs), None)
+
     def derived_cases(
         self, base: Case, views: bool, blocks: Sequence[int], numbers: Sequence[int]
     ) -> list[Case]:  # fmt: skip
@@ -90,7 +102,7 @@ class CaseMaker:
 
         `views`: also try views. `blocks` and `numbers` are integers of the file to choose sizes by.
         """
-        fixed = [size for weight in self._weights for size in weight.shape]
+        fixed = self._fixed
         plain = resized_inputs(base.inputs, {})  # contiguous, without contents
         cases = [self._with_other_values(base, OTHER_VALUES, floats=True)]
         if any(map(is_integers, base.inputs)):
@@ -100,8 +112,8 @@ class CaseMaker:
             cases.append(self._with_other_scalars(base))
         if views:
             cases += [
-                self._resampled_case(base, as_views(plain, kind), f"{kind} views", "view")
-                for kind in views_of(plain)
+                self._resampled_case(base, inputs, label, "view")
+                for label, inputs in views_of(plain)
             ]
         for label, change in other_sizes(plain, fixed, blocks, numbers):
             cases.append(self._resampled_case(base, resized_inputs(plain, change), label, "sizes"))
@@ -112,10 +124,7 @@ class CaseMaker:
             )
         for inputs in () if self._named_extents else unequal_extents(plain, fixed):
             cases.append(self._resampled_case(base, inputs, f"unequal: {label_of(inputs)}", BEYOND))
-        scalar_changes = (other_whole_numbers, other_fractions, exchanged_numbers)
-        for label, inputs in chain.from_iterable(
-            changed(base.inputs) for changed in scalar_changes
-        ):
+        for label, inputs in other_scalars(base.inputs):
             cases.append(Case(label, BEYOND, inputs, base.weights))
         for label, kind, change in extreme_sizes(plain, fixed):
             cases.append(self._resampled_case(base, resized_inputs(plain, change), label, kind))
@@ -167,18 +176,19 @@ class CaseMaker:
             inputs: list[Input] = []
             for entry in base.inputs:
                 if isinstance(entry, TensorInput) and is_integers(entry) and entry.dtype != "bool":
-                    tensor = tensors.tensor_from(entry, self._folder)
-                    storage_values = tensor.as_strided((entry.storage,), (1,), 0)
-                    storage_values[self._random.random(entry.storage) < _IGNORED_SHARE] = value
-                    inputs.append(self._store_content(entry, tensors.bytes_of(storage_values)))
+                    elements = self._stored_values(entry)
+                    elements[self._random.random(entry.storage) < _IGNORED_SHARE] = value
+                    inputs.append(self._store_content(entry, elements.tobytes()))
                 else:
                     inputs.append(entry)
             yield Case(f"some integers are {value}", BEYOND, tuple(inputs), base.weights)
 
-    def gradient_cases(self, base: Case, results: Sequence[Any]) -> Iterator[Case]:
+    def gradient_cases(
+        self, base: Case, results: Sequence[tuple[str, tuple[int, ...]]]
+    ) -> Iterator[Case]:
         """Yield the case with inputs that require gradients, and one whose results are gradients.
 
-        `results` are the reference's results for the case; their shapes are those of cotangents.
+        `results` are types and shapes of the reference's results, which are those of cotangents.
         """
         if not any(map(is_floats, base.inputs)):
             return
@@ -186,10 +196,9 @@ class CaseMaker:
             base, label="inputs that require gradients", kind=BEYOND, tracked=True
         )  # fmt: skip
         cotangents: list[Input] = []
-        for at, result in enumerate(results):
-            if tensors.is_floats(result):
-                dtype = str(result.dtype).removeprefix("torch.")
-                cotangent = whole_tensor(f"gradient of result {at}", dtype, result.shape)
+        for at, (dtype, shape) in enumerate(results):
+            if dtype in EPSILON:
+                cotangent = whole_tensor(f"gradient of result {at}", dtype, shape)
                 cotangents.append(self._store_content(cotangent, self._draw(cotangent, ())))
         if cotangents:
             yield replace(
@@ -236,41 +245,38 @@ class CaseMaker:
         return Case(label, kind, tuple(filled), base.weights)
 
     def _resampled(self, tensor: TensorInput, base: TensorInput, kind: str, smallest: int) -> bytes:
-        import torch
-
-        source = tensors.tensor_from(base, self._folder).contiguous().reshape(-1)
-        count = source.numel()
-        if not count or not tensor.storage:
-            return bytes(tensor.storage * source.element_size())
+        source = strided(self._stored_values(base), base.shape, base.strides, base.offset).ravel()
+        if not source.size or not tensor.storage:
+            return bytes(tensor.storage * source.itemsize)
         changes_size = kind in ("sizes", BEYOND)
-        if not source.is_floating_point() and not changes_size:
+        if not is_float(base) and not changes_size:
             # integers may be offsets or indices in an order that matters
-            storage_values = torch.zeros(tensor.storage, dtype=source.dtype)
-            storage_values.as_strided(tensor.shape, tensor.strides, tensor.offset).copy_(
-                source.reshape(tensor.shape)
-            )
-            return tensors.bytes_of(storage_values)
-        if tensor.storage == count:
-            positions = self._random.permutation(count)
+            values = np.zeros(tensor.storage, source.dtype)
+            view = strided(values, tensor.shape, tensor.strides, tensor.offset)
+            view[...] = source.reshape(tensor.shape)
+            return values.tobytes()
+        if tensor.storage == source.size:
+            positions = self._random.permutation(source.size)
         else:
-            positions = self._random.integers(0, count, tensor.storage)
-        bits = source.view(torch.uint8) if source.element_size() == 1 else source
-        values = bits[torch.from_numpy(positions)].view(source.dtype)
-        if changes_size and not source.is_floating_point() and source.dtype != torch.bool:
-            values = values % max(smallest, 1)
-        return tensors.bytes_of(values)
+            positions = self._random.integers(0, source.size, tensor.storage)
+        values = source[positions]
+        if changes_size and not is_float(base) and base.dtype not in ("bool", *BYTES):
+            limit = min(max(smallest, 1), int(np.iinfo(source.dtype).max))
+            values = values % source.dtype.type(limit)
+        if base.dtype not in EPSILON and len(base.shape) == 1 and _ascends(source):
+            values.sort()
+            values[:1] = source[0]
+        return values.tobytes()
+
+    def _stored_values(self, tensor: TensorInput) -> NDArray[Any]:
+        """Return a writable array of the elements of a tensor's storage."""
+        content = (self._folder / tensor.file).read_bytes()
+        return np.frombuffer(content, numpy_dtype(tensor.dtype)).copy()
 
     def _draw(self, tensor: TensorInput, inputs: Sequence[Input]) -> bytes:
-        import torch
-
-        sizes = {
-            f"{entry.name}.{axis}": size
-            for entry in inputs
-            if isinstance(entry, TensorInput)
-            for axis, size in enumerate(entry.shape)
-        }
-        values = torch.from_numpy(draw_values(tensor, self._random, sizes))
-        return tensors.bytes_of(values.to(getattr(torch, tensor.dtype)))
+        sizes = [n for entry in inputs if isinstance(entry, TensorInput) for n in entry.shape if n]
+        values = drawn_values(tensor, self._random, min(sizes, default=100))
+        return values.astype(numpy_dtype(tensor.dtype)).tobytes()
 
     def _store_content(self, tensor: TensorInput, content: bytes) -> TensorInput:
         self._files += 1
@@ -279,27 +285,11 @@ class CaseMaker:
         return replace(tensor, file=file)
 
 
+def _ascends(values: NDArray[Any]) -> bool:
+    return values.size > 1 and values.dtype != np.bool_ and bool((np.diff(values) >= 0).all())
+
+
 def _size_key(case: Case) -> tuple[bool, int]:
     """Return a sort key by size in elements, tiny cases last; `calling.py` sorts similarly."""
     sizes = [math.prod(entry.shape) for entry in case.tensors]
     return max(sizes, default=0) < FEW, sum(entry.storage for entry in case.tensors)
-
-
-def label_of(inputs: Sequence[Input]) -> str:
-    """Return a text on inputs in the form of `--shapes`, such as `x=f32[1000, 64], eps=1e-6`."""
-    short_names = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "bool": "b1"}
-    float8_names = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
-    parts = []
-    for entry in inputs:
-        if isinstance(entry, ScalarInput):
-            parts.append(f"{entry.name}={entry.value}")
-            continue
-        type_name = entry.dtype.rstrip("0123456789")
-        dtype = (
-            short_names[type_name] + entry.dtype[len(type_name) :]
-            if type_name in short_names
-            else entry.dtype
-        )
-        dtype = float8_names.get(entry.dtype, dtype)
-        parts.append(f"{entry.name}={dtype}[{', '.join(map(str, entry.shape))}]")
-    return ", ".join(parts)

@@ -6,16 +6,19 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kvtrace.addons.judge.fresh import (
+from kvtrace.inputs.cases import TensorInput, whole_tensor
+from kvtrace.inputs.values import (
     AWKWARD,
+    BEYOND_CONSTANTS,
     CONSTANTS,
     SPECIAL,
     WIDE,
+    constants_to_exceed,
+    drawn_values,
     groups_of,
     other_scalar,
     other_values,
 )
-from kvtrace.addons.judge.inputs import TensorInput, whole_tensor
 
 RANDOM = np.random.default_rng(3)
 
@@ -92,28 +95,77 @@ def test_equal_floats_are_replaced_by_random_floats(value):
 
 def test_awkward_values_have_the_named_property():
     before = RANDOM.standard_normal((20, 30)).astype(np.float32)
-    drawn_values = {
-        kind: draw_values(before, "float32", awkward=kind) for kind in (*AWKWARD, SPECIAL)
-    }
-    assert np.abs(drawn_values["large"]).max() > 60
-    assert np.abs(drawn_values["tiny"]).max() < 1e-5
-    assert (drawn_values["negative"] < 0).all()
-    assert np.isfinite(drawn_values["huge"]).all()
+    kinds = {kind: draw_values(before, "float32", awkward=kind) for kind in (*AWKWARD, SPECIAL)}
+    assert np.abs(kinds["large"]).max() > 60
+    assert np.abs(kinds["tiny"]).max() < 1e-5
+    assert (kinds["negative"] < 0).all()
+    assert np.isfinite(kinds["huge"]).all()
     with np.errstate(over="ignore"):
-        assert np.isinf(drawn_values["huge"] ** 2).any()
-    assert (drawn_values["zero"][:10] == 0).all()
-    assert np.unique(drawn_values["equal"]).size <= 3
-    assert np.ptp(drawn_values["nearly equal"]) < 0.02 * drawn_values["nearly equal"].max()
-    assert np.unique(drawn_values["all equal"]).size == 1
-    assert (
-        drawn_values["all equal"][0, 0]
-        == draw_values(before[:5], "float32", awkward="all equal")[0, 0]
-    )
-    assert (np.diff(drawn_values["sorted"].ravel()) >= 0).all()
-    assert np.abs(drawn_values["canceling"].sum()) < 1e-3 * np.abs(drawn_values["canceling"]).sum()
-    assert 0 < np.abs(drawn_values["denormal"]).max() < 2.0**-126
-    assert np.isnan(drawn_values[SPECIAL]).any()
-    assert np.isinf(drawn_values[SPECIAL]).any()
+        assert np.isinf(kinds["huge"] ** 2).any()
+    assert 0.3 < (kinds["zero"] == 0).mean() < 0.7
+    assert np.unique(kinds["equal"]).size <= 3
+    assert np.ptp(kinds["nearly equal"]) < 0.02 * kinds["nearly equal"].max()
+    assert np.unique(kinds["all equal"]).size == 1
+    assert kinds["all equal"][0, 0] == draw_values(before[:5], "float32", awkward="all equal")[0, 0]
+    assert (np.diff(kinds["sorted"].ravel()) >= 0).all()
+    assert np.abs(kinds["canceling"].sum()) < 1e-3 * np.abs(kinds["canceling"]).sum()
+    assert 0 < np.abs(kinds["denormal"]).max() < 2.0**-126
+    assert np.isnan(kinds[SPECIAL]).any()
+    assert np.isinf(kinds[SPECIAL]).any()
+
+
+def test_one_signed_numbers_lie_beyond_the_range_of_exponentials():
+    before = RANDOM.standard_normal((20, 30)).astype(np.float32)
+    assert draw_values(before, "float32", awkward="far below zero").max() <= -200
+    assert draw_values(before, "float32", awkward="far above zero").min() >= 200
+    assert (draw_values(np.abs(before), "float32", awkward="far below zero") >= 0).all()
+
+
+@pytest.mark.parametrize("constant", [-1e4, 30.0, -88.0])
+def test_all_numbers_lie_beyond_a_constant(constant):
+    before = RANDOM.standard_normal((20, 30)).astype(np.float32)
+    after = draw_values(before, "float32", awkward=BEYOND_CONSTANTS, constants=[constant])
+    assert (after / constant > 1).all()
+    assert np.unique(after).size > 100
+
+
+def test_largest_constants_are_exceeded_first():
+    assert constants_to_exceed([1e-5, 0.5, -1e4, 30.0, 1e30]) == [-1e4, 30.0]
+
+
+@pytest.mark.parametrize("kind", ["zero rows", "zero columns", "zero tiles", "one hot"])
+def test_structure_of_tensors_is_independent(kind):
+    before = RANDOM.standard_normal((40, 48)).astype(np.float32)
+    first, second = (draw_values(before, "float32", awkward=kind) != 0 for _ in range(2))
+    assert (first != second).any()
+    if kind == "zero rows":
+        assert 0 < first.any(1).sum() < 40
+    elif kind == "zero columns":
+        assert 0 < first.any(0).sum() < 48
+    elif kind == "one hot":
+        assert (first.sum(1) == 1).all()
+    else:
+        assert 0 < first.reshape(40, 48)[:16, :16].mean() * 3 + first.mean() < 4
+
+
+def test_rows_lie_far_apart_and_small_ones_follow_large_ones():
+    before = RANDOM.standard_normal((40, 5)).astype(np.float32)
+    largest = draw_values(before, "float32", awkward="rows far apart").max(1)
+    assert (np.diff(largest) < -100).any()
+    assert (np.diff(largest) > 100).any()
+
+
+def test_bounds_of_parts_ascend_from_zero():
+    offsets = drawn_values(whole_tensor("cu_seqlens", "int64", (50,)), RANDOM, 30)
+    assert offsets[0] == 0
+    assert (np.diff(offsets) >= 0).all()
+    positions = drawn_values(whole_tensor("index", "int64", (50,)), RANDOM, 30)
+    assert (np.diff(positions) < 0).any()
+
+
+def test_drawn_bytes_cover_the_range_of_their_type():
+    values = drawn_values(whole_tensor("x", "int8", (2000,)), np.random.default_rng(0), 5)
+    assert (values.min(), values.max()) == (-128, 127)
 
 
 def test_awkward_values_for_shares_stay_between_zero_and_one():

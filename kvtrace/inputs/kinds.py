@@ -5,20 +5,17 @@ Each kind is a range in which some formulas overflow, vanish, cancel or divide b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, log
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from math import log
+from typing import Any, Final, Literal, get_args
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.invariance.trees import constant_of
-
-if TYPE_CHECKING:
-    from kvtrace.addons.invariance.trees import Tree
-    from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.inputs.structure import ROWS, structured
+from kvtrace.inputs.values import BEYOND_CONSTANTS, ZERO, awkward_numbers
 
 Inputs = Literal["random numbers", "small numbers", "negative numbers",
                  "numbers up to the limit of exp", "numbers around 10,000", "large numbers",
@@ -26,6 +23,8 @@ Inputs = Literal["random numbers", "small numbers", "negative numbers",
                  "numbers with NaNs, infinities and zeros", "infinities among numbers",
                  "zeros and ones", "nothing but zeros", "constants of the kernels",
                  "nothing but NaNs", "NaNs among numbers", "nothing but -infinities",
+                 "numbers far below zero", "numbers far above zero", "numbers beyond the constants",
+                 "zeros in one tensor", "rows far apart", "operands that cancel",
                  "other integers", "integers that are 0"]  # fmt: skip
 """Kinds of contents of float tensors on which two versions are compared.
 
@@ -42,13 +41,16 @@ WITH_INTEGERS: Final[frozenset[Inputs]] = frozenset({"other integers", "integers
 """Random floats with integers other than the recorded ones: extreme integers, or zeros."""
 
 OPTIONAL: Final[frozenset[Inputs]] = frozenset({
-    "infinities among numbers", "constants of the kernels", *WITH_INTEGERS,
+    "infinities among numbers", "constants of the kernels", "numbers beyond the constants",
+    "zeros in one tensor", *WITH_INTEGERS,
 })  # fmt: skip
 """Kinds that some kernels are not compared on."""
 
 PLAIN: Final[frozenset[Inputs]] = frozenset({
     "random numbers", "small numbers", "negative numbers", EXPONENTS, "numbers around 10,000",
     "zeros and ones", "nothing but zeros", "constants of the kernels",
+    "numbers far below zero", "numbers far above zero", "numbers beyond the constants",
+    "zeros in one tensor", "rows far apart",
 })  # fmt: skip
 """Kinds on which no version may overflow."""
 
@@ -58,47 +60,46 @@ WITHOUT_OVERFLOW: Final[frozenset[Inputs]] = frozenset({
 
 SINGULAR: Final[frozenset[Inputs]] = frozenset({
     "zeros and ones", "nothing but zeros", "constants of the kernels",
+    "numbers far below zero", "numbers far above zero", "numbers beyond the constants",
+    "zeros in one tensor", "rows far apart",
 })  # fmt: skip
-"""Kinds with zero denominators and equal operands of comparisons."""
+"""Kinds with zero denominators, equal operands of comparisons, and whole rows out of range."""
+
+CANCELING: Final[Inputs] = "operands that cancel"
+"""Inputs on which elements are compared one by one: most tensors are equal, or opposite."""
 
 _SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 _SMALL: Final = 2.0**-10
 """The size of small numbers: their squares are about the eps that kernels add before a root."""
 _LOG_OF_FLOAT32: Final = 88.0
 """The largest exponent of exp in float32, in which narrower types are computed, too."""
+_CANCELING_SIZE: Final = 1e4
 _SOME_INFINITE: Final = (1.0, 1.0, 1.0, np.inf)
 _ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
-_CONSTANTS: Final = (2.0**-10, 2.0**10)
-"""Bounds of constants that tensors are filled with; others are an eps, or stand for infinity."""
 
 
 @dataclass(frozen=True, slots=True)
 class FillValues:
-    """Integers and constants from the formulas of both versions, to fill tensors with."""
+    """Integers and constants from the formulas of both versions, to fill tensors with.
+
+    Whole rows lie beyond each of the constants `exceeded`.
+    """
 
     integers: tuple[int, ...] = ()
     constants: tuple[float, ...] = ()
+    exceeded: tuple[float, ...] = ()
 
 
 NO_FILL_VALUES: Final = FillValues()
 
 
-def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
-    """Return the constants of trees within `_CONSTANTS` except 1 and -1, with their negatives."""
-    constants = set()
-    for node in (node for tree in trees for node in tree.walk()):
-        value = constant_of(node) or 0.0
-        if isfinite(value) and _CONSTANTS[0] <= abs(value) <= _CONSTANTS[1] and abs(value) != 1:
-            constants |= {value, -value}
-    return tuple(sorted(constants))
-
-
 def numbers_of(
-    inputs: Inputs, tensor: TensorArgument, seed: int, constants: Sequence[float] = ()
-) -> NDArray[Any]:
-    """Return numbers of a kind in a tensor's shape and type; `constants` are for one kind."""
-    shape, random = tensor.shape, np.random.default_rng(seed)
-    limits = ml_dtypes.finfo(tensor.element.memory)
+    inputs: Inputs, shape: Sequence[int], dtype: np.dtype[Any], seed: int,
+    constants: Sequence[float] = (),
+) -> NDArray[Any]:  # fmt: skip
+    """Return numbers of a kind in a shape and type; `constants` are for two kinds."""
+    random = np.random.default_rng(seed)
+    limits = ml_dtypes.finfo(dtype)
     largest, least = float(limits.max), float(limits.tiny)
     plain = random.standard_normal(shape)
     match inputs:
@@ -135,11 +136,46 @@ def numbers_of(
             numbers = specials.reshape(plain.shape)
         case "nothing but -infinities":
             numbers = np.full(shape, -np.inf)
+        case "numbers far below zero" | "numbers far above zero":
+            kind = inputs.removeprefix("numbers ")
+            numbers = _awkward(plain, random, kind, dtype)
+        case "numbers beyond the constants":
+            rows = np.array(plain, ndmin=1).reshape(-1, shape[-1] if len(shape) > 1 else 1)
+            count = len(constants) if len(rows) > len(constants) and len(shape) > 1 else 1
+            for number, constant in enumerate(constants[:count]):
+                part = rows[number::count]
+                part[...] = _awkward(part, random, BEYOND_CONSTANTS, dtype, (constant,))
+            numbers = rows.reshape(plain.shape)
+        case "zeros in one tensor":
+            numbers = _awkward(plain, random, ZERO, dtype)
+        case "rows far apart":
+            numbers = structured(ROWS, plain, random)
+        case "operands that cancel":
+            numbers = _canceling(plain, seed)
         case "random numbers" | "other integers" | "integers that are 0":
             numbers = plain
     return np.asarray(
         np.clip(numbers, -largest, largest) if np.isfinite(numbers).all() else numbers
-    ).astype(tensor.element.memory)
+    ).astype(dtype)
+
+
+def _awkward(
+    plain: NDArray[Any], random: np.random.Generator, kind: str, dtype: np.dtype[Any],
+    constants: Sequence[float] = (),
+) -> NDArray[Any]:  # fmt: skip
+    numbers = np.asarray(plain, np.float64).ravel()
+    return awkward_numbers(numbers, random, kind, dtype.name, constants).reshape(plain.shape)
+
+
+def _canceling(plain: NDArray[Any], seed: int) -> NDArray[Any]:
+    """Return in each element a large number, its negative or a small one, by chance.
+
+    The large numbers are those of all tensors of the shape: operands cancel to the last digit, and
+    small ones that are added before that are lost.
+    """
+    large = _CANCELING_SIZE * np.random.default_rng(0).uniform(1.0, 2.0, plain.shape)
+    factors = np.random.default_rng(seed).integers(-1, 2, plain.shape)
+    return np.where(factors == 0, plain, factors * large)
 
 
 def _picked(numbers: Sequence[float], shape: Sequence[int], seed: int) -> NDArray[Any]:

@@ -1,0 +1,6 @@
+"""What kernels are run on: recorded, drawn and awkward inputs, their sizes, views and structure.
+
+`values.py` has the kinds of numbers, `sizes.py` and `views.py` follow from given inputs, `cases.py`
+describes sets of inputs, and `making.py` writes them. `drawn.py` has the distributions that scripts
+draw from where no contents were recorded.
+"""

@@ -1,0 +1,84 @@
+"""Sizes and numbers that follow from given inputs."""
+
+from kvtrace.inputs.cases import parsed_shapes
+from kvtrace.inputs.sizes import grouped_sizes, other_scalars, other_sizes, unequal_extents
+
+
+def shapes(inputs):
+    return [entry.shape for entry in inputs if hasattr(entry, "shape")]
+
+
+def test_one_extent_grows_large_and_takes_numbers_of_the_file():
+    rows = parsed_shapes("x=f32[64, 100]", [])
+    changes = [change for _, change in other_sizes(rows, [], [32], [4242])]
+    assert {64: 327} in changes
+    assert {64: 4243} in changes
+    assert {64: 4242 * 64 // 6400 + 1} in changes
+    vector = parsed_shapes("x=f32[1000]", [])
+    changes = [change for _, change in other_sizes(vector, [], [], [4242])]
+    assert {1000: (1 << 17) | 1} in changes
+    assert {1000: 4242} in changes
+    product = parsed_shapes("x=f32[32, 8], y=f32[8, 32]", [])
+    changes = [change for _, change in other_sizes(product, [], [], [])]
+    assert {32: 257} in changes
+
+
+def test_equal_extents_are_made_unequal_one_by_one():
+    inputs = parsed_shapes("x=f32[64, 64], y=f32[64], z=f32[9]", [])
+    cases = [shapes(case) for case in unequal_extents(inputs, [])]
+    assert [(48, 64), (64,), (9,)] in cases
+    assert [(64, 48), (64,), (9,)] in cases
+    assert [(64, 64), (48,), (9,)] in cases
+    assert not list(unequal_extents(parsed_shapes("x=f32[64, 32]", []), []))
+
+
+def test_rows_become_as_long_as_a_number_of_the_file():
+    rows = parsed_shapes("x=f32[64, 100]", [])
+    assert {64: 1, 100: 4243} in [change for _, change in other_sizes(rows, [], [], [4242])]
+
+
+def test_sizes_lie_around_each_block_and_beyond_static_trips():
+    rows = parsed_shapes("x=f32[40, 100]", [])
+    changes = [change for _, change in other_sizes(rows, [], [16, 32, 64], [])]
+    for block in (16, 32, 64):
+        for size in (block - 1, block, block + 1, 3 * block, 3 * block + 1, 9 * block + 1):
+            assert any(change.get(100) == size for change in changes), size
+            assert any(change.get(40) == size for change in changes), size
+
+
+def test_all_extents_are_aligned_at_once():
+    product = parsed_shapes("a=f32[40, 100], b=f32[100, 60]", [])
+    changes = [change for _, change in other_sizes(product, [], [32], [])]
+    whole = [change for change in changes if len(change) == 3]
+    for step in (2, 16, 32, 64):
+        assert any(all(size % step == 0 for size in change.values()) for change in whole), step
+    assert {40: 32, 100: 32, 60: 32} in changes
+
+
+def test_large_blocks_are_tried_with_three_tiles_of_one_row():
+    rows = parsed_shapes("x=f32[40, 100]", [])
+    changes = [change for _, change in other_sizes(rows, [], [16384], [])]
+    assert {40: 1, 100: 3 * 16384 + 1} in changes
+
+
+def test_numbered_extents_stay():
+    heads = parsed_shapes("x=f32[40, 8, 100]", [])
+    assert all(8 not in change for _, change in other_sizes(heads, [8], [32], []))
+
+
+def test_grouped_sizes_are_multiples_of_each_other():
+    heads = parsed_shapes("q=f32[197, 130], k=f32[67, 130]", [])
+    first, second = grouped_sizes(heads, [130])
+    assert first[197] % first[67] == 0 < first[197] // first[67] > 1
+    assert second[67] % second[197] == 0
+
+
+def test_scalars_are_changed_one_by_one_and_swapped():
+    inputs = parsed_shapes(
+        "x=f32[64, 32], rows=64, shift=3, causal=True, scale=0.5, low=-0.5, high=1.5", []
+    )
+    labels = [label for label, _ in other_scalars(inputs)]
+    assert labels == [
+        "shift=4", "shift=1", "causal=False", "scale=1.5", "scale=-0.5, low=0.5",
+        "low=1.5, high=-0.5",
+    ]  # fmt: skip
