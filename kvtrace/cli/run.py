@@ -13,7 +13,7 @@ def command(
         list[str], Argument(metavar="SCRIPT [ARGS…]", help="Script, or module with -m")
     ],
     output: Annotated[
-        Path, Option("--output", "-o", metavar="DIR", help="Directory of the trace")
+        Path, Option("--output", "-o", metavar="FOLDER", help="Directory of the trace")
     ] = Path("out"),
     as_module: Annotated[bool, Option("-m", help="Run a module, as python -m does")] = False,
     mode: Annotated[
