@@ -10,6 +10,7 @@ import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
@@ -51,7 +52,7 @@ def trace_of_process(pid: int) -> Path:
     """
     process = Path("/proc") / str(pid)
     try:
-        files = [descriptor.readlink() for descriptor in (process / "fd").iterdir()]
+        descriptors = list((process / "fd").iterdir())
     except FileNotFoundError:
         raise NothingToAsk(
             f"There is neither a trace nor a process {pid} here: name the trace's folder, or the "
@@ -62,9 +63,11 @@ def trace_of_process(pid: int) -> Path:
             f"Process {pid} belongs to another user: name the trace's folder in place of {pid}."
         ) from None
     own = f".{pid}{REQUEST}"
-    for file in files:
-        if file.parent.name == FOLDER and file.name.endswith(own):
-            return file.parent.parent
+    for descriptor in descriptors:
+        with suppress(OSError):  # it was closed since
+            file = descriptor.readlink()
+            if file.parent.name == FOLDER and file.name.endswith(own):
+                return file.parent.parent
     raise NothingToAsk(
         f"Process {pid} does not listen for requests: start the program with KVTRACE=out/ and "
         "KVTRACE_FAULTS=on, and ask while it runs and has launched a kernel."
