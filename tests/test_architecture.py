@@ -40,6 +40,7 @@ ALLOWED = {
     "kvtrace.schema": {"kvtrace.registry"},
     "kvtrace.forks": set(),
     "kvtrace.registry": set(),
+    "kvtrace.project": set(),
     "kvtrace.lazy": set(),
     "kvtrace.public_modules": set(),
     "kvtrace.ir": {"kvtrace.schema"},
@@ -50,14 +51,14 @@ ALLOWED = {
     "kvtrace.figures.names": set(),  # and this
     "kvtrace.converters": _LANGUAGE
     | {f"kvtrace.figures{part}" for part in ("", ".causes", ".modules", ".names")}
-    | {"kvtrace.text"},
+    | {"kvtrace.text", "kvtrace.project"},
     "kvtrace.evaluate": _LANGUAGE,
     "kvtrace.recorded_calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
     "kvtrace.clients": _VERDICTS,
-    "kvtrace.settings": {"kvtrace.schema"},
+    "kvtrace.settings": {"kvtrace.schema", "kvtrace.project"},
     "kvtrace._boot": {"kvtrace.capture"},
     "kvtrace.capture": {"kvtrace.schema", "kvtrace.settings", "kvtrace._boot"},
     "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.backends.triton"},  # for its types

@@ -35,6 +35,7 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "compile": "ttir",
         "device": "cpu",
         "max_calls": 7,
+        "budget": 60,
         "sanitize": "raise",
         "rules": "default,-out-of-view",
         "strict": True,

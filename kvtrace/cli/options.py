@@ -242,10 +242,10 @@ def complain_of(trace: "Trace") -> None:
 
 
 def settings_in_force() -> "Settings":
-    """Return the settings of the environment; print invalid variables to standard error."""
-    from kvtrace.settings import settings_from_environment
+    """Return the settings in force; print invalid values to standard error."""
+    from kvtrace import settings as of_recordings
 
-    settings, problems = settings_from_environment(os.environ)
+    settings, problems = of_recordings.settings_in_force(os.environ)
     for problem in problems:
         complain(problem)
     return settings

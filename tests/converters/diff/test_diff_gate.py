@@ -201,6 +201,6 @@ def test_rules_of_the_project_are_in_its_settings(judged, tmp_path, monkeypatch,
     assert "(--fail-on)" not in capsys.readouterr().out
     settings.write_text("[tool.kvtrace.diff]\nfail-on = 3\n")
     assert main(["diff", *judged, "--no-replay"]) == 2
-    settings.write_text("[tool")
+    settings.write_text("[tool.kvtrace")
     assert main(["diff", *judged, "--no-replay"]) == 2
     assert "Traceback" not in capsys.readouterr().err
