@@ -173,7 +173,7 @@ def test_a_new_finding_fails_the_command_and_stands_in_every_output(judged, caps
     assert main(["diff", *judged, *rules]) == 1
     assert "FAIL: 1 rule violated (--fail-on)" in capsys.readouterr().out
     assert main(["diff", *judged, *rules, "--markdown", "-"]) == 1
-    assert capsys.readouterr().out.startswith("### ❌ Merge? no: a violation is new")
+    assert capsys.readouterr().out.startswith("### ❌ Merge? no: a finding is new")
     assert main(["diff", *judged, *rules, "--json"]) == 1
     (failure,) = json.loads(capsys.readouterr().out)["gate"]["failures"]
     assert (failure["rule"], failure["what"]) == ("findings.new", "scale")

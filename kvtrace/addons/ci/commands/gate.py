@@ -76,7 +76,7 @@ def command(
     """Record a program, judge and replay its launches, and compare them with a baseline.
 
     Needs no GPU. Exit code: the program's if it is not 0. Otherwise 1 if the change must not be
-    merged (results differ, a violation is new, or a rule is violated), with --strict also if that
+    merged (results differ, a finding is new, or a rule is violated), with --strict also if that
     is not known. 2 if there is no baseline (unless --save makes it), no kernel, or a rule that
     cannot be judged. Otherwise 0.
 
