@@ -18,7 +18,7 @@ from kvtrace.figures.database import scratch
 from kvtrace.ir import IRSyntaxError, Module, Op, Value, parse
 from kvtrace.ir.flow import Flow, flow_of
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import KINDS, Kind, operands_of
+from kvtrace.ir.ops import KINDS, Kind, effect_of, operands_of, operator_of
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.columns import without_dictionary
 
@@ -30,7 +30,6 @@ _ACCESSES: Final = (
     "call_id", "op_index", "program", "iteration", "arg", "first", "last", "active", "layout",
 )  # fmt: skip
 _GENERIC: Final = "ttir_generic"
-_AND: Final = "arith.andi"
 
 #: Loads of bytes that ops before them read, each with the earlier loads of as many bytes.
 _CANDIDATES: Final = """
@@ -164,7 +163,7 @@ def discarding(module: Module) -> tuple[tuple[int, int], ...]:
     flow = flow_of(module)
     pairs = []
     for op in module.ops:
-        if op.name == "tt.load" and op.results and isinstance(op.results[0].type, TensorType):
+        if effect_of(op) == "load" and op.results and isinstance(op.results[0].type, TensorType):
             where = _only_where(flow, op.results[0])
             if where is not None and not _is_masked_by(op, where) and not _is_of(flow, where, op):
                 pairs.append((op.index, where.index))
@@ -179,10 +178,10 @@ def _only_where(flow: Flow, value: Value) -> Op | None:
     if len(uses) != 1:
         return None
     (use,) = uses
-    if use.name == "arith.select":
-        condition, first, second = use.operands
-        is_choice = (first is value) != (second is value)
-        return use if is_choice and isinstance(condition.type, TensorType) else None
+    if operator_of(use) == "where":
+        is_choice = (use.operand("first") is value) != (use.operand("second") is value)
+        has_lanes = isinstance(use.operand("condition").type, TensorType)
+        return use if is_choice and has_lanes else None
     row = KINDS.get(use.name)
     is_conversion = row is not None and row.kind is Kind.ELEMENTWISE and len(use.operands) == 1
     return _only_where(flow, use.results[0]) if is_conversion else None
@@ -193,9 +192,9 @@ def _is_masked_by(load: Op, where: Op) -> bool:
     parts = [value for name, value in operands_of(load) if name == "mask"]
     while parts:
         part = parts.pop()
-        if part is where.operands[0]:
+        if part is where.operand("condition"):
             return True
-        if isinstance(part.owner, Op) and part.owner.name == _AND:
+        if isinstance(part.owner, Op) and operator_of(part.owner) == "&":
             parts += part.owner.operands
     return False
 
@@ -203,7 +202,7 @@ def _is_masked_by(load: Op, where: Op) -> bool:
 def _is_of(flow: Flow, where: Op, load: Op) -> bool:
     """Return whether the condition is computed of the loaded value."""
     seen: set[int] = set()
-    values = [where.operands[0]]
+    values = [where.operand("condition")]
     while values:
         value = values.pop()
         if value.id in seen:
