@@ -123,7 +123,7 @@ def _discarded(
     frames = {
         (row["run"], row["stack_id"]): (row["frames"] or [{}])[0] for row in stacks.to_pylist()
     }
-    calls = {}
+    calls: dict[tuple[str, int], int] = {}
     for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist():
         calls.setdefault((row["run"], row["kernel_id"]), row["call_id"])
     for kernel in trace.table("kernels", runs, ["kernel_id", "stages"]).to_pylist():
