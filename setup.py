@@ -3,6 +3,9 @@
 Where there is no compiler, on systems other than Linux, and with KVTRACE_PURE_WHEEL=1, a wheel has
 no C extension and fits every platform: traces are read, replayed and reported with it.
 
+The page of a package index has no folder: where the repository is known, README.md's links and
+pictures are made absolute, of the release's tag.
+
 Two builds of one release are equal byte by byte: files are dated by CHANGELOG.md's newest release
 (SOURCE_DATE_EPOCH says otherwise), archives name no user, and no object file names its folder.
 """
@@ -72,6 +75,35 @@ class Sdist(sdist):
         written = Path(f"{base_name}.tar.gz")
         written.write_bytes(gzip.compress(packed.getvalue(), mtime=dated))
         return str(written)
+
+
+def home() -> str:
+    """Return the address of the repository that builds, as CI says it; "" elsewhere."""
+    repository = os.environ.get("GITHUB_REPOSITORY", "")
+    server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
+    return f"{server}/{repository}" if repository else ""
+
+
+def readme(repository: str) -> str:
+    """Return README.md, its links and pictures absolute if the repository's address is known."""
+    text = Path("README.md").read_text(encoding="utf-8")
+    version = re.search(r'^__version__ = "(.+)"$', Path("kvtrace/__init__.py").read_text(), re.M)
+    if not repository or version is None:
+        return text
+
+    def absolute(link: re.Match[str]) -> str:
+        view = "raw" if link["path"].endswith((".png", ".svg")) else "blob"
+        return f"{link['before']}{repository}/{view}/v{version[1]}/{link['path']}"
+
+    relative = r'(?P<before>\]\(|src(?:set)?=")(?P<path>(?![a-z]+:|#)[^)"\s]+)'
+    return re.sub(relative, absolute, text)
+
+
+def project_urls(repository: str) -> dict[str, str]:
+    """Return the links of the package's page; none if the repository's address is unknown."""
+    pages = {"Documentation": "tree/main/docs", "Changelog": "blob/main/CHANGELOG.md"}
+    pages |= {"Source": "", "Issues": "issues"}
+    return {name: f"{repository}/{page}" for name, page in pages.items()} if repository else {}
 
 
 def launch_fields() -> tuple[str, str]:
@@ -147,6 +179,9 @@ NATIVE = [
 ]
 
 setup(
+    long_description=readme(home()),
+    long_description_content_type="text/markdown",
+    project_urls=project_urls(home()),
     cmdclass={"bdist_wheel": Wheel, "editable_wheel": EditableWheel, "sdist": Sdist},
     ext_modules=[] if PURE else NATIVE,
     options={} if PURE else {"bdist_wheel": {"py_limited_api": "cp311"}},

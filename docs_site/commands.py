@@ -4,7 +4,15 @@ import re
 from inspect import cleandoc
 from typing import Final
 
-from kvtrace.cli import command_line, own_commands
+from kvtrace.cli import (
+    BAD_INPUT,
+    FOUND,
+    INTERRUPTED,
+    READER_GONE,
+    Command,
+    command_line,
+    own_commands,
+)
 from kvtrace.cli.parsing import CommandLine, Parameter
 
 FOLDER: Final = "reference/commands"
@@ -24,23 +32,39 @@ def _page_name(name: str) -> str:
 
 
 def _index_page() -> str:
-    rows = [
-        f"| [`kvtrace {name}`]({_page_name(name)}) | {entry.help} |"
-        for name, entry in own_commands().items()
-    ]
+    rows = [_index_row(name, entry) for name, entry in own_commands().items()]
     return "\n".join(
         [
             "# Commands",
             "",
-            "Made from the parsers; `kvtrace COMMAND --help` says the same. Exit codes are 0 where "
-            "all is well, 1 where a command found what it looks for, and 2 for bad input.",
+            "Made from the parsers; `kvtrace COMMAND --help` says the same. `--json` prints JSON "
+            "instead of text, `-o` names the file or folder that is written (`-`: print it), and "
+            "`-q` prints results and errors only.",
             "",
-            "| command | what it does |",
-            "|---|---|",
+            f"Exit codes are 0 where all is well, {FOUND} as the table says, {BAD_INPUT} for bad "
+            f"input or where nothing could be judged, {INTERRUPTED} after Ctrl-C, and "
+            f"{READER_GONE} if the reader of a pipe ended.",
+            "",
+            "| command | what it does | `--json` | `-o` | `-q` | exit code 1 |",
+            "|---|---|---|---|---|---|",
             *rows,
             "",
         ]
     )
+
+
+def _index_row(name: str, entry: Command) -> str:
+    options = {form: option for option in command_line(name).options for form in option.on}
+    output = options.get("--output")
+    cells = [
+        f"[`kvtrace {name}`]({_page_name(name)})",
+        entry.help,
+        "yes" if "--json" in options else "",
+        f"`{output.metavar}`" if output else "",
+        "yes" if "--quiet" in options else "",
+        entry.exit_1,
+    ]
+    return f"| {' | '.join(cells)} |"
 
 
 def _command_page(name: str, line: CommandLine) -> str:

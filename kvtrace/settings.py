@@ -1,6 +1,7 @@
-"""Settings of a recording: one typed object, from the environment or from keyword arguments.
+"""Settings of a recording: one typed object, of keyword arguments, the environment or the project.
 
-The environment's names are the fields' names in capitals after `KVTRACE_`.
+The environment's names are the fields' names in capitals after `KVTRACE_`. What the environment
+does not set is set by the project (`[tool.kvtrace]` in pyproject.toml), else it has its default.
 """
 
 import math
@@ -11,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, get_args
 
 from kvtrace import registry
+from kvtrace.project import Project, read_project
 from kvtrace.schema.errors import BadSetting, nearest
 
 Mode = Literal["launch", "timeline", "ops"]
@@ -134,6 +136,8 @@ class Settings:
         rules: rules for `KVTRACE_SANITIZE` and `kvtrace sanitize`: ids of rules, `default` and
             `all`, separated by commas; `-` before an id leaves it out ([rules](rules/README.md)).
         strict: whether (`1` or `0`) warnings and unknown verdicts count as errors.
+        budget: seconds of processor time in which `kvtrace report` replays and judges calls, the
+            cheapest first.
         limit: amounts of bytes (`2GB`), launches (`10M launches`) or time (`1h`), separated by
             commas: recording ends at the first of them, and the program continues; after `ring:`
             the newest of that amount is kept instead, and after `sums:` also what all others add up
@@ -159,6 +163,7 @@ class Settings:
     sanitize: Sanitize = "off"
     rules: str = "default"
     strict: bool = False
+    budget: float = 30
     limit: str = ""
     sample: str = ""
     window: str = ""
@@ -280,13 +285,40 @@ def _with_added(base: Settings, name: str, value: Any) -> Settings:
     return replace(base, added=tuple(sorted(added.items())))
 
 
-def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings of the variables `KVTRACE_MODE` and so on, and sentences on problems.
+def settings_in_force(environment: Mapping[str, str]) -> tuple[Settings, tuple[str, ...]]:
+    """Return the settings of the environment and the project, and sentences on problems."""
+    base, problems = settings_from_project(read_project())
+    settings, more_problems = settings_from_environment(environment, base)
+    return settings, (*problems, *more_problems)
 
-    A setting with an invalid value has its default. There is one sentence for each invalid value,
-    and one for each unknown variable that begins with `KVTRACE_`.
+
+def settings_from_project(project: Project) -> tuple[Settings, tuple[str, ...]]:
+    """Return the settings of `[tool.kvtrace]`, and sentences on problems.
+
+    A list of texts is one text, separated by commas. Tables, as `[tool.kvtrace.diff]`, are read
+    elsewhere.
     """
-    settings, problems = DEFAULT, []
+    settings, problems = DEFAULT, [project.problem] if project.problem else []
+    for key, value in project.table.items():
+        if isinstance(value, dict):
+            continue
+        value = ",".join(map(str, value)) if isinstance(value, list) else value
+        try:
+            settings = settings_from_arguments(settings, **{key.replace("-", "_"): value})
+        except BadSetting as error:
+            problems.append(f"{key} in {project.file}: {error}; ignored")
+    return settings, tuple(problems)
+
+
+def settings_from_environment(
+    environment: Mapping[str, str], base: Settings = DEFAULT
+) -> tuple[Settings, tuple[str, ...]]:
+    """Return `base` with the variables `KVTRACE_MODE` and so on, and sentences on problems.
+
+    A setting with an invalid value stays as in `base`. There is one sentence for each invalid
+    value, and one for each unknown variable that begins with `KVTRACE_`.
+    """
+    settings, problems = base, []
     for name in _names(environment):
         value = environment.get(f"KVTRACE_{name.upper()}")
         if not value:
@@ -294,8 +326,8 @@ def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings,
         try:
             settings = settings_from_arguments(settings, **{name: value})
         except BadSetting as error:
-            defaults = DEFAULT.values()
-            effect = f"using {defaults[name]!r}" if name in defaults else "ignored"
+            values = base.values()
+            effect = f"using {values[name]!r}" if name in values else "ignored"
             problems.append(f"KVTRACE_{name.upper()}: {error}; {effect}")
     return settings, (*problems, *_unknown(environment))
 
@@ -340,6 +372,8 @@ def _checked(name: str, value: Any) -> Any:
         return _switch(name, value)
     if name == "max_calls":
         return whole_number(name, value)
+    if name == "budget":
+        return _budget(value)
     if name in _READ and isinstance(value, str):
         _READ[name](value)
         return value
@@ -463,6 +497,16 @@ def _switch(name: str, value: Any) -> bool:
     if text in _TRUE | _FALSE:
         return text in _TRUE
     raise BadSetting(f"the setting {name} has to be 1 or 0, not {value!r}")
+
+
+def _budget(value: Any) -> float:
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if isinstance(value, bool) or not 0 <= seconds < math.inf:
+        raise BadSetting(f"the setting budget has to be a number of seconds, not {value!r}")
+    return int(seconds) if seconds == int(seconds) else seconds
 
 
 def whole_number(name: str, value: Any) -> int:

@@ -1,6 +1,6 @@
 """Plain text for terminals: quantities with units, aligned columns, and names made safe to print.
 
-Converters that print use it; all output fits 80 columns and needs no color.
+Converters that print use it; all output fits 40 columns and needs no color.
 """
 
 import shutil
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 WIDTH: Final = 80
+#: The fewest columns that output is laid out for.
+NARROWEST: Final = 40
 _DURATIONS: Final = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
 _DECIMAL: Final = ("", "K", "M", "G", "T", "P", "E")
 _BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -113,9 +115,23 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
 
 
+def narrowed(line: str, width: int) -> list[str]:
+    """Return a line as lines of at most `width` columns, wrapped at spaces; words stay whole."""
+    if display_width(line) <= width or " " not in line.strip():
+        return [line]
+    indent = len(line) - len(line.lstrip())
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=" " * min(indent + 2, width // 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def terminal_width() -> int:
-    """Return the terminal's number of columns, but at least 80; 80 without a terminal."""
-    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    """Return the terminal's number of columns, but at least 40; 80 without a terminal."""
+    return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
 def display_width(text: str) -> int:
@@ -138,7 +154,8 @@ def columns(
 
     If the table is wider than `width`, optional columns are left out, then texts are wrapped. In a
     text that would take more than `_MOST_LINES` lines, … replaces the middle, unless two texts
-    would become equal. Cells are made printable.
+    would become equal. Columns that do not fit even so continue each row below it. Cells are made
+    printable.
 
     Args:
         header: The columns' headings.
@@ -167,12 +184,29 @@ def columns(
         if widths[widest] <= _NARROWEST:
             break
         widths[widest] -= 1
+    if _table_width(widths, kept) + indent > width:  # texts have room if figures continue below
+        widths = [min(natural[i], width - indent - 2) if i in texts else natural[i]
+                  for i in range(len(header))]  # fmt: skip
     shortest = {i: distinct([row[i] for row in cells], _MOST_LINES * (widths[i] - 2))
                 for i in flexible}  # fmt: skip
+    parts = _parts(widths, kept, width - indent)
     lines: list[str] = []
     for row in cells:
-        lines += _row_lines(row, kept, widths, shortest, " " * indent)
+        for number, part in enumerate(parts):
+            margin = " " * (indent + (2 if number else 0))
+            lines += _row_lines(row, part, widths, shortest, margin)
     return lines
+
+
+def _parts(widths: Sequence[int], kept: Sequence[int], width: int) -> list[list[int]]:
+    """Return the columns in parts of at most `width`; all but the first are indented by two."""
+    parts: list[list[int]] = [[]]
+    for i in kept:
+        room = width - (2 if len(parts) > 1 else 0)
+        if parts[-1] and _table_width(widths, [*parts[-1], i]) > room:
+            parts.append([])
+        parts[-1].append(i)
+    return parts
 
 
 def _natural_width(cells: Sequence[Sequence[str]], column: int, reaches: bool) -> int:

@@ -40,6 +40,7 @@ ALLOWED = {
     "kvtrace.schema": {"kvtrace.registry"},
     "kvtrace.forks": set(),
     "kvtrace.registry": set(),
+    "kvtrace.project": set(),
     "kvtrace.lazy": set(),
     "kvtrace.public_modules": set(),
     "kvtrace.ir": {"kvtrace.schema"},
@@ -51,14 +52,14 @@ ALLOWED = {
     "kvtrace.converters": _LANGUAGE
     | {"kvtrace.inputs"}
     | {f"kvtrace.figures{part}" for part in ("", ".causes", ".modules", ".names")}
-    | {"kvtrace.text"},
+    | {"kvtrace.text", "kvtrace.project"},
     "kvtrace.evaluate": _LANGUAGE,
     "kvtrace.recorded_calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
     "kvtrace.clients": _VERDICTS,
-    "kvtrace.settings": {"kvtrace.schema"},
+    "kvtrace.settings": {"kvtrace.schema", "kvtrace.project"},
     "kvtrace.inputs": {"kvtrace.schema"},
     "kvtrace._boot": {"kvtrace.capture"},
     "kvtrace.capture": {"kvtrace.schema", "kvtrace.settings", "kvtrace._boot"},

@@ -38,6 +38,7 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "sanitize": "raise",
         "rules": "default,-out-of-view",
         "strict": True,
+        "budget": 60,
         "limit": "2GB, ring:1h",
         "sample": "1/100",
         "window": "steps:10-20",

@@ -9,13 +9,12 @@ that ends in `?` is skipped; any other is an error, since it would pass unchecke
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
 
 from kvtrace.converters.diff.figures import variant_occupancy, work_per_launch
+from kvtrace.project import read_project
 from kvtrace.schema.errors import BadSetting
 from kvtrace.text import count, duration, percent, plural, size
 
@@ -285,23 +284,21 @@ def read_rules(texts: Sequence[str]) -> list[Rule]:
     return [_rule(part) for part in parts]
 
 
-def project_rules(path: Path = Path("pyproject.toml")) -> list[str]:
-    """Return the texts of rules in `[tool.kvtrace.diff]` of a pyproject.toml; [] without the file.
+def project_rules() -> list[str]:
+    """Return the texts of rules in `[tool.kvtrace.diff]` of the project; [] without the table.
 
     Raises:
         BadSetting: the file cannot be read, or does not hold a list of rules.
     """
-    if not path.is_file():
-        return []
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-        rules = settings.get("tool", {}).get("kvtrace", {}).get("diff", {}).get("fail-on", [])
-    except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
-        raise BadSetting(f"{path} cannot be read ({error}): fix it, or pass --fail-on") from error
+    project = read_project()
+    if project.problem:
+        raise BadSetting(f"{project.problem}: fix it, or pass --fail-on")
+    table = project.table.get("diff", {})
+    rules = table.get("fail-on", []) if isinstance(table, dict) else table
     if isinstance(rules, str):
         return [rules]
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-        raise BadSetting(f"fail-on in {path} must be a list of rules, such as ['spills>0']")
+        raise BadSetting(f"fail-on in {project.file} must be a list of rules, such as ['spills>0']")
     return rules
 
 

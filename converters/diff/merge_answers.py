@@ -5,17 +5,19 @@ answer is `not known` if something was not measured, compared or judged. *Merge?
 *Same results?*, *Safe?* and the rules; a rule such as `time>+0%` can demand speed.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
 from kvtrace.converters.diff.model import Answer, Difference, KernelMeaning
 from kvtrace.converters.diff.words import meaning_subject
+from kvtrace.converters.findings.model import SEVERITIES, Finding, counted_as
 from kvtrace.text import duration, plural
 
 #: Most kernels or outputs that a piece of evidence names.
 _NAMED: Final = 2
-_REASONS: Final = {"same results": "results differ", "safe": "a violation is new"}
+_REASONS: Final = {"same results": "results differ", "safe": "a finding is new"}
 _UNKNOWN_REASONS: Final = {"same results": "whether results differ", "safe": "whether it is safe"}
 _BIT_FOR_BIT: Final = ("same", "equal")
 
@@ -108,16 +110,16 @@ def _safety_answer(difference: Difference) -> Answer:
         text = f"not checked: {' and '.join(side.label for side in unjudged)}"
         return Answer(question, "not known", text, f"kvtrace sanitize {' '.join(judgeable)}")
     new = [change.finding for change in difference.findings if change.status == "new"]
-    violations = [finding for finding in new if finding.verdict == "violation"]
-    if violations:
-        first_violation = violations[0]
-        more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-        location = f", line {first_violation.line}" if first_violation.line else ""
-        return Answer(
-            question,
-            "no",
-            f"new {first_violation.rule} in {first_violation.kernel}{location}{more}",
-        )
+    found = sorted(
+        (finding for finding in new if finding.verdict == "violation"),
+        key=lambda finding: SEVERITIES.index(_severity(finding)),
+    )
+    if found:
+        first = found[0]
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        location = f", line {first.line}" if first.line else ""
+        text = f"new {_severity(first)}: {first.rule} in {first.kernel}{location}{more}"
+        return Answer(question, "no", text)
     unjudged_calls = [
         finding for finding in (*new, *difference.still) if finding.is_of_unjudged_call
     ]
@@ -131,9 +133,16 @@ def _safety_answer(difference: Difference) -> Answer:
     if new_unknowns:
         text = f"{new_unknowns[0].rule} of {new_unknowns[0].kernel} is no longer proven"
         return Answer(question, "not known", text, f"kvtrace sanitize {difference.after.label}")
-    still = sum(finding.verdict == "violation" for finding in difference.still)
-    old_violations = f"; {plural(still, 'violation')} on both sides" if still else ""
-    return Answer(question, "yes", f"no new violation{old_violations}")
+    still = Counter(_severity(f) for f in difference.still if f.verdict == "violation")
+    counts = ", ".join(plural(still[name], name) for name in SEVERITIES if still[name])
+    return Answer(
+        question, "yes", "no new finding" + (f"; {counts} on both sides" if counts else "")
+    )
+
+
+def _severity(finding: Finding) -> str:
+    """Return error, warning or note."""
+    return counted_as("violation", finding.severity, suppressed=False)
 
 
 def _speed_answer(difference: Difference) -> Answer:
@@ -193,7 +202,7 @@ def _merge_answer(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
     reasons += [f"{rule} cannot be judged" for rule in (gate.missing() if gate else ())]
     if reasons:
         return Answer(question, "not known", "; ".join(reasons))
-    return Answer(question, "yes", "the same results, no new violation")
+    return Answer(question, "yes", "the same results, no new finding")
 
 
 def _without(names: Iterable[str], what: str) -> str:

@@ -150,24 +150,21 @@ def _gap_figures(idle_ns: int, number: int, groups: Sequence[GapGroup]) -> Itera
 def _launching_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
     """Yield advice on a host that launches more slowly than the devices execute, if it pays.
 
-    The gaps are those of launching, of Python between launches, and around short kernels. What a
-    step would take without them is derived: CUDA graphs launch a whole step at once.
+    The gaps are those of launching, of Python between launches, and around short kernels. What the
+    window would take without them is derived: CUDA graphs launch a whole step at once.
     """
     around = sum(gaps.small.values())
     lost = gaps.by_cause.get("launch", 0) + gaps.by_cause.get("host", 0) - gaps.paused_ns
     lost += gaps.small.get("unknown", 0)
     if lost < _LAUNCHING * span and around < LEAST * span:
         return
-    figures = [Figure("idle", duration(lost), "measured")]
-    if time.steps is not None:
-        steps = time.steps.number
-        step, without = duration(span / steps), duration((span - lost) / steps)
-        price = f"{step} to {without} a step at best"
-        figures.append(Figure("a step without these gaps", without, "derived"))
-    else:
-        price = f"{duration(span)} to {duration(span - lost)} at best"
+    without = duration(span - lost)
+    figures = [
+        Figure("idle", duration(lost), "measured"),
+        Figure("without these gaps", without, "derived"),
+    ]
     how = ' (torch.compile(mode="reduce-overhead"))' if _may_use_torch(time) else ""
-    remedy = f"CUDA graphs{how}: from {price}"
+    remedy = f"CUDA graphs{how}: from {duration(span)} to {without} at best"
     short = gaps.short_executions
     if around > lost / 2 and short:
         most = short[0]

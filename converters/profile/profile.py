@@ -149,6 +149,8 @@ class LineProfile:
     sector_efficiency: float | None
     reuse: float | None
     unknown_accesses: int
+    spare_reads: tuple[str, ...] = ()
+    """Sentences on reads that could be spared (`spare_reads.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +296,7 @@ def read_profile(
         advice=advice,
         left_out=left_out,
         sectors=sectors,
-        lines=tuple(
-            _line_profile(row, source_lines) for row in line_sums if source_lines is not None
-        ),
+        lines=() if source_lines is None else _line_profiles(trace, runs, line_sums, source_lines),
         sections={
             name: section.read(trace, runs)
             for name, section in (profile_sections() if sections else {}).items()
@@ -511,6 +511,16 @@ def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique_bytes: int | 
         flops_per_second=_ratio(flops, seconds),
         unknown_accesses=_int_or_none(sums.get("unknown")) or 0,
     )
+
+
+def _line_profiles(
+    trace: "Trace", runs: Sequence["Run"], rows: Sequence[Row], source: SourceLines
+) -> tuple[LineProfile, ...]:
+    from kvtrace.converters.profile.spare_reads import spare_reads
+
+    notes = spare_reads(trace, runs)
+    lines = (_line_profile(row, source) for row in rows)
+    return tuple(replace(line, spare_reads=notes.get((line.file, line.line), ())) for line in lines)
 
 
 def _line_profile(row: Row, source: SourceLines) -> LineProfile:

@@ -1,7 +1,7 @@
 """Findings on the page, with the report's indexes of kernels, variants, calls and stacks."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.findings.causes import by_cause
 from kvtrace.converters.findings.findings_text import calls_and_launches
-from kvtrace.converters.findings.model import Finding, Findings
+from kvtrace.converters.findings.model import DEFECTS, UNUSED_IGNORE, Finding, Findings
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.merged_kernels import KernelRows
 from kvtrace.converters.report.model import Cause, FindingCount, PlacedFinding
@@ -30,10 +30,7 @@ MOST_FINDINGS: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class PageFindings:
-    """Findings of the page and counts of verdicts; `judged` counts accesses by kernel index.
-
-    `kernels` are the indexes of all kernels that have a finding, by the finding's id.
-    """
+    """Findings of the page and counts of verdicts; `judged` counts accesses by kernel index."""
 
     placed: tuple[PlacedFinding, ...] = ()
     causes: tuple[Cause, ...] = ()
@@ -43,21 +40,18 @@ class PageFindings:
     judged: Counter[int] = field(default_factory=Counter)
     any_judged: bool = True
     """Whether `kvtrace sanitize` judged a run; verdicts during the run itself do not count."""
-    kernels: Mapping[str, Set[int]] = field(default_factory=dict)
+    counted: Counter[tuple[int | None, str]] = field(default_factory=Counter)
+    """The same by kernel index and name in `COUNTED`."""
     unjudged_calls: Counter[int] = field(default_factory=Counter)
     """Calls that were not judged as the time was used up, by kernel index."""
 
     def violations(self) -> int:
-        """Return the number of distinct violations that are neither suppressed nor notes."""
-        return sum(finding.found.is_defect for finding in self.placed)
+        """Return the number of errors and warnings."""
+        return sum(count for (_, name), count in self.counted.items() if name in DEFECTS)
 
-    def of_kernel(self, kernel: int, names: Container[str]) -> int:
-        """Return how many findings of a kernel (an index) count as one of `names`."""
-        return sum(
-            kernel in (finding.kernel, *self.kernels.get(finding.found.finding_id, ()))
-            and finding.found.counts_as in names
-            for finding in self.placed
-        )
+    def of_kernel(self, kernel: int, names: Iterable[str]) -> int:
+        """Return how many accesses of a kernel (an index) count as one of `names`."""
+        return sum(self.counted[kernel, name] for name in names)
 
 
 def place_findings(
@@ -77,14 +71,19 @@ def place_findings(
     runs = {run_id: index for index, run_id in enumerate(run_ids)}
     counts: Counter[tuple[str | None, str, str | None]] = Counter()
     judged: Counter[int] = Counter()
+    counted: Counter[tuple[int | None, str]] = Counter()
     for tally in findings.tallies:
         verdict = "suppressed" if tally.suppressed else tally.verdict
         counts[tally.rule, verdict, tally.severity] += tally.count
-        if tally.kernel_id is None or tally.run not in judged_runs:
-            continue
-        kernel = kernels.index_of(runs[tally.run], tally.kernel_id)
-        if kernel is not None:
+        kernel = (
+            None if tally.kernel_id is None else kernels.index_of(runs[tally.run], tally.kernel_id)
+        )
+        counted[kernel, tally.counts_as] += tally.count
+        if kernel is not None and tally.run in judged_runs:
             judged[kernel] += tally.count
+    for finding in findings.listed:
+        if finding.rule == UNUSED_IGNORE:  # it is about no access
+            counts[finding.rule, finding.verdict, finding.severity] += 1
     finding_rows = _FindingRows.of(table, findings, runs, calls)
     causes_of_findings = by_cause(findings)
     cause_by_finding = {
@@ -101,11 +100,7 @@ def place_findings(
     )
     causes = tuple(Cause(*calls_and_launches(group)) for group in causes_of_findings.groups)
     lints = tuple(causes_of_findings.lint_lines())
-    kernels_of = {
-        finding_id: frozenset(finding_rows.kernel[list(calls_of)].tolist())
-        for finding_id, calls_of in finding_rows.calls.items()
-    }
-    return PageFindings(placed, causes, lints, counts, judged, bool(judged_runs), kernels_of)
+    return PageFindings(placed, causes, lints, counts, judged, bool(judged_runs), counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +147,9 @@ def _placed_finding(
         frames = [(finding.file, finding.line, finding.kernel)]
     index_columns = (rows.kernel, rows.variant)
     kernel, variant = (None if call is None else int(column[call]) for column in index_columns)
-    calls_of_finding = [
-        index for index in rows.calls.get(finding.finding_id, ()) if rows.kernel[index] == kernel
-    ]
+    all_calls = list(rows.calls.get(finding.finding_id, ()))
+    calls_of_finding = [index for index in all_calls if rows.kernel[index] == kernel]
+    other_kernels = set(rows.kernel[all_calls].tolist()) - {kernel}
     return PlacedFinding(
         replace(finding, stack=(), other_stack=(), operators=()),
         kernel,
@@ -164,6 +159,7 @@ def _placed_finding(
         _stack_index(stacks, other_frames),
         *rows.ops.get((finding.run, finding.call, finding.finding_id), (None, None)),
         in_calls=tuple(calls_of_finding[:MOST_CALLS]),
+        other_kernels=tuple(sorted(other_kernels)),
     )
 
 

@@ -89,7 +89,7 @@ class Totals:
     flops: int | None = None
     evaluated_calls: int | None = None
     violations: int | None = None
-    """Distinct errors and warnings with the verdict "violation", without suppressed ones."""
+    """Errors and warnings on accesses, over unique calls."""
     phases: dict[str, int] = field(default_factory=dict)
     stages: dict[str, int] = field(default_factory=dict)
     """Compile time in ns by stage, over all variants."""
@@ -319,6 +319,8 @@ class PlacedFinding:
     other_op: int | None = None
     in_calls: tuple[int, ...] = ()
     """Indexes of the first 100 calls with the finding; the witness is from `call`."""
+    other_kernels: tuple[int, ...] = ()
+    """Indexes of the other kernels with the finding, as it has the same place in all."""
     cause: int | None = None
     """Index into `Report.causes`; None for a lint of generated code."""
 

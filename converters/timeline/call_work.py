@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.findings.model import COUNTED, counted_as
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.roofline import Bound, Work, position
 from kvtrace.converters.timeline.captions import Facts
@@ -54,21 +55,21 @@ class CallWork:
 
 @dataclass(frozen=True, slots=True)
 class DerivedCalls:
-    """Work and violations of a run's calls, by call id, and the device whose limits are used."""
+    """Work and findings of a run's calls, by call id, and the device whose limits are used."""
 
     work: Mapping[int, CallWork]
     findings: Mapping[int, Facts]
     device: ChosenDevice | None
 
     def facts(self, call_id: int | None) -> Facts:
-        """Return the facts of a call: its figures under the key `derived`, then its violations."""
+        """Return the facts of a call: its figures under the key `derived`, then its findings."""
         work = None if call_id is None else self.work.get(call_id)
         if work is None:
-            return self.violations(call_id)
-        return (("derived", (*work.facts(), *self._limits(work))), *self.violations(call_id))
+            return self.found(call_id)
+        return (("derived", (*work.facts(), *self._limits(work))), *self.found(call_id))
 
-    def violations(self, call_id: int | None) -> Facts:
-        """Return the violations of a call under the key `findings`; () if it has none."""
+    def found(self, call_id: int | None) -> Facts:
+        """Return the errors, warnings and notes of a call under `findings`; () without any."""
         listed = None if call_id is None else self.findings.get(call_id)
         return (("findings", listed),) if listed else ()
 
@@ -79,11 +80,11 @@ class DerivedCalls:
 
 
 def derived_calls(trace: "Trace", run: "Run") -> DerivedCalls:
-    """Return the derived figures and violations of a run's calls; errors as `Trace.table`."""
+    """Return the derived figures and findings of a run's calls; raises as `Trace.table`."""
     names = [str(device["name"]) for device in run.devices or () if device["name"]]
     targets = trace.table("kernels", [run], ["target"])["target"].drop_null()
     device = chosen_device(None, names, [str(t) for t in pc.unique(targets).to_pylist()])
-    return DerivedCalls(_work_by_call(trace, run, device), _violations_by_call(trace, run), device)
+    return DerivedCalls(_work_by_call(trace, run, device), _findings_by_call(trace, run), device)
 
 
 def _work_by_call(trace: "Trace", run: "Run", device: ChosenDevice | None) -> dict[int, CallWork]:
@@ -124,22 +125,27 @@ def _call_work(
     )
 
 
-def _violations_by_call(trace: "Trace", run: "Run") -> dict[int, Facts]:
-    """Return by call id the ids and rules of its violations, with addresses in the report."""
-    columns = ["call_id", "finding_id", "rule", "verdict"]
+def _findings_by_call(trace: "Trace", run: "Run") -> dict[int, Facts]:
+    """Return by call id the severity, id and rule of its findings, errors first.
+
+    Each has its address in the report.
+    """
+    columns = ["call_id", "finding_id", "rule", "verdict", "severity"]
     rows = trace.table("findings", [run], columns)
     rows = rows.filter(pc.equal(rows["verdict"].cast(pa.string()), "violation"))
-    by_call: dict[int, list[tuple[str, str]]] = {}
+    by_call: dict[int, dict[tuple[int, str, str, str], None]] = {}
     for row in rows.to_pylist():
-        by_call.setdefault(row["call_id"], []).append((row["rule"] or "?", row["finding_id"]))
-    return {call: _violation_facts(list(dict.fromkeys(v))) for call, v in by_call.items()}
+        severity = counted_as(row["verdict"], row["severity"], suppressed=False)
+        finding = (COUNTED.index(severity), severity, row["rule"] or "?", row["finding_id"])
+        by_call.setdefault(row["call_id"], {})[finding] = None
+    return {call: _finding_facts(sorted(findings)) for call, findings in by_call.items()}
 
 
-def _violation_facts(violations: Sequence[tuple[str, str]]) -> Facts:
+def _finding_facts(findings: Sequence[tuple[int, str, str, str]]) -> Facts:
     facts: list[tuple[str, int | str | Facts]] = [
-        (identity, f"{rule} (#/findings/{identity} of the report)")
-        for rule, identity in violations[:_MOST_FINDINGS]
+        (identity, f"{severity}: {rule} (#/findings/{identity} of the report)")
+        for _, severity, rule, identity in findings[:_MOST_FINDINGS]
     ]
-    if len(violations) > _MOST_FINDINGS:
-        facts.append(("more", len(violations) - _MOST_FINDINGS))
+    if len(findings) > _MOST_FINDINGS:
+        facts.append(("more", len(findings) - _MOST_FINDINGS))
     return tuple(facts)

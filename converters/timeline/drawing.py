@@ -206,7 +206,7 @@ class _TimelineBuilder:
             step_caption(name, number, (("launches", count),))
             for number, count in enumerate(steps.counts.tolist(), first_step)
         ]
-        track = self._process.child("steps", rank=-2)
+        track = self._process.child("steps of the host", rank=-2)
         self._draw_lanes(Slices(track, "step", begin, end - begin, np.arange(begin.size), captions))
         return steps
 
@@ -243,7 +243,7 @@ class _TimelineBuilder:
         if launches.untimed:
             self._leave_out("launches without a time", launches.untimed)
         # Derived figures are shown at executions; in runs without executions, at launches.
-        derived = self._derived.violations if executions.num_rows else self._derived.facts
+        derived = self._derived.found if executions.num_rows else self._derived.facts
         captions = self._launch_captions(launches.examples, derived)
         begins = [rows.begin for rows in launches.threads.values()]
         if begins:

@@ -185,7 +185,7 @@ class DeviceDrawing:
             step_caption(steps.name, number, (("executions", ran), ("device ns", ns)))
             for number, ran, ns in zip(*(column.tolist() for column in figures), strict=True)
         ]
-        track = device.child("steps", rank=_STEPS)
+        track = device.child("steps of the device", rank=_STEPS)
         begins, durations = first_begin[executed_steps], (last_end - first_begin)[executed_steps]
         slices = Slices(track, "step", begins, durations, np.arange(executed_steps.size), captions)
         self.slices += slices.on_lanes()

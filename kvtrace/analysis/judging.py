@@ -16,7 +16,7 @@ from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
 from kvtrace.schema.layout import OF_RUNS
 from kvtrace.schema.trace import Run, Selection, Trace
-from kvtrace.settings import settings_from_environment
+from kvtrace.settings import settings_in_force
 from kvtrace.verdicts.rules.added import added_rules, pass_rules, run_rules, watched_rules
 from kvtrace.verdicts.rules.choice import rule_ids
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
@@ -122,6 +122,6 @@ def sanitizer(rules: Sequence[str]) -> Client:
 
 
 def environment_rules() -> str:
-    """Return the value of KVTRACE_RULES, or of its default."""
-    settings, _ = settings_from_environment(os.environ)
+    """Return the value of KVTRACE_RULES, of the project's rules, or of the default."""
+    settings, _ = settings_in_force(os.environ)
     return settings.rules

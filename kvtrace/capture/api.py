@@ -13,7 +13,7 @@ from kvtrace.capture import groups
 from kvtrace.capture.session import Session
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import RecordingUnavailable
-from kvtrace.settings import settings_from_arguments, settings_from_environment
+from kvtrace.settings import settings_from_arguments, settings_in_force
 
 #: The message on systems other than Linux, where recording is not tested.
 ELSEWHERE = "recording works on Linux only; here traces can be read, replayed and reported."
@@ -44,7 +44,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     global _current, _gave_group, _registered
     if sys.platform != "linux":
         raise RecordingUnavailable(ELSEWHERE)
-    base, problems = settings_from_environment(os.environ)
+    base, problems = settings_in_force(os.environ)
     effective_settings = settings_from_arguments(base, **settings)
     with _lock:
         recording = current() or _session_of_environment()
@@ -247,7 +247,7 @@ def _session_of_environment() -> Session | None:
         return None
     with _lock:
         if _current is None and not _ended:
-            settings, problems = settings_from_environment(os.environ)
+            settings, problems = settings_in_force(os.environ)
             _current = Session(_boot.out, settings)
             for problem in problems:
                 _current.message("warning", "bad-setting", problem)

@@ -14,7 +14,8 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -23,56 +24,94 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace import registry
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kvtrace.cli.parsing import CommandLine
 
-__all__ = ["GROUPS", "Command", "command_line", "complain", "main", "own_commands"]
+__all__ = [
+    "GROUPS", "Command", "command_line", "complain", "is_quiet", "main", "note", "own_commands",
+]  # fmt: skip
 
 FOUND: Final = 1
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
 #: Variable with the word that a shell completes (`completion.py`).
 _COMPLETE: Final = "_KVTRACE_COMPLETE"
+_QUIET: Final = ContextVar("quiet", default=False)
 #: 128 + SIGPIPE, which a shell reports for a program whose reader has ended.
 READER_GONE: Final = 141
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: the module of its function, its line in the help, and its heading there."""
+    """A command: the module of its function, its line in the help, and its heading there.
+
+    Attributes:
+        module: the module of the function `command`.
+        help: the line in `kvtrace --help`.
+        passthrough: words after the first argument belong to the user's program.
+        group: the heading of an add-on's command; the core's are in `GROUPS`.
+        exit_1: what exit code 1 says; empty if the command never ends with 1.
+
+    """
 
     module: str
     help: str
-    passthrough: bool = False  # words after the first argument belong to the user's program
-    group: str = "Add-ons"  # the heading of an add-on's command; the core's are in `GROUPS`
+    passthrough: bool = False
+    group: str = "Add-ons"
+    exit_1: str = ""
 
 
 #: The commands in `kvtrace --help`, by heading. Commands of two words share one line.
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Everyday": {
-        "run": Command("kvtrace.cli.run", "Record a script while it runs", passthrough=True),
+        "run": Command(
+            "kvtrace.cli.run",
+            "Record a script while it runs",
+            passthrough=True,
+            exit_1="the script ended with 1: its exit code is kept",
+        ),
         "info": Command("kvtrace.cli.info", "Show runs, kernels and launches at a glance"),
         "sanitize": Command(
-            "kvtrace.cli.sanitize", "Judge every memory access of each unique call"
+            "kvtrace.cli.sanitize",
+            "Judge every memory access of each unique call",
+            exit_1="an error that no comment suppresses",
         ),
         "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),
         "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
         "view": Command("kvtrace.cli.view", "Open the report or the timeline in a browser"),
-        "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
+        "convert": Command(
+            "kvtrace.cli.convert",
+            "Write a file for another tool",
+            exit_1="with --check, the file differs from the tables",
+        ),
         "import": Command("kvtrace.cli.import_", "Read traces of other tools"),
-        "diff": Command("kvtrace.cli.diff", "Compare two traces, runs or commits"),
+        "diff": Command(
+            "kvtrace.cli.diff",
+            "Compare two traces, runs or commits",
+            exit_1="AFTER must not be merged",
+        ),
         "sql": Command("kvtrace.cli.sql", "Query the tables in SQL"),
         "doctor": Command(
-            "kvtrace.cli.doctor", "Show what works on this machine, and how to fix the rest"
+            "kvtrace.cli.doctor",
+            "Show what works on this machine, and how to fix the rest",
+            exit_1="a part is broken",
         ),
     },
     "Kernels": {
-        "sizes": Command("kvtrace.cli.sizes", "Show for which sizes each kernel is proven"),
+        "sizes": Command(
+            "kvtrace.cli.sizes",
+            "Show for which sizes each kernel is proven",
+            exit_1="a call breaks a condition",
+        ),
         "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
         "replay": Command("kvtrace.cli.replay", "Evaluate each unique call: ops, accesses, loops"),
     },
     "Many runs": {},  # filled by add-ons
     "Traces and settings": {
-        "trace validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
+        "trace validate": Command(
+            "kvtrace.cli.validate", "Check every file of a trace", exit_1="a file breaks the format"
+        ),
         "trace recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
         "trace compact": Command("kvtrace.cli.compact", "Merge the small files of a trace"),
         "trace prune": Command("kvtrace.cli.prune", "Delete old runs, or derived tables"),
@@ -80,7 +119,11 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "kvtrace.cli.redact", "Write a copy without source, paths, names …"
         ),
         "top": Command("kvtrace.cli.top", "Watch programs while they are recorded"),
-        "env": Command("kvtrace.cli.env", "Print the settings in force"),
+        "env": Command(
+            "kvtrace.cli.env",
+            "Print the settings in force",
+            exit_1="a variable is unknown, or a value invalid",
+        ),
     },
 }
 _CORE: Final[dict[str, Command]] = {
@@ -122,6 +165,11 @@ def _dispatch(arguments: list[str]) -> int:
         print(f"kvtrace {_version()}")
         return 0
     if arguments[0] in ("--install-completion", "--show-completion"):
+        if {"--help", "-h"}.intersection(arguments):
+            from kvtrace.cli.completion import HELP
+
+            print(_narrowed(HELP))
+            return 0
         return _completion(*arguments)
     name, *later_words = arguments
     if name in _PARTS:
@@ -132,7 +180,7 @@ def _dispatch(arguments: list[str]) -> int:
             return complain(_no_part(name, later_words[0]))
         name, later_words = f"{name} {later_words[0]}", later_words[1:]
     elif name in _MOVED:
-        complain(f"{name} is now kvtrace {_MOVED[name]}; the old name will be removed in 0.4.")
+        note(f"{name} is now kvtrace {_MOVED[name]}; the old name will be removed in 0.4.")
         name = _MOVED[name]
     elif _is_of_two_words(arguments):
         name, later_words = " ".join(arguments[:2]), arguments[2:]
@@ -161,9 +209,13 @@ def _run(name: str, words: list[str]) -> int:
         function, passthrough = _function(name)
         line = command_line(name)
         arguments = line.parsed(words)
-        with nullcontext() if passthrough else _collecting_rarely():
-            code = function(**arguments)
-        sys.stdout.flush()
+        quiet, printed_to = arguments.pop("quiet"), arguments.pop("printed_to", None)
+        with _quietly(quiet), _printing_to(printed_to):
+            for deprecation in line.deprecations:
+                note(deprecation)
+            with nullcontext() if passthrough else _collecting_rarely():
+                code = function(**arguments)
+            sys.stdout.flush()
     except HelpRequested:
         print(line.help(terminal_width()))
         return 0
@@ -191,7 +243,7 @@ def _overview() -> str:
         "--help": Command("", "Show this, or the help of a command"),
         "--version": Command("", "Show the version"),
     }
-    return (
+    return _narrowed(
         "Usage: kvtrace COMMAND [OPTIONS] …\n\n"
         "Records every kernel launch of a program; everything else is made later from\n"
         "the trace. Record with  KVTRACE=out/ python train.py\n\n"
@@ -199,6 +251,14 @@ def _overview() -> str:
         "Exit codes: 0 fine, 1 found what the command looks for, 2 bad input.\n"
         "Example: kvtrace info out/"
     )
+
+
+def _narrowed(text: str) -> str:
+    """Return a text whose lines are wrapped for the terminal."""
+    from kvtrace.text import narrowed, terminal_width
+
+    width = terminal_width()
+    return "\n".join(shown for line in text.split("\n") for shown in narrowed(line, width))
 
 
 @cache
@@ -243,7 +303,7 @@ def _lines(group: dict[str, Command]) -> str:
 
 def _overview_of(first: str) -> str:
     commands = _PARTS[first]
-    return (
+    return _narrowed(
         f"Usage: kvtrace {first} COMMAND [OPTIONS] …\n\n"
         f"Manage traces: check, fix, shrink and share them.\n\nCommands:\n{_lines(commands)}\n\n"
         f"Example: kvtrace {first} {next(iter(commands))} out/"
@@ -295,7 +355,7 @@ def command_line(name: str) -> "CommandLine":
     from kvtrace.cli.parsing import CommandLine
 
     function, passthrough = _function(name)
-    return CommandLine(f"kvtrace {name}", function, passthrough=passthrough)
+    return CommandLine(f"kvtrace {name}", function, passthrough=passthrough, common=True)
 
 
 def _completion(option: str, *shell: str) -> int:
@@ -343,6 +403,42 @@ def _function(name: str) -> tuple[Callable[..., int | None], bool]:
 
 
 @contextmanager
+def _quietly(quiet: bool) -> Iterator[None]:
+    """Print no notes and no progress in the context if `quiet`."""
+    earlier = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(earlier)
+
+
+def is_quiet() -> bool:
+    """Return whether the command prints results and errors only."""
+    return _QUIET.get()
+
+
+@contextmanager
+def _printing_to(file: "Path | None") -> Iterator[None]:
+    """Write what is printed in the context into a file, which appears when it is complete.
+
+    None and `-` are standard output.
+    """
+    if file is None or str(file) == "-":
+        yield
+        return
+    import io
+
+    from kvtrace.converters.output import whole_file
+
+    with whole_file(file) as target:
+        text = io.TextIOWrapper(target, "utf-8", errors="backslashreplace", newline="\n")
+        with redirect_stdout(text):
+            yield
+        text.flush()
+        text.detach()
+
+
+@contextmanager
 def _collecting_rarely() -> Iterator[None]:
     """Run Python's garbage collector less often in the context.
 
@@ -355,6 +451,12 @@ def _collecting_rarely() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*previous_threshold)
+
+
+def note(sentence: str) -> None:
+    """Print a sentence that is no error to standard error, unless --quiet was given."""
+    if not is_quiet():
+        complain(sentence)
 
 
 def complain(sentence: str) -> int:

@@ -43,6 +43,13 @@ _SCRIPT_PATHS: Final = {
     "zsh": ".zfunc/_kvtrace",
     "fish": ".config/fish/completions/kvtrace.fish",
 }
+#: What `kvtrace --install-completion --help` prints.
+HELP: Final = """\
+Usage: kvtrace --install-completion [SHELL]
+       kvtrace --show-completion [SHELL]
+
+Install, or print, the script that completes commands and options in bash, zsh
+or fish; without SHELL that of $SHELL."""
 _ZSH: Final = "fpath+=~/.zfunc; autoload -Uz compinit; compinit"
 
 

@@ -5,6 +5,8 @@ from typing import Annotated, Final
 
 from kvtrace.cli.needs import OF_DEVICE_TIMES
 from kvtrace.cli.options import (
+    JsonFile,
+    JsonOnceFile,
     JunitFile,
     MarkdownFile,
     MarkOption,
@@ -13,7 +15,7 @@ from kvtrace.cli.options import (
     StepsOption,
     StrictOption,
     UntilOption,
-    say,
+    tell,
 )
 from kvtrace.cli.parsing import Argument, Option
 
@@ -47,9 +49,8 @@ def command(
     until: UntilOption = None,
     mark: MarkOption = None,
     steps: StepsOption = None,
-    json: Annotated[
-        str | None, Option("--json", metavar="FILE", help="Write JSON (-: print it)")
-    ] = None,
+    json: JsonOnceFile = False,
+    json_file: JsonFile = None,
     markdown: MarkdownFile = None,
     html: Annotated[
         str | None,
@@ -129,7 +130,7 @@ def command(
     """
     from kvtrace.analysis.completing import complete
     from kvtrace.analysis.sides import narrowed_selection, resolve_side
-    from kvtrace.cli import complain
+    from kvtrace.cli import note
     from kvtrace.cli.analyses import conditions_of
     from kvtrace.cli.options import chosen_part, leave_pandas, print_lines
     from kvtrace.cli.progress import calls_progress
@@ -140,14 +141,14 @@ def command(
     from kvtrace.text import terminal_width
 
     leave_pandas()
-    outputs = Outputs(markdown=markdown, html=html, json=json, junit=junit)
+    outputs = Outputs(markdown=markdown, html=html, json="-" if json else json_file, junit=junit)
     before, after = _two_sides(before, after, against)
     gate = Gate(read_rules(project_rules() if fail_on is None else fail_on))
     threshold = None if time_threshold is None else _share(time_threshold)
     part = chosen_part(since, until, mark, steps, whole=False)
     sides = resolve_side(before, base), resolve_side(after, base)
     for line in complete(sides, replay=replay, shown=calls_progress):
-        complain(line)
+        note(line)
     difference = compare(
         narrowed_selection(sides[0], part),
         narrowed_selection(sides[1], part),
@@ -159,7 +160,7 @@ def command(
     )
     lines = write_outputs(
         difference, outputs, sides, gate=gate, verbose=verbose, full=full, width=terminal_width(),
-        tell=complain if outputs.printed else say,
+        tell=note if outputs.printed else tell,
     )  # fmt: skip
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     if complaint := gate.complaint():

@@ -170,9 +170,9 @@ def _folder(environment: Mapping[str, str]) -> Part:
 
 
 def _settings(environment: Mapping[str, str]) -> Part:
-    from kvtrace.settings import settings_from_environment
+    from kvtrace.settings import settings_in_force
 
-    settings, problems = settings_from_environment(environment)
+    settings, problems = settings_in_force(environment)
     if problems:
         return Part(
             "settings", "broken", "; ".join(problems), "kvtrace env shows the settings in force"

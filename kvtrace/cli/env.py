@@ -2,16 +2,22 @@
 
 import json
 import os
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from kvtrace.cli.parsing import Option
+
+if TYPE_CHECKING:
+    from kvtrace.project import Project
 
 
 def command(
     as_json: Annotated[bool, Option("--json", help="Print JSON instead of text")] = False,
 ) -> int:
-    """Print the settings that a recording started here would have.
+    """Print the settings that a recording started here would have, and where they come from.
 
+    A setting comes from a variable, else from [tool.kvtrace] of the nearest pyproject.toml, as
+    strict = true, else it has its default.
     An unknown variable or an invalid value is reported, with the nearest known name; the exit code
     is then 1.
 
@@ -22,14 +28,19 @@ def command(
     """
     from kvtrace.cli import complain
     from kvtrace.cli.options import say
-    from kvtrace.settings import DEFAULT, settings_from_environment
+    from kvtrace.project import read_project
+    from kvtrace.settings import DEFAULT, settings_in_force
 
-    settings, problems = settings_from_environment(os.environ)
+    project = read_project()
+    settings, problems = settings_in_force(os.environ)
     values, defaults = settings.as_environment(), DEFAULT.as_environment()
+    sources = {name: _source(name, project, problems) for name in values}
     out = os.environ.get("KVTRACE")
+    gate = project.table.get("diff", {})
     if as_json:
         variables = {"KVTRACE": out, **values}
-        print(json.dumps({"variables": variables, "problems": problems}, indent=2))
+        content = {"variables": variables, "sources": sources, "diff": gate, "problems": problems}
+        print(json.dumps(content, indent=2, default=str))
     else:
         say(
             f"KVTRACE={out}"
@@ -37,8 +48,22 @@ def command(
             else "KVTRACE is not set: programs started here are not recorded"
         )
         for name, value in values.items():
-            changed = "" if value == defaults[name] else f"  (default {defaults[name]})"
-            say(f"{name}={value}{changed}")
+            notes = [] if sources[name] == "default" else [sources[name]]
+            notes += [] if value == defaults[name] else [f"default {defaults[name]}"]
+            say(f"{name}={value}" + (f"  ({'; '.join(notes)})" if notes else ""))
+        for key, value in gate.items() if isinstance(gate, dict) else ():
+            say(f"{key} of kvtrace diff, gate and bisect: {value}  ({project.file})")
         for problem in problems:
             complain(problem)
     return 1 if problems else 0
+
+
+def _source(variable: str, project: "Project", problems: Sequence[str]) -> str:
+    """Return where the value of a setting is from: "environment", a file, or "default"."""
+    if os.environ.get(variable) and not any(one.startswith(f"{variable}:") for one in problems):
+        return "environment"
+    for key in project.table:
+        is_refused = any(one.startswith(f"{key} in {project.file}:") for one in problems)
+        if f"KVTRACE_{key.replace('-', '_').upper()}" == variable and not is_refused:
+            return project.file
+    return "default"

@@ -1,5 +1,6 @@
 """`kvtrace import`: another tool's files as runs of a trace."""
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,13 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kvtrace.cli import complain
-from kvtrace.cli.options import say
+from kvtrace.cli import note
+from kvtrace.cli.options import JsonOption, say, tell
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
+    from kvtrace.converters.importers.importing import ImportedRunFile
     from kvtrace.converters.importers.rows import ToGeneric
 
 _MEGABYTE = 1_000_000
@@ -43,6 +45,7 @@ def command(
         Option("--output", "-o", metavar="FOLDER", help="The trace to add the runs to"),
     ] = Path("imported"),
     memory: Annotated[int, Option("--memory", help="Most memory to use, in MB", min=64)] = 4000,
+    as_json: JsonOption = False,
 ) -> None:
     """Read traces of torch.profiler, nsys, rocprofv3, rocpd, Proton, tritonparse or JAX.
 
@@ -84,23 +87,50 @@ def command(
     except KeyboardInterrupt:
         print(f"kvtrace: interrupted; nothing of {named} was imported", file=sys.stderr)
         raise
-    say(f"{output}: {plural(len(runs), 'run')} of {plural(len(found.files), 'file')}")
+    missing = list(dict.fromkeys(text for run in runs for text in run.lacks))
+    if as_json:
+        print(json.dumps(_runs_object(output, runs, missing), indent=2))
+    else:
+        _print_runs(output, runs, missing, len(found.files))
+    for in_events in (False, True):
+        counts = (Counter(run.left_out) for run in runs if run.has_all_events == in_events)
+        left_out = left_out_sentence(sum(counts, Counter()), in_events=in_events)
+        if left_out is not None:
+            note(left_out)
+    for skipped, reason in ((found.unknown, "of no known tool"), (found.repeated, "repeated")):
+        if skipped:
+            note(f"skipped {plural(len(skipped), 'file')} {reason}: {_listed(skipped)}")
+    if not as_json:
+        tell(f"kvtrace profile {output} shows what took the time")
+
+
+def _runs_object(
+    output: Path, runs: "Sequence[ImportedRunFile]", missing: list[str]
+) -> dict[str, object]:
+    """Return the imported runs, and what their tools did not record, as JSON has them."""
+    return {
+        "trace": str(output),
+        "runs": [
+            {"run": run.run_id, "source": run.source, "file": str(run.file), "group": run.group}
+            for run in runs
+        ],
+        "missing": missing,
+    }
+
+
+def _print_runs(
+    output: Path, runs: "Sequence[ImportedRunFile]", missing: list[str], files: int
+) -> None:
+    from kvtrace.text import plural
+
+    say(f"{output}: {plural(len(runs), 'run')} of {plural(files, 'file')}")
     for run in runs:
         say(f"{run.run_id}  {run.source}: {run.file}")
     groups = len({run.group for run in runs})
     if groups > 1:
         say(f"{groups} groups, since there are several runs of the same rank (--run chooses)")
-    for text in dict.fromkeys(text for run in runs for text in run.lacks):
+    for text in missing:
         say(f"missing: {text}")
-    for in_events in (False, True):
-        counts = (Counter(run.left_out) for run in runs if run.has_all_events == in_events)
-        left_out = left_out_sentence(sum(counts, Counter()), in_events=in_events)
-        if left_out is not None:
-            complain(left_out)
-    for skipped, reason in ((found.unknown, "of no known tool"), (found.repeated, "repeated")):
-        if skipped:
-            complain(f"skipped {plural(len(skipped), 'file')} {reason}: {_listed(skipped)}")
-    say(f"kvtrace profile {output} shows what took the time")
 
 
 def _listed(files: Sequence[Path]) -> str:

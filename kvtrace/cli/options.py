@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from kvtrace.cli import complain
+from kvtrace.cli import complain, is_quiet, note
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
 
@@ -91,6 +91,11 @@ WholeOption = Annotated[
     bool, Option("--whole", help="Figures of the whole run, not only of its steady part")
 ]
 JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of text")]
+#: --json of commands whose --json took a file up to 0.3, and that file.
+JsonOnceFile = Annotated[
+    bool, Option("--json", help="Print JSON instead of text", old_value="json_file")
+]
+JsonFile = Annotated[str | None, Option("--json-file", hidden=True)]
 MeaningOption = Annotated[
     float | None,
     Option(
@@ -128,13 +133,13 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
 
     """
     if str(output) != "-":
-        yield output or Path(default), say
+        yield output or Path(default), tell
         return
     from kvtrace.schema.errors import BadSetting
 
     with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
         path = Path(folder) / Path(default).name
-        yield path, complain
+        yield path, note
         if path.is_dir():
             raise BadSetting(
                 "several files were written, which cannot go to standard output; name a folder "
@@ -185,7 +190,7 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
 
     leave_pandas()
     selection = select_runs(trace, run, every=every)
-    selection.trace.tell = complain
+    selection.trace.tell = note
     return selection
 
 
@@ -230,32 +235,43 @@ def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
 
     Lines with colors, and output that a program reads, are printed raw.
     """
-    from kvtrace.text import printable
-
     text = "\n".join(lines)
     if not raw:
-        text = "\n".join(map(printable, text.split("\n")))
+        text = "\n".join(shown for line in text.split("\n") for shown in _shown(line))
     print(text)
 
 
 def say(line: str) -> None:
     """Print one line to standard output, with control characters escaped."""
-    from kvtrace.text import printable
+    print("\n".join(_shown(line)))
 
-    print(printable(line))
+
+def _shown(line: str) -> list[str]:
+    """Return a printable line, wrapped if it is too wide for the terminal; never in a pipe."""
+    from kvtrace.text import WIDTH, narrowed, printable, terminal_width
+
+    width = terminal_width()
+    wraps = width < WIDTH or sys.stdout.isatty()
+    return narrowed(printable(line), width) if wraps else [printable(line)]
+
+
+def tell(line: str) -> None:
+    """Print a line on what was done, as on a file that was written, unless --quiet was given."""
+    if not is_quiet():
+        say(line)
 
 
 def complain_of(trace: "Trace") -> None:
     """Print the trace's notes, as on a torn journal, to standard error."""
-    for note in trace.notes:
-        complain(note)
+    for text in trace.notes:
+        note(text)
 
 
 def settings_in_force() -> "Settings":
-    """Return the settings of the environment; print invalid variables to standard error."""
-    from kvtrace.settings import settings_from_environment
+    """Return the settings in force; print invalid values to standard error."""
+    from kvtrace import settings as of_recordings
 
-    settings, problems = settings_from_environment(os.environ)
+    settings, problems = of_recordings.settings_in_force(os.environ)
     for problem in problems:
         complain(problem)
     return settings

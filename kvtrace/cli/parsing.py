@@ -59,6 +59,7 @@ class Option:
     Without names, the option is named as the parameter. A name `--a/--b` means that --a is True and
     --b False. `envvar` is the environment variable that is read if the option is missing. Numbers
     have to be at least `min` and at most `max`. The help does not list a `hidden` option.
+    `old_value` is the parameter, of text, of the file that a flag was followed by up to 0.3.
     """
 
     names: tuple[str, ...]
@@ -69,6 +70,7 @@ class Option:
     min: float | None
     max: float | None
     hidden: bool
+    old_value: str
 
     def __init__(
         self,
@@ -80,10 +82,35 @@ class Option:
         min: float | None = None,  # noqa: A002
         max: float | None = None,  # noqa: A002
         hidden: bool = False,
+        old_value: str = "",
     ) -> None:
-        values = (names, metavar, help, show_default, envvar, min, max, hidden)
+        values = (names, metavar, help, show_default, envvar, min, max, hidden, old_value)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
+
+
+#: The options of every command: default and annotation, by name of the parameter.
+_COMMON: Final[Mapping[str, tuple[Any, Any]]] = {
+    "printed_to": (
+        None,
+        Annotated[
+            Path | None,
+            Option(
+                "--output",
+                "-o",
+                metavar="FILE",
+                help="Write what is printed into this file (-: print it)",
+            ),
+        ],
+    ),
+    "quiet": (
+        False,
+        Annotated[
+            bool,
+            Option("--quiet", "-q", help="Print results and errors only: no progress, no notes"),
+        ],
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +206,24 @@ class Parameter:
 class CommandLine:
     """The parameters of one command, its help, and its parser."""
 
-    def __init__(self, program: str, function: Callable[..., Any], *, passthrough: bool) -> None:
+    def __init__(
+        self, program: str, function: Callable[..., Any], *, passthrough: bool, common: bool = False
+    ) -> None:
         """Read a function's parameters and docstring.
 
         `passthrough`: all words from the first argument on are arguments of the user's program.
+        `common`: the options of every command are parsed, too: `quiet`, and `printed_to` of a
+        command that prints data and has no --output of its own.
         """
         self.program = program
         self._text = cleandoc(function.__doc__ or "")
         self._passthrough = passthrough
         declared = signature(function, eval_str=True).parameters.values()
         self.parameters = tuple(map(_parameter, declared))
+        if common:
+            self.parameters += _common_parameters(self.parameters)
+        #: A sentence for each word that is spelled as it will not be accepted for long.
+        self.deprecations: list[str] = []
 
     @property
     def arguments(self) -> tuple[Parameter, ...]:
@@ -320,6 +355,8 @@ class CommandLine:
             raise BadUsage(f"{self._name} has no option {name}{suggestion}; {self._hint}.")
         option, flag_value = self._by_name[name]
         if option.is_flag:
+            if self._parse_old_value(option, name, value, words, values_by_name):
+                return
             if value is not None:
                 raise BadUsage(f"{name} must not have a value; {self._hint}.")
             values_by_name[option.name] = [flag_value]
@@ -328,6 +365,33 @@ class CommandLine:
             raise BadUsage(f"{name} needs a value: {name} {option.metavar}; {self._hint}.")
         text = words.pop(0) if value is None else value
         values_by_name.setdefault(option.name, []).append(option.value(text, name))
+
+    def _parse_old_value(
+        self,
+        flag: Parameter,
+        name: str,
+        value: str | None,
+        words: list[str],
+        values_by_name: dict[str, list[Any]],
+    ) -> bool:
+        """Parse the file that a flag was once followed by; return whether there is one.
+
+        `--json FILE` became `--json -o FILE`: no argument ends with .json or is `-`.
+        """
+        declaration = flag.declaration
+        old_value = declaration.old_value if isinstance(declaration, Option) else ""
+        if not old_value:
+            return False
+        if value is None and words and (words[0] == "-" or words[0].endswith(".json")):
+            value = words.pop(0)
+        if value is None:
+            return False
+        values_by_name[old_value] = [value]
+        now = name if value == "-" else f"{name} > {value}"
+        self.deprecations.append(
+            f"{name} {value} is now {now}; the old spelling will be removed in 0.5."
+        )
+        return True
 
     @property
     def _shown_names(self) -> list[str]:
@@ -382,15 +446,29 @@ def _parameter(declared: Declared) -> Parameter:
     )  # fmt: skip
 
 
+def _common_parameters(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Return the options of every command that has `parameters`."""
+    names = {name for parameter in parameters for name in parameter.on}
+    prints_data = "--json" in names and "--output" not in names
+    return tuple(
+        _parameter(Declared(name, Declared.KEYWORD_ONLY, default=default, annotation=annotation))
+        for name, (default, annotation) in _COMMON.items()
+        if name != "printed_to" or prints_data
+    )
+
+
 def _two_columns(rows: Iterable[tuple[str, str]], width: int) -> str:
     """Return (heading, text) rows as two columns; below a heading that is too long, its text."""
     rows = list(rows)
-    column = min(_FARTHEST, 4 + max(len(heading) for heading, _ in rows))
+    column = min(_FARTHEST, width // 2 - 6, 4 + max(len(heading) for heading, _ in rows))
     lines = []
     for heading, text in rows:
         wrapped = textwrap.wrap(text, width - column) or [""]
         if len(heading) > column - 4:
-            lines.append(f"  {heading}")
+            lines += textwrap.wrap(
+                heading, width, initial_indent="  ", subsequent_indent="    ",
+                break_on_hyphens=False,
+            )  # fmt: skip
             heading = ""
         first_line, *more_lines = wrapped
         lines.append(f"  {heading:<{column - 4}}  {first_line}".rstrip())

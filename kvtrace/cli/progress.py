@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from kvtrace.analysis.progress import RemainingTime
+from kvtrace.cli import is_quiet
 
 _CELLS: Final = 40
 _BETWEEN: Final = 0.1
@@ -21,7 +22,7 @@ def calls_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
 
     The bar is drawn on standard error, and erased when the context ends.
     """
-    if not sys.stderr.isatty():
+    if is_quiet() or not sys.stderr.isatty():
         yield None
         return
     bar = _Bar(title)
@@ -37,7 +38,7 @@ def query_progress(percent: Callable[[], float]) -> Iterator[None]:
 
     It returns the progress in percent, below 0 if unknown. Nothing is shown without a terminal.
     """
-    if not sys.stderr.isatty():
+    if is_quiet() or not sys.stderr.isatty():
         yield
         return
     ended = threading.Event()

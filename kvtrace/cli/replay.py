@@ -1,11 +1,13 @@
 """`kvtrace replay`: the evaluation of each unique call for clients, which fill derived tables."""
 
+import json
 from typing import Annotated, Final
 
 from kvtrace.cli import complain
 from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import (
     EngineOption,
+    JsonOption,
     MasterOption,
     RunOption,
     TracePath,
@@ -37,6 +39,7 @@ def command(
     client: ClientOption = None,
     engine_name: EngineOption = "here",
     master: MasterOption = None,
+    as_json: JsonOption = False,
 ) -> int:
     """Evaluate each unique call over its whole grid, without a GPU.
 
@@ -59,18 +62,32 @@ def command(
     load_clients(names)  # an unknown name is reported before anything is done
     selection = select(trace, run)
     errors: list[str] = []
+    outcomes: list[dict[str, object]] = []
     for outcome in replay_runs(selection, names, calls_progress, evaluation):
+        succeeded = outcome.calls - len(outcome.failures)
+        outcomes.append(
+            {
+                "run": outcome.run,
+                "calls": outcome.calls,
+                "replayed": succeeded,
+                "notes": list(outcome.notes),
+                "failures": list(outcome.failures),
+                "left_out": outcome.left_out,
+            }
+        )
         if outcome.left_out is not None:
             complain(outcome.left_out)
             continue
-        succeeded = outcome.calls - len(outcome.failures)
-        say(f"{outcome.run}: {succeeded} of {outcome.calls} unique calls replayed to their end")
-        for note in outcome.notes:
-            say(f"  {note}")
+        if not as_json:
+            say(f"{outcome.run}: {succeeded} of {outcome.calls} unique calls replayed to their end")
+            for text in outcome.notes:
+                say(f"  {text}")
         for failure in outcome.failures:
             complain(failure)
         errors += [str(error) for error in outcome.errors]
     for error in dict.fromkeys(errors):
         complain(error)
+    if as_json:
+        print(json.dumps(outcomes, indent=2))
     complain_of(selection.trace)
     return 2 if errors else 0

@@ -14,6 +14,7 @@ from kvtrace.cli.options import (
     WholeOption,
     chosen_part,
     select,
+    settings_in_force,
     written_to,
 )
 from kvtrace.cli.parsing import Option
@@ -45,7 +46,7 @@ BudgetOption = Annotated[
         metavar="SECONDS",
         min=0.0,
         help="Seconds of processor time for replaying and judging calls, the cheapest first  "
-        "[default: 30]",
+        "[default: 30, or as kvtrace env shows]",
         show_default=False,
     ),
 ]
@@ -89,8 +90,9 @@ def command(
     part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
     with written_to(output, "report.html") as (target, tell):
+        seconds = settings_in_force().budget if budget is None else budget
         written = write_report(
-            selection, target, tell, replay=replay, seconds=budget, source=not no_source,
+            selection, target, tell, replay=replay, seconds=seconds, source=not no_source,
             max_mb=max_mb, shown=calls_progress, part=part,
         )  # fmt: skip
         size = written.size_bytes

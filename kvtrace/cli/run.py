@@ -13,29 +13,36 @@ def command(
         list[str], Argument(metavar="SCRIPT [ARGS…]", help="Script, or module with -m")
     ],
     output: Annotated[
-        Path, Option("--output", "-o", metavar="DIR", help="Directory of the trace")
+        Path, Option("--output", "-o", metavar="FOLDER", help="Directory of the trace")
     ] = Path("out"),
     as_module: Annotated[bool, Option("-m", help="Run a module, as python -m does")] = False,
     mode: Annotated[
-        str,
+        str | None,
         Option(
             metavar="launch|timeline|ops",
-            help="How much is recorded",
+            help="How much is recorded  [default: launch]",
             envvar="KVTRACE_MODE",
+            show_default=False,
         ),
-    ] = "launch",
+    ] = None,
     tensors: Annotated[
-        str,
+        str | None,
         Option(
             metavar="none|index|stats|int|all",
-            help="Which tensors' contents to record",
+            help="Which tensors' contents to record  [default: index]",
             envvar="KVTRACE_TENSORS",
+            show_default=False,
         ),
-    ] = "index",
+    ] = None,
     kernels: Annotated[
-        str,
-        Option(metavar="GLOB", help="Kernels to record", envvar="KVTRACE_KERNELS"),
-    ] = "*",
+        str | None,
+        Option(
+            metavar="GLOB",
+            help="Kernels to record  [default: *]",
+            envvar="KVTRACE_KERNELS",
+            show_default=False,
+        ),
+    ] = None,
     source: Annotated[
         bool | None,
         Option(
@@ -45,38 +52,43 @@ def command(
         ),
     ] = None,
     target: Annotated[
-        str,
+        str | None,
         Option(
             metavar="TARGET",
-            help="What to compile for on a machine without a GPU",
+            help="What to compile for on a machine without a GPU  [default: cuda:90]",
             envvar="KVTRACE_TARGET",
+            show_default=False,
         ),
-    ] = "cuda:90",
+    ] = None,
     compile_to: Annotated[
-        str,
+        str | None,
         Option(
             "--compile",
             metavar="ttir|background|full",
-            help="How far to compile without a GPU",
+            help="How far to compile without a GPU  [default: full]",
             envvar="KVTRACE_COMPILE",
+            show_default=False,
         ),
-    ] = "full",
+    ] = None,
     device: Annotated[
-        str,
+        str | None,
         Option(
             metavar="none|answers|cpu",
-            help="What programs get that ask for a GPU on a machine without one",
+            help="What programs get that ask for a GPU on a machine without one  "
+            "[default: answers]",
             envvar="KVTRACE_DEVICE",
+            show_default=False,
         ),
-    ] = "answers",
+    ] = None,
     sanitize: Annotated[
-        str,
+        str | None,
         Option(
             metavar="off|warn|raise",
-            help="Judge each new call before its launch",
+            help="Judge each new call before its launch  [default: off]",
             envvar="KVTRACE_SANITIZE",
+            show_default=False,
         ),
-    ] = "off",
+    ] = None,
     limit: Annotated[
         str | None,
         Option(
@@ -101,7 +113,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    **added: str,
+    **added: str | None,
 ) -> None:
     """Record a script while it runs, exactly as python would run it.
 
@@ -120,11 +132,11 @@ def command(
 
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
     options |= {"target": target, "compile": compile_to, "sanitize": sanitize}
-    options |= {"device": device, **added}
-    optional = {"source": source, "limit": limit, "sample": sample, "window": window}
-    options |= {name: value for name, value in optional.items() if value is not None}
+    options |= {"device": device, "source": source, "limit": limit, "sample": sample}
+    options |= {"window": window, **added}
+    options = {name: value for name, value in options.items() if value is not None}
     settings = settings_from_arguments(**options).as_environment()
-    # The other settings stay as the environment has them.
+    # The other settings stay as the environment and the project have them.
     variables = {f"KVTRACE_{name.upper()}": settings[f"KVTRACE_{name.upper()}"] for name in options}
     variables["KVTRACE"] = os.path.abspath(output)  # noqa: PTH100
     run_program(program, as_module, variables)
@@ -142,10 +154,11 @@ def _signature() -> Signature:
         if setting.option is not None:
             metavar, text = setting.option
             variable = f"KVTRACE_{name.upper()}"
-            kind = Annotated[str, Option(metavar=metavar, help=text, envvar=variable)]
-            default = str(setting.default)
+            shown = f"{text}  [default: {setting.default}]" if setting.default != "" else text
+            option = Option(metavar=metavar, help=shown, envvar=variable, show_default=False)
+            kind = Annotated[str | None, option]
             parameters.append(
-                Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+                Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
             )
     return base.replace(parameters=parameters)
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from kvtrace.cli import complain
+from kvtrace.cli import complain, note
 from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import (
     EngineOption,
@@ -108,7 +108,7 @@ def command(
     if generic:
         if as_sarif or junit_file is not None or everything or rule or no_rule:
             raise BadSetting("--generic (now kvtrace sizes) allows only --json and --strict.")
-        complain("sanitize --generic is now kvtrace sizes; the option will be removed in 0.4.")
+        note("sanitize --generic is now kvtrace sizes; the option will be removed in 0.4.")
         return show_sizes(select(trace, run), as_json, strict or settings.strict, at, assume)
     if at is not None or assume is not None:
         raise BadSetting("--at and --assume are options of kvtrace sizes.")
@@ -169,7 +169,7 @@ def _print(
         print_lines(lines, raw=color)
     if as_sarif or (as_lines and not as_json):
         sys.stdout.flush()
-        complain(counts_text(findings))
+        note(counts_text(findings))
 
 
 def _shows_color() -> bool:

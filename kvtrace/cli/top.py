@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kvtrace.cli.options import print_lines
+from kvtrace.cli.options import JsonOption, print_lines
 from kvtrace.cli.parsing import Argument, Option
 
 if TYPE_CHECKING:
@@ -24,18 +24,22 @@ def command(
     whole: Annotated[
         bool, Option("--whole", help="Kernels since the beginning, not of the last minute")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what is being recorded now: launches, kernels, variants, findings.
 
     Reads the journal, without disturbing the programs that write it. q or Ctrl-C ends the display.
+    With --json one page is printed.
 
     Example:
         kvtrace top out/
         kvtrace top out/ --once
 
     """
+    import json
     import sys
     import time
+    from dataclasses import asdict
 
     from kvtrace.converters.info.live import COLUMNS, FROM_START, Live
     from kvtrace.converters.info.live_text import page_lines
@@ -45,13 +49,16 @@ def command(
 
     follower, live = Follower(open_trace(trace).path, COLUMNS, FROM_START), Live()
     try:
-        if not once and sys.stdout.isatty():
+        if not (once or as_json) and sys.stdout.isatty():
             with suppress(KeyboardInterrupt):
                 _watch(follower, live, str(trace), interval, whole=whole)
             return
         now = time.time_ns()
         live.add(follower.look(), now)
         page = live.page(now, whole=whole)
+        if as_json:
+            print(json.dumps(asdict(page), indent=2))
+            return
         print_lines(page_lines(page, str(trace), now, terminal_width(), 40))
     finally:
         follower.close()

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
-from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select
+from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select, tell
 from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import KvtraceError
 
@@ -78,7 +78,7 @@ def _serve(report: Path, port: int, *, browser: bool) -> None:
 
     with PageServer(report.read_bytes(), port) as server:
         _open(server.address, browser=browser)
-        say("serving the report; Ctrl-C ends it")
+        tell("serving the report; Ctrl-C ends it")
         sys.stdout.flush()  # a reader of a pipe needs the address while the server runs
         with suppress(KeyboardInterrupt):
             server.serve_forever(poll_interval=0.05)
@@ -96,13 +96,13 @@ def _hand_over(file: Path, title: str, ui: str, wait: float, *, browser: bool) -
 
     with Handover(file, title, ui) as handover:
         _open(handover.address, browser=browser)
-        say(f"offering the timeline for {wait:g} s; Ctrl-C ends it")
+        tell(f"offering the timeline for {wait:g} s; Ctrl-C ends it")
         sys.stdout.flush()  # a reader of a pipe needs the address while the server runs
         if not handover.wait(wait):
             raise NotOpened(
                 f"no browser opened the timeline within {wait:g} s; give a longer time by --wait."
             )
-    say("the Perfetto UI has the timeline")
+    tell("the Perfetto UI has the timeline")
 
 
 def _open(address: str, *, browser: bool) -> None:

@@ -99,7 +99,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "diff": (
         ("diff", "TRACE", "SOUND"), ("diff", "SOUND", "TRACE", "--full"),
-        ("diff", "SOUND", "TRACE", "--json", "-"), ("diff", "TRACE", "SOUND", "--markdown", "-"),
+        ("diff", "SOUND", "TRACE", "--json"), ("diff", "TRACE", "SOUND", "--markdown", "-"),
         ("diff", "TRACE", "SOUND", "--html", "OUT/d.html", "--time-threshold", "5%"),
         ("diff", "TRACE", "SOUND", "--junit", "-", "--generic", "--markdown", "OUT/d.md"),
         ("diff", "TRACE", "SOUND", "--no-replay", "--meaning", "1"),

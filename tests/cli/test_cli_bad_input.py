@@ -198,7 +198,7 @@ def test_invalid_sql_is_reported(kvtrace, sound_trace, tmp_path, statement):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("diff", "TRACE", "TRACE", "--json", "-", "--markdown", "-"),
+        ("diff", "TRACE", "TRACE", "--json", "--markdown", "-"),
         ("diff", "TRACE", "TRACE", "--time-threshold", "much"),
         ("diff", "TRACE", "TRACE", "--time-threshold", "-5%"),
         ("diff", "TRACE", "TRACE", "--time-threshold", "nan"),

@@ -11,7 +11,7 @@ def test_env_prints_each_setting_and_a_differing_default(kvtrace, monkeypatch):
     code, out, err = kvtrace("env")
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == "KVTRACE=out"
-    assert "KVTRACE_TENSORS=int  (default index)" in out.splitlines()
+    assert "KVTRACE_TENSORS=int  (environment; default index)" in out.splitlines()
     assert "KVTRACE_MODE=launch" in out.splitlines()
 
 

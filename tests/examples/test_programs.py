@@ -166,7 +166,7 @@ def test_diff_of_two_versions_names_the_kernel_and_nothing_else(kvtrace, tmp_pat
     for version in ("v1", "v2"):
         (tmp_path / version).mkdir()
         capture(f"matmul_{version}.py", folder=tmp_path / version)
-    done = kvtrace("diff", "v1/out", "v2/out", "--json", "-", "--exit-code", folder=tmp_path)
+    done = kvtrace("diff", "v1/out", "v2/out", "--json", "--exit-code", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "matmul_kernel" in done.stdout
     json.loads(done.stdout)

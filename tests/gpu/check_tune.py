@@ -60,7 +60,7 @@ def kvtrace(*words: str | Path, **variables: str) -> None:
 def check_tuning(suite: Path, out: Path) -> None:
     """The suite's calls are tuned, with results checked."""
     result = suite.parent / "tuned.json"
-    kvtrace("suite", "tune", suite, "--trials", out, "--json", result)
+    kvtrace("suite", "tune", suite, "--trials", out, "--json", "-o", result)
     outcomes = json.loads(result.read_text())["outcomes"]
     by_kernel: dict[str, Any] = {}
     for outcome in outcomes:
@@ -74,7 +74,7 @@ def check_tuning(suite: Path, out: Path) -> None:
     wrong.write_text(
         json.dumps({KERNEL: {"configurations": [{"options": {"num_warps": 16}, "grid": [1]}]}})
     )
-    kvtrace("suite", "tune", suite, "--calls", KERNEL, "--configs", wrong, "--json", result)
+    kvtrace("suite", "tune", suite, "--calls", KERNEL, "--configs", wrong, "--json", "-o", result)
     outcomes = json.loads(result.read_text())["outcomes"]
     expect(
         all(

@@ -89,7 +89,7 @@ def test_the_commands_read_the_trace(judged, recorded, tmp_path, capsys):
     for arguments in (
         ["info", str(recorded), "--json"],
         ["profile", str(recorded), "--json"],
-        ["diff", str(recorded), str(recorded), "--json", "-", "--exit-code"],
+        ["diff", str(recorded), str(recorded), "--json", "--exit-code"],
     ):
         assert main(arguments) == 0
         json.loads(capsys.readouterr().out)

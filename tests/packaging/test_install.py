@@ -1,6 +1,10 @@
 """What a user has after `pip install kvtrace`, and a developer after `pip install -e .`."""
 
+import os
+import re
 import shutil
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -174,3 +178,19 @@ def test_recorded_program_without_kernels_loads_nothing_heavy(environment, tmp_p
 def test_uninstall_removes_the_autostart_line(uninstalled):
     left = [path.name for path in uninstalled.site_packages.iterdir() if "kvtrace" in path.name]
     assert left == []
+
+
+@pytest.mark.process
+def test_page_of_the_package_has_absolute_links_where_ci_names_the_repository(tmp_path):
+    environment = os.environ | {"GITHUB_REPOSITORY": "owner/fork"}
+    environment.pop("GITHUB_SERVER_URL", None)
+    command = [sys.executable, "setup.py", "-q", "egg_info", "-e", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=120)
+    metadata = (tmp_path / "kvtrace.egg-info" / "PKG-INFO").read_text(encoding="utf-8")
+    head, _, page = metadata.partition("\n\n")
+    assert "Project-URL: Issues, https://github.com/owner/fork/issues" in head
+    targets = re.findall(r"(?:\]\(|src(?:set)?=\")([^)\"\s]+)", page)
+    assert len(targets) > 30
+    assert [target for target in targets if not target.startswith("https://")] == []
+    version = re.search(r"^Version: (.+)$", head, re.MULTILINE)[1]
+    assert f"https://github.com/owner/fork/raw/v{version}/docs/demo/llama-1440-dark.png" in targets

@@ -1,6 +1,7 @@
-"""Block `findings/verdicts`: number of accesses by kernel, rule and verdict.
+"""Block `findings/verdicts`: number of accesses by kernel, rule and what they count as.
 
-It includes proven accesses, which the page does not list.
+It includes proven accesses, which the page does not list. Comments that suppress findings are not
+applied: an access counts as what it would be without them.
 """
 
 from collections import Counter
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from kvtrace.converters.findings.model import counted_as
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.slices import NO_CALL
 from kvtrace.converters.report.sources import Block, BlockSource, Context
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SOURCE"]
 
-_COLUMNS: Final = ("call_id", "rule", "verdict")
+_COLUMNS: Final = ("call_id", "rule", "verdict", "severity")
 
 
 def _blocks(context: Context) -> Iterable[Block]:
@@ -29,7 +31,7 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _verdicts_block(context: Context) -> str:
-    """Return the block: sorted rows of kernel index (-1: unknown), rule, verdict and count."""
+    """Return the block: sorted rows of kernel index (-1: unknown), rule, name and count."""
     report = context.report
     kernels: dict[tuple[int, int | None], int] = {
         (call.run, call.call_id): report.variants[call.variant].kernel
@@ -38,9 +40,10 @@ def _verdicts_block(context: Context) -> str:
     }
     counts: Counter[tuple[int, str, str]] = Counter()
     for index, run in enumerate(context.runs):
-        for call, rule, verdict, count in _verdict_counts(context, run):
+        for call, rule, verdict, severity, count in _verdict_counts(context, run):
             kernel = kernels.get((index, call), -1)
-            counts[kernel, rule or "unnamed", verdict or "unknown"] += count
+            name = counted_as(verdict or "unknown", severity, suppressed=False)
+            counts[kernel, rule or "unnamed", name] += count
     return json_block(
         {"measured": False, "rows": [[*names, count] for names, count in sorted(counts.items())]}
     )
@@ -48,8 +51,8 @@ def _verdicts_block(context: Context) -> str:
 
 def _verdict_counts(
     context: Context, run: "Run"
-) -> Iterator[tuple[int | None, str | None, str | None, int]]:
-    """Yield call id, rule, verdict and number of accesses, for each combination in a run."""
+) -> Iterator[tuple[int | None, str | None, str | None, str | None, int]]:
+    """Yield call id, rule, verdict, severity and their number of accesses in a run."""
     table = context.trace.table("findings", (run,), _COLUMNS)
     findings = pa.table({name: without_dictionary(table[name]) for name in _COLUMNS})
     counted = findings.group_by(list(_COLUMNS)).aggregate([([], "count_all")])

@@ -15,6 +15,8 @@ from kvtrace.schema.trace import Selection, open_trace
 
 #: Seconds that a program has to end after Ctrl-C before it is killed.
 PATIENCE: Final = 10.0
+#: The descriptor of this process's standard error.
+STANDARD_ERROR: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ def record_program(
     *,
     folder: Path | None = None,
     variables: Mapping[str, str] | None = None,
-    output: IO[bytes] | None = None,
+    output: IO[bytes] | int | None = None,
     apart: bool = False,
 ) -> ProgramRun:
     """Run and record a program, and return the runs that it added to the trace `out`.
@@ -45,7 +47,8 @@ def record_program(
         out: The folder of the trace; its earlier runs are left alone.
         folder: The working directory of the program; None: the current directory.
         variables: Additional environment variables.
-        output: The file of the program's output and errors; None: those of this process.
+        output: The file, or its descriptor, of the program's output and errors; None: those of
+            this process.
         apart: The program gets a separate session: Ctrl-C reaches this process alone, which then
             ends the program and all processes that it started.
 

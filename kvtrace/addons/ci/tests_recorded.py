@@ -18,7 +18,7 @@ import pytest
 
 from kvtrace.capture import api, groups
 from kvtrace.schema.arrays import memory_of
-from kvtrace.settings import settings_from_environment
+from kvtrace.settings import settings_in_force
 from kvtrace.text import plural, printable
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class _Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
         """Start recording before the modules of tests are imported."""
-        settings, _ = settings_from_environment(os.environ)
+        settings, _ = settings_in_force(os.environ)
         is_unset = "KVTRACE_SANITIZE" not in os.environ
         sanitize = (
             "warn"

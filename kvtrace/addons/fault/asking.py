@@ -10,6 +10,7 @@ import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
@@ -43,20 +44,50 @@ class Answer:
     notes: list[str] = field(default_factory=list)
 
 
-def ask_now(folder: Path) -> Mapping[str, Answer]:
-    """Ask all processes that are recorded into a trace for their stacks and for a dump.
+def trace_of_process(pid: int) -> Path:
+    """Return the trace that a process of this machine is recorded into, by a pipe that it reads.
 
-    Both are written into the folder `faults`. Return what came by the process, as its files are
-    named: `HOST.PID`.
+    Raises:
+        NothingToAsk: there is no such process, or it is not one that can be asked.
+    """
+    process = Path("/proc") / str(pid)
+    try:
+        descriptors = list((process / "fd").iterdir())
+    except FileNotFoundError:
+        raise NothingToAsk(
+            f"There is neither a trace nor a process {pid} here: name the trace's folder, or the "
+            "process on the machine on which it runs."
+        ) from None
+    except PermissionError:
+        raise NothingToAsk(
+            f"Process {pid} belongs to another user: name the trace's folder in place of {pid}."
+        ) from None
+    own = f".{pid}{REQUEST}"
+    for descriptor in descriptors:
+        with suppress(OSError):  # it was closed since
+            file = descriptor.readlink()
+            if file.parent.name == FOLDER and file.name.endswith(own):
+                return file.parent.parent
+    raise NothingToAsk(
+        f"Process {pid} does not listen for requests: start the program with KVTRACE=out/ and "
+        "KVTRACE_FAULTS=on, and ask while it runs and has launched a kernel."
+    )
+
+
+def ask_now(folder: Path, pid: int | None = None) -> Mapping[str, Answer]:
+    """Ask processes that are recorded into a trace for their stacks and for a dump.
+
+    All of them, or the one of the number `pid`. Both are written into the folder `faults`. Return
+    what came by the process, as its files are named: `HOST.PID`.
 
     Raises:
         NothingToAsk: no process listens.
     """
     faults = folder / FOLDER
-    stacks = [name for name in _names(faults, REQUEST) if _ask_for_stacks(faults / name)]
+    stacks = [name for name in _names(faults, REQUEST, pid) if _ask_for_stacks(faults / name)]
     writers = {
         name: writer
-        for name in _names(faults, PIPE)
+        for name in _names(faults, PIPE, pid)
         if (writer := _writer_of(faults / name, PIPE)) is not None
     }
     if not stacks and not writers:
@@ -85,8 +116,9 @@ def ask_now(folder: Path) -> Mapping[str, Answer]:
     return answers
 
 
-def _names(faults: Path, suffix: str) -> Sequence[str]:
-    return [file.name.removesuffix(suffix) for file in sorted(faults.glob(f"*{suffix}"))]
+def _names(faults: Path, suffix: str, pid: int | None) -> Sequence[str]:
+    own = f"*{suffix}" if pid is None else f"*.{pid}{suffix}"
+    return [file.name.removesuffix(suffix) for file in sorted(faults.glob(own))]
 
 
 def _ask_for_stacks(file: Path) -> bool:

@@ -43,7 +43,7 @@ from kvtrace.addons.judge.walls import leftovers
 from kvtrace.text import amount, duration, plural, size
 
 #: Schema version of the printed object: a minor version adds fields, a major version changes some.
-SCHEMA: Final = "1.3"
+SCHEMA: Final = "2.0"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
 #: Bytes at the start of a log line that contain its kind.
 _KIND_WITHIN: Final = 40

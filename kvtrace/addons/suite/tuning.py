@@ -1,10 +1,12 @@
 """Runs of a suite's own tune.py, and the files that it needs."""
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -63,15 +65,30 @@ def prepare(folder: Path, trials: Path | None) -> int | None:
     return None if trials is None else write_configurations(folder, open_trace(trials))
 
 
-def tune(folder: Path, options: TuneOptions, say: Callable[[str], object]) -> int:
+def tune(
+    folder: Path, options: TuneOptions, say: Callable[[str], object], *, as_json: bool = False
+) -> int:
     """Run a suite's tune.py in a process of its own, and return its exit code.
 
-    Without a GPU, only the command is said.
+    Without a GPU, only the command is said. With `as_json` what was measured is said as JSON, and
+    tune.py prints to standard error.
     """
     words = [str(folder / "tune.py"), *options.words()]
+    if not has_gpu() and as_json:
+        say(json.dumps({"command": ["python", *words], "measured": None}))
+        return 0
     if not has_gpu():
         say(f"no GPU here; on a machine with one: python {' '.join(words)}")
         return 0
     # A recording of tune.py by KVTRACE would change its times.
     environment = {name: value for name, value in os.environ.items() if name != "KVTRACE"}
-    return subprocess.run([sys.executable, *words], env=environment, check=False).returncode
+    if not as_json:
+        return subprocess.run([sys.executable, *words], env=environment, check=False).returncode
+    with tempfile.TemporaryDirectory(prefix="kvtrace-") as temporary:
+        file = Path(temporary) / "tuned.json"
+        words = [str(folder / "tune.py"), *replace(options, json=file).words()]
+        command = [sys.executable, *words]
+        code = subprocess.run(command, env=environment, check=False, stdout=2).returncode
+        if file.is_file():
+            say(file.read_text(encoding="utf-8"))
+    return code

@@ -255,7 +255,7 @@ def test_launch_without_its_memory_file_is_undecided(trace, capsys):
 
 
 def diffed(capsys, before, after, *words):
-    code = main(["diff", str(before), str(after), *words, "--json", "-"])
+    code = main(["diff", str(before), str(after), *words, "--json"])
     said = capsys.readouterr()
     assert said.out, said.err
     return code, json.loads(said.out)

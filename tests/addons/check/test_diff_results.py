@@ -223,7 +223,7 @@ def test_json_text_and_markdown_of_diff_contain_the_first_difference(plain, tmp_
     assert main(["diff", str(a), str(b), "--no-replay", "--exit-code"]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "results of 12 launches were compared by digest: 3 differ" in text
-    assert main(["diff", str(a), str(b), "--no-replay", "--json", "-"]) == 0
+    assert main(["diff", str(a), str(b), "--no-replay", "--json"]) == 0
     form = json.loads(capsys.readouterr().out)["results"]
     assert form["first"]["kernel"] == "doubled"
     assert form["first"]["inputs"] is False

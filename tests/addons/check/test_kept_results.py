@@ -143,7 +143,7 @@ def test_element_beyond_both_bounds_makes_the_answer_no(sides, capsys):
     assert meaning.same == "no"
     assert meaning.evidence.startswith("element [63] is ")
     assert meaning.evidence.endswith(", in kept results (launch 0)")
-    assert main(["diff", *map(str, folders), "--no-replay", "--json", "-", "--exit-code"]) == 1
+    assert main(["diff", *map(str, folders), "--no-replay", "--json", "--exit-code"]) == 1
     (listed,) = json.loads(capsys.readouterr().out)["meanings"]
     assert (listed["same"], listed["by_data"]) == ("no", True)
 

@@ -141,7 +141,7 @@ def test_pull_request_with_a_defect_fails_and_is_commented(runner, tmp_path):
     assert code_of(runner) == "1"
     assert runner.run("Verdict").returncode == 1
     comment = runner.read(".kvtrace/report/comment.md")
-    assert comment.startswith("<!-- kvtrace gate -->\n### ❌ Merge? no: a violation is new\n")
+    assert comment.startswith("<!-- kvtrace gate -->\n### ❌ Merge? no: a finding is new\n")
     assert "- `findings.new`" in comment
     assert str(runner.folder) not in comment
     # all that the action and its command write is in one folder

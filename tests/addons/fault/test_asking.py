@@ -99,6 +99,8 @@ def test_forked_child_that_launches_is_asked_too(tmp_path, capsys):
     out = tmp_path / "out"
     with hanging(out, "fork") as (program,):
         found = json.loads(asked(out, capsys, "--json"))
+        (alone,) = json.loads(asked(program.pid, capsys, "--json"))
+    assert alone["process"].endswith(f".{program.pid}")
     assert len({one["process"] for one in found}) == 2
     parent = next(one for one in found if one["process"].endswith(f".{program.pid}"))
     main_thread = next(one for one in parent["python"] if one["is_main"])
@@ -216,3 +218,16 @@ def test_nobody_to_ask_is_one_sentence(tmp_path, capsys):
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert "listens for requests" in error
+
+
+@pytest.mark.parametrize(
+    ("pid", "sentence"),
+    [
+        (os.getpid(), "does not listen for requests: start the program with KVTRACE=out/ and"),
+        (2**22 + 1, "neither a trace nor a process 4194305 here"),  # above the kernel's limit
+    ],
+)
+def test_process_that_cannot_be_asked_is_named(pid, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fault", str(pid), "--now"]) == 2
+    assert sentence in capsys.readouterr().err

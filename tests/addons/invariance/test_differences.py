@@ -92,7 +92,7 @@ def test_diff_shows_an_element_with_another_value(
     sides = trace_of(_first(), 20), trace_of(_different(), 20)
 
     assert "by the evaluator" in told_of(*sides, capsys)
-    (meaning,) = json.loads(told_of(*sides, capsys, "--json", "-"))["meanings"]
+    (meaning,) = json.loads(told_of(*sides, capsys, "--json"))["meanings"]
     assert (meaning["kernel"], meaning["output"], meaning["answer"]) == (
         "changed",
         "y",

@@ -142,11 +142,14 @@ def test_without_a_gpu_the_command_is_said(suite_of_ir, tmp_path, capsys):
 
     assert command(suite, suite_of_ir.parent / "out", calls="summed", json_file=result) == 0
 
-    assert capsys.readouterr().out.splitlines() == [
-        f"{suite}: configurations of autotuners for 0 calls",
+    out, err = capsys.readouterr()
+    assert err == f"kvtrace: {suite}: configurations of autotuners for 0 calls\n"
+    assert out.splitlines() == [
         f"no GPU here; on a machine with one: python {suite / 'tune.py'} --calls summed --json "
         f"{result}",
     ]
+    assert command(suite, calls="summed", json=True) == 0
+    assert json.loads(capsys.readouterr().out)["command"][-2:] == ["--calls", "summed"]
     assert json.loads((suite / "configurations.json").read_text()) == {}
 
 

@@ -402,7 +402,7 @@ def test_the_command_line(tmp_path, capsys):
     assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--exit-code"]) == 1
     assert main(["diff", "@aaaa", "20260101", "--in", out, "--exit-code"]) == 0
     capsys.readouterr()
-    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--json", "-"]) == 0
+    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["empty"] is False
     assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--markdown", "-"]) == 0
     assert "constexpr BLOCK: `128` → `64`" in capsys.readouterr().out

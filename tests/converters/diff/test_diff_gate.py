@@ -173,8 +173,8 @@ def test_a_new_finding_fails_the_command_and_stands_in_every_output(judged, caps
     assert main(["diff", *judged, *rules]) == 1
     assert "FAIL: 1 rule violated (--fail-on)" in capsys.readouterr().out
     assert main(["diff", *judged, *rules, "--markdown", "-"]) == 1
-    assert capsys.readouterr().out.startswith("### ❌ Merge? no: a violation is new")
-    assert main(["diff", *judged, *rules, "--json", "-"]) == 1
+    assert capsys.readouterr().out.startswith("### ❌ Merge? no: a finding is new")
+    assert main(["diff", *judged, *rules, "--json"]) == 1
     (failure,) = json.loads(capsys.readouterr().out)["gate"]["failures"]
     assert (failure["rule"], failure["what"]) == ("findings.new", "scale")
     assert main(["diff", *reversed(judged), *rules]) == 0
@@ -201,6 +201,6 @@ def test_rules_of_the_project_are_in_its_settings(judged, tmp_path, monkeypatch,
     assert "(--fail-on)" not in capsys.readouterr().out
     settings.write_text("[tool.kvtrace.diff]\nfail-on = 3\n")
     assert main(["diff", *judged, "--no-replay"]) == 2
-    settings.write_text("[tool")
+    settings.write_text("[tool.kvtrace")
     assert main(["diff", *judged, "--no-replay"]) == 2
     assert "Traceback" not in capsys.readouterr().err

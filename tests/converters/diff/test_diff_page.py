@@ -133,12 +133,12 @@ def test_the_command_writes_the_report_of_after_with_the_difference_in_it(sides,
 def test_page_is_written_besides_printed_output(sides, tmp_path, capsys):
     one, two = (str(side.trace.path) for side in sides)
     page = tmp_path / "d.html"
-    assert main(["diff", one, two, "--html", str(page), "--json", "-"]) == 1
+    assert main(["diff", one, two, "--html", str(page), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["empty"] is False
     assert page.stat().st_size > 0
 
 
 def test_two_printed_formats_raise_an_error(sides, capsys):
     one, two = (str(side.trace.path) for side in sides)
-    assert main(["diff", one, two, "--markdown", "-", "--json", "-"]) == 2
+    assert main(["diff", one, two, "--markdown", "-", "--json"]) == 2
     assert "cannot both go" in capsys.readouterr().err

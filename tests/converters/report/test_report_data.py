@@ -150,7 +150,7 @@ def test_a_finding_in_several_calls_is_one_entry_and_all_accesses_are_counted(bu
     assert counted == set(
         sql(built.path, "SELECT verdict, count(*) FROM {findings} GROUP BY verdict")
     )
-    assert report.totals.violations == 1
+    assert report.totals.violations == 3
 
 
 def test_unanalyzed_kernel_is_not_reported_as_clean(report):
@@ -465,7 +465,10 @@ def test_a_finding_counts_for_each_kernel_that_has_it(tmp_path):
     rows = [VIOLATION, {**VIOLATION, "call_id": 1}, {**PROVEN, "call_id": 2}]
     add_findings(written, rows, [LOAD, INLINED])
     report = report_of(tmp_path / "t")
-    assert report.totals.violations == 1
+    assert report.totals.violations == 2
+    (placed,) = (each for each in report.findings if each.found.verdict == "violation")
+    assert placed.kernel not in placed.other_kernels
+    assert len(placed.other_kernels) == 1
     found = {(kernel.name, kernel.file): kernel.violations for kernel in report.kernels}
     assert found == {
         ("scale", "/home/user/kernels.py"): 1, ("scale", "/home/user/copy.py"): 1,

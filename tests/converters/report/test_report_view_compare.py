@@ -60,7 +60,7 @@ def written(tmp_path_factory):
 
 def _compared(before, after, page, *settings):
     with contextlib.redirect_stdout(io.StringIO()):
-        # both pairs must not be merged: results differ, or a violation is new
+        # both pairs must not be merged: results differ, or a finding is new
         assert main(["diff", str(before), str(after), "--html", str(page), *settings]) == 1
     return page
 

@@ -191,15 +191,23 @@ def test_proven_accesses_are_counted_by_kernel_as_the_trace_has_them(report_brow
         assert opened.text("main .note .command").endswith("--all")
         table = opened.page.locator("#kernel-verdicts tbody tr")
         cells = [row.inner_text().split("\t") for row in table.all()]
-        for place, verdict in enumerate(("violation", "unknown", "proven"), start=1):
-            expected = sum(row["verdict"] == verdict for row in rows)
-            assert sum(int(row[place]) for row in cells) == expected, verdict
+        for place, name in enumerate(("error", "warning", "note", "unknown", "proven"), start=1):
+            expected = sum(
+                (row["severity"] if row["verdict"] == "violation" else row["verdict"]) == name
+                for row in rows
+            )
+            assert sum(int(row[place]) for row in cells) == expected, name
         assert len(cells) == 5
+        links = [link.get_attribute("href") for link in table.locator("td a[href*=verdict]").all()]
+        assert links
+        for link in (*links, "#/findings?verdict=violation"):  # the latter of older pages
+            opened.go(link)
+            assert opened.page.locator(LIST).count(), link
 
         opened.go("#/findings?rule=race")
         races = [row for row in rows if row["rule"] == "race"]
         cells = [row.inner_text().split("\t") for row in table.all()]
-        assert sum(int(row[place]) for row in cells for place in (1, 2, 3)) == len(races)
+        assert sum(int(row[place]) for row in cells for place in range(1, 6)) == len(races)
 
 
 def test_a_finding_shows_its_place_its_witness_and_what_to_do(report_browser, page, report):

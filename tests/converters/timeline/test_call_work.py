@@ -18,7 +18,8 @@ def with_findings(tmp_path, rows):
 
 
 def finding(identity, call=3, verdict="violation", rule="race"):
-    return {"finding_id": identity, "call_id": call, "rule": rule, "verdict": verdict}
+    found = {"finding_id": identity, "call_id": call, "rule": rule, "verdict": verdict}
+    return found | {"severity": "error"}
 
 
 def test_figures_say_whose_limits_they_were_compared_with():
@@ -45,27 +46,28 @@ def test_unknown_figures_are_left_out():
     assert figures == (("bytes", 16), ("accesses not counted in bytes", 3), ("FLOPs", 2))
 
 
-def test_violations_are_named_once_and_others_are_not(tmp_path):
-    rows = [finding("a"), finding("a"), finding("b", rule="overflow"), finding("c", 4, "proven")]
+def test_findings_are_named_once_errors_first(tmp_path):
+    lint = finding("0", rule="overflow") | {"severity": "note"}
+    rows = [lint, finding("a"), finding("a"), finding("c", 4, "proven")]
 
     derived = with_findings(tmp_path, rows)
 
-    assert derived.facts(3) == derived.violations(3) == (
+    assert derived.facts(3) == derived.found(3) == (
         (
             "findings",
             (
-                ("a", "race (#/findings/a of the report)"),
-                ("b", "overflow (#/findings/b of the report)"),
+                ("a", "error: race (#/findings/a of the report)"),
+                ("0", "note: overflow (#/findings/0 of the report)"),
             ),
         ),
     )  # fmt: skip
     assert derived.facts(4) == ()
 
 
-def test_first_violations_are_named_and_the_rest_are_counted(tmp_path):
+def test_first_findings_are_named_and_the_rest_are_counted(tmp_path):
     derived = with_findings(tmp_path, [finding(f"v{number}") for number in range(30)])
 
-    ((_, named),) = derived.violations(3)
+    ((_, named),) = derived.found(3)
 
-    assert [name for name, _ in named] == [*(f"v{n}" for n in range(8)), "more"]
+    assert [name for name, _ in named] == [*sorted(f"v{n}" for n in range(30))[:8], "more"]
     assert named[-1] == ("more", 22)

@@ -8,4 +8,5 @@ CHECK: Final = Command(
     "kvtrace.addons.check.commands.check",
     "Compare GPU results with the values that the IR means",
     group="Kernels",
+    exit_1="a launch differs, or has the first NaN",
 )

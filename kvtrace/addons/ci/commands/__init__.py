@@ -12,7 +12,11 @@ GATE: Final = Command(
     "Record a program and compare it with a baseline",
     passthrough=True,
     group="Many runs",
+    exit_1="the change must not be merged, or the program ended with 1",
 )
 BISECT: Final = Command(
-    f"{__name__}.bisect", "Find the commit or Triton version that broke a rule", group="Many runs"
+    f"{__name__}.bisect",
+    "Find the commit or Triton version that broke a rule",
+    group="Many runs",
+    exit_1="a rule is violated",
 )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kvtrace.cli.options import JsonOption, RunOption, print_lines, say, select
+from kvtrace.cli.options import JsonOption, RunOption, print_lines, say, select, tell
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.schema.errors import BadSetting
 
@@ -60,7 +60,7 @@ def command(
     if action == "rm":
         _refuse(trace, "kvtrace baseline rm takes no trace, only a name.")
         remove_baseline(name)
-        say(f"removed the baseline {name}")
+        tell(f"removed the baseline {name}")
         return
     saved = keep(name, select(trace or RECORDED, run), replay=replay)
     _print_baselines([saved], as_json)
@@ -73,12 +73,12 @@ def keep(name: str, selection: "Selection", *, replay: bool) -> "Baseline":
     """
     from kvtrace.addons.ci.baselines import baseline_folder, save_baseline
     from kvtrace.addons.ci.commands.analyses import complete_runs
-    from kvtrace.cli import complain
+    from kvtrace.cli import note
 
     baseline_folder(name)
     if replay:
         for line in complete_runs(selection):
-            complain(line)
+            note(line)
     return save_baseline(name, selection)
 
 

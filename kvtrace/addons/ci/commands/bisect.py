@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import signal
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from kvtrace.addons.ci.commands.analyses import analyses
-from kvtrace.cli import complain
-from kvtrace.cli.options import print_lines, say
+from kvtrace.cli import complain, note
+from kvtrace.cli.options import JsonOption, print_lines, say
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.addons.ci.bisecting import Culprit
+    from kvtrace.addons.ci.triton_versions import Outcome
 
 
 def command(
@@ -53,11 +56,12 @@ def command(
         Option(
             "--output",
             "-o",
-            metavar="DIR",
+            metavar="FOLDER",
             help="Folder of traces and logs, emptied first  [default: .kvtrace/bisect]",
             show_default=False,
         ),
     ] = None,
+    as_json: JsonOption = False,
     step: Annotated[Path | None, Option("--step", hidden=True)] = None,
 ) -> int:
     """Find the first commit, or version of Triton, whose kernels break a rule. Needs no GPU.
@@ -87,17 +91,22 @@ def command(
         prepare_project()
     out = output or BISECTED
     if triton is not None:
-        return _bisect_versions(triton, run, rules, out, everything=everything)
+        return _bisect_versions(triton, run, rules, out, everything=everything, as_json=as_json)
     assert good is not None
     assert bad is not None
-    return _bisect_commits(good, bad, run, rules or list(DEFAULT_RULES), out)
+    return _bisect_commits(good, bad, run, rules or list(DEFAULT_RULES), out, as_json=as_json)
 
 
-def _bisect_commits(good: str, bad: str, run: str, rules: list[str], out: Path) -> int:
+def _bisect_commits(
+    good: str, bad: str, run: str, rules: list[str], out: Path, *, as_json: bool
+) -> int:
     from kvtrace.addons.ci.bisecting import bisect_commits
 
     signal.signal(signal.SIGTERM, _interrupt)
-    culprit = bisect_commits(good, bad, run, rules, out, analyses(), say)
+    culprit = bisect_commits(good, bad, run, rules, out, analyses(), note if as_json else say)
+    if as_json:
+        print(json.dumps({"good": good, "bad": bad, **_culprit_object(culprit)}, indent=2))
+        return 0 if culprit is None else 2 if culprit.commit is None else 1
     if culprit is None:
         say(f"{bad} breaks no rule, compared with {good}")
         return 0
@@ -107,6 +116,21 @@ def _bisect_commits(good: str, bad: str, run: str, rules: list[str], out: Path) 
 def _interrupt(_number: int, _frame: object) -> NoReturn:
     """Handle SIGTERM like Ctrl-C, so that the checkout is deleted."""
     raise KeyboardInterrupt
+
+
+def _culprit_object(culprit: Culprit | None) -> dict[str, Any]:
+    """Return the first bad commit as JSON has it: null if no commit breaks a rule."""
+    from kvtrace.converters.diff.render import difference_object, gate_object
+
+    change = None if culprit is None else culprit.change
+    return {
+        "first_bad": None if culprit is None else culprit.commit,
+        "subject": "" if culprit is None else culprit.subject,
+        "before": None if culprit is None else culprit.before,
+        "candidates": [] if culprit is None else list(culprit.candidates),
+        "difference": None if change is None else difference_object(change.difference),
+        "gate": None if change is None else gate_object(change.gate),
+    }
 
 
 def _report_culprit(culprit: Culprit) -> int:
@@ -144,15 +168,34 @@ def _judge_step(plan: Path) -> int:
 
 
 def _bisect_versions(
-    triton: str, run: str, rules: list[str], out: Path, *, everything: bool
+    triton: str, run: str, rules: list[str], out: Path, *, everything: bool, as_json: bool
 ) -> int:
     from kvtrace.addons.ci.triton_versions import run_versions, versions_table
     from kvtrace.text import terminal_width
 
     signal.signal(signal.SIGTERM, _interrupt)
     versions = [version.strip() for version in triton.split(",") if version.strip()]
-    outcomes = run_versions(versions, run, rules, out, analyses(), complain)
-    print_lines(versions_table(outcomes, everything=everything, width=terminal_width()))
+    outcomes = run_versions(versions, run, rules, out, analyses(), note)
+    if as_json:
+        print(json.dumps([_outcome_object(outcome) for outcome in outcomes], indent=2))
+    else:
+        print_lines(versions_table(outcomes, everything=everything, width=terminal_width()))
     if any(outcome.change is not None and outcome.change.broken for outcome in outcomes):
         return 1
     return 0 if all(outcome.is_judged for outcome in outcomes) else 2
+
+
+def _outcome_object(outcome: Outcome) -> dict[str, Any]:
+    """Return what a program did under one version of Triton, as JSON has it."""
+    from kvtrace.converters.diff.render import gate_object
+
+    return {
+        "version": outcome.version,
+        "problem": outcome.problem,
+        "exit_code": outcome.exit_code,
+        "variants": [
+            {"kernel": kernel, "variant": variant, **asdict(figures)}
+            for (kernel, variant), figures in outcome.figures.items()
+        ],
+        "gate": None if outcome.change is None else gate_object(outcome.change.gate),
+    }

@@ -7,14 +7,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kvtrace.cli import complain
+from kvtrace.cli import complain, note
 from kvtrace.cli.options import (
+    JsonFile,
+    JsonOnceFile,
     JunitFile,
     MarkdownFile,
     MeaningOption,
     StrictOption,
     print_lines,
-    say,
+    tell,
 )
 from kvtrace.cli.parsing import Argument, Option
 
@@ -53,7 +55,7 @@ def command(
         Option(
             "--output",
             "-o",
-            metavar="DIR",
+            metavar="FOLDER",
             help="Add the run to this trace  [default: .kvtrace/gate, emptied first]",
             show_default=False,
         ),
@@ -62,7 +64,8 @@ def command(
     html: Annotated[
         str | None, Option("--html", metavar="FILE", help="Write a page of the comparison")
     ] = None,
-    json: Annotated[str | None, Option("--json", metavar="FILE", help="Write JSON")] = None,
+    json: JsonOnceFile = False,
+    json_file: JsonFile = None,
     junit: JunitFile = None,
     sarif: Annotated[
         Path | None, Option("--sarif", metavar="FILE", help="Write the findings as SARIF")
@@ -73,7 +76,7 @@ def command(
     """Record a program, judge and replay its launches, and compare them with a baseline.
 
     Needs no GPU. Exit code: the program's if it is not 0. Otherwise 1 if the change must not be
-    merged (results differ, a violation is new, or a rule is violated), with --strict also if that
+    merged (results differ, a finding is new, or a rule is violated), with --strict also if that
     is not known. 2 if there is no baseline (unless --save makes it), no kernel, or a rule that
     cannot be judged. Otherwise 0.
 
@@ -85,18 +88,20 @@ def command(
     from kvtrace.addons.ci.baselines import RECORDED, baseline_folder, prepare_project
     from kvtrace.addons.ci.commands.analyses import complete_runs
     from kvtrace.addons.ci.comparing import DEFAULT_RULES, write_sarif
-    from kvtrace.addons.ci.recording import record_program
+    from kvtrace.addons.ci.recording import STANDARD_ERROR, record_program
     from kvtrace.converters.diff.gate import project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs
 
     rules = (project_rules() or list(DEFAULT_RULES)) if fail_on is None else fail_on
     read_rules(rules)
     baseline_folder(against)
-    outputs = Outputs(markdown=markdown, html=html, json=json, junit=junit)
+    outputs = Outputs(markdown=markdown, html=html, json="-" if json else json_file, junit=junit)
     if output is None:
         prepare_project()
         shutil.rmtree(RECORDED, ignore_errors=True)
-    program_run = record_program(program, output or RECORDED)
+    # Standard output of the program would be in the middle of the JSON.
+    shown_on = STANDARD_ERROR if outputs.printed else None
+    program_run = record_program(program, output or RECORDED, output=shown_on)
     if program_run.selection is None:
         code = complain(
             "no kernel of the program was recorded, so nothing is compared; kvtrace must be "
@@ -104,14 +109,14 @@ def command(
         )
     else:
         for line in complete_runs(program_run.selection):
-            complain(line)
+            note(line)
         saves = save and not program_run.exit_code
         code, answers = _compare_with_baseline(
             program_run.selection, against, rules, outputs, program_run.exit_code, saves=saves,
             meaning=meaning, strict=strict,
         )  # fmt: skip
         if sarif is not None:
-            write_sarif(program_run.selection, answers, sarif, say)
+            write_sarif(program_run.selection, answers, sarif, tell)
         if saves:
             _save(against, program_run.selection)
     if program_run.exit_code:
@@ -144,7 +149,7 @@ def _compare_with_baseline(
             if getattr(outputs, output.name) is not None:
                 complain(f"the file of --{output.name} is not written: there is no baseline.")
         if saves:
-            say(f"there was no baseline {against} yet, so the run is saved without a comparison")
+            tell(f"there was no baseline {against} yet, so the run is saved without a comparison")
             return 0, ()
         return complain(no_baseline(against)), ()
     labels = (f"baseline {against}", str(after.trace.path))
@@ -152,8 +157,9 @@ def _compare_with_baseline(
     comparison = compare_runs(
         open_baseline(against), after, labels, rules, analyses(), problem=problem, meaning=meaning
     )
-    tell = complain if outputs.printed else say
-    lines = comparison_text(comparison, terminal_width(), outputs, tell)
+    lines = comparison_text(
+        comparison, terminal_width(), outputs, note if outputs.printed else tell
+    )
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     difference = comparison.difference
     if complaint := comparison.gate.complaint():
@@ -167,4 +173,4 @@ def _save(name: str, selection: Selection) -> None:
 
     saved = save_baseline(name, selection)
     counts = f"{plural(saved.kernels, 'kernel')}, {plural(saved.launches, 'launch')}"
-    say(f"saved the run as the baseline {name}: {counts}")
+    tell(f"saved the run as the baseline {name}: {counts}")

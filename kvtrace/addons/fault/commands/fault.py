@@ -9,7 +9,13 @@ from kvtrace.cli.parsing import Argument, BadUsage, Option
 
 
 def command(
-    trace: Annotated[Path, Argument(metavar="TRACE", help="Trace directory, or one dump's file")],
+    trace: Annotated[
+        Path,
+        Argument(
+            metavar="TRACE",
+            help="Trace directory, or one dump's file; with --now also the number of a process",
+        ),
+    ],
     run: RunOption = None,
     dump: Annotated[
         Path | None,
@@ -46,6 +52,7 @@ def command(
         kvtrace fault out/
         kvtrace fault core.nvcudmp
         kvtrace fault out/ --now
+        kvtrace fault 4662 --now
     """
     from kvtrace.addons.fault.dumps import explained
 
@@ -53,9 +60,11 @@ def command(
     if now and dump is not None:
         raise BadUsage("--now shows the dumps that it asks for: leave --dump out.")
     if now:
-        from kvtrace.addons.fault.asking import ask_now
+        from kvtrace.addons.fault.asking import ask_now, trace_of_process
 
-        asked = ask_now(trace)
+        pid = int(str(trace)) if _is_number(str(trace)) and not trace.exists() else None
+        trace = trace if pid is None else trace_of_process(pid)
+        asked = ask_now(trace, pid)
     found = explained(trace, run, dump, newest=brief, asked=asked)
     if as_json:
         from kvtrace.addons.fault.texts import process_objects
@@ -74,3 +83,7 @@ def command(
         complain_of(found.trace)
     has_failed = any(fault.exception for _, faults in found.dumps for fault in faults)
     return int(has_failed or bool(found.non_finite))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()

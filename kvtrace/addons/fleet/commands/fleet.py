@@ -36,7 +36,7 @@ def command(
     from kvtrace.addons.fleet.model import fleet_object
     from kvtrace.addons.fleet.page import fleet_page
     from kvtrace.addons.fleet.reading import read_fleet
-    from kvtrace.cli.options import complain_of, print_lines, say, select
+    from kvtrace.cli.options import complain_of, print_lines, select, tell
     from kvtrace.converters.output import whole_file
     from kvtrace.text import terminal_width
 
@@ -51,4 +51,4 @@ def command(
         return
     print_lines(fleet_text(fleet, full=full, width=terminal_width()))
     if output is not None:
-        say(f"wrote {output}")
+        tell(f"wrote {output}")

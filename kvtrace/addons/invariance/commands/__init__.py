@@ -8,4 +8,5 @@ INVARIANCE: Final = Command(
     "kvtrace.addons.invariance.commands.invariance",
     "Prove that a row's result is the same in every batch",
     group="Kernels",
+    exit_1="with --against, results differ; with --strict, an output is not proven",
 )

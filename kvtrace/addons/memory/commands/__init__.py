@@ -8,4 +8,5 @@ CONFIRM: Final = Command(
     "kvtrace.addons.memory.commands.confirm",
     "Say whether a program's output depends on memory that nobody wrote",
     group="Kernels",
+    exit_1="output depends on memory that nobody wrote",
 )

@@ -6,15 +6,26 @@ from kvtrace.cli import Command
 
 SUITE: Final = Command(
     f"{__name__}.make",
-    "Make benchmarks and tests of the kernels that a run launched",
+    "Make benchmarks of a run's calls",
     group="Kernels",
 )
-RUN: Final = Command(f"{__name__}.run", "Time a suite's calls, and candidates", group="Kernels")
+RUN: Final = Command(
+    f"{__name__}.run",
+    "Time a suite's calls, and candidates",
+    group="Kernels",
+    exit_1="a candidate is wrong, a call cannot be launched, or one is slower than --against",
+)
 JUDGE: Final = Command(
-    f"{__name__}.judge", "Judge candidates for a suite's calls, without a GPU", group="Kernels"
+    f"{__name__}.judge",
+    "Judge candidates for a suite's calls, without a GPU",
+    group="Kernels",
+    exit_1="a candidate is wrong",
 )
 TUNE: Final = Command(
-    f"{__name__}.tune", "Try other configurations of a suite's calls", group="Kernels"
+    f"{__name__}.tune",
+    "Try other configurations of a suite's calls",
+    group="Kernels",
+    exit_1="the GPU was lost before all calls were tried",
 )
 EXPORT: Final = Command(
     f"{__name__}.export", "Write a suite in the format of another tool", group="Kernels"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Final
 
-from kvtrace.cli.options import say
+from kvtrace.cli.options import tell
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
 
@@ -37,6 +37,6 @@ def command(
 
     done = export_suite(suite, to, output or suite.with_name(f"{suite.resolve().name}-{to}"))
     for note in done.notes:
-        say(note)
+        tell(note)
     place = output or suite.with_name(f"{suite.resolve().name}-{to}")
-    say(f"wrote {place}: {len(done.files)} files")
+    tell(f"wrote {place}: {len(done.files)} files")

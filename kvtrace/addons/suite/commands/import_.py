@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from kvtrace.cli.options import say
+from kvtrace.cli.options import tell
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.schema.errors import BadSetting
 
@@ -13,7 +13,7 @@ def command(
     source: Annotated[Path, Argument(metavar="FOLDER", help="Folder with its traces")],
     output: Annotated[
         Path,
-        Option("--output", "-o", metavar="SUITE", help="Write the suite here"),
+        Option("--output", "-o", metavar="FOLDER", help="Write the suite here"),
     ] = Path("suite"),
     axis: Annotated[
         list[str] | None,
@@ -41,13 +41,13 @@ def command(
         raise BadSetting(f"there is no import of {tool!r}: only flashinfer")
     suite = import_flashinfer(source, output, dict(map(_axis, axis or ())))
     first, *_ = made_lines(suite, output)
-    say(first)
+    tell(first)
     names: dict[str, list[str]] = {}
     for left_out in suite.left_out:
         names.setdefault(left_out.why, []).append(left_out.name)
     for why, named in names.items():
         others = f" and {len(named) - 1} more" if len(named) > 1 else ""
-        say(f"  left out: {named[0]}{others}: {why}")
+        tell(f"  left out: {named[0]}{others}: {why}")
 
 
 def _axis(text: str) -> tuple[str, int]:

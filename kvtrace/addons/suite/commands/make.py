@@ -13,8 +13,8 @@ from kvtrace.cli.options import (
     WholeOption,
     chosen_part,
     complain_of,
-    say,
     select,
+    tell,
 )
 from kvtrace.cli.parsing import Option
 
@@ -63,5 +63,5 @@ def command(
     part = chosen_part(since, until, mark, steps, whole=whole)
     suite = make_suite(selection, output, Wanted(share, part, source, contents << 20))
     for line in made_lines(suite, output):
-        say(line)
+        tell(line)
     complain_of(selection.trace)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from kvtrace.cli.options import JunitFile
+from kvtrace.cli.options import JsonFile, JsonOnceFile, JunitFile
 from kvtrace.cli.parsing import Argument, Option
 
 
@@ -60,7 +60,8 @@ def command(
             help="Exit with 1 if a call is slower than --against by more than this",
         ),
     ] = 0.05,
-    json: Annotated[Path | None, Option("--json", metavar="FILE", help="Write JSON")] = None,
+    json: JsonOnceFile = False,
+    json_file: JsonFile = None,
     junit: JunitFile = None,
     html: Annotated[Path | None, Option("--html", metavar="FILE", help="Write a page")] = None,
 ) -> int:
@@ -77,7 +78,7 @@ def command(
     Example:
         kvtrace suite run suite/ --html suite.html
         kvtrace suite run suite/ --candidate mine.py:rms_norm_forward
-        kvtrace suite run suite/ --json after.json --against before.json
+        kvtrace suite run suite/ --json -o after.json --against before.json
     """
     from contextlib import ExitStack
     from dataclasses import asdict
@@ -95,20 +96,23 @@ def command(
     label = "" if against is None else str(against)
     options = RunOptions(tuple(calls or ()), candidate, rounds, seed, warm, cache, clock, gpus)
     with ExitStack() as opened:  # before minutes of timing: a bad path is reported at once
-        json_file, junit_file, html_file = (
-            None if path is None else opened.enter_context(whole_file(Path(path)))
-            for path in (json, junit, html)
+        json_target, junit_file, html_file = (
+            None if path in (None, "-") else opened.enter_context(whole_file(Path(path)))
+            for path in (json_file, junit, html)
         )
         result = run_suite(folder, options)
         comparisons = [] if before is None else compare(before, result)
-        if json_file is not None:
-            json_file.write(f"{dumps(asdict(result), indent=1)}\n".encode())
+        if json_target is not None:
+            json_target.write(f"{dumps(asdict(result), indent=1)}\n".encode())
         if junit_file is not None:
             junit_file.write(result_junit(result, comparisons, threshold).encode())
         if html_file is not None:
             html_file.write(result_page(result, comparisons, label).encode())
-    print_lines(lines_of(result))
-    if before is not None:
+    if json or json_file == "-":
+        print(dumps(asdict(result), indent=1))
+    else:
+        print_lines(lines_of(result))
+    if before is not None and not json:
         print_lines(comparison_lines(comparisons, label))
     slower = any(one.is_regression(threshold) for one in comparisons)
     return int(slower or not result.is_good)

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from kvtrace.cli.options import say
+from kvtrace.cli import note
+from kvtrace.cli.options import JsonFile, JsonOnceFile, say
 from kvtrace.cli.parsing import Argument, Option
 
 
@@ -27,9 +28,8 @@ def command(
         Path | None,
         Option("--write", metavar="FOLDER", help="Write vLLM's files of configurations here"),
     ] = None,
-    json_file: Annotated[
-        Path | None, Option("--json", metavar="FILE", help="Also write what was measured as JSON")
-    ] = None,
+    json: JsonOnceFile = False,
+    json_file: JsonFile = None,
 ) -> int:
     """Try other configurations of a suite's calls on a GPU, and say what each gains.
 
@@ -49,5 +49,6 @@ def command(
 
     tried = prepare(folder, trials)
     if tried is not None:
-        say(f"{folder}: configurations of autotuners for {tried} calls")
-    return tune(folder, TuneOptions(configs, calls, write, json_file), say)
+        note(f"{folder}: configurations of autotuners for {tried} calls")
+    file = None if json_file is None else Path(json_file)
+    return tune(folder, TuneOptions(configs, calls, write, file), say, as_json=json)

@@ -51,11 +51,11 @@ def mine(tmp_path) -> Path:
 @pytest.mark.skipif(has_gpu(), reason="it is about machines without a GPU")
 @pytest.mark.smoke
 def test_without_a_gpu_every_call_is_launched_and_none_is_timed(suite, tmp_path, capsys):
-    files = {name: tmp_path / f"result.{name}" for name in ("json", "junit", "html")}
+    files = {name: tmp_path / f"result.{name}" for name in ("json_file", "junit", "html")}
     assert command(suite, **files) == 0
     text = capsys.readouterr().out
     assert "4 of 4 calls were launched without a GPU" in text
-    found = result_of(json.loads(files["json"].read_text()))
+    found = result_of(json.loads(files["json_file"].read_text()))
     assert [one.kernel for one in found.calls] == ["added", "added", "doubled", "doubled"]
     assert {one.status for one in found.calls} == {"launched"}
     assert {one.time for one in found.calls} == {None}
@@ -68,7 +68,7 @@ def test_without_a_gpu_every_call_is_launched_and_none_is_timed(suite, tmp_path,
 
 def test_candidates_are_compared_with_the_recorded_kernels(suite, mine, tmp_path, capsys):
     file = tmp_path / "result.json"
-    assert command(suite, candidate=str(mine), json=file) == 1
+    assert command(suite, candidate=str(mine), json_file=file) == 1
     found = result_of(json.loads(file.read_text()))
     verdicts = {one.name: one.candidate.verdict for one in found.calls}
     assert list(verdicts.values()) == ["right", "right", "wrong", "wrong"]
@@ -119,7 +119,7 @@ def test_another_folder_or_result_is_refused(tmp_path):
 
 def test_an_output_that_cannot_be_written_is_reported_before_anything_runs(suite, tmp_path):
     with pytest.raises(BadSetting, match="does not exist"):
-        command(suite, json=tmp_path / "none" / "result.json")
+        command(suite, json_file=tmp_path / "none" / "result.json")
 
 
 def test_a_suite_of_an_older_version_has_to_be_made_again(suite, tmp_path):

@@ -185,7 +185,7 @@ export interface Totals {
   readonly bytes: number | null;
   readonly flops: number | null;
   readonly evaluated_calls: number | null;
-  /** Distinct errors and warnings with the verdict "violation", without suppressed ones. */
+  /** Errors and warnings on accesses, over unique calls. */
   readonly violations: number | null;
   readonly phases: Readonly<Record<string, number>>;
   /** Compile time in ns by stage, over all variants. */
@@ -341,6 +341,8 @@ export interface PlacedFinding {
   readonly other_op: number | null;
   /** Indexes of the first 100 calls with the finding; the witness is from `call`. */
   readonly in_calls: readonly number[];
+  /** Indexes of the other kernels with the finding, as it has the same place in all. */
+  readonly other_kernels: readonly number[];
   /** Index into `Report.causes`; null for a lint of generated code. */
   readonly cause: number | null;
 }

@@ -117,6 +117,7 @@ export function Table<Row>(props: TableProps<Row>) {
   useLayoutEffect(() => {
     const box = scroller.current;
     if (box) keepWidths(box);
+    if (box) keepTabStops(box, active >= 0 ? active : chosenAt);
     if (box && box.scrollWidth > box.clientWidth && gone < leaving.length) setGone(gone + 1);
     if (!focusWanted.current) return;
     focusWanted.current = false;
@@ -169,6 +170,7 @@ export function Table<Row>(props: TableProps<Row>) {
       End: rows.length - 1,
     };
     const target = event.target as HTMLElement;
+    if (target.closest("th")) moveAmongHeadings(event, target);
     if (target.closest("th, a, button, input")) return;
     if (event.key === "Enter" && active >= 0) {
       choose(active);
@@ -319,6 +321,30 @@ function Header<Row>(props: {
       )}
     </th>
   );
+}
+
+/** One Tab stop for the headings; those of links and buttons of rows are in the active row alone. */
+function keepTabStops(box: HTMLElement, row: number): void {
+  const headings = [...box.querySelectorAll<HTMLElement>("th button")];
+  const stop =
+    headings.find((each) => each === document.activeElement) ??
+    headings.find((each) => each.closest("th[aria-sort]")) ??
+    headings[0];
+  for (const each of headings) each.tabIndex = each === stop ? 0 : -1;
+  for (const each of box.querySelectorAll<HTMLElement>("td a, td button"))
+    each.tabIndex = each.closest(`tr[data-place="${row}"]`) ? 0 : -1;
+}
+
+/** The arrow keys go from heading to heading. */
+function moveAmongHeadings(event: KeyboardEvent, from: HTMLElement): void {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const headings = [...(from.closest("tr")?.querySelectorAll<HTMLElement>("th button") ?? [])];
+  const at = headings.findIndex((each) => each.contains(from));
+  const to = step === undefined || at < 0 ? undefined : headings[at + step];
+  if (!to) return;
+  event.preventDefault();
+  for (const each of headings) each.tabIndex = each === to ? 0 : -1;
+  to.focus();
 }
 
 function Spacer(props: { rows: number; columns: number }) {

@@ -89,7 +89,13 @@ function ByKernel({ scene, range, only }: InViewProps) {
       key: (sum) => sum.name ?? kernelName(sum.kernel),
     },
     figure("launches", "measured", (sum) => (sum.name === null ? sum.count : null)),
-    figure("host time", "measured", (sum) => (sum.name === null ? sum.host : null), "ns"),
+    figure(
+      "host time",
+      "measured",
+      (sum) => (sum.name === null ? sum.host : null),
+      "ns",
+      "Of all launches in view; other tables leave out launches that compiled, loaded or tuned",
+    ),
     device && figure("executions", "measured", (sum) => sum.executions),
     device && figure("GPU time", "measured", (sum) => sum.device, "ns"),
   ];

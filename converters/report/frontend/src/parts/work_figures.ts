@@ -60,7 +60,7 @@ export function workFigures(
       "errors and warnings",
       work.violations,
       "count",
-      "Distinct errors and warnings, by kvtrace sanitize",
+      "Errors and warnings on accesses, over unique calls, by kvtrace sanitize",
       judged,
     ),
   ];

@@ -4,12 +4,13 @@ import { useMemo } from "preact/hooks";
 import { href } from "../../app/router";
 import { formatCount, formatShare } from "../../data/format";
 import { page } from "../../data/page";
-import type { Report } from "../../data/types";
+import type { FindingCount, Report } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { figure } from "../../parts/columns";
 import { derived, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Missing, Section } from "../../parts/text";
+import { filtered } from "./filter";
 
 const VERDICTS = [
   ["proven", "Safe for every program, lane and iteration of the call"],
@@ -86,20 +87,18 @@ export function KernelVerdicts({ rule }: { rule: string }) {
 }
 
 function columnsOf(rule: string): Column<VerdictRow>[] {
-  const count = (
-    verdict: "proven" | "violation" | "unknown",
-    title: string,
-  ): Column<VerdictRow> => ({
-    label: verdict === "violation" ? "errors to notes" : NAMES[verdict],
+  const count = (name: Counted, title: string): Column<VerdictRow> => ({
+    label: NAMES[name],
     title,
     number: true,
     source: "derived",
-    key: (row) => row[verdict],
+    key: (row) => row[name],
     cell: (row) => {
-      if (!row[verdict] || verdict === "proven") return formatCount(row[verdict]);
+      const filter = { words: "", rule, verdict: name, kernel: String(row.kernel) };
+      if (!row[name] || !filtered(filter).length) return formatCount(row[name]);
       return (
-        <a href={href("findings", { kernel: row.kernel, verdict, rule })}>
-          {formatCount(row[verdict])}
+        <a href={href("findings", { kernel: row.kernel, verdict: name, rule })}>
+          {formatCount(row[name])}
         </a>
       );
     },
@@ -110,16 +109,15 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
       cell: (row) => <KernelLink kernel={row.kernel} />,
       key: (row) => page.report.kernels[row.kernel]?.name ?? "",
     },
-    count(
-      "violation",
-      "Errors, warnings and notes on accesses, over unique calls, including suppressed ones",
+    ...(["error", "warning", "note"] as const).map((name) =>
+      count(name, "Accesses over unique calls, including those that a comment suppresses"),
     ),
     count("unknown", "Accesses that could not be decided, over unique calls"),
     count("proven", "Accesses that are safe for every program, lane and iteration"),
     figure(
       "share proven",
       "derived",
-      (row) => row.proven / (row.proven + row.violation + row.unknown),
+      (row) => row.proven / (row.proven + row.error + row.warning + row.note + row.unknown),
       "share",
     ),
   ];
@@ -128,35 +126,35 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
 /** The block "findings/verdicts". */
 interface VerdictBlock {
   readonly measured: boolean;
-  /** Kernel (-1: none that is known), rule, verdict, accesses over unique calls. */
-  readonly rows: readonly (readonly [
-    kernel: number,
-    rule: string,
-    verdict: string,
-    count: number,
-  ])[];
+  /** Kernel (-1: none that is known), rule, what accesses count as, accesses over unique calls. */
+  readonly rows: readonly (readonly [kernel: number, rule: string, name: Counted, count: number])[];
 }
 
-type VerdictRow = Record<"kernel" | "proven" | "violation" | "unknown", number>;
+type Counted = "error" | "warning" | "note" | "unknown" | "proven";
+type VerdictRow = Record<Counted | "kernel", number>;
 
-/** One row a kernel, those with errors first, then warnings; suppressed ones count as what they are. */
+/** One row a kernel, those with errors first, then warnings, unknown ones, and notes. */
 function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
   const rows = new Map<number, VerdictRow>();
-  for (const [kernel, of, verdict, count] of block.rows) {
+  for (const [kernel, of, name, count] of block.rows) {
     if (rule && of !== rule) continue;
-    const row = rows.get(kernel) ?? { kernel, proven: 0, violation: 0, unknown: 0 };
-    row[verdict === "proven" || verdict === "violation" ? verdict : "unknown"] += count;
+    const row = rows.get(kernel) ?? {
+      kernel,
+      error: 0,
+      warning: 0,
+      note: 0,
+      unknown: 0,
+      proven: 0,
+    };
+    row[name] += count;
     rows.set(kernel, row);
   }
-  const { kernels } = page.report;
-  const errors = ({ kernel }: VerdictRow): number => kernels[kernel]?.errors ?? 0;
-  const defects = ({ kernel }: VerdictRow): number => kernels[kernel]?.violations ?? 0;
   return [...rows.values()].sort(
     (a, b) =>
-      errors(b) - errors(a) ||
-      defects(b) - defects(a) ||
+      b.error - a.error ||
+      b.warning - a.warning ||
       b.unknown - a.unknown ||
-      b.violation - a.violation ||
+      b.note - a.note ||
       a.kernel - b.kernel,
   );
 }
@@ -164,9 +162,15 @@ function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
 /** Accesses over unique calls by what they count as: a violation as its severity. */
 export function totals({ finding_counts: counts }: Report): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
-  for (const { verdict, severity, count } of counts ?? []) {
-    const name = (verdict === "violation" ? severity : verdict) ?? "unknown";
-    sums.set(name, (sums.get(name) ?? 0) + count);
+  for (const each of counts ?? []) {
+    const name = countsAs(each);
+    sums.set(name, (sums.get(name) ?? 0) + each.count);
   }
   return sums;
+}
+
+/** A violation as its severity. */
+export function countsAs({ verdict, severity }: FindingCount): string {
+  if (verdict !== "violation") return verdict ?? "unknown";
+  return severity === "error" || severity === "warning" ? severity : "note";
 }

@@ -8,7 +8,7 @@ import type { Finding, StackFrame } from "../../data/types";
 import { useKeys } from "../../parts/keys";
 import { Command, Facts, KernelLink, Name, Pill, Section, ShortPlace } from "../../parts/text";
 import type { Listed } from "./filter";
-import { causesOf, type Filter, listedFindings, pillKind, pillText, sentence } from "./filter";
+import { causesOf, type Filter, listedFindings, pillKind, sentence } from "./filter";
 import { Frames } from "./frames";
 import { findingHref, queryOf } from "./list";
 import { Witness } from "./witness";
@@ -21,7 +21,7 @@ export function Detail({ listed }: { listed: Listed }) {
   return (
     <article id="finding">
       <p id="finding-message">
-        <Pill kind={pillKind(listed)}>{pillText(listed)}</Pill> {shortText(sentence(listed), 1000)}
+        <Pill kind={pillKind(listed)}>{listed.status}</Pill> {shortText(sentence(listed), 1000)}
       </p>
       <p class="small">
         {kernel === null ? shortText(found.kernel, 120) : <KernelLink kernel={kernel} />}{" "}

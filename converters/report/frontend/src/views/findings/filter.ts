@@ -6,12 +6,13 @@ import type { PlacedFinding } from "../../data/types";
 import { matches } from "../../parts/search";
 import type { PillKind } from "../../parts/text";
 
-/** What a finding counts as: suppressed ones are distinguished from violations. */
-type Status = "violation" | "unknown" | "suppressed" | "proven";
+/** What a finding counts as: its severity, unless it is unknown, suppressed or proven. */
+type Status = "error" | "warning" | "note" | "unknown" | "suppressed" | "proven";
 
 export interface Filter {
   readonly words: string;
   readonly rule: string;
+  /** A status, or "violation" in addresses of older pages: an error, a warning or a note. */
   readonly verdict: string;
   /** Place in `Report.kernels`, as text; "" is all. */
   readonly kernel: string;
@@ -26,28 +27,27 @@ export interface Listed {
 
 function statusOf({ found }: PlacedFinding): Status {
   if (found.suppressed) return "suppressed";
-  return found.verdict === "violation" || found.verdict === "proven" ? found.verdict : "unknown";
+  if (found.verdict !== "violation") return found.verdict === "proven" ? "proven" : "unknown";
+  return found.severity === "error" || found.severity === "warning" ? found.severity : "note";
 }
 
-const SEVERITIES = ["error", "warning", "note"];
-export const STATUSES: readonly Status[] = ["violation", "unknown", "suppressed", "proven"];
+export const STATUSES: readonly Status[] = [
+  "error",
+  "warning",
+  "note",
+  "unknown",
+  "suppressed",
+  "proven",
+];
 
-/** Violations by severity, then what is unknown, then what is suppressed. */
-export function rankOf({ placed, status }: Listed): number {
-  const severity = SEVERITIES.indexOf(placed.found.severity);
-  return STATUSES.indexOf(status) * 4 + (severity < 0 ? SEVERITIES.length : severity);
+/** Errors first. */
+export function rankOf({ status }: Listed): number {
+  return STATUSES.indexOf(status);
 }
 
-export function pillKind({ placed, status }: Listed): PillKind {
+export function pillKind({ status }: Listed): PillKind {
   if (status === "proven") return "fine";
-  const { severity } = placed.found;
-  if (status !== "violation") return "note";
-  return severity === "error" || severity === "warning" ? severity : "note";
-}
-
-/** "error", "warning" or "note" of a violation; else its status. */
-export function pillText({ placed, status }: Listed): string {
-  return status === "violation" ? placed.found.severity : status;
+  return status === "error" || status === "warning" ? status : "note";
 }
 
 let known: readonly Listed[] | null = null;
@@ -73,12 +73,23 @@ export function chosenFilter(): Filter {
   return { words, rule, verdict, kernel };
 }
 
-function filtered(filter: Filter): readonly Listed[] {
+function isOfVerdict(status: Status, verdict: string): boolean {
+  if (verdict === "violation") return ["error", "warning", "note"].includes(status);
+  return status === verdict;
+}
+
+/** All kernels with the finding. */
+export function kernelsOf({ kernel, other_kernels: others }: PlacedFinding): readonly number[] {
+  return kernel === null ? others : [kernel, ...others];
+}
+
+export function filtered(filter: Filter): readonly Listed[] {
   return listedFindings().filter((each) => {
-    const { found, kernel } = each.placed;
+    const { found } = each.placed;
     if (filter.rule && found.rule !== filter.rule) return false;
-    if (filter.verdict && each.status !== filter.verdict) return false;
-    if (filter.kernel && String(kernel) !== filter.kernel) return false;
+    if (filter.verdict && !isOfVerdict(each.status, filter.verdict)) return false;
+    if (filter.kernel && !kernelsOf(each.placed).some((of) => String(of) === filter.kernel))
+      return false;
     return wordsMatch(each, filter.words);
   });
 }

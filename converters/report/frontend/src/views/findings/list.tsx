@@ -16,8 +16,8 @@ import {
   causesOf,
   type Listed,
   listedFindings,
+  kernelsOf,
   pillKind,
-  pillText,
   rankOf,
   sentence,
   STATUSES,
@@ -28,7 +28,7 @@ export function Filters(props: { filter: Filter; shown: number }) {
   const all = listedFindings();
   const rules = useMemo(() => counted(all.map(({ placed }) => placed.found.rule)), [all]);
   const kernels = useMemo(
-    () => counted(all.map(({ placed }) => String(placed.kernel ?? ""))),
+    () => counted(all.flatMap(({ placed }) => kernelsOf(placed).map(String))),
     [all],
   );
   const statuses = useMemo(() => counted(all.map(({ status }) => status)), [all]);
@@ -68,9 +68,7 @@ export function Filters(props: { filter: Filter; shown: number }) {
         name="kernel"
         options={[
           ["", "all kernels"],
-          ...[...kernels.keys()]
-            .filter(Boolean)
-            .map((kernel) => [kernel, kernelText(kernel)] as const),
+          ...[...kernels.keys()].map((kernel) => [kernel, kernelText(kernel)] as const),
         ]}
       />
       <span class="muted" aria-live="polite">
@@ -146,9 +144,9 @@ function columnsOf(
   return [
     {
       label: "Severity",
-      cell: (each) => <Pill kind={pillKind(each)}>{pillText(each)}</Pill>,
+      cell: (each) => <Pill kind={pillKind(each)}>{each.status}</Pill>,
       key: rankOf,
-      text: pillText,
+      text: ({ status }) => status,
     },
     {
       ...words("Rule", (each) => found(each).rule),

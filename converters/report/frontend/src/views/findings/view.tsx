@@ -8,7 +8,7 @@ import { formatCount, formatPlace, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import { Split } from "../../parts/beside";
 import { DroppedNotes, NotJudged, JudgedChip, NotReached, Note } from "../../parts/text";
-import { KernelVerdicts, VerdictFigures } from "./counts";
+import { KernelVerdicts, totals, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
 import { causesOf, chosenFilter, listedFindings, sentence, wordsMatch } from "./filter";
 import "./findings.css";
@@ -90,12 +90,6 @@ function Lints() {
   );
 }
 
-function violations(): number {
-  return listedFindings().filter(
-    ({ status, placed }) => status === "violation" && placed.found.severity !== "note",
-  ).length;
-}
-
 const view: View = {
   name: "findings",
   title: "Findings",
@@ -103,12 +97,10 @@ const view: View = {
   order: 40,
   routes: ["findings", "findings/:finding"],
   badge: () => {
-    const count = violations();
-    if (!count) return null;
-    const errors = listedFindings().some(
-      ({ status, placed }) => status === "violation" && placed.found.severity === "error",
-    );
-    return { text: formatCount(count), kind: errors ? "error" : "warning" };
+    const sums = totals(page.report);
+    const errors = sums.get("error") ?? 0;
+    const count = errors + (sums.get("warning") ?? 0);
+    return count ? { text: formatCount(count), kind: errors ? "error" : "warning" } : null;
   },
   find: (words) =>
     listedFindings()

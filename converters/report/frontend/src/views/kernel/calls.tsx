@@ -11,6 +11,7 @@ import { AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { CallLink } from "../../parts/text";
 import { variantName } from "./variants";
+import { HOST_TIME } from "../../parts/work_figures";
 
 /** Places in the report's calls of those of a kernel. */
 export function useCallsOf(kernel: number): readonly number[] {
@@ -104,7 +105,7 @@ function CallTable({ rows }: { rows: readonly number[] }) {
         <a href={href("launches", { call: index })}>{formatCount(of(index).launches)}</a>
       ),
     },
-    host && field("host time", "measured", "host_ns", "ns", "Sum over launches"),
+    host && field("host time", "measured", "host_ns", "ns", HOST_TIME),
     host &&
       field("host median", "measured", "host_median_ns", "ns", `Median over launches; ${tuned}`),
     some("device_median_ns") &&

@@ -4,35 +4,35 @@ import { useMemo } from "preact/hooks";
 import { href } from "../../app/router";
 import { plural } from "../../data/format";
 import { page } from "../../data/page";
-import type { FindingCount, Kernel, PlacedFinding } from "../../data/types";
+import type { FindingCount, Kernel } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
+import { countsAs, totals } from "../findings/counts";
 import { NotJudged, JudgedChip, NotReached, Pill, severityKind } from "../../parts/text";
 
 /** What is counted of a rule. */
 interface RuleRow {
   readonly rule: string;
   readonly severity: string | null;
-  /** Distinct violations that are not suppressed. */
-  readonly found: number;
-  /** The same by severity, the gravest first. */
+  /** Accesses, over unique calls, by severity, the gravest first. */
   readonly bySeverity: readonly (readonly [severity: string, count: number])[];
-  /** Accesses, over unique calls, by verdict. */
-  readonly verdicts: Readonly<Record<string, number>>;
+  /** The same by what they count as. */
+  readonly counted: Readonly<Record<string, number>>;
 }
 
 const SEVERITIES = ["error", "warning", "note"];
 
 export function FindingsSummary() {
-  const { finding_counts: counts, findings, judged } = page.report;
-  const rows = useMemo(() => ruleRows(counts ?? [], findings), [counts, findings]);
+  const { finding_counts: counts, judged } = page.report;
+  const rows = useMemo(() => ruleRows(counts ?? []), [counts]);
   const [listed, clean] = useMemo(() => {
-    const open = (row: RuleRow): boolean => row.found > 0 || (row.verdicts["unknown"] ?? 0) > 0;
-    const violated = (row: RuleRow): boolean => (row.verdicts["violation"] ?? 0) > 0;
-    const shown = rows.filter((row) => open(row) || violated(row));
+    const open = ({ bySeverity, counted }: RuleRow): boolean =>
+      bySeverity.length > 0 || (counted["unknown"] ?? 0) > 0;
+    const shown = rows.filter(open);
     return [shown, rows.filter((row) => !shown.includes(row))];
   }, [rows]);
   const isWhole = !page.report.partial?.verdicts && !page.report.kernels.some(isWithoutIr);
+  const sums = totals(page.report);
   if (!counts) return <NotJudged report={page.report} />;
   return (
     <>
@@ -40,7 +40,7 @@ export function FindingsSummary() {
       <NotReached report={page.report} />
       <p id="finding-counts">
         {SEVERITIES.map((severity) => {
-          const count = findings.filter((each) => isViolation(each, severity)).length;
+          const count = sums.get(severity);
           return count ? (
             <span key={severity}>
               <Pill kind={severityKind(severity)}>{plural(count, severity)}</Pill>{" "}
@@ -50,7 +50,7 @@ export function FindingsSummary() {
         {judged ? (
           <JudgedChip
             report={page.report}
-            words={findings.some((each) => isViolation(each)) ? null : "no error, warning or note"}
+            words={SEVERITIES.some((each) => sums.get(each)) ? null : "no error, warning or note"}
           />
         ) : null}{" "}
         <a href={href("findings")}>All findings</a>
@@ -78,50 +78,44 @@ function isWithoutIr(kernel: Kernel): boolean {
   return kernel.without_ir && kernel.calls > 0;
 }
 
-function isViolation({ found }: PlacedFinding, severity?: string): boolean {
-  if (found.verdict !== "violation" || found.suppressed) return false;
-  return severity === undefined || found.severity === severity;
+/** Rules, those with the gravest findings first. */
+function ruleRows(counts: readonly FindingCount[]): RuleRow[] {
+  const rules = new Set(counts.map(({ rule }) => rule ?? "other"));
+  const rows = [...rules].map((rule): RuleRow => {
+    const own = counts.filter(({ rule: of }) => (of ?? "other") === rule);
+    const counted: Record<string, number> = {};
+    for (const each of own) counted[countsAs(each)] = (counted[countsAs(each)] ?? 0) + each.count;
+    const bySeverity = SEVERITIES.map((name) => [name, counted[name] ?? 0] as const).filter(
+      ([, count]) => count,
+    );
+    return { rule, severity: bySeverity[0]?.[0] ?? null, bySeverity, counted };
+  });
+  return rows.sort(
+    (a, b) => rank(a) - rank(b) || gravest(b) - gravest(a) || (a.rule < b.rule ? -1 : 1),
+  );
 }
 
-/** Rules, those with the gravest violations first. */
-function ruleRows(counts: readonly FindingCount[], findings: readonly PlacedFinding[]): RuleRow[] {
-  const violations = findings.filter((each) => isViolation(each)).map(({ found }) => found);
-  const rules = new Set([
-    ...counts.map(({ rule }) => rule ?? "other"),
-    ...violations.map(({ rule }) => rule),
-  ]);
-  const rows = [...rules].map((rule): RuleRow => {
-    const own = violations.filter((found) => found.rule === rule);
-    const verdicts: Record<string, number> = {};
-    for (const { rule: of, verdict, count } of counts)
-      if ((of ?? "other") === rule)
-        verdicts[verdict ?? ""] = (verdicts[verdict ?? ""] ?? 0) + count;
-    const gravest = SEVERITIES.find((each) => own.some(({ severity }) => severity === each));
-    const bySeverity = SEVERITIES.map(
-      (severity) => [severity, own.filter((found) => found.severity === severity).length] as const,
-    ).filter(([, count]) => count);
-    return { rule, severity: gravest ?? null, found: own.length, bySeverity, verdicts };
-  });
-  return rows.sort((a, b) => rank(a) - rank(b) || b.found - a.found || (a.rule < b.rule ? -1 : 1));
+function gravest({ bySeverity }: RuleRow): number {
+  return bySeverity[0]?.[1] ?? 0;
 }
 
 function rank({ severity }: RuleRow): number {
   return severity === null ? SEVERITIES.length : SEVERITIES.indexOf(severity);
 }
 
-function accesses(verdict: string, label: string, title: string): Column<RuleRow> {
-  return figure(label, "derived", (row) => row.verdicts[verdict] ?? 0, "count", title);
+function accesses(name: string, title: string): Column<RuleRow> {
+  return figure(name, "derived", ({ counted }) => counted[name] ?? 0, "count", title);
 }
 
 const COLUMNS: readonly Column<RuleRow>[] = [
   {
     label: "Rule",
-    cell: (row) => <a href={href("findings", { q: row.rule })}>{row.rule}</a>,
+    cell: (row) => <a href={href("findings", { rule: row.rule })}>{row.rule}</a>,
     key: (row) => row.rule,
   },
   {
-    ...figure<RuleRow>("findings", "derived", (row) => row.found),
-    title: "Distinct errors, warnings and notes; some rules count several accesses as one",
+    ...figure<RuleRow>("findings", "derived", gravest),
+    title: "Errors, warnings and notes on accesses, over unique calls",
     cell: ({ bySeverity }) =>
       bySeverity.length
         ? bySeverity.map(([severity, count]) => (
@@ -131,6 +125,6 @@ const COLUMNS: readonly Column<RuleRow>[] = [
           ))
         : "0",
   },
-  accesses("unknown", "unknown", "Accesses without a verdict, over unique calls"),
-  accesses("proven", "proven", "Accesses that are proven safe, over unique calls"),
+  accesses("unknown", "Accesses without a verdict, over unique calls"),
+  accesses("proven", "Accesses that are proven safe, over unique calls"),
 ];
