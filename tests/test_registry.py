@@ -249,7 +249,7 @@ def test_a_package_adds_a_setting_and_a_method_of_traces(example: Path) -> None:
     asked = "import kvtrace; trace = kvtrace.open('out'); print(trace.pace(), 'pace' in dir(trace))"
     assert run(example, "-c", asked).stdout == "1 True\n"
     told = run(example, "-m", "kvtrace", "env", KVTRACE_PACE="fast").stdout
-    assert "KVTRACE_PACE=fast  (default slow)\n" in told
+    assert "KVTRACE_PACE=fast  (environment; default slow)\n" in told
     assert "How fast it goes" in run(example, "-m", "kvtrace", "run", "--help").stdout
     shown = "import kvtrace; kvtrace.open('out').space()"
     assert "has no attribute 'space'" in run(example, "-c", shown, code=1).stderr

@@ -135,8 +135,8 @@ def kernel_conditions(
     Kernels that have scalars or extents with the names in `sizes` are also judged at these sizes.
     `contracts` are assumptions on index tensors; each call is checked against them and against
     contracts in comments of its kernel. `ties` are formulas of numbers, as
-    "part.shape[0] = n // 32", for the kernels that have them. With `envelope`, the smallest unsafe value of each size is
-    searched, which may take seconds.
+    "part.shape[0] = n // 32", for the kernels that have them. With `envelope`, the smallest unsafe
+    value of each size is searched, which may take seconds.
 
     Raises:
         BadSetting: No kernel has a number of a name in `sizes`.

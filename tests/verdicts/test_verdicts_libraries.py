@@ -23,8 +23,8 @@ from kvtrace.verdicts.rules.table import RULES
 from kvtrace.verdicts.sizes.compared_calls import compared_accesses
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.launch_numbers import call_with, numbers_of
+from kvtrace.verdicts.sizes.relations import Relations
 from tests.support.thorough import usually
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
