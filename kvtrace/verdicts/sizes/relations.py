@@ -97,7 +97,6 @@ class Relations:
         self.unfit: dict[str, str] = {}
         for text in ties:
             self._state(text)
-        self._stated = frozenset(self._readings)
         self.sizes = self._sizes()
 
     # -- names -----------------------------------------------------------------------------------
@@ -388,11 +387,6 @@ class Relations:
         return size[0] == "shape" or (keys[size[0]], position) in ties_of(self.call.module)
 
     # -- tensors ---------------------------------------------------------------------------------
-
-    @property
-    def stated(self) -> frozenset[Number]:
-        """The numbers that the user stated."""
-        return self._stated
 
     def counts_of(self, position: int, tensor: TensorArgument) -> list[Number]:
         """Return the scalars that were the number of a contiguous tensor's elements."""
