@@ -75,7 +75,7 @@ TIES = {
     "decode over pages, tables filled up with -1": (
         "q.shape[0]",
         "out.shape[0] block_tables.shape[0] seq_lens.shape[0] grid_x",
-        ["block_tables.shape[1] = stride_table"],
+        ["block_tables.shape[1] = stride_table", "grid_y = q.shape[1]"],
     ),
     "split decode, a part for each split": (
         "q.shape[0]",
