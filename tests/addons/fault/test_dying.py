@@ -250,5 +250,5 @@ def test_own_failure_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(dying, "explain_failure", fail)
     api._explain_failure(SimpleNamespace(), RuntimeError())
     assert capsys.readouterr().err == (
-        "kvtrace: the failure is not explained: OSError: no more processes\n"
+        "kvtrace: the program's end is not explained: OSError: no more processes\n"
     )
