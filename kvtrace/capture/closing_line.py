@@ -19,9 +19,11 @@ from kvtrace.schema.run_ids import first_run_id
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
-#: Words of errors that torch, and programs, raise for want of a GPU.
-_GPU: Final = re.compile(r"cuda|nvidia|\bgpus?\b|accelerator", re.IGNORECASE)
+#: Words of errors for want of a GPU; a "CUDA error" is of one that exists.
+_GPU: Final = re.compile(r"cuda(?! error)|nvidia|\bgpus?\b|accelerator", re.IGNORECASE)
 _MOST_LINKS: Final = 100
+#: Values of `KVTRACE_DEVICE` with which the user has decided already.
+_CHOSEN: Final = ("cpu", "none")
 _HELP: Final = frozenset({"-h", "--help", "--version"})
 
 
@@ -98,7 +100,7 @@ def _lacks_gpu(session: "Session | None") -> bool:
     """Return whether torch is imported, and `KVTRACE_DEVICE=cpu` would make it report a GPU."""
     torch: Any = sys.modules.get("torch")
     device = os.environ.get("KVTRACE_DEVICE") if session is None else session.settings.device
-    return torch is not None and device != "cpu" and not has_accelerator(torch)
+    return torch is not None and device not in _CHOSEN and not has_accelerator(torch)
 
 
 def _needs_gpu(error: BaseException) -> bool:
