@@ -39,7 +39,7 @@ def stream(request, monkeypatch):
 def test_the_share_is_shown_again_and_again_without_a_report(stream):
     with progress_on_stderr("judging") as report:
         report(1, 4)
-        for _ in range(3):
+        while stream.getvalue().count(" 25%, ") < 3:
             stream.written.acquire()
     shown = stream.getvalue()
     assert " 25%, " in shown
