@@ -7,6 +7,7 @@ The import costs next to nothing and never raises: this module puts one finder i
 import atexit
 import os
 import sys
+import time
 
 from kvtrace import registry
 
@@ -28,6 +29,9 @@ _stand_ins: "dict[str, Entry]" = {}
 
 #: Folders of `sys.path` in which backends of other packages were looked for.
 _searched: "set[str]" = set()
+
+#: When this process began to import kvtrace, in ns since 1970.
+began_ns = time.time_ns()
 
 _OFF = frozenset({"0", "off", "no", "false"})
 
@@ -77,9 +81,28 @@ def in_subinterpreter() -> bool:
 
 
 def _seal() -> None:
+    folder, error = out, getattr(sys, "last_value", None)
     api = sys.modules.get("kvtrace.capture.api")
     if api is not None:
         api.process_ends()
+    elif folder is None or isinstance(error, KeyboardInterrupt):
+        return  # an import could change how Python ends after Ctrl-C
+    elif "torch" in sys.modules or _is_own_command():
+        from kvtrace.capture.closing_line import print_closing_line
+
+        print_closing_line(None, folder, began_ns, error)
+
+
+def _is_own_command() -> bool:
+    """Return whether this process is a command that was typed at a terminal.
+
+    A shell makes a process group of each such command. A program without a library that has kernels
+    is often a tool whose output other programs read, and then has no closing line.
+    """
+    try:
+        return sys.stderr.isatty() and os.getpgrp() == os.getpid()
+    except (AttributeError, ValueError, OSError):  # closed, or not of this system
+        return False
 
 
 def watch() -> None:

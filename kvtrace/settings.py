@@ -125,9 +125,9 @@ class Settings:
             into the trace; `full`, down to the target's machine code ([running without a
             GPU](howitworks.md#running-without-a-gpu)).
         device: what a program that asks for a GPU gets where there is none: `answers`, queries to
-            `torch.cuda` that would fail are answered for the target; `cpu`, torch reports one GPU,
-            whose tensors are in the host's memory; or `none` ([a missing
-            GPU](howitworks.md#a-missing-gpu)).
+            `torch.cuda` that would fail are answered for the target; `cpu`, for programs that ask
+            for CUDA: torch reports one GPU, whose tensors are in the host's memory; or `none` ([a
+            missing GPU](howitworks.md#a-missing-gpu)).
         max_calls: unique calls that are kept in memory; a call beyond these is recorded again
             when it recurs.
         sanitize: judges each new call before its first launch: `off` (also `0`), `warn` (also `1`),

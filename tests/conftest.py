@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from kvtrace.cli import progress
 from tests.support import budgets, changed, tiers
 from tests.support.thorough import usually
 
@@ -44,6 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for plugin in (tiers, budgets, changed):
         config.pluginmanager.register(plugin)
+    progress._LINES = 1e6  # no test depends on how long a command takes
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As in what a shell starts in the background; programs that tests start would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -33,7 +33,8 @@ _RECORDING = {
 _COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled_kernels", "kvtrace.backends.cupti"}
 _OPENED = (
     _VERDICTS
-    | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.settings"}
+    | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.progress"}
+    | {"kvtrace.settings"}
     | {"kvtrace.backends.triton"}  # the stages of kernels that were recorded without them
 )
 ALLOWED = {
@@ -45,20 +46,26 @@ ALLOWED = {
     "kvtrace.public_modules": set(),
     "kvtrace.ir": {"kvtrace.schema"},
     "kvtrace.text": set(),
-    "kvtrace.figures": {"kvtrace.figures.names", "kvtrace.schema", "kvtrace.text"},
+    "kvtrace.progress": set(),
+    "kvtrace.figures": {
+        "kvtrace.figures.names",
+        "kvtrace.progress",
+        "kvtrace.schema",
+        "kvtrace.text",
+    },
     "kvtrace.figures.causes": set(),  # what recorded programs need of it
     "kvtrace.figures.modules": set(),  # so is this
     "kvtrace.figures.names": set(),  # and this
     "kvtrace.converters": _LANGUAGE
     | {"kvtrace.inputs"}
     | {f"kvtrace.figures{part}" for part in ("", ".causes", ".modules", ".names")}
-    | {"kvtrace.text", "kvtrace.project"},
+    | {"kvtrace.text", "kvtrace.progress", "kvtrace.project"},
     "kvtrace.evaluate": _LANGUAGE,
     "kvtrace.recorded_calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
-    "kvtrace.clients": _VERDICTS,
+    "kvtrace.clients": _VERDICTS | {"kvtrace.progress"},
     "kvtrace.settings": {"kvtrace.schema", "kvtrace.project"},
     "kvtrace.inputs": {"kvtrace.schema"},
     "kvtrace._boot": {"kvtrace.capture"},

@@ -27,13 +27,13 @@ from kvtrace.converters.importers.registry import (
     load_importer,
 )
 from kvtrace.converters.importers.rows import RunRows, ToGeneric
+from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import JOURNAL, refuse_links
 from kvtrace.schema.writer import RunWriter, new_run_id
 
-#: A function that shows progress; its arguments are the current file's bytes read and in all.
-Progress = Callable[[int, int], None]
-_progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
+#: A function that is called with the number of bytes read of the current file.
+_read_bytes: ContextVar[Callable[[int], None] | None] = ContextVar("read_bytes", default=None)
 
 #: Largest ratio of unpacked to packed size, above `_SMALL_BYTES`; tools' files have about 20.
 _RATIO: Final = 50
@@ -94,9 +94,9 @@ class _UnpackedContent(io.RawIOBase):
                 f"{self._path} unpacks to more than {_RATIO} times its size, so it is probably "
                 "damaged; if it is not, unpack it with gunzip and import the result"
             )
-        progress = _progress.get()
-        if progress is not None:
-            progress(self._plain.tell(), self._total)
+        tell = _read_bytes.get()
+        if tell is not None:
+            tell(self._plain.tell())
         return count
 
 
@@ -148,7 +148,6 @@ def import_files(
     *,
     group: str | None = None,
     to_generic: ToGeneric | None = None,
-    shown: Progress | None = None,
 ) -> list[ImportedRunFile]:
     """Add the runs of files to the trace `out`, which is created if it does not exist; return them.
 
@@ -161,7 +160,6 @@ def import_files(
         source: Name of the tool; None: recognize the tool by the content of each file.
         group: The `group_id` of the runs; None: a new id.
         to_generic: Function from Triton's IR to MLIR's generic form; None: Triton is not installed.
-        shown: Function that is called with the progress.
 
     Raises:
         BadSource: no known tool wrote a file, or a file is damaged.
@@ -185,11 +183,10 @@ def import_files(
         load_importer(name)
     groups = _Groups(group or f"imported-{secrets.token_hex(6)}")
     work_folder = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
-    token = _progress.set(shown)
     try:
         runs = [
             run
-            for path, name in tools
+            for path, name in _with_progress(tools)
             for run in _read(path, name, work_folder, groups, to_generic)
         ]
         if not runs:
@@ -200,9 +197,27 @@ def import_files(
             f"the trace {out} cannot be written ({problem.strerror or problem})"
         ) from problem
     finally:
-        _progress.reset(token)
         shutil.rmtree(work_folder, ignore_errors=True)
     return runs
+
+
+def _with_progress(tools: Sequence[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
+    """Yield files and their tools, and show how many bytes of all files were read."""
+    sizes = [path.stat().st_size if path.is_file() else 0 for path, _ in tools]
+    before, total = 0, sum(sizes)
+
+    def tell(count: int) -> None:
+        report(before + count, total)
+
+    with progress("import") as report:
+        token = _read_bytes.set(tell)
+        try:
+            for entry, size in zip(tools, sizes, strict=True):
+                yield entry
+                before += size
+                report(before, total)
+        finally:
+            _read_bytes.reset(token)
 
 
 @dataclass(slots=True)

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from kvtrace import registry
 from kvtrace.analysis import missing_passes
-from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.schema.trace import Selection
 
 
 def complete(
     selections: Sequence[Selection], *, replay: bool | None, seconds: float | None = None,
-    partial: bool = False, shown: Shown = unshown,
+    partial: bool = False,
 ) -> Iterator[str]:  # fmt: skip
     """Run the passes that runs lack, then compile missing IR stages, and yield messages.
 
@@ -24,16 +23,13 @@ def complete(
         seconds: That time, for each selection; None: `MOST_SECONDS`.
         partial: Whether results of only some calls are of use: they are kept beside the trace, so
             that the caller reads it while `results_beside` is open.
-        shown: The progress display.
 
     """
     limit = None if replay else missing_passes.MOST_SECONDS if seconds is None else seconds
     if replay is not False:
         for selection in selections:
-            yield from missing_passes.run_missing_passes(
-                selection, seconds=limit, partial=partial, shown=shown
-            )
+            yield from missing_passes.run_missing_passes(selection, seconds=limit, partial=partial)
             for _, run_missing in registry.loaded("missing_passes"):
-                yield from run_missing(selection, seconds=limit, shown=shown)
+                yield from run_missing(selection, seconds=limit)
     for selection in selections:
         yield from complete_stages(selection, asked=bool(replay))

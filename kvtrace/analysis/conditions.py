@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.converters.findings.conditions import AccessLine, KernelConditions, OutsideCall
 from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, SizeVerdict
 from kvtrace.converters.findings.invocation import invocation
+from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -125,7 +125,6 @@ def kernel_conditions(
     selection: Selection,
     sizes: Mapping[str, int] | None = None,
     contracts: Sequence[Contract] = (),
-    shown: Shown = unshown,
     *,
     envelope: bool = True,
     ties: Sequence[str] = (),
@@ -156,7 +155,7 @@ def kernel_conditions(
         failures += contract_errors
         kernel_of = {row["call_id"]: row["kernel_id"] for row in rows}
         variants_by_kernel: dict[int, _Variant] = {}
-        with shown(f"sanitize {run.run_id}") as progress:
+        with progress(f"sizes {run.run_id}") as report:
             for number, call in enumerate(calls_of(selection.trace, run), start=1):
                 if isinstance(call, UnreadyCall):
                     failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
@@ -176,8 +175,7 @@ def kernel_conditions(
                         violation(contract, call) for contract in (*contracts, *commented)
                     )
                     variants_by_kernel[key].broken |= dict.fromkeys(filter(None, violations))
-                if progress is not None:
-                    progress(number, table.num_rows)
+                report(number, table.num_rows)
     relations = [variant.relations() for variant in variants.values()] if sizes else []
     unknown = [name for name in sizes or () if not any(r.number(name) for r in relations)]
     if unknown and variants:

@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kvtrace.analysis.ordering import judge_kernels
-from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.analysis.replaying import Engine, Recipe
 from kvtrace.clients import Client
 from kvtrace.clients.recorded import Outcome, replay
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
+from kvtrace.progress import progress
 from kvtrace.schema.layout import OF_RUNS
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.settings import settings_in_force
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def judge_runs(
-    selection: Selection, names: Sequence[str], *, proven: bool = False, shown: Shown = unshown,
+    selection: Selection, names: Sequence[str], *, proven: bool = False,
     engine: Engine | None = None,
 ) -> Findings:  # fmt: skip
     """Judge runs by rules, write the table findings of the trace, and return the findings.
@@ -35,7 +35,6 @@ def judge_runs(
         selection: The runs to judge.
         names: Names of rules, as `rule_ids` accepts them.
         proven: Whether proven accesses are among the returned findings.
-        shown: The progress display.
         engine: The engine that evaluates the calls; None for this process.
 
     Raises:
@@ -51,9 +50,7 @@ def judge_runs(
     recipe = partial(sanitizer, rules)
     outcomes: Iterable[Outcome] = ()
     if any(name in RULES for name in rules):
-        outcomes = (
-            _judge_here(selection, recipe, shown) if engine is None else engine(selection, [recipe])
-        )
+        outcomes = _judge_here(selection, recipe) if engine is None else engine(selection, [recipe])
     for outcome in outcomes:
         for error in outcome.errors:
             raise error
@@ -66,10 +63,10 @@ def judge_runs(
     return replace(findings, named=named, not_evaluated=tuple(failures))
 
 
-def _judge_here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:
+def _judge_here(selection: Selection, recipe: Recipe) -> Iterator[Outcome]:
     for run in selection.runs:
-        with shown(f"sanitize {run.run_id}") as progress:
-            outcome = replay(selection.trace, run, progress, (recipe(),))
+        with progress(f"sanitize {run.run_id}") as report:
+            outcome = replay(selection.trace, run, report, (recipe(),))
         yield outcome
 
 

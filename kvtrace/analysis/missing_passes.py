@@ -1,11 +1,10 @@
 """Passes that a trace lacks, which `kvtrace report` and `diff` run first if that takes seconds."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import prod
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.analysis.progress import Progress, RemainingTime, Shown, unshown
+from kvtrace.progress import RemainingTime, Report, progress
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import EXCERPT, replayed_parts, run_folder
 from kvtrace.text import plural
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from kvtrace.clients.recorded import InTime
     from kvtrace.schema.trace import Run, Selection, Trace
 
-#: Stages with the IR that is evaluated.
-_IR_STAGES: Final = ("ttir_generic", "ttgir")
 #: Seconds of processor time for passes that the user did not request.
 MOST_SECONDS: Final = 30.0
 #: Seconds that are measured before a pass that must reach all calls is given up.
@@ -35,7 +32,7 @@ class _TakesLong(KvtraceError):
 
 
 def run_missing_passes(
-    selection: "Selection", *, seconds: float | None, partial: bool = False, shown: Shown = unshown
+    selection: "Selection", *, seconds: float | None, partial: bool = False
 ) -> Iterator[str]:
     """Run tracer, profiler and sanitizer on runs that lack their tables; yield one message a run.
 
@@ -45,7 +42,6 @@ def run_missing_passes(
         partial: With a limit, whether to analyze the cheapest calls first, until the time is used
             up, and to keep results of some calls beside the trace (`results_beside`). Otherwise a
             pass that would take longer has no results.
-        shown: The progress display.
 
     """
     trace = selection.trace
@@ -61,43 +57,22 @@ def run_missing_passes(
         clients = missing_clients[run.run_id]
         in_time = None
         if partial and deadline is not None:
-            in_time = _in_time(cheapest_calls_first(trace, run), deadline, len(runs) - number)
+            in_time = _in_time(trace, run, deadline, len(runs) - number)
         try:
-            yield _run_passes(trace, run, clients, deadline, in_time, shown)
+            yield _run_passes(trace, run, clients, deadline, in_time)
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: {_pass_advice(selection)}"
             return
 
 
-def cheapest_calls_first(trace: "Trace", run: "Run") -> dict[int, int]:
-    """Return the estimated cost of each call of a run by its id, the cheapest call first.
-
-    The cost is the number of programs times the size of the kernel's IR: both are in tables, so
-    that nothing is parsed for an estimate.
-    """
-    sizes: dict[str, int] = {}
-    for row in trace.table("artifacts", (run,), ["sha256", "size_bytes"]).to_pylist():
-        sizes[row["sha256"]] = row["size_bytes"] or 0
-    ir_sizes: dict[int, int] = {}
-    for row in trace.table("kernels", (run,), ["kernel_id", "stages"]).to_pylist():
-        stages = (stage for stage in row["stages"] or () if stage["stage"] in _IR_STAGES)
-        ir_sizes[row["kernel_id"]] = max((sizes.get(s["artifact"], 0) for s in stages), default=0)
-    costs: dict[int, int] = {}
-    columns = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z"]
-    for row in trace.table("calls", (run,), columns).to_pylist():
-        programs = prod(max(row[axis] or 1, 1) for axis in columns[2:])
-        costs[row["call_id"]] = programs * max(ir_sizes.get(row["kernel_id"], 0), 1)
-    return dict(sorted(costs.items(), key=lambda entry: entry[1]))
-
-
-def _in_time(costs: Mapping[int, int], deadline: float, runs: int) -> "InTime":
-    """Return the calls of a run in order, with its share of the time until a deadline.
+def _in_time(trace: "Trace", run: "Run", deadline: float, runs: int) -> "InTime":
+    """Return the calls of a run, the cheapest first, with its share of the time until a deadline.
 
     `runs` counts the runs that share the time: this one and those after it.
     """
-    from kvtrace.clients.recorded import InTime
+    from kvtrace.clients.recorded import InTime, estimated_costs
 
-    now = time.process_time()
+    costs, now = estimated_costs(trace, run), time.process_time()
     return InTime(tuple(costs), now + max(deadline - now, 0.0) / runs, costs)
 
 
@@ -110,9 +85,11 @@ def _missing_clients(trace: "Trace", run: "Run") -> list[str]:
 
 
 def _has_ir(trace: "Trace", run: "Run") -> bool:
+    from kvtrace.clients.recorded import IR_STAGES
+
     stages = trace.table("kernels", (run,), ["stages"])["stages"].to_pylist()
     return any(
-        stage["stage"] in _IR_STAGES and stage["artifact"]
+        stage["stage"] in IR_STAGES and stage["artifact"]
         for kernel_stages in stages
         for stage in kernel_stages or ()
     )
@@ -120,16 +97,18 @@ def _has_ir(trace: "Trace", run: "Run") -> bool:
 
 def _run_passes(
     trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None,
-    in_time: "InTime | None", shown: Shown,
+    in_time: "InTime | None",
 ) -> str:  # fmt: skip
     from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
     from kvtrace.clients.recorded import replay  # not where nothing is missing
 
     began, rules = time.process_time(), _environment_rule_ids() if "sanitizer" in clients else ()
-    with shown(f"replay {run.run_id}") as report:
-        progress = TimedProgress(report, deadline if in_time is None else None)
+    with progress(f"replay {run.run_id}") as report:
+        calls = plural(trace.table("calls", (run,), ["call_id"]).num_rows, "unique call")
+        pass_deadline = deadline if in_time is None else None
+        timed = TimedProgress(report, pass_deadline, f"analyzing {calls}")
         passes = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
-        outcome = replay(trace, run, progress, passes, in_time)
+        outcome = replay(trace, run, timed, passes, in_time)
     kernels_end = (
         None if in_time is None else max(in_time.end, time.process_time() + _LEAST_SECONDS)
     )
@@ -145,8 +124,10 @@ def _run_passes(
     done = f"{run.run_id}: analyzed {calls} in {passed:.1f} s ({', '.join(clients)})"
     if not outcome.remaining:
         return done if deadline is None else f"{done}, skip with --no-replay"
-    seconds = progress.remaining_seconds
+    seconds = timed.remaining_seconds
     rest = "the rest" if seconds is None else f"the rest takes about {seconds:,.0f} s more"
+    if outcome.ended_early:
+        rest = f"{plural(outcome.ended_early, 'call')} took half of the time and was not done"
     return f"{done}, the cheapest first; {rest}: kvtrace report {trace.path} --replay"
 
 
@@ -166,31 +147,29 @@ class TimedProgress:
     """
 
     def __init__(
-        self, report: Progress | None, deadline: float | None, doing: str = "analyzing",
-        what: str = "unique calls", clock: Callable[[], float] = time.process_time,
+        self, report: Report, deadline: float | None, work: str,
+        clock: Callable[[], float] = time.process_time,
     ) -> None:  # fmt: skip
         """Begin to measure.
 
         Args:
-            report: A progress function to call, too.
+            report: A function to report to, too.
             deadline: The time, by the clock, at which the pass has to end; None: any.
-            doing: A word of the error: what the pass does with its calls.
-            what: A word of the error: what the calls are.
+            work: The beginning of the error, as "analyzing 13 unique calls".
             clock: Returns the time in seconds.
 
         """
         self._report = report
         self._deadline = deadline
-        self._words = doing, what
+        self._work = work
         self._clock = clock
         self._began = clock()
         self._remaining = RemainingTime(clock)
         self.remaining_seconds: float | None = None
 
-    def __call__(self, done: int, total: int) -> None:
-        """Note that `done` of `total` calls are finished."""
-        if self._report is not None:
-            self._report(done, total)
+    def __call__(self, done: float, total: float) -> None:
+        """Note that `done` of `total` is finished."""
+        self._report(done, total)
         self._remaining.add(done)
         seconds = self.remaining_seconds = self._remaining.seconds(total)
         if self._deadline is None or done >= total:
@@ -203,12 +182,11 @@ class TimedProgress:
         )
         if not is_late and now <= self._deadline:
             return
-        doing, what = self._words
         if seconds is None:
             taken = f"takes more than {now - self._began:,.1f} s"
         else:
             taken = f"would take about {now - self._began + seconds:,.0f} s"
-        raise _TakesLong(f"{doing} {total:,} {what} {taken}, so it was skipped")
+        raise _TakesLong(f"{self._work} {taken}, so it was skipped")
 
 
 def _pass_advice(selection: "Selection") -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.clients import Client
 from kvtrace.clients.recorded import Outcome, replay
 from kvtrace.clients.registry import load_client, load_clients
+from kvtrace.progress import progress
 from kvtrace.schema.trace import Selection
 
 #: A function that makes a client, in any process.
@@ -16,9 +16,8 @@ Engine = Callable[[Selection, Sequence[Recipe]], Iterable[Outcome]]
 
 
 def replay_runs(
-    selection: Selection, clients: Sequence[str], shown: Shown = unshown,
-    engine: Engine | None = None,
-) -> Iterator[Outcome]:  # fmt: skip
+    selection: Selection, clients: Sequence[str], engine: Engine | None = None
+) -> Iterator[Outcome]:
     """Evaluate each unique call for clients, in this process or by an engine; yield outcomes.
 
     There is one outcome per run. The clients' rows in the trace are replaced.
@@ -34,6 +33,6 @@ def replay_runs(
         )
         return
     for run in selection.runs:
-        with shown(f"replay {run.run_id}") as progress:
-            outcome = replay(selection.trace, run, progress, clients)
+        with progress(f"replay {run.run_id}") as report:
+            outcome = replay(selection.trace, run, report, clients)
         yield outcome

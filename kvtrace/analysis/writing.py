@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from kvtrace.analysis.completing import complete
-from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
 from kvtrace.figures.requested_part import STEADY, RequestedPart
@@ -75,7 +74,7 @@ def narrowed_to_seconds(
 def write_report(
     selection: Selection, output: Path, tell: Tell, *, replay: bool | None = None,
     seconds: float | None = None, source: bool = True, max_mb: float = 20.0,
-    shown: Shown = unshown, part: RequestedPart = STEADY,
+    part: RequestedPart = STEADY,
 ) -> Conversion:  # fmt: skip
     """Write the report page, after replaying and judging calls that have not been.
 
@@ -89,7 +88,6 @@ def write_report(
         seconds: See `complete`. The page has results of the calls that are analyzed in this time.
         source: Include sources, IR and addresses as expressions.
         max_mb: Largest size of the page, in MiB.
-        shown: The progress display.
         part: The part of the runs that figures are of.
 
     Raises:
@@ -100,21 +98,18 @@ def write_report(
 
     settings = {"max-mb": str(max_mb), "source": "yes" if source else "no"}
     settings |= {name: str(value) for name, value in asdict(part).items() if value}
-    with _completed(selection, tell, replay, seconds, shown):
+    with _completed(selection, tell, replay, seconds):
         return CONVERTER.convert(selection, output, settings)
 
 
 @contextmanager
 def _completed(
-    selection: Selection, tell: Tell, replay: bool | None, seconds: float | None = None,
-    shown: Shown = unshown,
-) -> Iterator[None]:  # fmt: skip
+    selection: Selection, tell: Tell, replay: bool | None, seconds: float | None = None
+) -> Iterator[None]:
     """Complete a trace by `complete`; while the context is open, also results of some calls."""
     with results_beside(selection.trace.path):
         if replay is not False:
-            for line in complete(
-                (selection,), replay=replay, seconds=seconds, partial=True, shown=shown
-            ):
+            for line in complete((selection,), replay=replay, seconds=seconds, partial=True):
                 tell(line)
         yield
 

@@ -193,8 +193,8 @@ def process_ends() -> None:
     if ends_module is not None:
         ends_module.sigterm_may_end()
     session, _latest = _latest, None  # this may be called again
-    if isinstance(error, Exception) and session is not None:
-        _explain_failure(session, error)
+    if session is not None:
+        _say_last(session, error)
     if isinstance(error, KeyboardInterrupt) and not hasattr(sys, "ps1"):  # of no earlier statement
         _end_by_sigint()
 
@@ -210,13 +210,17 @@ def _end_by_sigint() -> None:
         exec("raise KeyboardInterrupt")  # noqa: S102
 
 
-def _explain_failure(session: Session, error: Exception) -> None:
+def _say_last(session: Session, error: BaseException | None) -> None:
+    """Print what explains a failure, or that nothing was launched."""
     try:
-        for _, explain in registry.loaded("at_failure"):
+        from kvtrace.capture.closing_line import print_closing_line
+
+        print_closing_line(session, session.out, _boot.began_ns, error)
+        for _, explain in registry.loaded("at_failure") if isinstance(error, Exception) else ():
             explain(session, error)
     except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001 - the program ends as it would
         problem = f"{type(failure).__name__}: {failure}"
-        print(f"kvtrace: the failure is not explained: {problem}", file=sys.stderr)
+        print(f"kvtrace: the program's end is not explained: {problem}", file=sys.stderr)
 
 
 def _end(ending: str) -> None:

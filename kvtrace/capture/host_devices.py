@@ -31,6 +31,16 @@ def memory_kind(value: Any) -> str | None:
     return "cpu" if lies_in_host_memory(kind) else kind
 
 
+def has_accelerator(torch: Any) -> bool:
+    """Return whether torch finds a device, by queries that do not initialize CUDA."""
+    xpu, mps = getattr(torch, "xpu", None), getattr(torch.backends, "mps", None)
+    return bool(
+        torch.cuda.device_count() > 0
+        or (xpu is not None and xpu.device_count() > 0)
+        or (mps is not None and mps.is_available())
+    )
+
+
 def host_kind() -> int:
     """Return DLPack's number of the device kind that is simulated in host memory, or 0."""
     return next((DEVICE_KINDS[kind] for kind in _kinds), 0)

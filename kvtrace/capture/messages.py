@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 #: Most distinct messages that are kept of a run.
 _MESSAGES: Final = 1000
+#: Codes of warnings on launches that are not recorded.
+_NO_LAUNCH: Final = frozenset({
+    "triton-too-old", "backend-failed", "capture-failure", "window-empty", "nothing-launched",
+})  # fmt: skip
 
 
 class Messages:
@@ -35,6 +39,11 @@ class Messages:
         if level == "warning":
             warn(text)
         self._write(level, code, text, times)
+
+    @property
+    def explain_no_launch(self) -> bool:
+        """Whether a warning was printed that says why no launch is recorded."""
+        return any(code in _NO_LAUNCH for level, code, _ in self._repeated if level == "warning")
 
     def end(self) -> None:
         """Write a row with the count of each repeated message."""

@@ -116,6 +116,12 @@ class Session:
         return not self._ended and (self.window is None or self.window.is_open)
 
     @property
+    def has_launched_nothing(self) -> bool:
+        """Whether this process launched no recorded kernel, and no warning says why."""
+        is_of_program = self._process == os.getpid()
+        return is_of_program and not self._has_calls and not self._messages.explain_no_launch
+
+    @property
     def run_id(self) -> str | None:
         """The run's id; None before the first launch."""
         return None if self._journal is None else self._journal.run_id

@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace import registry
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from kvtrace.cli.parsing import CommandLine
+    from kvtrace.progress import Percent, Report
 
 __all__ = [
     "GROUPS", "Command", "command_line", "complain", "is_quiet", "main", "note", "own_commands",
@@ -202,6 +204,7 @@ def _run(name: str, words: list[str]) -> int:
     keeps the interpreter's garbage collection.
     """
     from kvtrace.cli.parsing import HelpRequested
+    from kvtrace.progress import shown_by
     from kvtrace.schema.errors import KvtraceError, missing_package
     from kvtrace.text import terminal_width
 
@@ -213,7 +216,8 @@ def _run(name: str, words: list[str]) -> int:
         with _quietly(quiet), _printing_to(printed_to):
             for deprecation in line.deprecations:
                 note(deprecation)
-            with nullcontext() if passthrough else _collecting_rarely():
+            displaying = nullcontext() if quiet else shown_by(_display)
+            with displaying, nullcontext() if passthrough else _collecting_rarely():
                 code = function(**arguments)
             sys.stdout.flush()
     except HelpRequested:
@@ -233,6 +237,12 @@ def _run(name: str, words: list[str]) -> int:
         package = missing_package(problem)
         return _unexpected(problem) if package is None else complain(f"{name} {package}")
     return code or 0
+
+
+def _display(title: str, percent: "Percent | None") -> "AbstractContextManager[Report]":
+    from kvtrace.cli.progress import progress_on_stderr
+
+    return progress_on_stderr(title, percent)
 
 
 def _overview() -> str:
@@ -463,8 +473,16 @@ def complain(sentence: str) -> int:
     """Print a sentence, control characters escaped, to standard error; return `BAD_INPUT`."""
     from kvtrace.text import printable
 
+    erase_progress()
     print(f"kvtrace: {printable(' '.join(sentence.split()))}", file=sys.stderr)
     return BAD_INPUT
+
+
+def erase_progress() -> None:
+    """Erase the bar of long work before a line is printed in its place."""
+    shown = sys.modules.get("kvtrace.cli.progress")
+    if shown is not None:
+        shown.erase_progress()
 
 
 def _unexpected(problem: BaseException) -> int:

@@ -16,9 +16,8 @@ def conditions_of(
 ) -> tuple[list[KernelConditions], list[KernelConditions]]:
     """Return the kernels' conditions on sizes, of both sides; print messages on omitted calls."""
     from kvtrace.analysis.conditions import kernel_conditions
-    from kvtrace.cli.progress import calls_progress
 
-    conditions = [kernel_conditions(side, shown=calls_progress) for side in sides]
+    conditions = [kernel_conditions(side) for side in sides]
     for _, failures in conditions:
         for failure in failures:
             complain(failure)

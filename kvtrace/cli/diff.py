@@ -133,7 +133,6 @@ def command(
     from kvtrace.cli import note
     from kvtrace.cli.analyses import conditions_of
     from kvtrace.cli.options import chosen_part, leave_pandas, print_lines
-    from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs, write_outputs
@@ -147,7 +146,7 @@ def command(
     threshold = None if time_threshold is None else _share(time_threshold)
     part = chosen_part(since, until, mark, steps, whole=False)
     sides = resolve_side(before, base), resolve_side(after, base)
-    for line in complete(sides, replay=replay, shown=calls_progress):
+    for line in complete(sides, replay=replay):
         note(line)
     difference = compare(
         narrowed_selection(sides[0], part),

@@ -60,7 +60,6 @@ def command(
         kvtrace import traces/ -o imported/
 
     """
-    from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.importers.folders import source_files
     from kvtrace.converters.importers.importing import import_files
     from kvtrace.converters.importers.registry import importer_names, left_out_sentence
@@ -75,10 +74,8 @@ def command(
     named = ", ".join(map(str, files))
     found = source_files(files, source)
     try:
-        with limited_memory(memory * _MEGABYTE), calls_progress("import") as shown:
-            runs = import_files(
-                found.files, output, source, to_generic=_generic_printer(), shown=shown
-            )
+        with limited_memory(memory * _MEGABYTE):
+            runs = import_files(found.files, output, source, to_generic=_generic_printer())
     except MemoryError as error:
         raise TooMuchMemory(
             f"{named} takes more than {memory:,} MB of memory, and nothing was imported; allow "

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from kvtrace.cli import complain, is_quiet, note
+from kvtrace.cli import complain, erase_progress, is_quiet, note
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
 
@@ -238,11 +238,13 @@ def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
     text = "\n".join(lines)
     if not raw:
         text = "\n".join(shown for line in text.split("\n") for shown in _shown(line))
+    erase_progress()
     print(text)
 
 
 def say(line: str) -> None:
     """Print one line to standard output, with control characters escaped."""
+    erase_progress()
     print("\n".join(_shown(line)))
 
 

@@ -52,7 +52,6 @@ def command(
 
     """
     from kvtrace.analysis.replaying import replay_runs
-    from kvtrace.cli.progress import calls_progress
     from kvtrace.clients.recorded import DEFAULT
     from kvtrace.clients.registry import load_clients
 
@@ -63,7 +62,7 @@ def command(
     selection = select(trace, run)
     errors: list[str] = []
     outcomes: list[dict[str, object]] = []
-    for outcome in replay_runs(selection, names, calls_progress, evaluation):
+    for outcome in replay_runs(selection, names, evaluation):
         succeeded = outcome.calls - len(outcome.failures)
         outcomes.append(
             {

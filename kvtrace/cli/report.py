@@ -85,7 +85,6 @@ def command(
 
     """
     from kvtrace.analysis.writing import write_report
-    from kvtrace.cli.progress import calls_progress
 
     part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
@@ -93,7 +92,7 @@ def command(
         seconds = settings_in_force().budget if budget is None else budget
         written = write_report(
             selection, target, tell, replay=replay, seconds=seconds, source=not no_source,
-            max_mb=max_mb, shown=calls_progress, part=part,
+            max_mb=max_mb, part=part,
         )  # fmt: skip
         size = written.size_bytes
     tell(f"wrote {output} ({size / 1e6:,.1f} MB)")

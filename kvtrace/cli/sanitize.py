@@ -95,7 +95,6 @@ def command(
 
     """
     from kvtrace.analysis.judging import judge_runs
-    from kvtrace.cli.progress import calls_progress
     from kvtrace.cli.sizes import show_sizes
     from kvtrace.schema.errors import BadSetting
 
@@ -117,9 +116,7 @@ def command(
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in excluded if name)]
     lists_proven = everything or junit_file is not None
     evaluation = None if engine is None else engine.evaluation(master)
-    findings = judge_runs(
-        selection, names, proven=lists_proven, shown=calls_progress, engine=evaluation
-    )
+    findings = judge_runs(selection, names, proven=lists_proven, engine=evaluation)
     for failure in (*findings.left_out, *findings.not_evaluated):
         complain(failure)
     strict = strict or settings.strict

@@ -83,7 +83,6 @@ def show_sizes(
 ) -> int:  # fmt: skip
     """Print the conditions of a selection's kernels, and return the exit code."""
     from kvtrace.analysis.conditions import kernel_conditions, parse_sizes, read_contracts
-    from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.findings.conditions import (
         condition_failures,
         condition_objects,
@@ -92,7 +91,7 @@ def show_sizes(
     from kvtrace.text import terminal_width
 
     kernels, failures = kernel_conditions(
-        selection, parse_sizes(at), read_contracts(assume), calls_progress, ties=ties
+        selection, parse_sizes(at), read_contracts(assume), ties=ties
     )
     complain_of(selection.trace)
     for failure in failures:

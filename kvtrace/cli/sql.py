@@ -94,13 +94,13 @@ def command(
 def _here(
     trace: "Trace", runs: "Sequence[Run]", text: str, memory: str | None, temporary: Path | None
 ) -> "tuple[tuple[str, ...], list[tuple[Any, ...]]]":
-    from kvtrace.cli.progress import query_progress
     from kvtrace.converters.query.query import connect, query
+    from kvtrace.progress import progress
 
     with (
         _private_folder(temporary) as folder,
         connect(trace, runs, text, memory=memory, temporary=folder) as database,
-        query_progress(database.query_progress),
+        progress("query", database.query_progress),
     ):
         return query(database, text)
 

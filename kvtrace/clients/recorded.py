@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
+from math import prod
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -10,14 +12,17 @@ from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass, Member
+from kvtrace.progress import Report
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, evaluable_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import PARTIAL
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.without_ir import runs_without_ir
 
-#: Called after each call with the number of evaluated calls and the number of all calls.
-Progress = Callable[[int, int], None]
+#: Stages with the IR that is evaluated.
+IR_STAGES: Final = ("ttir_generic", "ttgir")
+#: Seconds of processor time that each call gets of a pass that ends at a time.
+_LEAST_SHARE: Final = 3.0
 
 DEFAULT: Final = ("tracer", "profiler")
 
@@ -29,7 +34,8 @@ class Outcome:
     `calls` counts the evaluated calls. `failures` has sentences on calls that were not evaluated
     completely, `notes` on clients whose results are of a sample. `errors` has errors of failed
     clients, whose rows were not written. `left_out` is the reason why no call was evaluated and
-    nothing was written, or None. `remaining` counts the calls that were not reached in time.
+    nothing was written, or None. `remaining` counts the calls that were not reached in time, with
+    those that were `ended_early`, as their share of it was used up.
     """
 
     run: str
@@ -39,6 +45,7 @@ class Outcome:
     errors: tuple[KvtraceError, ...] = ()
     left_out: str | None = None
     remaining: int = 0
+    ended_early: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,8 @@ class InTime:
             unless the rest costs less than the pass has spent, and twice its time is not used up.
         costs: Estimated costs by call id, in any unit; without them the pass ends at `end`.
 
+    A call gets at most half of the time that is left, or more if the rest costs less than it, so
+    that one huge call does not take the time of all others.
     """
 
     order: Sequence[int]
@@ -65,11 +74,18 @@ class InTime:
         is_small = 0 < rest < sum(self.costs.values()) - rest
         return not is_small or now - self.end >= self.end - began
 
+    def end_of(self, call_id: int, began: float, now: float, remaining: Set[int]) -> float:
+        """Return the processor time at which the evaluation of a call is ended."""
+        end = self.end if now < self.end else 2 * self.end - began
+        rest = sum(self.costs.get(other, 0) for other in remaining)
+        part = self.costs.get(call_id, 0) / rest if rest else 0.0
+        return now + max((end - now) * max(part, 0.5), _LEAST_SHARE)
+
 
 def replay(
     trace: Trace,
     run: Run,
-    progress: Progress | None = None,
+    report: Report | None = None,
     clients: Sequence[str | Client] = DEFAULT,
     in_time: InTime | None = None,
 ) -> Outcome:
@@ -85,7 +101,7 @@ def replay(
     Args:
         trace: The trace, to whose directory the rows are written.
         run: The run.
-        progress: Called after each call with the number of evaluated calls and that of all calls.
+        report: Called after each call with the estimated cost of evaluated and of all calls.
         clients: Clients by name, or objects.
         in_time: Order of the calls, and the time at which the pass ends; None: all calls.
 
@@ -100,59 +116,93 @@ def replay(
         return Outcome(run.run_id, 0, (), left_out=left_out)
     began, remaining = time.process_time(), evaluable_calls(trace, run)
     total = len(remaining)
-    steps = examine(trace, run, client_pass, None if in_time is None else in_time.order)
+    costs = estimated_costs(trace, run)
+    done, all_costs = 0.0, sum(costs.get(call_id, 0.0) for call_id in remaining)
+    order = None if in_time is None else in_time.order
+    end_of = None if in_time is None else partial(_end_of_call, in_time, began, remaining)
     failures: list[str] = []
-    for calls_done, (call_id, failure) in enumerate(steps, start=1):
+    for call_id, failure in examine(trace, run, client_pass, order, end_of):
         remaining.discard(call_id)
         if failure is not None:
             failures.append(failure)
-        if progress is not None:
-            progress(calls_done, total)
+        done += costs.get(call_id, 0.0)
+        if report is not None:
+            report(done, all_costs)
         if in_time is not None and in_time.is_over(began, time.process_time(), remaining):
             break
-    partial: dict[str, Any] = {}
-    if remaining:
-        seconds = round(time.process_time() - began, 1)
-        partial[PARTIAL] = {"remaining": sorted(remaining), "seconds": seconds}
+    seconds = round(time.process_time() - began, 1)
     for member in client_pass.members:
-        write(trace, run.run_id, member, partial)
+        unreached = sorted(remaining | member.ended_early)
+        is_partial = {PARTIAL: {"remaining": unreached, "seconds": seconds}} if unreached else {}
+        write(trace, run.run_id, member, is_partial)
+    ended_early = set().union(*(member.ended_early for member in client_pass.members))
     notes = tuple(note for member in client_pass.members for note in sample_note(member))
     errors = tuple(m.error for m in client_pass.members if m.error is not None)
-    calls = total - len(remaining)
-    return Outcome(run.run_id, calls, tuple(failures), notes, errors, remaining=len(remaining))
+    unreached_count = len(remaining | ended_early)
+    return Outcome(
+        run.run_id, total - unreached_count, tuple(failures), notes, errors,
+        remaining=unreached_count, ended_early=len(ended_early),
+    )  # fmt: skip
+
+
+def _end_of_call(in_time: InTime, began: float, remaining: Set[int], call_id: int) -> float:
+    return in_time.end_of(call_id, began, time.process_time(), remaining)
+
+
+def estimated_costs(trace: Trace, run: Run) -> dict[int, float]:
+    """Return the estimated cost of each call of a run by its id, the cheapest call first.
+
+    The cost is the size of the kernel's IR times the fourth root of the number of programs: of the
+    estimates from tables alone, without parsing, this predicts best (benchmarks/RESULTS.md).
+    """
+    sizes: dict[str, int] = {}
+    for row in trace.table("artifacts", (run,), ["sha256", "size_bytes"]).to_pylist():
+        sizes[row["sha256"]] = row["size_bytes"] or 0
+    ir_sizes: dict[int, int] = {}
+    for row in trace.table("kernels", (run,), ["kernel_id", "stages"]).to_pylist():
+        stages = (stage for stage in row["stages"] or () if stage["stage"] in IR_STAGES)
+        ir_sizes[row["kernel_id"]] = max((sizes.get(s["artifact"], 0) for s in stages), default=0)
+    costs: dict[int, float] = {}
+    columns = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z"]
+    for row in trace.table("calls", (run,), columns).to_pylist():
+        programs = prod(max(row[axis] or 1, 1) for axis in columns[2:])
+        costs[row["call_id"]] = max(ir_sizes.get(row["kernel_id"], 0), 1) * programs**0.25
+    return dict(sorted(costs.items(), key=lambda entry: entry[1]))
 
 
 def examine(
-    trace: Trace, run: Run, together: ClientPass, only: Iterable[int] | None = None
-) -> Iterator[tuple[int, str | None]]:
+    trace: Trace, run: Run, together: ClientPass, only: Iterable[int] | None = None,
+    end_of: Callable[[int], float] | None = None,
+) -> Iterator[tuple[int, str | None]]:  # fmt: skip
     """Evaluate the calls of a run for clients; with `only`, calls with these ids in its order.
 
-    Yield after each call its id and, if it was not evaluated completely, a sentence, else None.
+    `end_of` returns the processor time at which the evaluation of a call is ended. Yield after each
+    call its id and, if it was not evaluated completely, a sentence, else None.
     """
     for call in calls_of(trace, run, only):
         if isinstance(call, UnreadyCall):
             together.unready(call)
             failure: str | None = call.reason
         else:
-            failure = together.run(call)
+            failure = together.run(call, None if end_of is None else end_of(call.call_id))
         sentence = None if failure is None else f"call {call.call_id} of {call.kernel}: {failure}"
         yield call.call_id, sentence
 
 
 def write(
-    trace: Trace, run_id: str, member: Member, partial: Mapping[str, Any] = MappingProxyType({})
+    trace: Trace, run_id: str, member: Member, is_partial: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
     """Write a client's tables to the run unless it failed; a failure is stored in the member.
 
-    `partial` are settings of results that are not of all calls; {} if they are.
+    `is_partial` are settings of results that are not of all calls; {} if they are.
     """
     tables = member.tables()
-    facts = {**member.facts(), **partial}
+    facts = {**member.facts(), **is_partial}
     if member.error is not None:
         return
     try:
         declared = declared_tables(member.client)
-        trace.add_derived(run_id, member.client.name, tables, facts, declared, whole=not partial)
+        trace.add_derived(run_id, member.client.name, tables, facts, declared, whole=not is_partial)
     except KvtraceError as error:
         member.fail(error)
 

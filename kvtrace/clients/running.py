@@ -6,6 +6,7 @@ further events, and its rows are not kept; the other clients continue.
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.clients.client import Client, StepFailed, hooks_of
-from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
+from kvtrace.evaluate import Access, Argument, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.scope import MOST_STEPS
@@ -39,6 +40,25 @@ class ClientFailed(KvtraceError):
     slug = "client-failed"
 
 
+class OutOfTime(KvtraceError):
+    """An evaluation was ended, as its share of the time was used up."""
+
+    slug = "out-of-time"
+
+
+class _UntilTime(Observer):
+    """An observer that ends an evaluation at a processor time (`time.process_time()`)."""
+
+    def __init__(self, end: float) -> None:
+        self._end = end
+
+    def access(self, access: Access) -> None:
+        """Raise OutOfTime from the time on."""
+        del access
+        if time.process_time() >= self._end:
+            raise OutOfTime("the evaluation of the call took its share of the time")
+
+
 @dataclass(slots=True)
 class Sample:
     """The numbers of calls and of programs that a sampling client selected, `of` all programs."""
@@ -55,6 +75,8 @@ class Member:
         self.client = client
         self.error: ClientFailed | None = None
         self.sample = Sample()
+        #: Ids of calls whose evaluation was ended early, and of which there are no rows.
+        self.ended_early: set[int] = set()
         self.hooks = hooks_of(client)
         self._turn: AbstractContextManager[Any] = nullcontext() if client.thread_safe else Lock()
         self.forwarder = _forwarder(client, self.tell)
@@ -147,11 +169,14 @@ class ClientPass:
         self.members = [Member(client) for client in clients]
         self._instruments: dict[tuple[int, ...], Instrument] = {}
 
-    def run(self, call: Call) -> str | None:
-        """Evaluate a call for all clients; return the reason if an evaluation failed, or None."""
+    def run(self, call: Call, end: float | None = None) -> str | None:
+        """Evaluate a call for all clients; return the reason if an evaluation failed, or None.
+
+        From the processor time `end` on, evaluations are ended: see `Member.ended_early`.
+        """
         groups = self.begin(call)
         has_several = sum(group.programs is None or len(group.programs) > 0 for group in groups) > 1
-        failures = [self.evaluate(call, group, keep=has_several) for group in groups]
+        failures = [self.evaluate(call, group, keep=has_several, end=end) for group in groups]
         reasons = [failure for failure in failures if failure is not None]
         for group, failure in zip(groups, failures, strict=True):
             self.end(call, group, failure)
@@ -194,10 +219,13 @@ class ClientPass:
             self._instruments[key] = Hooks(hooked)
         return self._instruments[key]
 
-    def evaluate(self, call: Call, group: Group, *, keep: bool = False) -> str | None:
+    def evaluate(
+        self, call: Call, group: Group, *, keep: bool = False, end: float | None = None
+    ) -> str | None:
         """Evaluate a call for one group; return the reason of a failure, or None.
 
-        With `keep`, the tensors' data is not changed: the evaluation writes to copies.
+        With `keep`, the tensors' data is not changed: the evaluation writes to copies. `end` is as
+        in `run`.
         """
         if group.programs is not None and not len(group.programs):
             return None
@@ -207,12 +235,15 @@ class ClientPass:
                 call.module,
                 arguments,
                 call.grid,
-                observers=group.observers,
+                observers=(*group.observers, *(() if end is None else (_UntilTime(end),))),
                 kernel=call.kernel,
                 programs=group.programs,
                 instrument=self.instrument(group),
                 most_steps=MOST_STEPS,
             )
+        except OutOfTime:
+            for member in group.members:
+                member.ended_early.add(call.call_id)
         except KvtraceError as error:
             return str(error)
         except UNFIT as error:  # recorded IR may be anything; reported for the call
@@ -222,6 +253,8 @@ class ClientPass:
     def end(self, call: Call, group: Group, failure: str | None) -> None:
         """Call `failed`, if there was a failure, and `post_run` of a group's clients."""
         for member in group.members:
+            if call.call_id in member.ended_early:
+                continue
             if failure is not None:
                 member.tell(member.client.failed, call, failure)
             member.tell(member.client.post_run, call)

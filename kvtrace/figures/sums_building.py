@@ -16,6 +16,7 @@ from kvtrace.figures.sums_reading import Sums, summed_rows
 from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.tables import close_times
 from kvtrace.figures.tiles import LEAVES, tiles_of
+from kvtrace.progress import progress
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import EXCERPT
 from kvtrace.schema.remote import remote_folder
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 LEAST_ROWS: Final = 1 << 17
 #: So many take about two seconds, before which the caller is told.
 _MANY_ROWS: Final = 1_500_000
+#: Share of the time that the sums of a run take, without its tiles.
+_SHARE_OF_SUMS: Final = 0.8
 #: Most stretches of a run, and least number of its rows for each row of sums.
 _STRETCHES: Final = 64
 _ROWS_OF_SUM: Final = 512
@@ -62,17 +65,24 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
             f"adding up {rows:,} launches and executions of {whole.path}, once; later commands "
             "read the sums"
         )
-    for run, launches, executions in missing:
-        tables, cuts = sums_of_run(whole, run, launches, executions)
-        for tiles in LEAVES:
-            tables[tiles] = tiles_of(whole, [run], tiles).drop_columns(["run"])
-        close_times(whole, [run])
-        try:
-            whole.add_derived(run.run_id, PASS, tables, settings_of(whole, run) | {"cuts": cuts})
-        except TraceWriteError as error:
-            whole.note(f"{error}, so its launches are added up each time")
-            return
-        forget(whole, run.run_id)
+    with progress("adding up launches") as report:
+        done = 0.0
+        for run, launches, executions in missing:
+            tables, cuts = sums_of_run(whole, run, launches, executions)
+            done += _SHARE_OF_SUMS * (launches + executions)
+            report(done, rows)
+            for tiles in LEAVES:
+                tables[tiles] = tiles_of(whole, [run], tiles).drop_columns(["run"])
+                done += (1 - _SHARE_OF_SUMS) / len(LEAVES) * (launches + executions)
+                report(done, rows)
+            close_times(whole, [run])
+            settings = settings_of(whole, run) | {"cuts": cuts}
+            try:
+                whole.add_derived(run.run_id, PASS, tables, settings)
+            except TraceWriteError as error:
+                whole.note(f"{error}, so its launches are added up each time")
+                return
+            forget(whole, run.run_id)
 
 
 def sums_of_run(

@@ -8,6 +8,7 @@ import pytest
 from kvtrace.analysis import missing_passes
 from kvtrace.analysis.missing_passes import TimedProgress
 from kvtrace.cli import main
+from kvtrace.clients.recorded import estimated_costs
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import open_trace, select_runs
 from tests.analysis.reported import passes, report
@@ -109,10 +110,10 @@ def test_a_trace_that_cannot_be_written_has_the_results_on_its_page(unanalyzed_t
     assert list(elsewhere.iterdir()) == []
 
 
-def test_calls_are_ordered_by_programs_times_size_of_ir(unanalyzed_trace):
+def test_calls_are_ordered_by_size_of_ir_and_programs(unanalyzed_trace):
     selection = select_runs(unanalyzed_trace)
     (run,) = selection.runs
-    costs = missing_passes.cheapest_calls_first(selection.trace, run)
+    costs = estimated_costs(selection.trace, run)
     calls = selection.trace.table("calls", [run]).to_pylist()
     assert sorted(costs) == sorted(row["call_id"] for row in calls)
     assert list(costs.values()) == sorted(costs.values())
@@ -120,8 +121,8 @@ def test_calls_are_ordered_by_programs_times_size_of_ir(unanalyzed_trace):
     for row in calls:
         programs = row["grid_x"] * row["grid_y"] * row["grid_z"]
         grids.setdefault(row["kernel_id"], set()).add((programs, costs[row["call_id"]]))
-    for of_kernel in grids.values():  # a kernel's calls cost as many times as they have programs
-        assert len({cost / programs for programs, cost in of_kernel}) == 1
+    for of_kernel in grids.values():  # 16 times as many programs cost twice as much
+        assert len({round(cost / programs**0.25, 6) for programs, cost in of_kernel}) == 1
 
 
 def test_a_slow_pass_of_a_diff_is_stopped_and_writes_nothing(unanalyzed_trace, capsys, monkeypatch):
@@ -137,7 +138,8 @@ def test_a_slow_pass_of_a_diff_is_stopped_and_writes_nothing(unanalyzed_trace, c
 def finish_calls(durations, deadline):
     """Report calls of these durations in seconds to a progress with a deadline; return it."""
     now = [0.0]
-    progress = TimedProgress(None, deadline, clock=lambda: now[0])
+    work = f"analyzing {len(durations)} unique calls"
+    progress = TimedProgress(lambda *_: None, deadline, work, clock=lambda: now[0])
     for done, seconds in enumerate(durations, start=1):
         now[0] += seconds
         progress(done, len(durations))

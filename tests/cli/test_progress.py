@@ -1,49 +1,89 @@
-"""Progress on a terminal: a line that is written over, and is gone at the end."""
+"""Progress on a terminal, where a bar is drawn again and erased, and in a pipe, as lines."""
 
-import time
+import threading
 from io import StringIO
 from types import SimpleNamespace
 
 import pytest
 
-from kvtrace.cli import progress
+from kvtrace.cli import complain, progress
+from kvtrace.cli.progress import progress_on_stderr
 
 
-class Terminal(StringIO):
+class Stream(StringIO):
+    """A standard error that says how often it was written to."""
+
+    def __init__(self, *, is_terminal):
+        super().__init__()
+        self.is_terminal = is_terminal
+        self.written = threading.Semaphore(0)
+
     def isatty(self):
-        return True
+        return self.is_terminal
+
+    def write(self, text):
+        count = super().write(text)
+        self.written.release()
+        return count
 
 
-@pytest.fixture
-def fake_terminal_output(monkeypatch):
-    fake_terminal = Terminal()
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=fake_terminal))
-    monkeypatch.setattr(progress, "_BETWEEN", 0.0)
-    return fake_terminal
+@pytest.fixture(params=[True, False], ids=["terminal", "pipe"])
+def stream(request, monkeypatch):
+    stream = Stream(is_terminal=request.param)
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setattr(progress, "_BETWEEN", 0.001)
+    monkeypatch.setattr(progress, "_LINES", 0.001)
+    return stream
 
 
-def test_calls_are_counted_on_one_line_that_is_erased(fake_terminal_output):
-    with progress.calls_progress("judging") as advance:
-        advance(1, 4)
-        advance(4, 4)
-    shown = fake_terminal_output.getvalue().split("\r")
-    assert shown[0] == ""
-    assert shown[1].startswith("\x1b[Kjudging ━")
-    assert " 25%" in shown[1]
-    assert "100%" in shown[2]
-    assert shown[3] == "\x1b[K"
-    assert "\n" not in "".join(shown)
+def test_the_share_is_shown_again_and_again_without_a_report(stream):
+    with progress_on_stderr("judging") as report:
+        report(1, 4)
+        while stream.getvalue().count(" 25%, ") < 3:
+            stream.written.acquire()
+    shown = stream.getvalue()
+    assert " 25%, " in shown
+    if stream.is_terminal:
+        assert shown.startswith("\r\x1b[Kjudging ━")
+        assert shown.endswith("\r\x1b[K")  # erased
+        assert "\n" not in shown
+    else:
+        assert all(line.startswith("kvtrace: judging: ") for line in shown.splitlines())
 
 
-def test_a_query_shows_its_progress(fake_terminal_output):
-    with progress.query_progress(lambda: 50.0):
-        time.sleep(0.05)
-    assert "query" in fake_terminal_output.getvalue()
+def test_work_without_a_report_is_asked_for_its_percentage(stream):
+    with progress_on_stderr("query", lambda: 50.0):
+        for _ in range(2):
+            stream.written.acquire()
+    assert " 50%" in stream.getvalue()
 
 
-def test_no_progress_is_shown_without_a_terminal(capsys):
-    with progress.calls_progress("judging") as advance:
-        assert advance is None
-    with progress.query_progress(lambda: 50.0):
-        pass
-    assert capsys.readouterr().err == ""
+def test_work_of_unknown_size_shows_the_time_so_far(stream):
+    with progress_on_stderr("judge"):
+        stream.written.acquire()
+    assert "judge" in stream.getvalue()
+    assert " s so far" in stream.getvalue()
+
+
+@pytest.mark.parametrize("columns", [24, 40, 80, 200])
+def test_a_bar_fits_the_terminal(columns, monkeypatch):
+    stream = Stream(is_terminal=True)
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setenv("COLUMNS", str(columns))
+    bar = progress._Progress("replay 20261127-090702-299-47dffff5", is_bar=True)
+    bar.report(3, 4)
+    bar.show()
+    line = stream.getvalue().removeprefix("\r\x1b[K")
+    assert len(line) < columns
+    assert " 75%" in line
+
+
+def test_a_line_is_printed_in_the_place_of_the_bar(monkeypatch, capsys):
+    stream = Stream(is_terminal=True)
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setattr(progress, "_BETWEEN", 1e6)
+    with progress_on_stderr("judging"):
+        progress._shown[0].show()
+        complain("one call cannot be judged")
+        assert stream.getvalue().endswith("\r\x1b[K")
+    assert capsys.readouterr().err == "kvtrace: one call cannot be judged\n"

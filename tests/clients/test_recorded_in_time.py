@@ -76,11 +76,40 @@ def test_time_that_is_used_up_by_the_last_call_leaves_no_rest(selection, order, 
     clock = SimpleNamespace(process_time=lambda: float(len(finished)))
     finished: list[int] = []
     monkeypatch.setattr(recorded, "time", clock)
+    monkeypatch.setattr(InTime, "end_of", lambda *_: LATE)
     outcome = replay(
         trace, run, lambda done, _: finished.append(done), ["profiler"], InTime(order, 13.0)
     )
     assert (outcome.calls, outcome.remaining) == (13, 0)
     assert PARTIAL not in trace.passes(run.run_id)["profiler"]
+
+
+def test_a_call_that_takes_its_share_of_the_time_is_ended_and_has_no_rows(
+    selection, order, monkeypatch
+):
+    trace, (run,) = selection.trace, selection.runs
+    noting = Noting()
+    monkeypatch.setattr(InTime, "end_of", lambda _, call_id, *__: LATE if call_id % 2 else NOW)
+    even = [call_id for call_id in order if not call_id % 2]
+    with results_beside(trace.path):
+        outcome = replay(trace, run, None, ["profiler", noting], InTime(order, LATE))
+        assert not set(trace.table("ops")["call_id"].to_pylist()) & set(even)
+        facts = trace.passes(run.run_id)["profiler"][PARTIAL]
+    assert noting.seen == order  # clients that need no evaluation have seen each call
+    assert facts["remaining"] == sorted(even)
+    assert (outcome.calls, outcome.remaining, outcome.ended_early) == (
+        13 - len(even), len(even), len(even)
+    )  # fmt: skip
+    assert outcome.failures == ()
+
+
+def test_a_call_gets_half_of_the_time_or_what_the_rest_does_not_need():
+    in_time = InTime((0, 1, 2), 40.0, {0: 1, 1: 4, 2: 45})
+    assert in_time.end_of(0, 0.0, 0.0, {0, 1, 2}) == 20.0
+    assert in_time.end_of(2, 0.0, 0.0, {0, 1, 2}) == pytest.approx(36.0)
+    assert in_time.end_of(2, 0.0, 30.0, {2}) == 40.0
+    assert in_time.end_of(0, 0.0, 39.0, {0, 1, 2}) == 42.0  # long enough for most calls
+    assert in_time.end_of(2, 0.0, 50.0, {2}) == 80.0  # the rest costs less than what was spent
 
 
 def test_a_pass_goes_on_while_the_rest_costs_less_than_what_was_spent():

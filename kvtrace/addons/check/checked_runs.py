@@ -11,12 +11,12 @@ from kvtrace.addons.check.cases import rerun, write_case
 from kvtrace.addons.check.checking import RunChecks, Ttgir, check_run
 from kvtrace.addons.check.findings import RULES
 from kvtrace.addons.check.kept import checked_launches
-from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.recorded_ttgir import generic_ttgir
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.ir import Module
 from kvtrace.ir.columns import triton_of
 from kvtrace.ir.relocation import module_defined_in
+from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import UnreadyCall, stage_artifact
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Selection, Trace
@@ -99,7 +99,7 @@ class Case:
     problem: str = ""
 
 
-def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
+def check_runs(selection: Selection) -> Checked:
     """Check the recorded launches of runs, and fill the tables `checks` and `findings`.
 
     Raises:
@@ -110,9 +110,9 @@ def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
     kernels = _kernels(selection.trace, selection)
     checks = []
     for run in selection.runs:
-        with shown(f"check {run.run_id}") as progress:
+        with progress(f"check {run.run_id}") as report:
             ttgir = recorded_ttgir(selection.trace, run)
-            checks.append(check_run(selection.trace, run, progress, ttgir))
+            checks.append(check_run(selection.trace, run, report, ttgir))
     return Checked(tuple(checks), kernels)
 
 

@@ -22,6 +22,7 @@ from kvtrace.addons.check.stage_faults import Fault, message_with_fault
 from kvtrace.addons.check.stages import fault_of_descriptors, in_whole_chunks, stage_at_fault
 from kvtrace.ir import source_stack
 from kvtrace.metrics.stacks import StackRows
+from kvtrace.progress import Report
 from kvtrace.recorded_calls.recorded import UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK
@@ -42,9 +43,6 @@ FINITE: Final = "finite"
 
 #: Returns the TTGIR of a call, or raises a KvtraceError with the reason why there is none.
 Ttgir = Callable[[int], "Module"]
-
-#: Called after each launch with the number of checked launches and their total.
-Progress = Callable[[int, int], None]
 
 
 @dataclass(slots=True)
@@ -67,7 +65,7 @@ class RunChecks:
 
 
 def check_run(
-    trace: Trace, run: Run, progress: Progress | None = None, ttgir: Ttgir | None = None
+    trace: Trace, run: Run, report: Report | None = None, ttgir: Ttgir | None = None
 ) -> RunChecks:
     """Check all recorded launches of a run, write the results into the trace, and return them.
 
@@ -87,8 +85,8 @@ def check_run(
             _find_first_bad(checks, launch)
         else:
             _check_launch(checks, launch, ttgir)
-        if progress is not None:
-            progress(number, total)
+        if report is not None:
+            report(number, total)
     tables = {
         "checks": pa.Table.from_pylist(checks.rows, TABLES["checks"].schema),
         "findings": pa.Table.from_pylist(checks.findings, TABLES["findings"].schema),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kvtrace.addons.check.checked_runs import recorded_ttgir
 from kvtrace.addons.check.checking import check_run
 from kvtrace.analysis.missing_passes import TimedProgress
-from kvtrace.analysis.progress import Shown, unshown
+from kvtrace.progress import progress
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, run_folder
 from kvtrace.text import plural
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
 
 
-def run_missing_checks(
-    selection: "Selection", *, seconds: float | None, shown: Shown = unshown
-) -> Iterator[str]:
+def run_missing_checks(selection: "Selection", *, seconds: float | None) -> Iterator[str]:
     """Check the recorded launches of runs that were not checked yet, and yield notes for the user.
 
     If they take longer than `seconds` (None: no limit), or a check fails, a note names the command
@@ -35,8 +33,8 @@ def run_missing_checks(
             continue
         began = time.process_time()
         try:
-            with shown(f"check {run.run_id}") as progress:
-                limited = TimedProgress(progress, deadline, "checking", "launches")
+            with progress(f"check {run.run_id}") as report:
+                limited = TimedProgress(report, deadline, f"checking {plural(count, 'launch')}")
                 check_run(trace, run, limited, recorded_ttgir(trace, run))
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: run kvtrace check {trace.path} to check all launches"

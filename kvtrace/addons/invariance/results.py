@@ -23,9 +23,9 @@ from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.stored import stored_elements
 from kvtrace.addons.invariance.trees import Tree
-from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir import source_stack
+from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.text import plural
@@ -42,7 +42,6 @@ _MOST_CALLS: Final = 8
 def invariance_of(
     selection: Selection,
     kernels: Sequence[str] = (),
-    shown: Shown = unshown,
     *,
     seconds: float | None = None,
 ) -> Invariance:
@@ -51,7 +50,6 @@ def invariance_of(
     Args:
         selection: The runs.
         kernels: Names to judge; none: all.
-        shown: Callback that shows progress.
         seconds: Time limit, in seconds, for judging and comparing the calls of a kernel; calls that
             are not reached make its outputs unknown. None: no limit.
 
@@ -69,12 +67,11 @@ def invariance_of(
                 variants.setdefault(id(call.module), []).append(call)
                 options_of_calls[id(call)] = options_by_call.get(call.call_id, {})
     outputs: list[OutputResult] = []
-    with shown("invariance") as progress:
+    with progress("invariance") as report:
         for number, variants in enumerate(calls_by_kernel.values(), start=1):
-            if progress is not None:
-                progress(number, len(calls_by_kernel))
             judged = [_selected_calls(calls) for calls in variants.values()]
             outputs += _judge_kernel(judged, options_of_calls, failures, seconds)
+            report(number, len(calls_by_kernel))
     _note_unseen(outputs)
     return Invariance(tuple(outputs), tuple(failures))
 

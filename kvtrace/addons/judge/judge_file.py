@@ -40,6 +40,7 @@ from kvtrace.addons.judge.request import (
 )
 from kvtrace.addons.judge.running import Examination, FileRun, compare_results, import_all, run_file
 from kvtrace.addons.judge.walls import leftovers
+from kvtrace.progress import progress
 from kvtrace.text import amount, duration, plural, size
 
 #: Schema version of the printed object: a minor version adds fields, a major version changes some.
@@ -110,7 +111,8 @@ def judge_file(request: Request, seed: int | None = None) -> Judgment:
     scratch = Path(tempfile.mkdtemp())
     try:
         run = _Run(request, text, scratch, seed)
-        problems, examined = run.judge()
+        with progress(f"judge {request.entry.name}"):
+            problems, examined = run.judge()
     finally:
         leftovers.remove(scratch)
     run.times["whole"] = time.monotonic() - begun

@@ -10,6 +10,7 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir.data_dependence import leading_integers
+from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import pass_parts, run_folder
@@ -63,16 +64,18 @@ def facts_of_calls(
     evaluable = _evaluable_calls(trace, [calls[0] for calls in groups])
     deadline = time.monotonic() + seconds
     facts = []
-    for calls in groups:
-        call = evaluable.get(calls[0])
-        pairs: list[tuple[str, str]] = []
-        if calls[0].run.run_id in judged:
-            places = [(weighed.run.run_id, weighed.call_id) for weighed in calls]
-            pairs = [pair for place in places for pair in recorded.get(place, ())]
-        elif call is not None and time.monotonic() < deadline:
-            pairs = _judged(call)
-        updated, leading = ((), ()) if call is None else _storages(call)
-        facts.append(CallFacts(_worst(pairs), updated, leading))
+    with progress("suite: judging calls") as report:
+        for number, calls in enumerate(groups, start=1):
+            call = evaluable.get(calls[0])
+            pairs: list[tuple[str, str]] = []
+            if calls[0].run.run_id in judged:
+                places = [(weighed.run.run_id, weighed.call_id) for weighed in calls]
+                pairs = [pair for place in places for pair in recorded.get(place, ())]
+            elif call is not None and time.monotonic() < deadline:
+                pairs = _judged(call)
+            updated, leading = ((), ()) if call is None else _storages(call)
+            facts.append(CallFacts(_worst(pairs), updated, leading))
+            report(number, len(groups))
     return facts
 
 

@@ -26,6 +26,7 @@ from kvtrace.addons.suite.launches import read_launch
 from kvtrace.addons.suite.model import Entry, Suite, read_index
 from kvtrace.addons.suite.reducing import reduced
 from kvtrace.addons.suite.reference import write_launch
+from kvtrace.progress import progress
 from kvtrace.text import plural
 
 #: The name of the function that launches a kernel which was given without one.
@@ -240,13 +241,17 @@ def judge_suite(
     """
     suite = read_index(folder)
     candidate = read_candidate(place)
-    for entry in entries_for(suite, candidate, globs):
-        try:
-            launch = read_launch(folder, entry.name, suite.source.get("triton"))
-        except CannotJudgeCall as error:
-            yield CallJudgment(entry.name, entry.kernel, "unjudged", (str(error),))
-            continue
-        yield judge_call(entry.name, launch, candidate, options)
+    entries = entries_for(suite, candidate, globs)
+    with progress(f"suite judge {candidate.name}") as report:
+        for number, entry in enumerate(entries, start=1):
+            try:
+                launch = read_launch(folder, entry.name, suite.source.get("triton"))
+            except CannotJudgeCall as error:
+                judgment = CallJudgment(entry.name, entry.kernel, "unjudged", (str(error),))
+            else:
+                judgment = judge_call(entry.name, launch, candidate, options)
+            report(number, len(entries))
+            yield judgment
 
 
 def entries_for(suite: Suite, candidate: Candidate, globs: Sequence[str]) -> list[Entry]:

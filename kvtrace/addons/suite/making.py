@@ -36,6 +36,7 @@ from kvtrace.converters.scripts.repro import (
     device_text,
 )
 from kvtrace.figures.requested_part import STEADY, RequestedPart
+from kvtrace.progress import Report, progress
 from kvtrace.schema.errors import BadSetting
 from kvtrace.text import plural, printable
 
@@ -83,7 +84,8 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
         raise BadSetting(f"--share is a number above 0 up to 1, as 0.95, not {wanted.share:g}")
     check_folder(folder)
     weighed = weighed_calls(selection, wanted.part)
-    choice = _choose(selection, weighed, wanted)
+    with progress("suite: choosing calls") as report:
+        choice = _choose(selection, weighed, wanted, report)
     chosen = choice.calls
     if not chosen:
         why = choice.left_out[0].why
@@ -114,7 +116,7 @@ class _Choice:
     usual: Mapping[tuple[str, int], int]
 
 
-def _choose(selection: Selection, weighed: WeighedCalls, wanted: Wanted) -> _Choice:
+def _choose(selection: Selection, weighed: WeighedCalls, wanted: Wanted, report: Report) -> _Choice:
     """Return the entries' calls up to the wanted share, and what is left out."""
     compared, lighter = weighed.calls[:_MOST_COMPARED], weighed.calls[_MOST_COMPARED:]
     alike = [one for calls in alike_calls(selection.trace, compared) for one in _as_fast(calls)]
@@ -141,6 +143,7 @@ def _choose(selection: Selection, weighed: WeighedCalls, wanted: Wanted) -> _Cho
             continue
         chosen.append(entry)
         covered += entry.weight
+        report(covered, wanted.share * weighed.weight)
     refused = [
         LeftOut(kernel, weight / weighed.weight, why)
         for (kernel, why), weight in reasons.most_common()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,10 +13,15 @@ from typing import ClassVar, Final
 
 from kvtrace.addons.suite.model import read_index
 from kvtrace.addons.suite.results import Result, result_of
+from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
 #: Files of this add-on that a suite has a copy of: they need torch, Triton and launching.py alone.
 STANDALONE: Final = ("run.py", "results.py", "candidates.py", "cache.py", "device.py")
+
+
+#: The line that run.py prints when it begins a round.
+_ROUND: Final = re.compile(r"round (?P<number>\d+) of (?P<rounds>\d+)")
 
 
 class SuiteFailed(KvtraceError):
@@ -57,8 +63,7 @@ def has_gpu() -> bool:
 def run_suite(folder: Path, options: RunOptions) -> Result:
     """Run a suite's run.py in a process of its own, and return what it measured.
 
-    Without a GPU, each call is launched once by kvtrace's evaluator, and no time is taken. Its
-    progress goes to standard error.
+    Without a GPU, each call is launched once by kvtrace's evaluator, and no time is taken.
 
     Raises:
         BadSuite: the folder is no suite.
@@ -81,14 +86,19 @@ def run_suite(folder: Path, options: RunOptions) -> Result:
             command += ["-m", "kvtrace", "run", "-o", str(Path(temporary) / "out")]
         command += [str(folder / "run.py"), "--json", str(file), *options.words()]
         last = "nothing"
-        with subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with (
+            progress(f"suite run {folder}") as report,
+            subprocess.Popen(
+                command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                text=True,
+            ) as process,
+        ):  # fmt: skip
             assert process.stderr is not None
             for line in process.stderr:
                 last = line.strip() or last
-                if line.startswith("round "):
-                    print(line, end="", file=sys.stderr, flush=True)
+                begun = _ROUND.match(line)
+                if begun is not None:
+                    report(int(begun["number"]) - 1, int(begun["rounds"]))
         if process.returncode == 2:
             raise BadSetting(last.removeprefix("run.py: "))
         if not file.is_file():

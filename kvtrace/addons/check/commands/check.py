@@ -63,13 +63,12 @@ def command(
         kvtrace check out/ --rerun
     """
     from kvtrace.addons.check.checked_runs import check_objects, check_runs, check_text
-    from kvtrace.cli.progress import calls_progress
     from kvtrace.schema.errors import BadSetting
 
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif cannot be combined: choose one.")
     selection = select(trace, run)
-    checked = check_runs(selection, calls_progress)
+    checked = check_runs(selection)
     if as_json:
         print(json.dumps(check_objects(checked), indent=2))
     elif as_sarif:

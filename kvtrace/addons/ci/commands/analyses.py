@@ -23,6 +23,5 @@ def analyses() -> Analyses:
 def complete_runs(selection: Selection) -> Iterable[str]:
     """Run the passes that runs lack, without a time limit, and yield notes for the user."""
     from kvtrace.analysis.completing import complete
-    from kvtrace.cli.progress import calls_progress
 
-    return complete((selection,), replay=True, shown=calls_progress)
+    return complete((selection,), replay=True)

@@ -102,7 +102,6 @@ def command(
     from kvtrace.addons.invariance.results import invariance_of
     from kvtrace.addons.invariance.text import invariance_lines, invariance_objects
     from kvtrace.addons.invariance.variants import variant_lines, variant_objects, variants_of
-    from kvtrace.cli.progress import calls_progress
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
@@ -113,7 +112,7 @@ def command(
         raise BadSetting("--match has names for --against: use both options.")
     if against is not None:
         return _compare(select(Path(against), None), selection, _renamed(match or ()), as_json)
-    invariance = invariance_of(selection, kernel or (), calls_progress, seconds=seconds)
+    invariance = invariance_of(selection, kernel or (), seconds=seconds)
     if kernel and not invariance.outputs and not invariance.failures:
         raise BadSetting(
             f"No kernel of this trace with recorded IR is named {' or '.join(kernel)}."

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.ends import before_finalization
-from kvtrace.capture.host_devices import lie_in_host_memory
+from kvtrace.capture.host_devices import has_accelerator, lie_in_host_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,7 @@ class HostBackend:
         if session.settings.device != "cpu":
             return
         torch: Any = sys.modules["torch"]
-        if _has_accelerator(torch):
+        if has_accelerator(torch):
             text = "this machine has a GPU, so KVTRACE_DEVICE=cpu has no effect"
             session.message("info", "device-unused", text)
             return
@@ -239,16 +239,6 @@ def _refuse_cuda_sources(*_: Any, **__: Any) -> Any:
     raise NotImplementedError(
         "an extension of torch in CUDA C++ is not compiled with KVTRACE_DEVICE=cpu: its kernels "
         "are machine code for a GPU, and this machine has none."
-    )
-
-
-def _has_accelerator(torch: Any) -> bool:
-    """Return whether torch finds a device, by queries that do not initialize CUDA."""
-    xpu, mps = getattr(torch, "xpu", None), getattr(torch.backends, "mps", None)
-    return bool(
-        torch.cuda.device_count() > 0
-        or (xpu is not None and xpu.device_count() > 0)
-        or (mps is not None and mps.is_available())
     )
 
 
