@@ -226,6 +226,7 @@ def test_nobody_to_ask_is_one_sentence(tmp_path, capsys):
         (os.getpid(), "does not listen for requests: start the program with KVTRACE=out/ and"),
         (2**22 + 1, "neither a trace nor a process 4194305 here"),  # above the kernel's limit
     ],
+    ids=["unrecorded", "absent"],  # workers collect the same names
 )
 def test_process_that_cannot_be_asked_is_named(pid, sentence, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
