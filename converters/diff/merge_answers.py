@@ -95,8 +95,14 @@ def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exac
         others_text = "; all others are equal by IR" if len(by_data) < len(meanings) else ""
         return f"{meaning_subject(by_data[0])}: {by_data[0].evidence}{more}{others_text}"
     kernels = plural(len({meaning.kernel for meaning in meanings}), "changed kernel")
-    how = "bit for bit" if exactly else "up to rounding"
-    return f"results of {kernels} are equal {how}, by IR, at the recorded sizes"
+    if exactly:
+        return f"results of {kernels} are equal bit for bit, by IR, at the recorded sizes"
+    rounded = [meaning for meaning in meanings if meaning.answer not in _BIT_FOR_BIT]
+    more = f" (and {len(rounded) - 1} more)" if len(rounded) > 1 else ""
+    return (
+        f"results of {kernels} are equal up to rounding, by IR, at the recorded sizes; "
+        f"{meaning_subject(rounded[0])}: {rounded[0].evidence}{more}"
+    )
 
 
 def _safety_answer(difference: Difference) -> Answer:

@@ -37,10 +37,10 @@ _NARROW: Final = 32
 _IEEE: Final = ("2", "ieee")
 _KEPT: Final = ("same", "equal")
 _ROUNDED: Final = ("reassociated", "exact")
-#: The bound of sums of the same n terms in two orders, for all inputs in the stated range.
+#: The bound of sums and products of the same n terms in two orders, for all inputs in its range.
 _BOUND_OF_SUMS: Final = (
-    "each sum of n terms within (n - 1) * 2^-23 of the sum of their magnitudes, for all inputs for "
-    "which no partial sum overflows"
+    "each sum of n terms within n * 2^-23 of the sum of their magnitudes, each product of itself, "
+    "for all inputs for which nothing on the way overflows or vanishes"
 )
 _ALONE: Final = "BEFORE has no call of this kernel with the same tensors"
 
