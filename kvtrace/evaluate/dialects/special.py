@@ -69,6 +69,28 @@ def cospi(array: Array) -> Array:
     return np.asarray(np.choose(quarter.astype(int), [cosine, -sine, -cosine, sine])) + 0.0
 
 
+def norm(*arrays: Array) -> Array:
+    """Return the root of the sum of squares; infinite if an operand is, even beside NaN."""
+    scaled, exponent = _scaled_norm(arrays)
+    return np.asarray(np.ldexp(scaled, exponent))
+
+
+def inverse_norm(*arrays: Array) -> Array:
+    """Return 1 divided by the root of the sum of squares, also where that is out of range."""
+    scaled, exponent = _scaled_norm(arrays)
+    return np.asarray(np.ldexp(1 / scaled, -exponent))
+
+
+def _scaled_norm(arrays: tuple[Array, ...]) -> tuple[Array, Array]:
+    """Return the root of the sum of squares of scaled numbers, and the scales' exponents."""
+    sizes = [np.abs(np.asarray(array, np.float64)) for array in arrays]
+    largest = np.asarray(np.fmax.reduce(sizes))
+    exponent = np.frexp(largest)[1]
+    squares = [np.square(np.ldexp(size, -exponent)) for size in sizes]
+    root = np.sqrt(np.sum(squares, axis=0))
+    return np.where(np.isinf(largest), np.inf, root), exponent
+
+
 def erfcx(array: Array) -> Array:
     """Return exp(x^2) erfc(x): directly below 20, else by the asymptotic series 7.12.1."""
     x = np.asarray(array, np.float64)
@@ -81,7 +103,11 @@ def erfcx(array: Array) -> Array:
     for k in range(1, 16):
         term = term * -(2 * k - 1) / (2 * far_part * far_part)
         series = series + term
-    return np.where(x < 20.0, direct, series / (far_part * math.sqrt(math.pi)))
+    direct = np.where(x < _ERFCX_OVERFLOWS, np.inf, direct)
+    return np.where(x < 20.0, direct, series / far_part / math.sqrt(math.pi))
+
+
+_ERFCX_OVERFLOWS = -27.0
 
 
 def erfcinv(array: Array) -> Array:
@@ -162,10 +188,26 @@ def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
     # SciPy's general functions take negative arguments for complex ones.
     result = getattr(_scipy(), f"{kind}v")(absolute_orders, np.abs(x))
     result = np.where(np.isinf(x), 0.0, result)
+    result = np.where(np.abs(x) < _BELOW_SCIPY, _bessel_near_zero(kind, absolute_orders, x), result)
     flipped = np.where(is_odd, -result, result) if kind == "j" else np.nan
     result = np.where(x < 0, flipped, result)
     result = np.where((x == 0) & (result == 0) & is_odd, x, result)
     return np.where(orders < 0, np.nan, result)
+
+
+_BELOW_SCIPY = 1e-300
+"""Below it, SciPy's functions lose digits, or give zeros and infinities."""
+
+
+def _bessel_near_zero(kind: str, orders: Array, array: Array) -> Array:
+    """Return the leading terms of Bessel functions of small numbers (10.7.1, 10.7.3, 10.7.4)."""
+    size = np.abs(array)
+    with np.errstate(all="ignore"):
+        if kind == "j":
+            return np.select([orders == 0, orders == 1], [np.ones_like(size), size / 2], 0.0)
+        logarithm = 2 / math.pi * (np.log(size) - math.log(2.0) + float(np.euler_gamma))
+        inverse = -2 / math.pi / size
+        return np.select([orders == 0, orders == 1], [logarithm, inverse], -np.inf)
 
 
 def _scipy() -> Any:
