@@ -105,8 +105,7 @@ def _by_fractions(
     rows = [np.broadcast_to(operand, result.shape)[risky].tolist() for operand in operands]
     changed = result.copy()
     changed[risky] = [
-        _rounded_fraction(exact(*map(Fraction, row)), direction)
-        for row in zip(*rows, strict=True)
+        _rounded_fraction(exact(*map(Fraction, row)), direction) for row in zip(*rows, strict=True)
     ]
     return changed
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.values import Array
+from kvtrace.ir import Op
 
 
 def flush(array: Array) -> Array:
@@ -40,6 +41,6 @@ def flushes_atomics(target: str) -> bool:
     return target.startswith("cuda:")
 
 
-def flushed_by(function: Callable[..., Any], target: str) -> Callable[..., Any]:
+def flushed_by(function: Callable[..., Any], target: str, _op: Op) -> Callable[..., Any]:
     """Return the flushing function for NVIDIA GPUs, else the function itself."""
     return flushing(function) if target.startswith("cuda:") else function

@@ -414,7 +414,9 @@ def _of_flushed(function: _Function, *arrays: Array) -> Array:
 
 
 def _without_denormals(function: _Function, array: Array) -> Array:
-    return np.where((flush_single(array) == 0) & (array != 0), array.dtype.type(np.nan), function(array))
+    return np.where(
+        (flush_single(array) == 0) & (array != 0), array.dtype.type(np.nan), function(array)
+    )
 
 
 def _base_name(symbol: str) -> str:

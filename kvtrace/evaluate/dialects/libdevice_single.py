@@ -74,7 +74,7 @@ def fmod(left: Array, right: Array) -> Array:
 
 
 def remainder(left: Array, right: Array) -> Array:
-    """Return the IEEE remainder: of a quotient rounded to the nearest whole number, ties to even."""
+    """Return the IEEE remainder: of a quotient rounded to the nearest, ties to even."""
     dividend, divisor = np.abs(flush(left)), np.abs(flush(right))
     exact = np.fmod(dividend, divisor)
     wide = divisor.astype(np.float64)
@@ -196,10 +196,26 @@ def _nan_below_zero(function: Callable[[Array], Array]) -> Callable[[Array], Arr
     return of_single
 
 
+def bessel_y(orders: Array, array: Array) -> Array:
+    """Return the Bessel function of the second kind; NaN for negative denormals, too."""
+    result = special.bessel_of_orders("y", orders, np.abs(flush(array)).astype(np.float64))
+    return np.where(array < 0, _NAN, flush(result.astype(np.float32)))
+
+
+def bessel_j(orders: Array, array: Array) -> Array:
+    """Return the Bessel function of the first kind; NaN near 0 for orders from 2 on."""
+    result = special.bessel_of_orders("j", orders, flush(array).astype(np.float64))
+    overflows = (orders > 1) & (np.abs(array) < _RECURRENCE_OVERFLOWS)
+    return np.where(overflows, _NAN, result.astype(np.float32))
+
+
+_RECURRENCE_OVERFLOWS: Final = 1.1e-17
+
+
 def quantile(array: Array) -> Array:
-    """Return the inverse of the normal distribution; a denormal counts as the least normal."""
-    raised = np.where((array > 0) & (array < _SMALLEST), _SMALLEST, array)
-    result = special.normcdfinv(raised.astype(np.float64)).astype(np.float32)
+    """Return the inverse of the normal distribution, of a doubled argument that flushes."""
+    doubled = flush(array + array).astype(np.float64)
+    result = (-np.sqrt(2.0) * special.erfcinv(doubled) + 0.0).astype(np.float32)
     return np.where(array < 0, _NAN, result)
 
 
@@ -213,6 +229,7 @@ def gamma(array: Array) -> Array:
 SINGLE: Final[dict[str, Callable[..., Any]]] = {
     "fdiv_ru": quotient_up,
     "fmodf": fmod,
+    "jnf": bessel_j,
     "ldexpf": ldexp,
     "log1pf": _without_sign(np.log1p),
     "logbf": logb,
@@ -224,6 +241,7 @@ SINGLE: Final[dict[str, Callable[..., Any]]] = {
     "scalbnf": ldexp,
     "sinpif": _without_sign(special.sinpi),
     "tgammaf": gamma,
+    "ynf": bessel_y,
     "y0f": _nan_below_zero(partial(special.bessel_of_orders, "y", np.array(0))),
     "y1f": _nan_below_zero(partial(special.bessel_of_orders, "y", np.array(1))),
     "fast_cosf": fast_cosine,

@@ -175,8 +175,8 @@ def bessel_i(order: int, array: Array) -> Array:
 def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
     r"""Return the Bessel function of kind "j" or "y" of integer orders, from SciPy.
 
-    Negative orders give NaN, as in libdevice; negative arguments are computed by 10.4.1. From
-    arguments of 1e9 on, SciPy may give NaN, as a phase would lose its digits.
+    As in libdevice, negative orders give NaN, and so do orders of "j" from 2 on at 0, while those
+    of "y" are infinite at -0; negative arguments are computed by 10.4.1.
 
     Raises:
         UnsupportedOp: SciPy is not installed.
@@ -192,6 +192,9 @@ def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
     flipped = np.where(is_odd, -result, result) if kind == "j" else np.nan
     result = np.where(x < 0, flipped, result)
     result = np.where((x == 0) & (result == 0) & is_odd, x, result)
+    tiny = (absolute_orders > 1) & (np.abs(x) <= np.finfo(np.float64).tiny)
+    at_zero = np.nan if kind == "j" else np.where(np.signbit(x) & (x == 0), np.inf, result)
+    result = np.where(tiny, at_zero, result)
     return np.where(orders < 0, np.nan, result)
 
 
