@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,29 @@ def _scalar(function: Callable[[float], float], *, pole: float) -> Callable[[Arr
 
 
 def _log_gamma(x: float) -> float:
+    """Return log |gamma(x)|; from 1/2 to 5/2 by a series, as C libraries lose digits near zeros."""
+    if 0.5 <= x < 1.5:
+        return _log_gamma_from_2(x - 1) - math.log1p(x - 1)
+    if 1.5 <= x <= 2.5:
+        return _log_gamma_from_2(x - 2)
     return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
+
+
+def _log_gamma_from_2(distance: float) -> float:
+    """Return log(gamma(2 + distance)), for distances up to 1/2 (25.8.5, 5.7.3)."""
+    total = 0.0
+    for k in range(60, 1, -1):
+        total = (total + _zeta_less_1(k) / k) * -distance
+    return distance * (1.0 - float(np.euler_gamma) - total)
+
+
+@cache
+def _zeta_less_1(k: int) -> float:
+    """Return zeta(k) - 1: 199 terms, and Euler's and Maclaurin's sum of the rest (25.2.8)."""
+    end = 200.0
+    rest = end ** (1 - k) / (k - 1) + end**-k / 2 + k * end ** (-k - 1) / 12
+    rest -= k * (k + 1) * (k + 2) * end ** (-k - 3) / 720
+    return math.fsum([n ** float(-k) for n in range(2, 200)]) + rest
 
 
 erf = _scalar(math.erf, pole=0.0)
