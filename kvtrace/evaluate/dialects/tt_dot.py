@@ -109,12 +109,11 @@ def _parts(array: Array, precision: str) -> list[Array]:
 def split_product(left: Array, right: Array, precision: str) -> Array:
     """Return the product of split factors: small products first, their NaN as 0."""
     lefts, rights = _parts(left, precision), _parts(right, precision)
-    total: Array | None = None
+    small = np.zeros((), np.float32)
     for i, j in _SPLIT_PRODUCTS[precision]:
-        term = product(lefts[i], rights[j], left.dtype, tf32=False)
-        total = term if total is None else term + total
+        small = np.asarray(product(lefts[i], rights[j], left.dtype, tf32=False) + small)
     largest = product(lefts[0], rights[0], left.dtype, tf32=False)
-    return np.asarray(largest + np.where(np.isnan(total), np.float32(0), total))
+    return np.asarray(largest + np.where(np.isnan(small), np.float32(0), small))
 
 
 def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
