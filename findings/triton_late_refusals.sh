@@ -5,7 +5,8 @@
 #   it cannot.
 # Seen:  with Triton 3.6.0, `tl.fdiv` of fp16 and bf16, `tl.histogram` of all integers but 32 bits wide, fp8 to
 #   and from fp64, between the 8-bit floats, and fp8 arithmetic (`+`, `tl.sum`, `tl.sort`) pass the frontend; then
-#   the exception is "PassManager::run failed", and only a dump of MLIR on standard error has the op. fp32 and int32 compile, and so does fp8 to fp32.
+#   the exception is "PassManager::run failed", and only a dump of MLIR on standard error has the op. fp32 and
+#   int32 compile, and so does fp8 to fp32.
 # Runs:  triton 3.6.0 and the python3 of PATH; no GPU.
 set -eu
 folder=$(mktemp -d)
