@@ -15,6 +15,7 @@ import numpy as np
 
 from kvtrace.evaluate.flushing import flushed
 from kvtrace.evaluate.values import Array
+from kvtrace.evaluate.zeros import larger_number, smaller_number
 
 Update = Callable[[Array, Array], Array]
 """Computes new memory contents from old contents and operands."""
@@ -30,6 +31,9 @@ _UFUNCS: dict[str, Any] = {
     "umax": np.maximum,
     "umin": np.minimum,
 }
+
+_OF_NUMBERS: dict[str, Callable[..., Any]] = {"max": larger_number, "min": smaller_number}
+"""Updates of floats, by descriptors alone: NaN leaves memory as it is."""
 
 _ON_BITS = frozenset({"and", "or", "xor"})
 
@@ -64,6 +68,9 @@ def read_modify_write(
     """
     flushes = flushes and name == "fadd" and flat.dtype == np.float32
     target = flat
+    by_turns = _OF_NUMBERS.get(name) if flat.dtype.kind not in "iu" else None
+    if flushes:
+        by_turns = partial(flushed, np.add)
     if name in ("umax", "umin") or (name in _ON_BITS and flat.dtype.kind != "i"):
         unsigned = np.dtype(f"u{flat.dtype.itemsize}")
         target, operands = flat.view(unsigned), operands.view(unsigned)
@@ -71,10 +78,10 @@ def read_modify_write(
     if not wants_old:
         if function is None:
             target[index] = operands
-        elif flushes:
+        elif by_turns is not None:
             for turn in rounds_of(index):
                 elements = index[turn]
-                target[elements] = flushed(function, target[elements], operands[turn])
+                target[elements] = by_turns(target[elements], operands[turn])
         else:
             function.at(target, index, operands)
         return None
@@ -88,8 +95,7 @@ def read_modify_write(
         if function is None:
             target[elements] = operand
         else:
-            add = partial(flushed, function) if flushes else function
-            target[elements] = add(before, operand)
+            target[elements] = (by_turns or function)(before, operand)
     return old
 
 

@@ -2,13 +2,16 @@
 
 1 + 2^-30 in float32, rounded up: to nearest it is 1 with the remainder 2^-30, so the result is the
 next number, 1 + 2^-23. Sums and products have exact remainders (Knuth's two-sum; Dekker's product,
-in float64 for float32): Muller et al., Handbook of Floating-Point Arithmetic, chapter 4.
+in float64 for float32): Muller et al., Handbook of Floating-Point Arithmetic, chapter 4. Where a
+float64 remainder would under- or overflow, the element is computed as a fraction.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Literal
+from fractions import Fraction
+from typing import Final, Literal
 
 import numpy as np
 
@@ -71,6 +74,64 @@ def _finite(remainder: Array, *operands: Array) -> Array:
     return np.where(operands_finite, remainder, 0)
 
 
+_SAFE: Final = 2.0**480
+"""Products of float64 numbers up to it, and from its inverse on, have exact remainders."""
+
+_DIGITS, _LEAST_EXPONENT = 53, -1074
+
+
+def _by_fractions(
+    direction: Direction,
+    result: Array,
+    exact: Callable[..., Fraction],
+    operands: tuple[Array, ...],
+    *factors: Array,
+) -> Array:
+    """Return float64 results, as rounded fractions where a factor's remainder is not exact."""
+    if result.dtype != np.float64:
+        return result
+    risky = np.zeros(result.shape, np.bool_)
+    usual = np.ones(result.shape, np.bool_)
+    for factor in factors:
+        size = np.abs(factor)
+        risky = risky | ((size > _SAFE) | (size < 1 / _SAFE))
+    if not risky.any():
+        return result
+    for operand in operands:
+        usual = usual & np.isfinite(operand)
+    for factor in operands[:2]:
+        usual = usual & (factor != 0)
+    risky = risky & usual
+    rows = [np.broadcast_to(operand, result.shape)[risky].tolist() for operand in operands]
+    changed = result.copy()
+    changed[risky] = [
+        _rounded_fraction(exact(*map(Fraction, row)), direction) for row in zip(*rows, strict=True)
+    ]
+    return changed
+
+
+def _rounded_fraction(exact: Fraction, direction: Direction) -> float:
+    """Return a fraction rounded to float64 in a direction."""
+    if not exact:
+        return -0.0 if direction == "rd" else 0.0
+    sign, size = (-1.0, -exact) if exact < 0 else (1.0, exact)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    if size < Fraction(2) ** exponent:
+        exponent -= 1
+    unit = max(exponent - _DIGITS + 1, _LEAST_EXPONENT)
+    scaled = size / Fraction(2) ** unit
+    upward = {"ru": sign > 0, "rd": sign < 0}.get(direction, False)
+    if direction == "rn":
+        whole = round(scaled)
+    else:
+        whole = math.ceil(scaled) if upward else math.floor(scaled)
+    try:
+        return sign * math.ldexp(whole, unit)
+    except OverflowError:
+        largest = float(np.finfo(np.float64).max)
+        return sign * (math.inf if upward or direction == "rn" else largest)
+
+
 def add(direction: Direction, left: Array, right: Array) -> Array:
     """Return left + right, rounded in a direction."""
     total, error = two_sum(left, right)
@@ -95,7 +156,8 @@ def subtract(direction: Direction, left: Array, right: Array) -> Array:
 def multiply(direction: Direction, left: Array, right: Array) -> Array:
     """Return left * right, rounded in a direction."""
     product, error = two_product(left, right)
-    return rounded(product, _finite(error, left, right), direction)
+    result = rounded(product, _finite(error, left, right), direction)
+    return _by_fractions(direction, result, _multiplied, (left, right), left, right)
 
 
 def divide(direction: Direction, left: Array, right: Array) -> Array:
@@ -104,7 +166,8 @@ def divide(direction: Direction, left: Array, right: Array) -> Array:
     product, error = two_product(quotient, right)
     remainder = ((left - product) - error) * np.sign(right)
     exact = (right == 0) | np.isinf(right)
-    return rounded(quotient, np.where(exact, 0, _finite(remainder, left)), direction)
+    result = rounded(quotient, np.where(exact, 0, _finite(remainder, left)), direction)
+    return _by_fractions(direction, result, _divided, (left, right), left, right, quotient)
 
 
 def reciprocal(direction: Direction, array: Array) -> Array:
@@ -113,10 +176,14 @@ def reciprocal(direction: Direction, array: Array) -> Array:
 
 
 def square_root(direction: Direction, array: Array) -> Array:
-    """Return the square root, rounded in a direction."""
-    root = np.sqrt(array)
+    """Return the square root, rounded in a direction; that of a number from 1 to 4 is scaled."""
+    fraction, exponent = np.frexp(array)
+    half = exponent >> 1
+    scaled = np.ldexp(fraction, exponent - 2 * half)
+    root = np.sqrt(scaled)
     product, error = two_product(root, root)
-    return rounded(root, _finite((array - product) - error, array, root), direction)
+    remainder = _finite((scaled - product) - error, array, root)
+    return np.asarray(np.ldexp(rounded(root, remainder, direction), half))
 
 
 def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: Array) -> Array:
@@ -139,7 +206,21 @@ def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: 
     result = rounded(
         np.where(not_finite, plain, nearest), np.where(not_finite, 0, remainder), direction
     )
-    return _zero_sum(direction, result, product, addend)
+    result = _zero_sum(direction, result, product, addend)
+    three = (left, right, addend)
+    return _by_fractions(direction, result, _multiplied_and_added, three, left, right)
+
+
+def _multiplied(left: Fraction, right: Fraction) -> Fraction:
+    return left * right
+
+
+def _divided(left: Fraction, right: Fraction) -> Fraction:
+    return left / right
+
+
+def _multiplied_and_added(left: Fraction, right: Fraction, addend: Fraction) -> Fraction:
+    return left * right + addend
 
 
 def to_odd(nearest: Array, remainder: Array) -> Array:

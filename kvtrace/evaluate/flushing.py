@@ -7,26 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.values import Array
-
-_SMALLEST: Final = np.finfo(np.float32).tiny
+from kvtrace.ir import Op
 
 
 def flush(array: Array) -> Array:
-    """Return an array with zeros instead of denormals, if it is float32."""
-    if array.dtype != np.float32:
-        return array
-    denormal = np.abs(array) < _SMALLEST
-    return np.where(denormal, np.copysign(np.float32(0), array), array)
+    """Return floats with zeros of their sign instead of denormals."""
+    denormal = np.abs(array) < np.finfo(array.dtype).tiny
+    return np.where(denormal, np.copysign(array.dtype.type(0), array), array)
+
+
+def flush_single(array: Array) -> Array:
+    """Return an array, flushed if it is float32."""
+    return flush(array) if array.dtype == np.float32 else array
 
 
 def flushed(function: Callable[..., Any], *arrays: Array) -> Array:
     """Return a function's result, with float32 operands and results flushed."""
-    return flush(np.asarray(function(*map(flush, arrays))))
+    return flush_single(np.asarray(function(*map(flush_single, arrays))))
 
 
 def flushing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,6 +41,6 @@ def flushes_atomics(target: str) -> bool:
     return target.startswith("cuda:")
 
 
-def flushed_by(function: Callable[..., Any], target: str) -> Callable[..., Any]:
+def flushed_by(function: Callable[..., Any], target: str, _op: Op) -> Callable[..., Any]:
     """Return the flushing function for NVIDIA GPUs, else the function itself."""
     return flushing(function) if target.startswith("cuda:") else function

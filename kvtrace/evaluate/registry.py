@@ -35,15 +35,15 @@ Step = Callable[[list[Any], Scope], None]
 Lowering = Callable[["Op", "Compiler"], Step]
 
 
-ByTarget = Callable[[Callable[..., Any], str], Callable[..., Any]]
+ByTarget = Callable[[Callable[..., Any], str, Op], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
 class Elementwise:
     """A pure array function, the attributes that are passed first, and its FLOPs per element.
 
-    `accuracy` bounds a device's error. `by_target` returns the function for a compile target, if
-    targets differ.
+    `accuracy` bounds a device's error. `by_target` returns the function of an op for a compile
+    target, if targets differ.
     """
 
     function: Callable[..., Any]
@@ -52,11 +52,11 @@ class Elementwise:
     accuracy: Accuracy = EXACT
     by_target: ByTarget | None = None
 
-    def on(self, target: str) -> Elementwise:
-        """Return the meaning of the op when it is compiled for a target."""
+    def on(self, target: str, op: Op) -> Elementwise:
+        """Return the meaning of an op when it is compiled for a target."""
         if self.by_target is None:
             return self
-        return replace(self, function=self.by_target(self.function, target))
+        return replace(self, function=self.by_target(self.function, target, op))
 
 
 ELEMENTWISE: dict[str, Elementwise] = {}

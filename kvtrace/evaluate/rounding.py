@@ -38,6 +38,13 @@ def truncated_to_tf32(array: Array) -> Array:
     return (bits & np.uint32(0xFFFFE000)).view(np.float32)
 
 
+def nearest_tf32(array: Array) -> Array:
+    """Return float32 numbers rounded to tf32, ties away from zero (PTX cvt.rna)."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32) + np.uint32(0x1000)
+    nearest = (bits & np.uint32(0xFFFFE000)).view(np.float32)
+    return np.where(np.isfinite(array), nearest, array)
+
+
 def rounding_to(element: ElementType) -> Callable[[Array], Array] | None:
     """Return the function that rounds arrays to an element type; None if values have that type.
 
@@ -58,6 +65,16 @@ def _rounded_to_8_bits(
     with np.errstate(all="ignore"):
         result: Array = np.clip(array, -largest, largest).astype(narrow).astype(wide)
     return result
+
+
+def widened_e5m2(array: Array) -> Array:
+    """Return e5m2 numbers as Triton makes bf16 of them for NVIDIA GPUs, by shifts and 2^112.
+
+    Infinity becomes 65536, NaN larger numbers (seen on an H100, Triton 3.6).
+    """
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    wide = ((bits & np.uint32(0x80600000)) | np.uint32(143 << 23)).view(np.float32)
+    return np.where(np.isfinite(array), array, wide)
 
 
 def toward_zero(array: Array, element: ElementType) -> Array:

@@ -38,6 +38,17 @@ def sign_reduced_zeros(function: Any, array: Array, axis: int, result: Array) ->
     return result
 
 
+def sign_scanned_zeros(function: Any, array: Array, axis: int, result: Array) -> Array:
+    """Return minima or maxima so far along an axis with the signs of zeros corrected."""
+    if array.dtype.kind != "f" or result.all() or function not in _LARGEST + _SMALLEST:
+        return result
+    sign = 1.0 if function in _LARGEST else -1.0
+    winning = (array == 0) & (np.signbit(array) == (sign < 0))
+    has_winner = np.logical_or.accumulate(winning, axis=axis)
+    zero = np.where(has_winner, sign, -sign) * result.dtype.type(0)
+    return np.where(result == 0, zero, result)
+
+
 def _are_negative_zeros(array: Array) -> Array:
     return np.asarray((array == 0) & np.signbit(array))
 

@@ -30,7 +30,14 @@ SHORT = {
 
 
 def run_op(
-    name, operands, result_types, attributes="", result_shapes=None, region="", planned=True
+    name,
+    operands,
+    result_types,
+    attributes="",
+    result_shapes=None,
+    region="",
+    planned=True,
+    target="",
 ):
     """Load every operand (a pair of element type and array), run the op, store its results.
 
@@ -87,7 +94,7 @@ def run_op(
         )
         for position, (element, array) in enumerate(zip(elements, [*held, *results], strict=True))
     ]
-    evaluate(parsed(text), arguments, (1,), planned=planned)
+    evaluate(parsed(text, target), arguments, (1,), planned=planned)
     return results
 
 

@@ -1,33 +1,24 @@
-"""Tables of what the evaluator is tested on, and the document made of them.
+"""The document of what the evaluator covers, made from a device's answers and the differences.
 
 python -m tests.kernels.coverage        # rewrites docs/internals/coverage.md, which a test compares
 """
 
 import inspect
-from dataclasses import replace
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import triton
 import triton.language as tl
-from triton.compiler.errors import CompilationError
-from triton.runtime import driver
 
-from kvtrace.backends.triton.free_driver import DeviceFreeDriver
-from kvtrace.schema.errors import KvtraceError
-from tests.kernels.case import DTYPES, NUMPY, Case
-from tests.kernels.catalog import ALL_CASES, CASES, LEFT_OUT
-from tests.kernels.coverage_table import (
-    LEGEND,
-    MEANING,
-    MISSING,
-    NONE,
-    Cells,
-    cells_of,
-    markdown_table,
-)
-from tests.kernels.launching import launch, to_tensor
+from tests.kernels.answers.agreement import ANSWERS, STEPS, listed, subject_of
+from tests.kernels.answers.question import BITS
+from tests.kernels.answers.table import Table, count, read
+from tests.kernels.answers.values import FLOATS, INTEGERS
+from tests.kernels.catalog import ALL_CASES
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "internals" / "coverage.md"
 
@@ -96,87 +87,141 @@ def forgotten() -> list[str]:
     return [name for name in language() if name not in rows and name not in ELSEWHERE]
 
 
-def cells_of_cases() -> dict[tuple[str, str], str]:
-    """Return the marks by op and type, from the catalog."""
-    return cells_of((case.op, case.dtype, bool(case.undefined), True) for case in ALL_CASES)
+@dataclass
+class Row:
+    """Types of an op's operands, by what was answered."""
+
+    equal: list[str] = field(default_factory=list)
+    within: list[str] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
+    failing: list[str] = field(default_factory=list)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return tuple(map(_short, (self.equal, self.within, self.listed, self.failing)))
 
 
-def probed(cells: Cells) -> dict[tuple[str, str], str]:
-    """Return the cells of ops that no case has, by trying to evaluate the ops."""
-    examples: dict[str, Case] = {}
-    for case in CASES:
-        examples.setdefault(case.op, case)
-    found = dict(cells)
-    for op, case in examples.items():
-        if op.startswith("libdevice."):
-            continue
-        for dtype in DTYPES:
-            if (op, dtype) not in found:
-                found[(op, dtype)] = _tried(case, dtype)
-    return found
+_MANY = 8
 
 
-def _tried(case: Case, dtype: str) -> str:
-    inputs = {
-        name: np.ones(value.shape, NUMPY[dtype])
-        if isinstance(value, np.ndarray) and value.dtype == NUMPY[case.dtype]
-        else value
-        for name, value in case.inputs.items()
-    }
-    if all(inputs[name] is case.inputs[name] for name in inputs):
-        return NONE
-    other = replace(case, inputs=inputs)
-    arguments = {
-        name: to_tensor(value) if isinstance(value, np.ndarray) else value
-        for name, value in other.inputs.items()
-    }
-    try:
-        launch(other.kernel, other.grid, arguments, other.constexprs)
-    except KvtraceError:
-        return MISSING
-    except (CompilationError, RuntimeError):
-        return NONE
-    return MEANING
+def _short(dtypes: Sequence[str]) -> str:
+    """Return types in one cell: a count of many kinds, a word for all integers or floats."""
+    names = list(dict.fromkeys(map(_of_one_type, dtypes)))
+    for word, group in (("integers", INTEGERS), ("floats", FLOATS)):
+        if set(group) <= set(names):
+            names = [word, *(name for name in names if name not in group)]
+    names.sort(key=lambda name: not name.endswith("s"))
+    if len(names) > _MANY:
+        return f"{len(names)} kinds"
+    return ", ".join(names)
+
+
+def _of_one_type(dtypes: str) -> str:
+    """Return the types of operands; one, if they are equal."""
+    first, *others = dtypes.split()
+    return first if set(others) == {first} else dtypes
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Return names in one cell; those that end in the four directions of rounding as one."""
+    stems = dict.fromkeys(_DIRECTED.sub("", name) for name in names)
+    forms = {stem: [name for name in names if _DIRECTED.sub("", name) == stem] for stem in stems}
+    shown = [
+        f"{stem}_r*" if len(forms[stem]) == len("nzdu") else ", ".join(forms[stem])
+        for stem in stems
+    ]
+    return ", ".join(f"`{name}`" for name in ", ".join(shown).split(", ")).replace("|", "\\|")
+
+
+_DIRECTED = re.compile(r"_r[nzdu]$")
+
+
+def rows(table: Table) -> dict[str, Row]:
+    """Return a row for each op; the language refuses the types that it does not name."""
+    result: dict[str, Row] = defaultdict(Row)
+    differences = listed()
+    for number, question in enumerate(table.questions):
+        op = subject_of(question.op)
+        row = result[op]
+        for answers in table.answers.values():
+            answer = answers[number]
+            if isinstance(answer, str):
+                if "PassManager" in answer:
+                    row.failing.append(question.dtype)
+            elif (op, question.dtype) in differences:
+                row.listed.append(question.dtype)
+            else:
+                (row.equal if question.agreement == BITS else row.within).append(question.dtype)
+    for row in result.values():
+        row.equal = [dtype for dtype in row.equal if dtype not in row.within]
+    return {op: row for op, row in result.items() if any(row.cells)}
+
+
+def _grouped(ops: dict[str, Row], *, library: bool) -> Iterator[str]:
+    """Yield the lines of a table, one for the ops with equal cells."""
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for op, row in ops.items():
+        if op.startswith("libdevice.") is library:
+            groups[row.cells].append(op.removeprefix("libdevice."))
+    for cells, names in groups.items():
+        shown = cells[:-1] if library else cells
+        yield f"|{_joined(names)}|{'|'.join(shown)}|"
+
+
+def _differences() -> Iterator[str]:
+    for (op, dtype), difference in listed().items():
+        name = op.removeprefix("libdevice.")
+        yield (
+            f"|`{name}` {_of_one_type(dtype)}|{difference.places}|{difference.distance}|"
+            f"{difference.reason}|"
+        )
+
+
+def _headed(first: str, others: str, lines: Iterable[str]) -> list[str]:
+    titles = [first, *others.split(", ")]
+    return ["", f"| {' | '.join(titles)} |", "|---|" + "---|" * (len(titles) - 1), *lines, ""]
 
 
 def document() -> str:
-    assert not LEFT_OUT, "write it with a Triton that compiles all cases, as the locked one"
-    cells = probed(cells_of_cases())
-    legend = [f"- {mark} {text}" for mark, text in LEGEND.items()]
-    names = [f"| `tl.{name}` | {where} |" for name, where in sorted(ELSEWHERE.items())]
-    text = (Path(__file__).parent / "coverage_notes.md").read_text()
+    """Return the text of the document."""
+    table = read(ANSWERS)
+    ops = rows(table)
+    runs = "; ".join(f"{run.name}, torch {run.torch}" for run in table.answers)
+    asked = {question.op for question in table.questions} | {*ops}
+    defined = dict.fromkeys(case.op for case in ALL_CASES if case.op not in asked)
+    columns = f"equal bits, within {STEPS} steps, listed below, Triton's compiler fails"
+    values = [f"{count(table, library=library):,}" for library in (False, True)]
     parts = [
         "# What the evaluator covers",
         "",
-        "Written by `python -m tests.kernels.coverage`; a test compares it with the catalog.",
+        "Written by `python -m tests.kernels.coverage`; a test compares it with its sources.",
         "",
-        text.strip(),
+        (Path(__file__).parent / "coverage_notes.md").read_text().strip(),
         "",
-        "## The language, by type of the operands",
+        "## Asked of a device",
         "",
-        *legend,
+        f"{runs}: {values[0]} values of the language, {values[1]} of libdevice, special and random "
+        "operands of each type, in `tests/evaluate/device_answers.npz` with the answers; "
+        "`tests/gpu/device_answers.py` asks. A step is the distance of neighboring numbers. The "
+        "language refuses other types. NaN of other bits count as equal.",
+        *_headed("op", columns, _grouped(ops, library=False)),
+        "Compared with a definition in NumPy alone (`tests/kernels/catalog.py`): "
+        + ", ".join(f"`{op}`" for op in defined if op not in ops)
+        + ".",
         "",
-        *markdown_table(cells, library=False),
+        "## libdevice",
         "",
-        "Functions of `triton.language` without a separate row:",
-        "",
-        "| function | where it is tested |",
-        "|---|---|",
-        *names,
-        "",
-        "## libdevice, by type of the first operand",
-        "",
-        *markdown_table(cells, library=True),
-        "",
+        "`_r*` stands for the four directions of rounding.",
+        *_headed("function", columns.rpartition(",")[0], _grouped(ops, library=True)),
+        "## Where values differ",
+        *_headed("op", "places, steps, reason", _differences()),
     ]
-    return "\n".join(parts)
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def main() -> None:
-    driver._active = DeviceFreeDriver("cuda:90")
-    with np.errstate(all="ignore"):
-        DOCUMENT.write_text(document())
-    print(f"{DOCUMENT.name}: {len(CASES)} cases")
+    DOCUMENT.write_text(document())
+    print(f"{DOCUMENT.name}: {len(document().split()):,} words")
 
 
 if __name__ == "__main__":

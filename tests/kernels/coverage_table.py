@@ -5,15 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from tests.kernels.case import DTYPES
 
-TESTED, UNDEFINED, MEANING, MISSING, NONE = "✓", "u", "○", "✗", "·"
-LEGEND = {
-    TESTED: "compared with its definition, planned and as whole arrays",
-    UNDEFINED: "compared, but Triton leaves the result undefined",
-    MEANING: "the evaluator runs it; no case compares it",
-    MISSING: "Triton compiles it to TTIR, the evaluator refuses it",
-    NONE: "Triton refuses it",
-}
-LIBRARY_DTYPES = ("fp32", "fp64", "i32", "i64", "u32", "u64")
+TESTED, UNDEFINED, MISSING = "✓", "u", "✗"
 
 Cells = Mapping[tuple[str, str], str]
 
@@ -32,16 +24,6 @@ def rows_of(cells: Cells, *, library: bool) -> list[str]:
     """Return the ops in the order of the catalog."""
     ops = dict.fromkeys(op for op, _ in cells if op.startswith("libdevice.") is library)
     return list(ops)
-
-
-def markdown_table(cells: Cells, *, library: bool) -> list[str]:
-    dtypes = LIBRARY_DTYPES if library else DTYPES
-    lines = [f"| op | {' | '.join(dtypes)} |", f"|---|{':-:|' * len(dtypes)}"]
-    for op in rows_of(cells, library=library):
-        marks = " | ".join(cells.get((op, dtype), "") for dtype in dtypes)
-        name = op.removeprefix("libdevice.").replace("|", "\\|")
-        lines.append(f"| `{name}` | {marks} |")
-    return lines
 
 
 def plain_table(cells: Cells) -> list[str]:

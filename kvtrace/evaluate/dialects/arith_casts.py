@@ -65,7 +65,7 @@ def _by_way_of_float32(function: Callable[..., Array], array: Array, element: El
     return function(array, replace(element, memory=element.value))
 
 
-def _whole_by_target(function: Callable[..., Any], target: str) -> Callable[..., Any]:
+def _whole_by_target(function: Callable[..., Any], target: str, _op: Op) -> Callable[..., Any]:
     """Return conversions that round to bfloat16 once, from sm_90 on, or twice."""
     backend, _, architecture = target.partition(":")
     twice = backend == "hip" or (architecture.isdigit() and int(architecture) < 90)

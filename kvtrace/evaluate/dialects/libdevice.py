@@ -1,7 +1,8 @@
 """Functions of CUDA's libdevice (and AMD's OCML), by their names without prefix.
 
 After the libdevice user's guide, https://docs.nvidia.com/cuda/libdevice-users-guide/ . Functions
-that the libraries approximate are exact here, also their approximate forms (fast_…).
+that the libraries approximate are exact here; approximate forms (fast_…) are computed in the same
+steps, each of them exact (`libdevice_single.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from kvtrace.evaluate.accuracy import EXACT, JUMPS, STEADY, Accuracy
 from kvtrace.evaluate.compiler import Compiler, attribute
 from kvtrace.evaluate.dialects import math, special
 from kvtrace.evaluate.dialects.arith import unsigned
+from kvtrace.evaluate.dialects.libdevice_single import SINGLE
 from kvtrace.evaluate.dialects.tt_elementwise import high_half_signed, mulhiui
 from kvtrace.evaluate.directed import TO_INTEGRAL, Direction
-from kvtrace.evaluate.flushing import flush, flushing
+from kvtrace.evaluate.flushing import flush, flush_single, flushing
 from kvtrace.evaluate.registry import Elementwise, Step, semantics, unsupported
 from kvtrace.evaluate.rounding import to_integer
 from kvtrace.evaluate.types import element_of
@@ -85,35 +87,6 @@ def fdim(left: Array, right: Array) -> Array:
 def saturate(array: Array) -> Array:
     """Return numbers limited to the range 0 to 1; NaN gives 0."""
     return np.asarray(np.fmin(np.fmax(array, 0), 1))
-
-
-def fast_quotient(left: Array, right: Array) -> Array:
-    """Return left / right by a reciprocal, which is 0 for divisors above 2^126 (PTX div.approx)."""
-    beyond = (np.abs(right) > 2.0**126) & np.isfinite(right)
-    return np.where(beyond, left * np.copysign(np.float32(0), right), np.divide(left, right))
-
-
-def fast_power(left: Array, right: Array) -> Array:
-    """Return 2^(right log2(left)): NaN for negative bases, and for 0 to the power 0."""
-    wide = np.exp2(right * np.log2(flush(left).astype(np.float64)))
-    result = flush(np.asarray(wide).astype(left.dtype))
-    return np.where(np.isnan(result), _NAN, result)
-
-
-_NAN: Final = np.array(0x7FFFFFFF, np.uint32).view(np.float32)
-"""The NaN that NVIDIA GPUs make."""
-
-
-def _of_turns(function: _Function) -> _Function:
-    """Return a function of an angle that is first rounded as a number of turns (PTX sin.approx)."""
-
-    def approximate(array: Array) -> Array:
-        turns = array * array.dtype.type(1 / (2 * np.pi))
-        fraction = np.where(np.isfinite(turns), np.fmod(turns.astype(np.float64), 1.0), np.nan)
-        angle = np.where(np.abs(array) <= np.pi, array, 2 * np.pi * fraction)
-        return np.asarray(function(angle)).astype(array.dtype)
-
-    return approximate
 
 
 def first_set(array: Array) -> Array:
@@ -188,10 +161,11 @@ def _half_of(array: Array, shift: int) -> Array:
 
 
 def reciprocal_of_high_word(array: Array) -> Array:
-    """Return 1 / x, with the low halves of x and of the result taken as 0."""
+    """Return 1 / x, with the low halves of x and of the result taken as 0; denormals flush."""
     mask = np.int64(-1) << np.int64(32)
     high = (np.ascontiguousarray(array).view(np.int64) & mask).view(np.float64)
-    return (np.ascontiguousarray(1 / high).view(np.int64) & mask).view(np.float64)
+    inverse = flush(1 / flush(high))
+    return (np.ascontiguousarray(inverse).view(np.int64) & mask).view(np.float64)
 
 
 def _viewed_as(dtype: type[np.generic]) -> _Function:
@@ -247,7 +221,7 @@ FUNCTIONS: dict[str, _Function] = {
     "fmax": np.fmax,
     "fmin": np.fmin,
     "fmod": np.fmod,
-    "hypot": _wide(np.hypot),
+    "hypot": _wide(special.norm),
     "ilogb": ilogb,
     "isinf": np.isinf,
     "isnan": np.isnan,
@@ -270,18 +244,18 @@ FUNCTIONS: dict[str, _Function] = {
     "min": np.minimum,
     "nearbyint": np.rint,
     "nextafter": np.nextafter,
-    "norm3d": _wide(lambda a, b, c: np.hypot(np.hypot(a, b), c)),
-    "norm4d": _wide(lambda a, b, c, d: np.hypot(np.hypot(a, b), np.hypot(c, d))),
+    "norm3d": _wide(special.norm),
+    "norm4d": _wide(special.norm),
     "normcdf": _wide(special.normcdf),
     "normcdfinv": _wide(special.normcdfinv),
     "pow": np.power,
     "powi": np.power,
     "rcbrt": _wide(lambda array: 1 / np.cbrt(array)),
     "remainder": remainder,
-    "rhypot": _wide(lambda a, b: 1 / np.hypot(a, b)),
+    "rhypot": _wide(special.inverse_norm),
     "rint": np.rint,
-    "rnorm3d": _wide(lambda a, b, c: 1 / np.hypot(np.hypot(a, b), c)),
-    "rnorm4d": _wide(lambda a, b, c, d: 1 / np.hypot(np.hypot(a, b), np.hypot(c, d))),
+    "rnorm3d": _wide(special.inverse_norm),
+    "rnorm4d": _wide(special.inverse_norm),
     "round": math.round_half_away,
     "rsqrt": math.rsqrt,
     "saturate": saturate,
@@ -297,18 +271,6 @@ FUNCTIONS: dict[str, _Function] = {
     "y0": _wide(partial(special.bessel_of_orders, "y", np.array(0))),
     "y1": _wide(partial(special.bessel_of_orders, "y", np.array(1))),
     "yn": _wide(partial(special.bessel_of_orders, "y")),
-    # approximations
-    "fast_cos": _of_turns(np.cos),
-    "fast_dividef": fast_quotient,
-    "fast_fdivide": fast_quotient,
-    "fast_exp": np.exp,
-    "fast_exp10": lambda array: np.power(array.dtype.type(10), array),
-    "fast_log": np.log,
-    "fast_log2": np.log2,
-    "fast_log10": np.log10,
-    "fast_pow": fast_power,
-    "fast_sin": _of_turns(np.sin),
-    "fast_tan": _of_turns(np.tan),
     "rcp64h": reciprocal_of_high_word,
     # bits and integers
     "brev": reversed_bits,
@@ -421,15 +383,14 @@ def accuracy_of(symbol: str) -> Accuracy:
 
 
 _UNFLUSHED: Final = frozenset({
-    "abs", "fabs", "copysign", "fmax", "fmin", "fdim", "ilogb", "isinf", "isnan", "signbit",
-    "finite", "isfinited", "ldexp", "scalbn", "nextafter", "pow", "powi", "logb", "log", "log2",
-    "log10", "erfinv", "fast_pow", "float_as_int", "float_as_uint", "int_as_float",
-    "uint_as_float", "trunc",
+    "copysign", "fmax", "fmin", "fdim", "isinf", "isnan", "signbit", "finite", "isfinited", "log",
+    "log2", "log10", "erfinv", "float_as_int", "float_as_uint", "int_as_float", "uint_as_float",
+    "trunc",
 })  # fmt: skip
 """Functions of libdevice that keep denormals, as an H100 shows."""
 
 
-_FLUSHING_OPERANDS: Final = frozenset({"exp", "j1", "rhypot"})
+_FLUSHING_OPERANDS: Final = frozenset({"exp", "j1", "rhypot", "rnorm3d", "rnorm4d"})
 """Functions of libdevice that flush operands alone."""
 
 
@@ -438,6 +399,8 @@ def library_function(symbol: str) -> _Function | None:
     name = _base_name(symbol)
     if name not in FUNCTIONS and name[-1:] in ("f", "d"):
         name = name[:-1]
+    if symbol.startswith("__nv_") and symbol.removeprefix("__nv_") in SINGLE:
+        return SINGLE[symbol.removeprefix("__nv_")]
     function = FUNCTIONS.get(name)
     if function is None or not symbol.startswith("__nv_") or name in _UNFLUSHED:
         return function
@@ -447,11 +410,13 @@ def library_function(symbol: str) -> _Function | None:
 
 
 def _of_flushed(function: _Function, *arrays: Array) -> Array:
-    return np.asarray(function(*map(flush, arrays)))
+    return np.asarray(function(*map(flush_single, arrays)))
 
 
 def _without_denormals(function: _Function, array: Array) -> Array:
-    return np.where((flush(array) == 0) & (array != 0), array.dtype.type(np.nan), function(array))
+    return np.where(
+        (flush_single(array) == 0) & (array != 0), array.dtype.type(np.nan), function(array)
+    )
 
 
 def _base_name(symbol: str) -> str:

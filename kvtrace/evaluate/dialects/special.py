@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,29 @@ def _scalar(function: Callable[[float], float], *, pole: float) -> Callable[[Arr
 
 
 def _log_gamma(x: float) -> float:
+    """Return log |gamma(x)|; from 1/2 to 5/2 by a series, as C libraries lose digits near zeros."""
+    if 0.5 <= x < 1.5:
+        return _log_gamma_from_2(x - 1) - math.log1p(x - 1)
+    if 1.5 <= x <= 2.5:
+        return _log_gamma_from_2(x - 2)
     return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
+
+
+def _log_gamma_from_2(distance: float) -> float:
+    """Return log(gamma(2 + distance)), for distances up to 1/2 (25.8.5, 5.7.3)."""
+    total = 0.0
+    for k in range(60, 1, -1):
+        total = (total + _zeta_less_1(k) / k) * -distance
+    return distance * (1.0 - float(np.euler_gamma) - total)
+
+
+@cache
+def _zeta_less_1(k: int) -> float:
+    """Return zeta(k) - 1: 199 terms, and Euler's and Maclaurin's sum of the rest (25.2.8)."""
+    end = 200.0
+    rest = end ** (1 - k) / (k - 1) + end**-k / 2 + k * end ** (-k - 1) / 12
+    rest -= k * (k + 1) * (k + 2) * end ** (-k - 3) / 720
+    return math.fsum([n ** float(-k) for n in range(2, 200)]) + rest
 
 
 erf = _scalar(math.erf, pole=0.0)
@@ -69,6 +92,28 @@ def cospi(array: Array) -> Array:
     return np.asarray(np.choose(quarter.astype(int), [cosine, -sine, -cosine, sine])) + 0.0
 
 
+def norm(*arrays: Array) -> Array:
+    """Return the root of the sum of squares; infinite if an operand is, even beside NaN."""
+    scaled, exponent = _scaled_norm(arrays)
+    return np.asarray(np.ldexp(scaled, exponent))
+
+
+def inverse_norm(*arrays: Array) -> Array:
+    """Return 1 divided by the root of the sum of squares, also where that is out of range."""
+    scaled, exponent = _scaled_norm(arrays)
+    return np.asarray(np.ldexp(1 / scaled, -exponent))
+
+
+def _scaled_norm(arrays: tuple[Array, ...]) -> tuple[Array, Array]:
+    """Return the root of the sum of squares of scaled numbers, and the scales' exponents."""
+    sizes = [np.abs(np.asarray(array, np.float64)) for array in arrays]
+    largest = np.asarray(np.fmax.reduce(sizes))
+    exponent = np.frexp(largest)[1]
+    squares = [np.square(np.ldexp(size, -exponent)) for size in sizes]
+    root = np.sqrt(np.sum(squares, axis=0))
+    return np.where(np.isinf(largest), np.inf, root), exponent
+
+
 def erfcx(array: Array) -> Array:
     """Return exp(x^2) erfc(x): directly below 20, else by the asymptotic series 7.12.1."""
     x = np.asarray(array, np.float64)
@@ -81,7 +126,11 @@ def erfcx(array: Array) -> Array:
     for k in range(1, 16):
         term = term * -(2 * k - 1) / (2 * far_part * far_part)
         series = series + term
-    return np.where(x < 20.0, direct, series / (far_part * math.sqrt(math.pi)))
+    direct = np.where(x < _ERFCX_OVERFLOWS, np.inf, direct)
+    return np.where(x < 20.0, direct, series / far_part / math.sqrt(math.pi))
+
+
+_ERFCX_OVERFLOWS = -27.0
 
 
 def erfcinv(array: Array) -> Array:
@@ -149,8 +198,8 @@ def bessel_i(order: int, array: Array) -> Array:
 def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
     r"""Return the Bessel function of kind "j" or "y" of integer orders, from SciPy.
 
-    Negative orders give NaN, as in libdevice; negative arguments are computed by 10.4.1. From
-    arguments of 1e9 on, SciPy may give NaN, as a phase would lose its digits.
+    As in libdevice, negative orders give NaN, and so do orders of "j" from 2 on at 0, while those
+    of "y" are infinite at -0; negative arguments are computed by 10.4.1.
 
     Raises:
         UnsupportedOp: SciPy is not installed.
@@ -162,10 +211,29 @@ def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
     # SciPy's general functions take negative arguments for complex ones.
     result = getattr(_scipy(), f"{kind}v")(absolute_orders, np.abs(x))
     result = np.where(np.isinf(x), 0.0, result)
+    result = np.where(np.abs(x) < _BELOW_SCIPY, _bessel_near_zero(kind, absolute_orders, x), result)
     flipped = np.where(is_odd, -result, result) if kind == "j" else np.nan
     result = np.where(x < 0, flipped, result)
     result = np.where((x == 0) & (result == 0) & is_odd, x, result)
+    tiny = (absolute_orders > 1) & (np.abs(x) <= np.finfo(np.float64).tiny)
+    at_zero = np.nan if kind == "j" else np.where(np.signbit(x) & (x == 0), np.inf, result)
+    result = np.where(tiny, at_zero, result)
     return np.where(orders < 0, np.nan, result)
+
+
+_BELOW_SCIPY = 1e-300
+"""Below it, SciPy's functions lose digits, or give zeros and infinities."""
+
+
+def _bessel_near_zero(kind: str, orders: Array, array: Array) -> Array:
+    """Return the leading terms of Bessel functions of small numbers (10.7.1, 10.7.3, 10.7.4)."""
+    size = np.abs(array)
+    with np.errstate(all="ignore"):
+        if kind == "j":
+            return np.select([orders == 0, orders == 1], [np.ones_like(size), size / 2], 0.0)
+        logarithm = 2 / math.pi * (np.log(size) - math.log(2.0) + float(np.euler_gamma))
+        inverse = -2 / math.pi / size
+        return np.select([orders == 0, orders == 1], [logarithm, inverse], -np.inf)
 
 
 def _scipy() -> Any:

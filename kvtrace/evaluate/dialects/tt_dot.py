@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
 from kvtrace.evaluate.fixed_order import is_order_fixed, product_by_terms
 from kvtrace.evaluate.registry import Step, semantics
-from kvtrace.evaluate.rounding import from_memory, rounded_to_bf16, rounding_to, truncated_to_tf32
+from kvtrace.evaluate.rounding import (
+    from_memory,
+    nearest_tf32,
+    rounded_to_bf16,
+    rounding_to,
+    truncated_to_tf32,
+    widened_e5m2,
+)
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import (
@@ -29,30 +36,51 @@ from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import is_asynchronous
 from kvtrace.ir.ops import KINDS
 
-_TF32 = 0
-"""Triton's InputPrecision: 0 tf32, 1 tf32x3, 2 ieee, 3 bf16x3, 4 bf16x6."""
+_PRECISIONS: Final = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+"""Triton's InputPrecision, by number."""
+
+_SPLIT_PRODUCTS: Final = {
+    "tf32x3": ((1, 0), (0, 1)),
+    "bf16x3": ((1, 0), (0, 1)),
+    "bf16x6": ((1, 1), (2, 0), (0, 2), (1, 0), (0, 1)),
+}
+"""Products of the parts of factors, largest part 0, that are summed before that of the largest."""
 
 
 @dataclass(frozen=True)
 class DotForm:
     """The arithmetic of a dot.
 
-    `working` is the dtype of products and sums, `tf32` whether float32 factors are cut to tf32.
-    `integers` are multiplied as float64, which is exact for 8 bits, and converted back.
+    `working` is the dtype of products and sums, `precision` the input precision of float32 factors
+    ("ieee" for others). `integers` are multiplied as float64, which is exact for 8 bits, and
+    converted back.
     """
 
     working: np.dtype[Any]
-    tf32: bool
+    precision: str
     integers: bool
+
+    @property
+    def tf32(self) -> bool:
+        """Float32 factors are cut to tf32."""
+        return self.precision == "tf32"
+
+    @property
+    def is_split(self) -> bool:
+        """Float32 factors are split into parts."""
+        return self.precision in _SPLIT_PRODUCTS
 
 
 def dot_form(op: Op) -> DotForm:
-    """Return the arithmetic of a `tt.dot`; input precisions other than tf32 count as exact."""
+    """Return the arithmetic of a `tt.dot`."""
     left, total = (value_type(op.operand(name).type).element for name in ("left", "added"))
     integers = total.kind == "i"
     working = np.dtype(np.float64 if integers or total.bits == 64 else np.float32)
-    tf32 = left.name == "f32" and attribute(op, "inputPrecision", 2) in (_TF32, "tf32")
-    return DotForm(working, tf32, integers)
+    number = attribute(op, "inputPrecision", _PRECISIONS.index("ieee"))
+    precision = number if isinstance(number, str) else _PRECISIONS[number]
+    if left.name != "f32":
+        precision = "ieee"
+    return DotForm(working, precision, integers)
 
 
 def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) -> Array:
@@ -64,6 +92,28 @@ def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) ->
         return product_by_terms(left, right)
     result: Array = np.matmul(left, right)
     return result
+
+
+def _parts(array: Array, precision: str) -> list[Array]:
+    """Return float32 numbers as parts that add up to them, largest first, as Triton splits them."""
+    if precision == "tf32x3":
+        largest = nearest_tf32(array)
+        return [largest, truncated_to_tf32(array - largest)]
+    parts = []
+    for _ in range(3):
+        parts.append(rounded_to_bf16(array))
+        array = array - parts[-1]
+    return parts
+
+
+def split_product(left: Array, right: Array, precision: str) -> Array:
+    """Return the product of split factors: small products first, their NaN as 0."""
+    lefts, rights = _parts(left, precision), _parts(right, precision)
+    small = np.zeros((), np.float32)
+    for i, j in _SPLIT_PRODUCTS[precision]:
+        small = np.asarray(product(lefts[i], rights[j], left.dtype, tf32=False) + small)
+    largest = product(lefts[0], rights[0], left.dtype, tf32=False)
+    return np.asarray(largest + np.where(np.isnan(small), np.float32(0), small))
 
 
 def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
@@ -126,12 +176,11 @@ def dot(op: Op, compiler: Compiler) -> Step:
         if unknown is not None:
             values[result] = unknown
             return
-        total = product(
-            full_array(left, left_type),
-            full_array(right, right_type),
-            form.working,
-            tf32=form.tf32,
-        )
+        factors = full_array(left, left_type), full_array(right, right_type)
+        if form.is_split:
+            total = split_product(*factors, form.precision)
+        else:
+            total = product(*factors, form.working, tf32=form.tf32)
         start = to_array(addend, sum_type)
         if start.size != 1 or start.flat[0] != 0:
             fits = start.shape[0] <= total.shape[0] and start.dtype == total.dtype
@@ -186,13 +235,10 @@ _FIRST_WITH_SCALES = 100
 def scaled_in_16_bits(array: Array, factors: Array | None, narrow: str, *, is_e5m2: bool) -> Array:
     """Return factors of a dot as Triton scales them for older targets: in bf16, or fp16.
 
-    The byte 0 is the scale 0, and scales that fp16 cannot hold become 0 or infinite. Infinity and
-    NaN of e5m2 are numbers from 65536 on in bf16 (seen on an H100, Triton 3.6).
+    The byte 0 is the scale 0, and scales that fp16 cannot hold become 0 or infinite.
     """
     if narrow == "bf16" and is_e5m2:
-        bits = np.ascontiguousarray(array).view(np.uint32)
-        wide = ((bits & np.uint32(0x80600000)) | np.uint32(143 << 23)).view(np.float32)
-        array = np.where(np.isfinite(array), array, wide)
+        array = widened_e5m2(array)
     if factors is None:
         return array
     scales = np.where(factors == np.float32(2.0**-127), np.float32(0), factors)

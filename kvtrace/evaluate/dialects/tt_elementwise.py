@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -10,9 +11,11 @@ from kvtrace.evaluate.accuracy import Accuracy
 from kvtrace.evaluate.compiler import typed_result
 from kvtrace.evaluate.dialects.arith_casts import truncated_float
 from kvtrace.evaluate.registry import elementwise
-from kvtrace.evaluate.rounding import toward_zero
-from kvtrace.evaluate.types import ElementType
+from kvtrace.evaluate.rounding import rounding_to, toward_zero, widened_e5m2
+from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Array
+from kvtrace.evaluate.zeros import larger_number, maximum, minimum, smaller_number
+from kvtrace.ir import Op
 
 elementwise("tt.precise_divf", flops=1, accuracy=Accuracy(pole=1))(np.divide)
 # div.approx.f32 gives 0 for larger divisors, and has no bound for smaller ones.
@@ -22,12 +25,25 @@ elementwise("tt.precise_sqrt", flops=1)(np.sqrt)
 typed_result("tt.fp_to_fp")
 
 
-@elementwise("tt.fp_to_fp", attributes=("rounding",))
+def _shifted_on_nvidia(function: Callable[..., Any], target: str, op: Op) -> Callable[..., Any]:
+    """Return the conversion; of e5m2 to bf16 for NVIDIA, infinity and NaN are numbers."""
+    source, result = (value_type(v.type).element.name for v in (op.operands[0], op.results[0]))
+    shifts = target.startswith("cuda:") and (source, result) == ("f8E5M2", "bf16")
+    return _e5m2_to_bf16 if shifts else function
+
+
+def _e5m2_to_bf16(_rounding: Any, array: Array, _element: ElementType) -> Array:
+    return widened_e5m2(array)
+
+
+@elementwise("tt.fp_to_fp", attributes=("rounding",), by_target=_shifted_on_nvidia)
 def fp_to_fp(rounding: Any, array: Array, element: ElementType) -> Array:
     """Return floats in another float type, rounded toward zero (rtz, 0) or to nearest (rtne, 1)."""
     if rounding in (0, "rtz"):
         return toward_zero(array, element)
-    return truncated_float(array, element)
+    result = truncated_float(array, element)
+    rounded = rounding_to(element)
+    return result if rounded is None else rounded(result)
 
 
 @elementwise("tt.mulhiui")
@@ -65,6 +81,5 @@ def clampf(propagate: Any, array: Array, low: Array, high: Array) -> Array:
     NaN stays NaN if propagateNan is 0xFFFF, else it becomes `low`.
     """
     if propagate in (None, 0, "none"):
-        result: Array = np.fmin(np.fmax(array, low), high)
-        return result
-    return np.asarray(np.minimum(np.maximum(array, low), high))
+        return smaller_number(larger_number(array, low), high)
+    return minimum(maximum(array, low), high)

@@ -23,7 +23,7 @@ from kvtrace.evaluate.values import (
     to_array,
     unknown_of,
 )
-from kvtrace.evaluate.zeros import sign_reduced_zeros
+from kvtrace.evaluate.zeros import sign_reduced_zeros, sign_scanned_zeros
 from kvtrace.ir import Block, Op
 from kvtrace.ir.ops import KINDS, Kind
 
@@ -274,6 +274,7 @@ def _scan_by_ufunc(function: Any, axis: int, type_: ValueType) -> _Accumulation:
 
     def run(_values: list[Any], _scope: Scope, arrays: list[Array]) -> list[Array]:
         result = function.accumulate(arrays[0], axis=axis, dtype=type_.element.value)
+        result = sign_scanned_zeros(function, arrays[0], axis, result)
         return [result if rounded is None else rounded(result)]
 
     return run

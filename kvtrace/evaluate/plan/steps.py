@@ -90,7 +90,7 @@ class PlanCompiler:
     def elementwise(self, op: Op) -> PlanStep:
         """Return a step that emits the op's array function as an instruction."""
         type_ = value_type(op.results[0].type)
-        meaning = ELEMENTWISE[op.name].on(self.module.target)
+        meaning = ELEMENTWISE[op.name].on(self.module.target, op)
         return step_of_operations(op, *operations_of(op, meaning, type_))
 
     def counts(self) -> dict[int, tuple[int, int]]:

@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.evaluate.registry import ELEMENTWISE
-from kvtrace.evaluate.rounding import rounded_to_bf16
-from kvtrace.evaluate.types import element_of
 from tests.evaluate.one_op import run_op
 
 WIDTHS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
@@ -323,7 +320,8 @@ def test_integers_become_bf16_by_one_rounding(source, planned):
 
 @pytest.mark.parametrize(("target", "right"), [("cuda:80", 0x4B80), ("cuda:100", 0x4B81)])
 def test_older_targets_round_to_bf16_twice(target, right):
-    meaning = ELEMENTWISE["arith.sitofp"].on(target)
-    numbers = meaning.function(np.array([16842753], np.int32), element_of("bf16"))
+    number = np.array([16842753])
 
-    assert rounded_to_bf16(numbers).view(np.uint32)[0] >> 16 == right
+    (result,) = run_op("arith.sitofp", [("i32", number)], ["bf16"], target=target)
+
+    assert result.view(np.uint16)[0] == right

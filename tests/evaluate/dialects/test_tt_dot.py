@@ -5,7 +5,12 @@ import pytest
 import torch
 
 from kvtrace.evaluate import Observer, evaluate
-from kvtrace.evaluate.dialects.tt_dot import scale_factors, scaled_in_16_bits, unpacked
+from kvtrace.evaluate.dialects.tt_dot import (
+    scale_factors,
+    scaled_in_16_bits,
+    split_product,
+    unpacked,
+)
 from tests.kernels import blocks
 from tests.kernels.launching import bind, compile_for
 
@@ -82,3 +87,16 @@ def test_infinity_of_e5m2_is_a_number_in_bf16_alone():
         81920.0,
     ]
     assert scaled_in_16_bits(array, ones, "f16", is_e5m2=True)[:2].tolist() == [np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
+def test_split_factors_keep_infinity_and_lose_the_largest_number(precision):
+    left = np.array([[np.inf, 0], [np.finfo(np.float32).max, 0], [1 + 2.0**-9, 0]], np.float32)
+    right = np.array([[1], [0]], np.float32)
+
+    with np.errstate(all="ignore"):
+        result = split_product(left, right, precision)[:, 0]
+
+    assert result[0] == np.inf
+    assert not np.isfinite(result[1])  # its largest part rounds to infinity
+    assert result[2] == 1 + 2.0**-9

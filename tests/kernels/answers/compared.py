@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from kvtrace.evaluate import evaluate, parsed
 from tests.kernels.answers.question import Buffer, Question
 from tests.kernels.answers.values import FORMATS, Bits
-from tests.kernels.launching import SHORT_NAMES, launch
+from tests.kernels.launching import SHORT_NAMES, bind, generic_for
 
 _TORCH_TYPES = {short: dtype for dtype, short in SHORT_NAMES.items()}
 
@@ -36,15 +37,16 @@ UNLIKE = np.uint64(2**64 - 1)
 """The distance of values that no number of steps separates."""
 
 
-def evaluated(question: Question) -> dict[str, Bits]:
-    """Return the evaluator's outputs for a question."""
+def evaluated(question: Question, target: str) -> dict[str, Bits]:
+    """Return the evaluator's outputs for a question, of a kernel compiled for a target."""
     module, function = question.kernel.split(".")
     kernel = getattr(importlib.import_module(f"tests.kernels.{module}"), function)
     arguments = {
         name: _tensor(value) if isinstance(value, Buffer) else value
         for name, value in question.arguments.items()
     }
-    launch(kernel, (question.grid,), arguments, dict(question.constexprs), **question.options)
+    text = generic_for(kernel, arguments, dict(question.constexprs), **question.options)
+    evaluate(parsed(text, target), bind(kernel, arguments), (question.grid,), kernel=function)
     return {
         name: arguments[name].view(_signed(value.bits)).numpy().view(value.bits.dtype)
         for name, value in question.arguments.items()

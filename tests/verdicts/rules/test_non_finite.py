@@ -3,6 +3,7 @@
 import numpy as np
 
 from kvtrace.verdicts.judge import judge
+from tests.kernels.blocks import sum_of_all
 from tests.verdicts import definedness_kernels as kernels
 from tests.verdicts.calls import call, tensor
 
@@ -40,6 +41,16 @@ def test_a_number_that_halves_cannot_hold_is_found_where_it_is_narrowed():
 
     assert verdict.op.name == "arith.truncf"
     assert verdict.lane == (60,)
+
+
+def test_a_sum_of_halves_overflows_as_its_partial_sums_do():
+    data = np.array([60000.0] * 2 + [0.0] * 14, np.float16)  # the sum of all is no half
+    x = tensor(16, dtype="fp16", data=data)
+
+    (verdict,) = judge(call(sum_of_all, (1,), x=x, out=floats(1), N=16), RULES)
+
+    assert verdict.op.name == "tt.reduce"
+    assert "gives +inf" in verdict.message
 
 
 def test_a_row_without_any_finite_number_gives_nan_and_others_do_not():

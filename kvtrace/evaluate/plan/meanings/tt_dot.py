@@ -8,6 +8,7 @@ import numpy as np
 
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.plan.array_functions import TO_TF32, converted_into, ufunc_operation
+from kvtrace.evaluate.plan.bridge import array_call_step
 from kvtrace.evaluate.plan.instructions import Dot, Operation
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.steps import PlanCompiler, rounded
@@ -32,7 +33,7 @@ def _from_doubles(dtype: np.dtype[Any]) -> Operation:
 
 
 @planned("tt.dot")
-def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
+def dot(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan a matrix product plus addend; programs that share an operand are one product."""
     sum_type = value_type(op.operand("added").type)
     left, right = op.operand("left").id, op.operand("right").id
@@ -40,6 +41,8 @@ def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
     result = op.results[0].id
     element = sum_type.element
     form = dot_form(op)
+    if form.is_split:
+        return array_call_step(op, compiler)
     working = form.working
     convert = _conversion(working)
     to_result_type = _from_doubles(element.value) if form.integers else _conversion(element.value)

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.rounding import rounded_to_bf16, rounding_to, truncated_to_tf32
 from kvtrace.evaluate.shadows.errors.planes import (
@@ -41,8 +40,6 @@ from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, actual, full_array
 from kvtrace.ir import Op
 
-#: Triton's input precisions, by number.
-_PRECISIONS: Final = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 #: Error of splitting float32 into parts, relative to a product.
 _SPLIT: Final = {"tf32x3": 3 * 2.0**-20, "bf16x3": 3 * 2.0**-14, "bf16x6": 3 * 2.0**-20}
 #: The first part of a split factor.
@@ -68,13 +65,6 @@ class Adder:
     unit: float
 
 
-def _product_precision(op: Op) -> str:
-    if value_type(op.operand("left").type).element.name != "f32":
-        return "ieee"
-    precision = attribute(op, "inputPrecision", _PRECISIONS.index("ieee"))
-    return str(precision) if isinstance(precision, str) else _PRECISIONS[precision]
-
-
 def _adder_for(op: Op) -> Adder:
     element = value_type(op.operand("left").type).element
     if element.bits == 64:
@@ -83,7 +73,7 @@ def _adder_for(op: Op) -> Adder:
         return Adder(32, 2.0**-13)
     if element.bits == 16:
         return Adder(16, 2.0**-23)
-    return Adder(1, 2.0**-24) if _product_precision(op) == "ieee" else Adder(8, 2.0**-23)
+    return Adder(1, 2.0**-24) if dot_form(op).precision == "ieee" else Adder(8, 2.0**-23)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +122,8 @@ class Product:
         self._types = [value_type(op.operand(name).type) for name in ("left", "right", "added")]
         self._roundings = roundings
         self._adder = _adder_for(op)
-        self._split = _SPLIT.get(_product_precision(op), 0.0)
-        self._first = _CUT.get(_product_precision(op))
+        self._split = _SPLIT.get(self._form.precision, 0.0)
+        self._first = _CUT.get(self._form.precision)
         self._element = self._types[2].element
         self._working = "f64" if self._types[0].element.bits == 64 else FLOAT32
         narrow = self._element.bits == 16

@@ -1,0 +1,45 @@
+"""The evaluator's values equal a device's, but for the listed differences."""
+
+import pytest
+
+from tests.kernels.answers.agreement import ANSWERS, compare, complaints, listed, subject_of
+from tests.kernels.answers.table import count, read
+
+pytestmark = pytest.mark.usefixtures("free_driver")
+
+TABLE = read(ANSWERS)
+RUNS = pytest.mark.parametrize("run", TABLE.answers, ids=lambda run: run.name)
+
+
+def answered(run):
+    return list(zip(TABLE.questions, TABLE.answers[run], strict=True))
+
+
+@RUNS
+def test_a_part_of_the_answers_equals_the_device(run):
+    differences, totals = compare(answered(run)[::40], run)
+
+    assert complaints(differences, listed()) == []
+    assert totals.values > 5_000
+
+
+@RUNS
+@pytest.mark.costly("all of a device's answers, 20 s; the part above by day")
+def test_all_answers_equal_the_device_but_for_the_list(run):
+    differences, totals = compare(answered(run), run)
+
+    assert complaints(differences, listed()) == []
+    assert sorted(listed().keys() - differences.keys()) == [], "they no longer differ: drop them"
+    assert totals.equal + totals.other_nan + totals.within > 0.985 * totals.values
+
+
+def test_questions_are_as_many_as_stated():
+    assert count(TABLE, library=False) > 300_000
+    assert count(TABLE, library=True) > 60_000
+
+
+def test_each_listed_difference_is_of_a_question():
+    asked = {(subject_of(question.op), question.dtype) for question in TABLE.questions}
+
+    assert listed().keys() <= asked
+    assert all(difference.reason for difference in listed().values())
