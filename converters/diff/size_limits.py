@@ -20,6 +20,7 @@ Conditions = Sequence["KernelConditions"]
 
 _DEFECTS: Final = frozenset({"overflow", "tensor", "rule", "grid"})
 UNJUDGED: Final = "not compared (add --generic)"
+NO_RANGE: Final = "not judged: no range of a size is known; record each kernel at one more size"
 
 
 def bound_changes(
@@ -39,11 +40,14 @@ def bound_changes(
         return (), f"not judged: no conditions could be derived for {side}"
     sides = _by_kernel(before, renamed), _by_kernel(after, {})
     all_changes: list[BoundChange] = []
+    is_compared = False
     for kernel, variants in sides[1].items():
         if kernel in sides[0]:
-            all_changes += _bound_changes(kernel, sides[0][kernel], variants)
+            changes, has_ranges = _bound_changes(kernel, sides[0][kernel], variants)
+            all_changes += changes
             all_changes += _condition_changes(kernel, sides[0][kernel], variants)
-    return tuple(all_changes), ""
+            is_compared |= has_ranges
+    return tuple(all_changes), "" if is_compared or all_changes else NO_RANGE
 
 
 def _by_kernel(
@@ -57,9 +61,15 @@ def _by_kernel(
     return conditions_by_kernel
 
 
-def _bound_changes(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:
-    """Return the changes of a kernel's bounds; of several variants the narrowest range counts."""
+def _bound_changes(
+    kernel: str, before: Conditions, after: Conditions
+) -> tuple[list[BoundChange], bool]:
+    """Return the changes of a kernel's bounds, and whether an end is known on both sides.
+
+    Of several variants the narrowest range counts.
+    """
     bounds = []
+    is_compared = not any(variant.envelope for variant in (*before, *after))  # it has no sizes
     for name, read in (("first bad", _upper_end), ("bad below", _lower_end)):
         ends_before, ends_after = _narrowest_ends(before, read), _narrowest_ends(after, read)
         for quantity in ends_before.keys() & ends_after.keys():
@@ -67,7 +77,8 @@ def _bound_changes(kernel: str, before: Conditions, after: Conditions) -> list[B
                 kernel, quantity, name, ends_before[quantity], ends_after[quantity]
             )
             bounds += [change] if change is not None else []
-    return sorted(bounds, key=lambda bound: bound.what)
+            is_compared |= not (ends_before[quantity].is_unknown or ends_after[quantity].is_unknown)
+    return sorted(bounds, key=lambda bound: bound.what), is_compared
 
 
 @dataclass(frozen=True)

@@ -110,13 +110,22 @@ def test_program_without_kernels_fails_the_gate(project, capsys):
     assert "no kernel of the program was recorded" in capsys.readouterr().err
 
 
-def test_every_rule_that_needs_no_device_can_be_judged_against_a_baseline(baseline, capsys):
+def test_every_rule_that_needs_no_device_can_be_judged_against_a_baseline(project, capsys):
+    sizes = BENCH.replace("n = 1000", "for n in (1000, 2000):").replace("\nx, y", "\n    x, y")
+    sizes = sizes.replace("for _ in range(3):\n    add", "    add")
+    (project / "bench.py").write_text(sizes)
+    assert gate("--save") == 0
     rules = "bounds.narrower, occupancy<-5%, registers>+0, bytes>+0%, flops>+0%, launches>+0"
     assert gate("--fail-on", rules) == 0, capsys.readouterr()
-    sooner = BENCH.replace("tl.program_id(0) * BLOCK", "tl.program_id(0) * 4 * BLOCK // 4")
-    (baseline / "bench.py").write_text(sooner)  # the product leaves 32 bits four times as soon
+    sooner = sizes.replace("tl.program_id(0) * BLOCK", "tl.program_id(0) * 4 * BLOCK // 4")
+    (project / "bench.py").write_text(sooner)  # the product leaves 32 bits four times as soon
     assert gate("--fail-on", "bounds.narrower") == 1
     assert "bounds.narrower: add" in capsys.readouterr().out
+
+
+def test_ranges_that_are_unknown_on_both_sides_are_not_judged(baseline, capsys):
+    assert gate("--fail-on", "bounds.narrower") == 2  # one size was recorded
+    assert "bounds.narrower cannot be judged" in capsys.readouterr().err
 
 
 def test_rule_that_cannot_be_judged_fails_the_gate_unless_optional(baseline, capsys):
