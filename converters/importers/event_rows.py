@@ -111,7 +111,9 @@ class EventRows:
         columns = self._rows.arrays()
         threads, names = np.array(
             [
-                (shape[4], host.names.number(shape[2] or "?") if shape[5] else NONE)
+                (host.thread(shape[4], shape[3]), host.names.number(shape[2] or "?"))
+                if shape[5]
+                else (NONE, NONE)
                 for shape in self._shapes
             ],
             np.int64,

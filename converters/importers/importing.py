@@ -272,7 +272,8 @@ def _sealed(
     begin = run.row.get("started")
     if begin is None or begin < EPOCH_NS:
         begin = None
-    for text in run.lacks:
+    lacks = *run.lacks, *rows.notes
+    for text in lacks:
         rows.message(f"import-{name}", text)
     left_out = left_out_sentence(run.left_out, in_events=run.has_all_events)
     if left_out is not None:
@@ -297,7 +298,7 @@ def _sealed(
         }
     )
     return ImportedRunFile(
-        writer.run_id, name, path.name, run.lacks, run.left_out, run.has_all_events, group
+        writer.run_id, name, path.name, lacks, run.left_out, run.has_all_events, group
     )
 
 

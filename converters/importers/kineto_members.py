@@ -181,6 +181,8 @@ def execution_members(event: Mapping[str, Any], device: int, stream: int) -> str
     }
     # MTIA's events have these as pid, tid and size alone; null says so to a converter.
     others = {"device": device, "stream": stream, "bytes": integer(event_args.get("size"))}
+    if type(event_args.get("device")) is int and event_args["device"] != device:
+        args["device"] = event_args["device"]  # of a file of several ranks
     args |= {key: None for key in others if key not in event_args and others[key] != NONE}
     if args:
         members["args"] = args

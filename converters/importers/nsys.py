@@ -171,7 +171,7 @@ class _Processes:
         serialized = integer(process)
         owner = self._only_caller() if serialized == NONE else serialized >> _BITS & _ID
         self._executions_of(owner).add(
-            name, _time(start), _time(end), device=integer(device), stream=integer(stream),
+            name, integer(start), integer(end), device=integer(device), stream=integer(stream),
             correlation=integer(correlation), graph=integer(row[20]) or NONE,
             node=integer(node) or NONE,
             grid=(grid[0], grid[1], grid[2]), block=(block[0], block[1], block[2]),
@@ -188,7 +188,7 @@ class _Processes:
         process = NONE if serialized == NONE else serialized >> _BITS & _ID
         tid = NONE if serialized == NONE else serialized & _ID
         device = self._executions_of(process)
-        device.call(self._name(name), _time(begin), _time(end), tid, integer(correlation))
+        device.call(self._name(name), integer(begin), integer(end), tid, integer(correlation))
 
     def add_range(
         self, begin: Any, end: Any, kind: Any, thread: Any, label: Any, text_id: Any

@@ -105,7 +105,7 @@ class _ChromeTrace:
     def __init__(self, path: Path, rows: RunRows) -> None:
         self.facts: dict[str, Any] = {}
         self._path, self._rows = path, rows
-        self._device, self._stacks = Executions(), _ContextStacks(rows)
+        self._device, self._stacks = Executions(serial=False), _ContextStacks(rows)
         self._streams: dict[int, int] = {}
         self._scopes: list[tuple[str, int, int, int, dict[str, str]]] = []
         self._skipped: Counter[str] = Counter()
@@ -170,7 +170,7 @@ def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
     """Add the kernels of a tree as executions one after the other from time 0; return the facts."""
     trees = [entry for entry in entries(content) if "frame" in mapping(entry)]
     device_entries = [mapping(entry) for entry in entries(content) if "frame" not in mapping(entry)]
-    device, stacks, next_start = Executions(), _ContextStacks(rows), 0
+    device, stacks, next_start = Executions(serial=False), _ContextStacks(rows), 0
     has_cycles = False
     pending: list[tuple[tuple[str, ...], Any]] = [((), node) for node in reversed(trees)]
     while pending:
