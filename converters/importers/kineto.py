@@ -55,6 +55,8 @@ _CALL_CATEGORIES: Final = frozenset(
 _HOST_CATEGORIES: Final = frozenset({"cpu_op", "user_annotation"})
 #: Categories and names of what repeats correlation ids and the extent of the recording.
 _REPEATED: Final = frozenset({"ac2g", "async", "async_gpu", "async_cpu_to_gpu", "Trace"})
+#: Phases of asynchronous ranges, which repeat nothing.
+_ASYNCHRONOUS: Final = frozenset({"b", "n", "e"})
 _REPEATED_NAMES: Final = ("Iteration Start: ", "Record Window End")
 #: Start of torch.profiler's name of a step of its schedule, before the step's number.
 _STEP: Final = "ProfilerStep#"
@@ -195,7 +197,7 @@ class _KinetoEvents:
     def _leave_out(self, event: Mapping[str, Any]) -> None:
         """Count an event that no figure counts, unless it repeats or describes others."""
         kind, name = text(event.get("cat")), text(event.get("name")) or "?"
-        if event.get("ph") == "M" or kind in _REPEATED:
+        if event.get("ph") == "M" or (kind in _REPEATED and event.get("ph") not in _ASYNCHRONOUS):
             return
         if kind is None and name.startswith(_REPEATED_NAMES):
             return
