@@ -1,5 +1,6 @@
 """Import of other tools' files as runs of a trace: either all runs are added, or none."""
 
+import csv
 import gzip
 import io
 import os
@@ -46,7 +47,7 @@ _GZIP: Final = b"\x1f\x8b"
 #: Errors that importers raise for files with unexpected contents.
 _FORM_ERRORS: Final = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError,
-    pa.ArrowException,
+    pa.ArrowException, csv.Error,
 )  # fmt: skip
 #: Key of the file's name in the `settings` of an imported run.
 FILE: Final = "imported_from"
