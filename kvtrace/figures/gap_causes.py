@@ -10,6 +10,7 @@ two exceptions. If the host was waiting for the device when the gap began, the c
 `synchronize`, unless the activities before it in the order cover half of the gap. And if generated
 code was first loaded in a gap, its generation is not recorded, and the cause is `compile`. Gaps
 below `SHORT` that the host did not cause are `short`: the time between two executions in a row.
+Gaps in which an execution with an impossible end began are `unknown`.
 
 Example: an execution ends at 100 µs, the host collects garbage from 90 to 160 µs and requests the
 next execution at 200 µs, which begins at 210 µs. The gap of 110 µs has 60 µs collect, 10 µs launch
@@ -395,6 +396,7 @@ class _Causes:
         around &= executions.is_short(before, SMALL) & executions.is_short(after, SMALL)
         around &= (end - begin < _AROUND_SMALL) & _is_one_of(cause, *AROUND_SHORT)
         cause[short] = _INDEX["short"]
+        cause[events.undated_in(int(executions.device[0]), begin, end)] = _INDEX["unknown"]
         return cause, activities, around
 
     def _host_causes(

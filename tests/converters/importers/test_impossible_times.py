@@ -7,6 +7,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.importers.importing import import_files
 from kvtrace.converters.profile.profile import read_profile
+from kvtrace.figures.gaps import read_gaps
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -77,3 +78,14 @@ def test_events_that_cannot_be_read_refuse_no_file(tmp_path):
     run, trace = imported(tmp_path, [HOST, kernel("a", 10, 50), *odd])
     assert "a" in trace.table("gpu_kernels")["name"].to_pylist()
     assert run.left_out["events that Kineto does not write"] == 3
+
+
+def test_the_cause_of_a_gap_with_an_impossible_execution_is_unknown(tmp_path):
+    other = [kernel("e", 10, 50, device=1), kernel("f", 200, 50, device=1)]
+    events = [HOST, kernel("a", 10, 50), kernel("b", 100, -5), kernel("c", 200, 50),
+              kernel("d", 900, 50), *other]  # fmt: skip
+    _, trace = imported(tmp_path, events)
+    gaps = read_gaps(trace, trace.runs)
+    unknown = [group for group in gaps.groups if group.cause == "unknown"]
+    assert [(group.ends.before, group.total_ns) for group in unknown] == [("a", 140_000)]
+    assert gaps.idle_ns == (140 + 650 + 140) * 1000
