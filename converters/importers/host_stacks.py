@@ -30,7 +30,7 @@ class HostRanges:
     def native(self, numbers: Integers) -> Integers:
         """Return the native ids of threads, given their numbers; NONE stays NONE."""
         ids = np.array([*(native for native, _ in self._threads), NONE], np.int64)
-        return ids[np.where(numbers == NONE, -1, numbers)]
+        return np.asarray(ids[np.where(numbers == NONE, -1, numbers)])
 
     def add(self, thread: int, begin: int, end: int, name: str, process: int = NONE) -> None:
         """Add a range of a thread, as `thread`; times in ns."""

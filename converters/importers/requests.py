@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from kvtrace.converters.importers.rows import NONE, Integers
 from kvtrace.figures.causes import RequestRows
@@ -108,7 +109,10 @@ def _outermost(requests: Mapping[str, Integers]) -> Integers:
 
 
 def _processes_of_devices(
-    processes: Integers, rows: Integers, is_shared: Integers, executions: Mapping[str, Integers]
+    processes: Integers,
+    rows: Integers,
+    is_shared: npt.NDArray[np.bool_],
+    executions: Mapping[str, Integers],
 ) -> dict[int, int]:
     """Return the process of each device that unique ids join with the requests of only one."""
     certain = (rows >= 0) & ~is_shared
