@@ -56,7 +56,8 @@ def impossible_times(
     if host is not None:
         margin = max(_LEAST_OUTSIDE, host[1] - host[0])
         is_outside = (start < host[0] - margin) | (np.maximum(start, end) > host[1] + margin)
-        reason[is_outside & (reason == NONE)] = _OUTSIDE
+        if 2 * int(is_outside.sum()) <= start.size:  # else the clocks differ
+            reason[is_outside & (reason == NONE)] = _OUTSIDE
     return reason
 
 

@@ -44,6 +44,8 @@ def imported(tmp_path, events, **members):
         ([kernel("a", 10, 50), kernel("b", 70, None)], {"b": "unended"}),
         ([kernel("a", 10, 50), kernel("b", 70, 0)], {"b": "empty"}),
         ([kernel("a", 10, 50), kernel("b", -10_000_000, 50)], {"b": "outside"}),
+        # a device whose clock is another
+        ([kernel("a", 1_000_010, 50), kernel("b", 1_000_070, 50)], {}),
         # other streams and devices run at once; so do a graph's kernels, and a kernel's prologue
         ([kernel("a", 10, 500), kernel("b", 70, 50, stream=8)], {}),
         ([kernel("a", 10, 500), kernel("b", 70, 50, device=1)], {}),
