@@ -461,6 +461,22 @@ CORE: Final = (
                 private=leaf(" ".join(PRIVATE)),
                 extension=True,
             ),
+            _C(
+                "impossible",
+                NAME,
+                "why the times that another tool's file claims cannot be, so that `end` is null "
+                "and no sum counts it; null: they can",
+                since="1.12",
+                private=OPEN,
+                extension=True,
+            ),
+            _C(
+                "stated_end",
+                TIME,
+                "the end that the file claims, if `impossible`",
+                since="1.12",
+                extension=True,
+            ),
         ),
         sort=("start",),
         profile="core",

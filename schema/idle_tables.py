@@ -52,10 +52,11 @@ IDLE: Final = (
             _C("end", TIME, "its end on the host; of the whole: last `exit` of a launch"),
             _C("device_begin", TIME, "its begin on devices; of the whole: first `start`"),
             _C("device_end", TIME, "its end on devices; of the whole: last `end`"),
-            _C("span_ns", I64, "its length on devices; null: gaps are not recorded", "ns"),
-            _C("busy_ns", I64, "when devices ran at least one execution", "ns"),
-            _C("overlapped_ns", I64, "time of executions at the same time as another", "ns"),
-            _C("idle_ns", I64, "when devices ran nothing", "ns"),
+            _C("devices", I32, "devices that ran something; null: gaps are not recorded"),
+            _C("span_ns", I64, "its length on each of them, added up", "ns"),
+            _C("busy_ns", I64, "when each ran at least one execution, added up", "ns"),
+            _C("overlapped_ns", I64, "time of executions at once with another of the device", "ns"),
+            _C("idle_ns", I64, "when each ran nothing, added up", "ns"),
             *_IDLE,
             *(
                 _C(f"small_{cause}_ns", I64, f"part of {cause}_ns between two short kernels", "ns")

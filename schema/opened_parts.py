@@ -22,6 +22,9 @@ _MAX_GROWTH: Final = 1000
 #: The same bound for texts and lists, which have to be decoded to learn their size.
 _MAX_TEXT_GROWTH: Final = 100
 _MAX_SMALL_BYTES: Final = 64 << 20
+#: The bound for what is stored before compression, where that is more than the growth allows: one
+#: name of 60 MB in a part of 18 kB takes every query minutes.
+_MAX_STORED_BYTES: Final = 8 << 20
 #: Tables whose rows become Python objects, and the least bytes of a row in a file with very many
 #: rows. Launches may all be equal, and are read in pieces.
 _OBJECT_TABLES: Final = frozenset(
@@ -203,6 +206,8 @@ def _refuse_swollen(footer: Footer, file_bytes: int) -> None:
     )
     if max(expanded_bytes, metadata.num_rows) > max_bytes:
         raise ValueError(f"its {file_bytes:,} bytes claim to expand to {expanded_bytes:,}")
+    if footer.stored_bytes > max(_MAX_STORED_BYTES, _MAX_GROWTH * file_bytes):
+        raise ValueError(f"its {file_bytes:,} bytes unpack to {footer.stored_bytes:,}")
     most_rows = max(_MANY_ROWS, file_bytes // _OBJECT_BYTES)
     if _table_of(metadata) in _OBJECT_TABLES and metadata.num_rows > most_rows:
         raise ValueError(f"its {file_bytes:,} bytes claim to hold {metadata.num_rows:,} rows")

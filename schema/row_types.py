@@ -241,6 +241,8 @@ class GpuKernelsRow(TypedDict):
     grade: str | None
     external_id: int | None
     members: str | None
+    impossible: str | None
+    stated_end: str | None
     run: str
 
 

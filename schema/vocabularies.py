@@ -123,6 +123,17 @@ VOCABULARIES: Final = (
         },
     ),
     Vocabulary(
+        "impossible",
+        ("gpu_kernels.impossible",),
+        {
+            "unended": "it has no end",
+            "reversed": "it ends before it begins",
+            "empty": "a kernel of 0 ns, by a clock of nanoseconds",
+            "overlap": "it lasts into later executions of its stream",
+            "outside": "it lies outside of the run",
+        },
+    ),
+    Vocabulary(
         "phase",
         ("launches.phase",),
         {

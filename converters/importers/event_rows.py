@@ -6,7 +6,9 @@ that millions of them take a few dozen MB.
 """
 
 import json
-from typing import Final
+from decimal import Decimal
+from math import isfinite
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +21,31 @@ _TIMES: Final = ("begin", "end")
 _BATCH_ROWS: Final = 1 << 15
 _BATCH_CHARACTERS: Final = 1 << 23
 _PACKED: Final = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
-#: Returns a JSON value as compact text; decimal numbers become floats.
-json_text: Final = json.JSONEncoder(separators=(",", ":"), default=float).encode
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=float, allow_nan=False)
 #: Phase, category, name, process, thread, and whether it is also a range of a host thread's stacks.
 _Shape = tuple[str | None, str | None, str | None, int, int, bool]
+
+
+def json_text(value: Any) -> str:
+    """Return a JSON value as compact text; decimal numbers become floats.
+
+    Infinity and NaN, which JSON does not have, become texts.
+    """
+    try:
+        return _ENCODER.encode(value)
+    except ValueError:
+        return _ENCODER.encode(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with texts instead of numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_finite(entry) for entry in value]
+    if isinstance(value, float | Decimal) and not isfinite(number := float(value)):
+        return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
+    return value
 
 
 class EventRows:
@@ -111,7 +134,9 @@ class EventRows:
         columns = self._rows.arrays()
         threads, names = np.array(
             [
-                (shape[4], host.names.number(shape[2] or "?") if shape[5] else NONE)
+                (host.thread(shape[4], shape[3]), host.names.number(shape[2] or "?"))
+                if shape[5]
+                else (NONE, NONE)
                 for shape in self._shapes
             ],
             np.int64,

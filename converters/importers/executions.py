@@ -8,9 +8,13 @@ import numpy as np
 
 from kvtrace.converters.importers.event_rows import EventRows
 from kvtrace.converters.importers.host_stacks import HostRanges
+from kvtrace.converters.importers.impossible_times import REASONS, impossible_times
+from kvtrace.converters.importers.impossible_times import note as impossible_note
 from kvtrace.converters.importers.kernel_rows import add_calls
+from kvtrace.converters.importers.requests import REQUESTS, joined_requests
 from kvtrace.converters.importers.rows import NONE, IntegerRows, Integers, Names, RunRows
-from kvtrace.figures.causes import RequestRows
+from kvtrace.schema.repair import LATEST
+from kvtrace.text import plural
 
 _COLUMNS: Final = (
     "start", "end", "device", "stream", "correlation_id", "graph_id", "graph_node_id", "name",
@@ -46,14 +50,17 @@ class Executions:
     all rows, with a shift added to the times.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, serial: bool = True) -> None:
+        """Start empty; `serial`: a stream runs one execution at a time."""
+        self._serial = serial
+        self._without_begin = 0
         self.host = HostRanges()
         self.events = EventRows()
         self.kernels = 0
         self._names = Names()
         self._members = Names()
         self._rows = IntegerRows(*_COLUMNS)
-        self._requests = IntegerRows("correlation", "begin", "end", "thread")
+        self._requests = IntegerRows(*REQUESTS)
         self._events = IntegerRows("kind", "begin", "end", "thread")
 
     def add(
@@ -79,14 +86,18 @@ class Executions:
         external: int = NONE,
         members: str | None = None,
     ) -> None:
-        """Add an execution; ValueError if it ends before it starts.
+        """Add an execution; one without a begin is only counted.
 
-        `correlation` is the id by which `call` is joined; `stack` is the id of the requesting stack
-        if the tool records it. `record` is its place in the file, `external` the tool's id of the
-        operator, `members` a JSON object with what else the file says.
+        `end` is NONE where the file has none, and may be impossible. `correlation` is the id by
+        which `call` is joined; `stack` is the id of the requesting stack if the tool records it.
+        `record` is its place in the file, `external` the tool's id of the operator, `members` a
+        JSON object with what else the file says.
         """
-        if end < start:
-            raise ValueError(f"{name[:40]} ends {start - end:,} ns before it starts")
+        if not -LATEST <= start <= LATEST:
+            self._without_begin += 1
+            return
+        if not -LATEST <= end <= LATEST:
+            end = NONE
         self.kernels += kind == KERNEL
         self._rows.add(
             start, end, device, stream, correlation, graph, node, self._names.number(name),
@@ -103,33 +114,61 @@ class Executions:
         thread: int,
         correlation: int,
         *,
+        process: int = NONE,
         as_event: bool = True,
     ) -> None:
         """Add a call of the device's API, such as cudaLaunchKernel; times in ns.
 
+        `process` is the thread's, if the file may be of several.
+
         `as_event`: also to `events`; importers that add all events there themselves say no.
         """
+        if not -LATEST <= begin <= LATEST:
+            self._without_begin += 1
+            return
+        if not -LATEST <= end <= LATEST:
+            end = NONE
         if as_event:
             category = "cuda_driver" if _DRIVER.match(name) else "cuda_runtime"
             self.events.add("X", category, name, begin, end, thread=thread, correlation=correlation)
+        number = self.host.thread(thread, process)
         if correlation != NONE:
-            self._requests.add(correlation, begin, max(begin, end), thread)
+            self._requests.add(correlation, process, begin, max(begin, end), number)
         kind = _event_kind(name)
         if kind is not None and end >= begin:
-            self._events.add(kind, begin, end, thread)
+            self._events.add(kind, begin, end, number)
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def finish(self, rows: RunRows, shift: int = 0) -> tuple[int, int] | None:
+    def finish(
+        self, rows: RunRows, shift: int = 0, *, exact: bool = True
+    ) -> tuple[int, int] | None:
         """Write all rows, with `shift` added to the times; return the first and last time.
 
-        None if there are no rows.
+        None if there are no rows. `exact`: times are of nanoseconds.
         """
         self.events.add_host_ranges(self.host)
         columns = dict(self._rows.arrays())
         events = dict(self._events.arrays())
-        request_begins, request_ends, thread = self._requests_of(columns["correlation_id"])
+        requests = self._requests.arrays()
+        joined = joined_requests(requests, columns)
+        rows.note(joined.note())
+        request_begins, request_ends, thread = (
+            _chosen(requests[name], joined.rows) for name in ("begin", "end", "thread")
+        )
+        host = self.host.ranges.arrays()
+        begins = np.concatenate([requests["begin"], events["begin"], host["begin"]])
+        ends = np.concatenate([requests["end"], events["end"], host["end"]])
+        extent = (int(begins.min()), int(ends.max())) if begins.size else None
+        reason = impossible_times(columns, extent, serial=self._serial, exact=exact)
+        rows.note(impossible_note(reason, columns["name"], self._names.texts))
+        if self._without_begin:
+            rows.note(f"{plural(self._without_begin, 'event')} without a begin, left out")
+        is_possible = reason == NONE
+        columns["impossible"] = reason
+        columns["stated_end"] = np.where(is_possible, NONE, columns["end"])
+        columns["end"] = np.where(is_possible, columns["end"], NONE)
         _clear_overflows(columns)
         moments = np.concatenate([request_begins, events["begin"]])
         stacks = self._stacks(rows, np.concatenate([thread, events["thread"]]), moments)
@@ -137,7 +176,7 @@ class Executions:
         count = order.size
         columns |= {
             "requested": request_begins,
-            "request_thread": thread,
+            "request_thread": self.host.native(thread),
             "stack_id": np.where(columns["stack_id"] == NONE, stacks[:count], columns["stack_id"]),
         }
         self.events.write(rows, shift)
@@ -145,37 +184,39 @@ class Executions:
             name: _shifted(name, values[order], shift) for name, values in columns.items()
         }
         add_calls(
-            rows, written_columns, self._names.texts, _shifted("end", request_ends[order], shift)
+            rows,
+            written_columns,
+            self._names.texts,
+            _shifted("end", request_ends[order], shift),
+            joined.rows[order],
         )
         if count:
             rows.columns(
                 "gpu_kernels",
                 written_columns,
-                {"name": self._names.texts, "kind": _KINDS, "members": self._members.texts},
+                {
+                    "name": self._names.texts,
+                    "kind": _KINDS,
+                    "members": self._members.texts,
+                    "impossible": tuple(REASONS),
+                },
             )
         if len(self._events):
             numbers = np.arange(len(self._events))
             event_columns = {name: _shifted(name, values, shift) for name, values in events.items()}
             rows.columns(
                 "host_events",
-                {"record": numbers, **event_columns, "stack_id": stacks[count:]},
+                {
+                    "record": numbers,
+                    **event_columns,
+                    "thread": self.host.native(events["thread"]),
+                    "stack_id": stacks[count:],
+                },
                 {"kind": _EVENTS},
             )
-        host = self.host.ranges.arrays()
-        begins = np.concatenate([columns["start"], events["begin"], host["begin"]])
-        ends = np.concatenate([columns["end"], events["end"], host["end"]])
+        begins = np.concatenate([columns["start"][is_possible], events["begin"], host["begin"]])
+        ends = np.concatenate([columns["end"][is_possible], events["end"], host["end"]])
         return (int(begins.min()) + shift, int(ends.max()) + shift) if begins.size else None
-
-    def _requests_of(self, correlation: Integers) -> tuple[Integers, Integers, Integers]:
-        """Return the begin, end and thread of each execution's request; NONE if unknown."""
-        requests = self._requests.arrays()
-        order = np.argsort(requests["begin"], kind="stable")
-        row = RequestRows(requests["correlation"][order]).of(correlation)
-        is_known = row >= 0
-        begin, end, thread = (np.full(correlation.size, NONE) for _ in range(3))
-        for name, column in (("begin", begin), ("end", end), ("thread", thread)):
-            column[is_known] = requests[name][order[row[is_known]]]
-        return begin, end, thread
 
     def _stacks(self, rows: RunRows, threads: Integers, moments: Integers) -> Integers:
         """Return the id of the host stack of each thread and moment; NONE if no range was open.
@@ -196,6 +237,13 @@ class Executions:
                 id_by_stack[stack] = rows.stack(self.host.frames(stack))
             stack_ids[row] = id_by_stack[stack]
         return stack_ids
+
+
+def _chosen(values: Integers, rows: Integers) -> Integers:
+    """Return the values at rows; NONE at -1."""
+    chosen = np.full(rows.size, NONE)
+    chosen[rows >= 0] = values[rows[rows >= 0]]
+    return chosen
 
 
 def _event_kind(name: str) -> int | None:
@@ -223,7 +271,7 @@ def _clear_overflows(columns: dict[str, Integers]) -> None:
 
 
 def _shifted(name: str, values: Integers, shift: int) -> Integers:
-    if name not in ("start", "end", "requested", "begin"):
+    if name not in ("start", "end", "requested", "begin", "stated_end"):
         return values
     return np.where(values == NONE, values, values + shift)
 

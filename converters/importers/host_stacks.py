@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from kvtrace.converters.importers.rows import IntegerRows, Integers, Names
+from kvtrace.converters.importers.rows import NONE, IntegerRows, Integers, Names
 
 #: A Python function's name in torch.profiler: file, line and name.
 _FUNCTION: Final = re.compile(r"(?P<file>.+\.\w+|<[^>]*>)\((?P<line>\d+)\): (?P<function>.*)")
@@ -20,10 +20,21 @@ class HostRanges:
     def __init__(self) -> None:
         self.names = Names()
         self.ranges = IntegerRows("thread", "begin", "end", "name")
+        #: Numbers of threads by native id and process: merged files repeat ids of threads.
+        self._threads: dict[tuple[int, int], int] = {}
 
-    def add(self, thread: int, begin: int, end: int, name: str) -> None:
-        """Add a range of a thread; times in ns."""
-        self.ranges.add(thread, begin, end, self.names.number(name))
+    def thread(self, native: int, process: int = NONE) -> int:
+        """Return the number of a thread, given its native id and process (NONE: the file's)."""
+        return self._threads.setdefault((native, process), len(self._threads))
+
+    def native(self, numbers: Integers) -> Integers:
+        """Return the native ids of threads, given their numbers; NONE stays NONE."""
+        ids = np.array([*(native for native, _ in self._threads), NONE], np.int64)
+        return np.asarray(ids[np.where(numbers == NONE, -1, numbers)])
+
+    def add(self, thread: int, begin: int, end: int, name: str, process: int = NONE) -> None:
+        """Add a range of a thread, as `thread`; times in ns."""
+        self.ranges.add(self.thread(thread, process), begin, end, self.names.number(name))
 
     def at(self, threads: Integers, moments: Integers) -> Iterator[tuple[int, ...]]:
         """Return the stack of each moment: numbers of the open ranges' names, innermost first.
@@ -32,7 +43,7 @@ class HostRanges:
         moment is that of its stack.
 
         Args:
-            threads: the thread of each moment.
+            threads: the number of the thread of each moment.
             moments: the moments, in ns.
 
         """

@@ -1,5 +1,6 @@
 """Import of other tools' files as runs of a trace: either all runs are added, or none."""
 
+import csv
 import gzip
 import io
 import os
@@ -46,7 +47,7 @@ _GZIP: Final = b"\x1f\x8b"
 #: Errors that importers raise for files with unexpected contents.
 _FORM_ERRORS: Final = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError,
-    pa.ArrowException,
+    pa.ArrowException, csv.Error,
 )  # fmt: skip
 #: Key of the file's name in the `settings` of an imported run.
 FILE: Final = "imported_from"
@@ -272,7 +273,8 @@ def _sealed(
     begin = run.row.get("started")
     if begin is None or begin < EPOCH_NS:
         begin = None
-    for text in run.lacks:
+    lacks = *run.lacks, *rows.notes
+    for text in lacks:
         rows.message(f"import-{name}", text)
     left_out = left_out_sentence(run.left_out, in_events=run.has_all_events)
     if left_out is not None:
@@ -297,7 +299,7 @@ def _sealed(
         }
     )
     return ImportedRunFile(
-        writer.run_id, name, path.name, run.lacks, run.left_out, run.has_all_events, group
+        writer.run_id, name, path.name, lacks, run.left_out, run.has_all_events, group
     )
 
 

@@ -21,7 +21,11 @@ _GRID: Final = ("grid_x", "grid_y", "grid_z")
 
 
 def add_calls(
-    rows: RunRows, columns: dict[str, Integers], names: list[str], spans: Integers
+    rows: RunRows,
+    columns: dict[str, Integers],
+    names: list[str],
+    spans: Integers,
+    requests: Integers,
 ) -> None:
     """Write kernels, calls and launches, and add `call_id` and `launch_seq` to the columns.
 
@@ -30,6 +34,7 @@ def add_calls(
         columns: Columns of `gpu_kernels`, in the order of `start`; they are extended.
         names: Texts that the numbers in the column `name` refer to.
         spans: End of each execution's request, or NONE.
+        requests: The number of each execution's request, or -1.
 
     """
     count = columns["name"].size
@@ -73,17 +78,21 @@ def add_calls(
             for index, (row, stack) in enumerate(zip(grids.tolist(), stacks, strict=True))
         ],
     )
-    _add_launches(rows, columns, call_rows, spans)
+    _add_launches(rows, columns, call_rows, spans, requests)
 
 
 def _add_launches(
-    rows: RunRows, columns: dict[str, Integers], call_rows: Integers, spans: Integers
+    rows: RunRows,
+    columns: dict[str, Integers],
+    call_rows: Integers,
+    spans: Integers,
+    requests: Integers,
 ) -> None:
     """Write a launch for each request that started exactly one execution, of those in `where`.
 
     Graph launches start several. `columns["launch_seq"]` is set.
     """
-    is_single = ~share_request(columns["correlation_id"]) & (columns["requested"] != NONE)
+    is_single = ~share_request(requests) & (columns["requested"] != NONE)
     is_single &= (columns["graph_id"] == NONE) & (columns["graph_node_id"] == NONE)
     launched = call_rows[is_single[call_rows]]
     launched = launched[np.argsort(columns["requested"][launched], kind="stable")]

@@ -55,6 +55,8 @@ _CALL_CATEGORIES: Final = frozenset(
 _HOST_CATEGORIES: Final = frozenset({"cpu_op", "user_annotation"})
 #: Categories and names of what repeats correlation ids and the extent of the recording.
 _REPEATED: Final = frozenset({"ac2g", "async", "async_gpu", "async_cpu_to_gpu", "Trace"})
+#: Phases of asynchronous ranges, which repeat nothing.
+_ASYNCHRONOUS: Final = frozenset({"b", "n", "e"})
 _REPEATED_NAMES: Final = ("Iteration Start: ", "Record Window End")
 #: Start of torch.profiler's name of a step of its schedule, before the step's number.
 _STEP: Final = "ProfilerStep#"
@@ -137,6 +139,7 @@ class _KinetoEvents:
         self._marks: list[tuple[str, int, int, int]] = []
         self._steps: list[tuple[str, int, int, int]] = []
         self._process = NONE
+        self._devices: dict[tuple[int, int], int] = {}
         self._functions = 0
         self._calls = 0
         self._events = 0
@@ -147,12 +150,11 @@ class _KinetoEvents:
         for number, event in enumerate(source.entries()):
             try:
                 self._add(event, source)
-            except (ValueError, TypeError, AttributeError, OverflowError) as problem:
-                detail = " ".join(str(problem).split())[:100]
-                raise BadSource(
-                    f"{self._path} has an event (number {number:,}) that Kineto does not write: "
-                    f"{detail}; record the trace again, or remove the event"
-                ) from problem
+            except (ValueError, TypeError, AttributeError, OverflowError):
+                self._left_out["events that Kineto does not write"] += 1
+                if isinstance(event, dict):
+                    whole = json_text(event)
+                    self._device.events.add("", None, None, record=number, members=whole)
             self._events = number + 1
 
     def _add(self, event: Mapping[str, Any], source: JsonFile) -> None:
@@ -174,7 +176,8 @@ class _KinetoEvents:
             begin, end = _range(begin, end)
             self._functions += 1
             name = text(event.get("name")) or "?"
-            self._device.host.add(integer(event.get("tid")), begin, end, name)
+            thread, process = integer(event.get("tid")), integer(event.get("pid"))
+            self._device.host.add(thread, begin, end, name, process)
         elif kind in _HOST_CATEGORIES:
             self._add_host(kind, event, *_range(begin, end))
         elif kind in _CALL_CATEGORIES:
@@ -183,7 +186,10 @@ class _KinetoEvents:
             correlation = integer(mapping(event.get("args")).get("correlation"))
             name = text(event.get("name")) or "?"
             thread = integer(event.get("tid"))
-            self._device.call(name, begin, end, thread, correlation, as_event=False)
+            process = integer(event.get("pid"))
+            self._device.call(
+                name, begin, end, thread, correlation, process=process, as_event=False
+            )
             self._set_process(event)
         else:
             self._leave_out(event)
@@ -191,7 +197,7 @@ class _KinetoEvents:
     def _leave_out(self, event: Mapping[str, Any]) -> None:
         """Count an event that no figure counts, unless it repeats or describes others."""
         kind, name = text(event.get("cat")), text(event.get("name")) or "?"
-        if event.get("ph") == "M" or kind in _REPEATED:
+        if event.get("ph") == "M" or (kind in _REPEATED and event.get("ph") not in _ASYNCHRONOUS):
             return
         if kind is None and name.startswith(_REPEATED_NAMES):
             return
@@ -202,7 +208,7 @@ class _KinetoEvents:
         if name.startswith(_STEP):  # an operator in PyTorch 1.8 to 1.10
             self._steps.append((name, begin, end, thread))
         elif kind != "user_annotation":
-            self._device.host.add(thread, begin, end, name)
+            self._device.host.add(thread, begin, end, name, integer(event.get("pid")))
             self._set_process(event)
             self._left_out[CALL_STACK] += bool(mapping(event.get("args")).get(CALL_STACK))
         else:
@@ -214,9 +220,10 @@ class _KinetoEvents:
 
     def _add_execution(self, kind: int, event: Mapping[str, Any]) -> None:
         start = nanoseconds(event.get("ts"))
-        end = start + nanoseconds(event.get("dur", 0))
+        end = start + nanoseconds(event["dur"]) if "dur" in event else NONE
         args = mapping(event.get("args"))
-        device = integer(args.get("device", event.get("pid")))
+        process = integer(event.get("pid"))
+        device = self._device_of(process, integer(args.get("device", process)))
         stream = integer(args.get("stream", event.get("tid")))
         self._device.add(
             text(event.get("name")) or "?",
@@ -238,6 +245,19 @@ class _KinetoEvents:
             members=execution_members(event, device, stream),
         )
 
+    def _device_of(self, process: int, device: int) -> int:
+        """Return the device of executions of a process of the file and a device.
+
+        The process of an execution is its device; a file of several ranks has other processes for
+        the devices of the second, and those are devices of their own.
+        """
+        key = process, device
+        if key not in self._devices:
+            used = set(self._devices.values())
+            free = next(n for n in (device, process, *range(len(used) + 1)) if n not in used)
+            self._devices[key] = free if device != NONE else device
+        return self._devices[key]
+
     def finished(self, rows: RunRows) -> ImportedRun:
         """Write the collected rows, and return the facts of the process."""
         if "traceEvents" not in self.facts and not self._events:
@@ -254,7 +274,7 @@ class _KinetoEvents:
         marks(rows, self._marks, shift)
         for name, begin, end, thread in self._steps:  # with one name, to be recognized as steps
             marks(rows, [(_STEP[:-1], begin, end, thread)], shift, step=name[len(_STEP) :])
-        times = self._device.finish(rows, shift)
+        times = self._device.finish(rows, shift, exact=base != NONE)
         job = mapping(self.facts.get("distributedInfo"))
         devices = self.facts.get("deviceProperties", self.facts.get("computeProperties"))
         return ImportedRun(

@@ -1,5 +1,6 @@
 """Members of Kineto's events that columns have, and those that are kept as JSON beside them."""
 
+import re
 from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, TypeGuard
@@ -22,6 +23,10 @@ _CATEGORIES: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 _TEXTS: Final = frozenset({"ph", "cat", "name"})
 _PLACES: Final = frozenset({"pid", "tid"})
 _LARGEST: Final = 2**63 - 1
+#: Columns of 32 bits.
+_NARROW: Final = frozenset({"device", "registers per thread"})
+#: Numbers that Python writes and JSON does not have.
+_NOT_JSON: Final = re.compile("NaN|Infinity")
 #: An argument of operators in PyTorch 1.8 to 1.10: their Python stacks, which are not imported.
 CALL_STACK: Final = "Call stack"
 
@@ -130,7 +135,9 @@ def _members_text(members: dict[str, Any], source: JsonFile) -> str:
             return json_text(members)
         first = _flat_text(others)[1:-1] + ","
     text = source.last_member('"args"')
-    return json_text(members) if text is None else f'{{{first}"args":{text}}}'
+    if text is None or _NOT_JSON.search(text):
+        return json_text(members)
+    return f'{{{first}"args":{text}}}'
 
 
 def _flat_text(members: Mapping[str, Any]) -> str:
@@ -167,8 +174,8 @@ def execution_members(event: Mapping[str, Any], device: int, stream: int) -> str
     args = {
         key: value
         for key, value in event_args.items()
-        if not (key in _INTEGERS and type(value) is int)
-        and not (key in _GRAPHS and type(value) is int and value)
+        if not (key in _INTEGERS and _is_in_column(key, value))
+        and not (key in _GRAPHS and _is_integer(value) and value)
         and not (key in _SIZES and _is_size(value))
     }
     members = {
@@ -181,6 +188,8 @@ def execution_members(event: Mapping[str, Any], device: int, stream: int) -> str
     }
     # MTIA's events have these as pid, tid and size alone; null says so to a converter.
     others = {"device": device, "stream": stream, "bytes": integer(event_args.get("size"))}
+    if type(event_args.get("device")) is int and event_args["device"] != device:
+        args["device"] = event_args["device"]  # of a file of several ranks
     args |= {key: None for key in others if key not in event_args and others[key] != NONE}
     if args:
         members["args"] = args
@@ -188,4 +197,8 @@ def execution_members(event: Mapping[str, Any], device: int, stream: int) -> str
 
 
 def _is_size(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(type(size) is int for size in value)
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_integer, value))
+
+
+def _is_in_column(key: str, value: Any) -> bool:
+    return _is_integer(value) and (key not in _NARROW or -(2**31) < value < 2**31)

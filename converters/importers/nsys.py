@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.converters.importers.event_rows import json_text
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
 from kvtrace.converters.importers.json_values import integer, text
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
@@ -40,6 +41,10 @@ _ACTIVITY: Final = (
     "registersPerThread", "staticSharedMemory", "dynamicSharedMemory", "bytes", "copyKind",
     "graphId",
 )  # fmt: skip
+#: Columns of executions that are kept as `members`.
+_KEPT: Final = ("greenContextId", "clusterX", "clusterY", "clusterZ", "launchType")
+#: Table of the kinds of copies, and the beginning of its names.
+_COPY_KINDS, _COPY_KIND = "ENUM_CUDA_MEMCPY_OPER", "CUDA_MEMCPY_KIND_"
 #: Names of `copyKind`, which is CUpti_ActivityMemcpyKind.
 _COPIES: Final = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA",
                   8: "DtoD", 9: "HtoH", 10: "PtoP"}  # fmt: skip
@@ -88,14 +93,14 @@ def _runs(tables: Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
             f"{path} has no table of CUDA activities: profile with --trace=cuda and export again"
         )
     names = dict(tables.rows("StringIds", ("id", "value")))
-    processes = _Processes(names)
+    processes = _Processes(names, _copy_kinds(tables))
     columns = ("start", "end", "globalTid", "correlationId", "nameId")
     for row in tables.rows(_CALLS, columns):
         processes.add_call(*row)
     for row in tables.rows(_RANGES, ("start", "end", "eventType", "globalTid", "text", "textId")):
         processes.add_range(*row)
     for table, kind in _EXECUTED.items():
-        for row in tables.rows(table, _ACTIVITY):
+        for row in tables.rows(table, (*_ACTIVITY, *_KEPT)):
             processes.add_execution(kind, row)
     starts = list(tables.rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",)))
     session_start = integer(starts[0][0]) if starts else NONE
@@ -144,11 +149,21 @@ def _devices(tables: Tables) -> Iterator[dict[str, Any]]:
         }
 
 
+def _copy_kinds(tables: Tables) -> dict[Any, str]:
+    """Return the names of copies by their number in the export's own table, else CUPTI's."""
+    known = {name.upper(): name for name in _COPIES.values()}
+    stated = {
+        number: known.get(str(name).removeprefix(_COPY_KIND), text(label) or text(name) or "?")
+        for number, name, label in tables.rows(_COPY_KINDS, ("id", "name", "label"))
+    }
+    return {**_COPIES, **stated}
+
+
 class _Processes:
     """Executions, calls and ranges of an export, collected by process id."""
 
-    def __init__(self, names: dict[Any, Any]) -> None:
-        self._names = names
+    def __init__(self, names: dict[Any, Any], copy_kinds: dict[Any, str]) -> None:
+        self._names, self._copy_kinds = names, copy_kinds
         self._devices: dict[int, Executions] = {}
         self._marks: dict[int, list[tuple[str, int, int, int]]] = {}
         self._left_out: Counter[str] = Counter()
@@ -165,18 +180,20 @@ class _Processes:
         grid, block = (tuple(map(integer, part)) for part in (row[9:12], row[12:15]))
         shared = [size for size in map(integer, row[16:18]) if size != NONE]
         if kind == COPY:
-            name = f"Memcpy {_COPIES.get(row[19], 'of an unknown kind')}"
+            name = f"Memcpy {self._copy_kinds.get(row[19], 'of an unknown kind')}"
         else:
             name = "Memset" if kind == FILL else self._name(long, short)
+        kept = zip(_KEPT, row[len(_ACTIVITY) :], strict=True)
+        members = {key: value for key, value in kept if value is not None}
         serialized = integer(process)
         owner = self._only_caller() if serialized == NONE else serialized >> _BITS & _ID
         self._executions_of(owner).add(
-            name, _time(start), _time(end), device=integer(device), stream=integer(stream),
+            name, integer(start), integer(end), device=integer(device), stream=integer(stream),
             correlation=integer(correlation), graph=integer(row[20]) or NONE,
             node=integer(node) or NONE,
             grid=(grid[0], grid[1], grid[2]), block=(block[0], block[1], block[2]),
             registers=integer(row[15]), shared=sum(shared) if shared else NONE, kind=kind,
-            size=integer(row[18]),
+            size=integer(row[18]), members=json_text(members) if members else None,
         )  # fmt: skip
 
     def _only_caller(self) -> int:
@@ -188,7 +205,7 @@ class _Processes:
         process = NONE if serialized == NONE else serialized >> _BITS & _ID
         tid = NONE if serialized == NONE else serialized & _ID
         device = self._executions_of(process)
-        device.call(self._name(name), _time(begin), _time(end), tid, integer(correlation))
+        device.call(self._name(name), integer(begin), integer(end), tid, integer(correlation))
 
     def add_range(
         self, begin: Any, end: Any, kind: Any, thread: Any, label: Any, text_id: Any

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.converters.importers.event_rows import json_text
 from kvtrace.converters.importers.executions import Executions, marks
 from kvtrace.converters.importers.host_stacks import Frame
 from kvtrace.converters.importers.importing import unpacked
@@ -36,6 +37,8 @@ _LACKS: Final = (
 _NO_DATE: Final = "Proton has no time of day; its times count from an unknown moment"
 #: Phases of arrows between other events.
 _FLOWS: Final = ("s", "t", "f")
+#: Metrics of kernels that columns have.
+_COUNTED: Final = frozenset({"count", "time (ns)", "device_id", "device_type"})
 #: Metrics of the instrumentation backend, in trees and in traces.
 _CYCLES: Final = ("cycles", "Frequency (MHz)")
 _SUMS: Final = (
@@ -105,7 +108,7 @@ class _ChromeTrace:
     def __init__(self, path: Path, rows: RunRows) -> None:
         self.facts: dict[str, Any] = {}
         self._path, self._rows = path, rows
-        self._device, self._stacks = Executions(), _ContextStacks(rows)
+        self._device, self._stacks = Executions(serial=False), _ContextStacks(rows)
         self._streams: dict[int, int] = {}
         self._scopes: list[tuple[str, int, int, int, dict[str, str]]] = []
         self._skipped: Counter[str] = Counter()
@@ -170,8 +173,8 @@ def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
     """Add the kernels of a tree as executions one after the other from time 0; return the facts."""
     trees = [entry for entry in entries(content) if "frame" in mapping(entry)]
     device_entries = [mapping(entry) for entry in entries(content) if "frame" not in mapping(entry)]
-    device, stacks, next_start = Executions(), _ContextStacks(rows), 0
-    has_cycles = False
+    device, stacks, next_start = Executions(serial=False), _ContextStacks(rows), 0
+    has_cycles, left_out = False, Counter[str]()
     pending: list[tuple[tuple[str, ...], Any]] = [((), node) for node in reversed(trees)]
     while pending:
         context, node = pending.pop()
@@ -184,17 +187,23 @@ def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
         metrics = mapping(node.get("metrics"))
         has_cycles |= any(name in metrics for name in _CYCLES)
         count, time = integer(metrics.get("count")), integer(metrics.get("time (ns)"))
-        if count > 0 and time >= 0 and "device_id" in metrics:
-            mean = round(time / count)
+        others = {key: value for key, value in metrics.items() if key not in _COUNTED}
+        if "device_id" in metrics and ("count" in metrics or "time (ns)" in metrics):
+            is_known = 0 < count < 2**31 and 0 <= time < 2**62
+            mean = round(time / count) if is_known else 0
+            others |= {} if is_known else metrics
             device.add(
                 name,
                 next_start,
-                next_start + mean,
+                next_start + mean if is_known else NONE,
                 device=integer(metrics.get("device_id")),
                 stack=stacks.of(context),
-                weight=count,
+                weight=count if is_known else NONE,
+                members=json_text({"metrics": others}) if others else None,
             )
             next_start += mean
+        else:
+            left_out.update(f"metric {key} of contexts" for key in others)
         children = reversed(entries(node.get("children")))
         pending += [(path_of_node, child) for child in children]
     if not len(device):
@@ -202,7 +211,8 @@ def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
     devices = device_entries[0] if device_entries else {}
     run = _finished(device, rows, (_LACKS, _NO_DATE, _SUMS), devices)
     # A tree does not record when the device was busy.
-    return replace(run, row={**run.row, "settings": {TIMES: SUMS}})
+    row = {**run.row, "settings": {TIMES: SUMS}}
+    return replace(run, row=row, left_out=left_out)
 
 
 def _finished(

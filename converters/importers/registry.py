@@ -100,6 +100,12 @@ def importer_of(path: Path, head: bytes) -> str:
     for name in importer_names():
         if load_importer(name).recognizes(path, head):
             return name
+    beside = sorted(path.parent.glob("*.xplane.pb")) if ".trace.json" in path.name else []
+    if beside:
+        raise BadSource(
+            f"{path} is the profile of {beside[0].name} beside it for a browser, without what "
+            f"kernels need: import {beside[0]}"
+        )
     raise BadSource(
         f"{path} is not recognized as a file of a tool that kvtrace imports "
         f"({', '.join(importer_names())}); if it is, name the tool before the file"

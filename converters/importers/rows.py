@@ -87,6 +87,8 @@ class RunRows:
         self._stacks: set[int] = set()
         self._artifacts: set[str] = set()
         self._messages: dict[tuple[str, str], list[Any]] = {}
+        #: Sentences on what is not certain or left out of this run.
+        self.notes: list[str] = []
         self._next: dict[str, int] = {}
 
     def columns(
@@ -169,6 +171,11 @@ class RunRows:
                 "Triton: import with the version that compiled it"
             ]
         return []
+
+    def note(self, text: str | None) -> None:
+        """Add a sentence, if there is one, to what the run lacks."""
+        if text is not None:
+            self.notes.append(text)
 
     def message(self, code: str, text: str, level: str = "info", count: int = 1) -> None:
         """Add a message to the run; equal messages become one row with a count."""

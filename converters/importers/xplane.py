@@ -87,7 +87,7 @@ class _Profile:
 
     def __init__(self, rows: RunRows) -> None:
         self._rows = rows
-        self._device = Executions()
+        self._device = Executions(serial=False)
         self._steps: list[tuple[str, int, int, int, str]] = []
         self._device_steps: dict[int, list[tuple[str, int, int, int, str]]] = {}
         self._host_operations: list[tuple[Line, list[Event]]] = []

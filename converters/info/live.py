@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Columns to read of each table; tables that others refer to come last.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
-    "gpu_kernels": ("call_id", "start", "end", "name", "kind", "weight"),
+    "gpu_kernels": ("call_id", "start", "end", "device", "name", "kind", "weight"),
     "launches": ("call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
     "messages": ("time", "level", "code", "text", "count"),
     "calls": ("call_id", "kernel_id"),
@@ -59,7 +59,8 @@ _FINDINGS: Final = frozenset({"defect", "out-of-bounds"})
 class ProcessLine:
     """A process: launches so far and per second, its devices' busy share, and its variants.
 
-    `device_share` is None without a device timeline; overlapping executions are added. `state` is
+    `device_share` is the mean of the devices; None without a device timeline. Overlapping
+    executions of a device are added. `state` is
     "recording", "not running" (it left a journal), or how the process ended.
     """
 
@@ -154,6 +155,7 @@ class _Process:
     compiled: set[tuple[KernelKey, str | None]] = field(default_factory=set)
     """Key and file of kernels that have a variant."""
     busy: Counter[int] = field(default_factory=Counter)
+    devices: set[int | None] = field(default_factory=set)
     """Nanoseconds of executions by the second in which they began."""
     holding: HoldingTrials = field(default_factory=HoldingTrials)
 
@@ -244,6 +246,7 @@ class Live:
                             else sums.sums_of_call(call)
                         )
                         _add_figures(sums_of_name, row)
+            process.devices.update(table_rows["device"].unique().to_pylist())
             busy_ns = np.maximum(integers(table_rows["end"]) - integers(table_rows["start"]), 0)
             _add_seconds(process.busy, table_rows, "start", busy_ns * weights(table_rows))
 
@@ -350,12 +353,13 @@ def _process_line(process: _Process, now: int) -> ProcessLine:
     counted_seconds = range(second - span, second)
     launch_count = sum(process.launched[past_second] for past_second in counted_seconds)
     busy_ns = sum(process.busy[past_second] for past_second in counted_seconds)
+    device_ns = span * _SECOND * max(len(process.devices), 1)
     return ProcessLine(
         name=_process_name(run),
         state=_process_state(process),
         launches=process.launches,
         launches_per_second=launch_count / span if process.live else 0.0,
-        device_share=busy_ns / (span * _SECOND) if process.has_device and process.live else None,
+        device_share=busy_ns / device_ns if process.has_device and process.live else None,
         variants=len(process.kernels),
     )
 

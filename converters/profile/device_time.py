@@ -95,7 +95,7 @@ class Steps:
 
     `name` is the mark that separates steps; None if they were found by the period of launches.
     `number` counts the steps of each of the `runs` that have steps. `span_ns` includes the
-    devices' idle time.
+    devices' idle time, and is the mean of a run's devices.
     """
 
     name: str | None
@@ -167,7 +167,8 @@ def read_device_time(
     step_count = window.steps or 0 if window is not None else 0
     steps = None
     if window is not None and step_count:
-        steps = Steps(window.name, step_count, busy.span_ns, window.runs)
+        spans_ns = sum(of_run.length_ns for of_run in busy_times)
+        steps = Steps(window.name, step_count, spans_ns, window.runs)
     lines = lines_by_time(library_times(trace, runs))
     rows = [_row(row, total_ns, step_count, lines) for row in rows_by_name]
     rows.sort(key=lambda row: (-row.device_ns, row.name))
@@ -177,7 +178,7 @@ def read_device_time(
         device_ns=total_ns,
         tuning_executions=int(tuning_executions),
         tuning_ns=int(tuning_ns),
-        devices=len(busy_times),
+        devices=busy.devices,
         busy=busy,
         steps=steps,
     )

@@ -1,6 +1,9 @@
-"""Busy and idle time of devices; `gaps.py` has the causes of idle time."""
+"""Busy and idle time of devices; `gaps.py` has the causes of idle time.
 
-from collections.abc import Sequence
+Each device has its own: what is said of a run with several, or of several runs, is their sum.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,17 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Busy and idle device time of a run's window, or a sum over runs.
+    """Busy and idle time of a device in a run's window, or a sum over `devices`.
 
-    `span_ns` is the length of the window; without one, the time from the first to the last
-    execution. It is the sum of `busy_ns`, when at least one device ran something, and `idle_ns`.
-    `overlapped_ns` is time with several executions, counted once per additional execution.
+    `span_ns` is the length of the window; without one, the time from the device's first execution
+    to its last. It is the sum of `busy_ns`, when the device ran something, and `idle_ns`.
+    `overlapped_ns` is time with several executions on the device, counted once per additional
+    execution.
     """
 
     span_ns: int = 0
     busy_ns: int = 0
     overlapped_ns: int = 0
     idle_ns: int = 0
+    devices: int = 0
+
+    @property
+    def length_ns(self) -> int:
+        """The mean of the devices' spans, in ns."""
+        return self.span_ns // max(self.devices, 1)
 
     def __add__(self, other: "Busy") -> "Busy":
         """Return the sum, figure by figure."""
@@ -50,14 +60,22 @@ def _busy_time_of_run(trace: "Trace", run: "Run") -> Busy | None:
         row = at_rest.parts[part]
         return None if row["span_ns"] is None else Busy(*(row[f.name] for f in fields(Busy)))
     window = trace.window_of(run.run_id) if isinstance(trace, TraceWindow) else None
-    timeline = Timeline(window)
+    timelines: dict[int, Timeline] = {}
     for _, block in ExecutionBlocks(trace, run).read(window, named=False):
-        timeline.add(block.start, block.end)
-    return timeline.busy
+        for device, executions in block.by_device():
+            timeline = timelines.setdefault(device, Timeline(window))
+            timeline.add(executions.start, executions.end)
+    return summed_busy(timelines.values())
+
+
+def summed_busy(timelines: "Iterable[Timeline]") -> Busy | None:
+    """Return the busy and idle time of several devices, added up; None without an execution."""
+    times = [busy for timeline in timelines if (busy := timeline.busy) is not None]
+    return sum(times, Busy()) if times else None
 
 
 class Gaps(NamedTuple):
-    """When devices were idle, between executions of which one block is given.
+    """When a device was idle, between executions of which one block is given.
 
     Attributes:
         begin: Begin of each gap, in ns since 1970.
@@ -76,7 +94,7 @@ class Gaps(NamedTuple):
 
 
 class Timeline:
-    """The busy and idle time of executions, which are added sorted by begin, in blocks.
+    """The busy and idle time of a device's executions, which are added sorted by begin, in blocks.
 
     With a window, idle time begins and ends with the window.
     """
@@ -84,7 +102,7 @@ class Timeline:
     def __init__(self, window: RunWindow | None) -> None:
         self._begin = None if window is None else window.device_begin
         self._end = None if window is None else window.device_end
-        #: Until when devices were busy so far.
+        #: Until when the device was busy so far.
         self._until: int | None = None
         self._idle_ns = self._executions_ns = 0
 
@@ -119,4 +137,4 @@ class Timeline:
         begin, end = self.last_gap or (self._until, self._until)
         span_ns, idle_ns = end - self._begin, self._idle_ns + end - begin
         busy_ns = span_ns - idle_ns
-        return Busy(span_ns, busy_ns, self._executions_ns - busy_ns, idle_ns)
+        return Busy(span_ns, busy_ns, self._executions_ns - busy_ns, idle_ns, 1)

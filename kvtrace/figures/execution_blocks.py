@@ -33,10 +33,10 @@ _READS: Final = 4
 _FAR: Final = 1 << 17
 #: What is shown of an execution without a name.
 _NAMELESS: Final = "?"
-_TIMES: Final = ("launch_seq", "graph_id", "start", "end", "requested")
+_TIMES: Final = ("launch_seq", "graph_id", "start", "end", "device", "requested")
 _NAMES: Final = ("name", "kind", "call_id", "stack_id")
 _FROM_DEVICE: Final = "memcpy device to host"
-_COLUMNS: Final = ("start", "end", "asked", "name", "stack", "is_kernel")
+_COLUMNS: Final = ("start", "end", "device", "asked", "name", "stack", "is_kernel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class ExecutionBlock:
     Attributes:
         start: Begin of each execution, in ns since 1970.
         end: Its end.
+        device: Index of its device, or -1.
         asked: When the host requested it, or -1.
         name: Its name, as an index in `names`.
         stack: The stack that asked for it, as an index in `stacks`.
@@ -57,6 +58,7 @@ class ExecutionBlock:
 
     start: Integers
     end: Integers
+    device: Integers
     asked: Integers
     name: npt.NDArray[np.int32]
     stack: npt.NDArray[np.int32]
@@ -72,6 +74,14 @@ class ExecutionBlock:
     def rows(self, rows: Integers | slice) -> "ExecutionBlock":
         """Return some of the executions."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+
+    def by_device(self) -> "Iterator[tuple[int, ExecutionBlock]]":
+        """Yield the index of each device, ascending, and its executions."""
+        if not self.device.size or (self.device == self.device[0]).all():
+            yield from ((index, self) for index in self.device[:1].tolist())
+            return
+        for index in np.unique(self.device).tolist():
+            yield index, self.rows(np.flatnonzero(self.device == index))
 
     def after(self, earlier: "ExecutionBlock | None") -> "ExecutionBlock":
         """Return those of an earlier block of the run, if any, and then these."""
@@ -147,8 +157,8 @@ class ExecutionBlocks:
         span, ranges = ("start", "start"), [(low, high - 1)]
         pieces = pieces_near(self._trace, "gpu_kernels", self._run, names, span, ranges)
         columns = [self._columns(_beginning(piece, low, high), named=named) for piece in pieces]
-        nothing = (*(np.zeros(0, np.int64),) * 4, *_unnamed(0))
-        start, end, asked, launch, *others = map(
+        nothing = (*(np.zeros(0, np.int64),) * 5, *_unnamed(0))
+        start, end, device, asked, launch, *others = map(
             np.concatenate, zip(nothing, *columns, strict=True)
         )
         launched = np.flatnonzero(launch >= 0)
@@ -156,7 +166,9 @@ class ExecutionBlocks:
             asked[launched] = self._enters(launch[launched])
         name, stack, is_kernel = others
         names_so_far, stacks = tuple(self._names), self._stacks.values
-        block = ExecutionBlock(start, end, asked, name, stack, is_kernel, names_so_far, stacks)
+        block = ExecutionBlock(
+            start, end, device, asked, name, stack, is_kernel, names_so_far, stacks
+        )
         if (start[1:] >= start[:-1]).all():
             return block
         return block.rows(np.argsort(start, kind="stable"))
@@ -172,7 +184,8 @@ class ExecutionBlocks:
         of_launch = (asked < 0) & rows["graph_id"].is_null().to_numpy()
         launch = np.where(of_launch, integers(rows["launch_seq"], -1), -1)
         others = self._named(rows) if named else _unnamed(len(rows))
-        return integers(rows["start"]), integers(rows["end"]), asked, launch, *others
+        placed = integers(rows["start"]), integers(rows["end"]), integers(rows["device"], -1)
+        return *placed, asked, launch, *others
 
     def _enters(self, seq: Integers) -> Integers:
         """Return when launches began, by their numbers; -1 for numbers of no launch."""

@@ -1,4 +1,4 @@
-"""Causes of device idle time: the gaps between executions, attributed to host activity.
+"""Causes of device idle time: the gaps between executions of a device, by host activity.
 
 A gap ends with an execution. If the host had requested this execution before the gap began, and
 earlier than a launch takes to begin, the host was ahead, and the cause is `device`: devices waited
@@ -10,13 +10,15 @@ two exceptions. If the host was waiting for the device when the gap began, the c
 `synchronize`, unless the activities before it in the order cover half of the gap. And if generated
 code was first loaded in a gap, its generation is not recorded, and the cause is `compile`. Gaps
 below `SHORT` that the host did not cause are `short`: the time between two executions in a row.
+Gaps in which an execution with an impossible end began are `unknown`.
 
 Example: an execution ends at 100 µs, the host collects garbage from 90 to 160 µs and requests the
 next execution at 200 µs, which begins at 210 µs. The gap of 110 µs has 60 µs collect, 10 µs launch
 (from request to begin) and 40 µs host; the cause is `collect`.
 
-Executions are read twice, in blocks, so that only sums of gaps grow with a run: a gap's cause
-depends on how long all requests took, and on when later executions were requested.
+Each device of a run has gaps of its own, which are added up. Executions are read twice, in
+blocks, so that only sums of gaps grow with a run: a gap's cause depends on how long all requests
+took, and on when later executions were requested.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.figures.busy import Busy, Timeline
+from kvtrace.figures.busy import Busy, Timeline, summed_busy
 from kvtrace.figures.columns import Integers, summed_by
 from kvtrace.figures.execution_blocks import ExecutionBlock, ExecutionBlocks
 from kvtrace.figures.gap_groups import Groups
@@ -71,6 +73,7 @@ class PartGaps:
         groups: Rows of `idle_gaps` without `part` and `group`.
         names: Rows of `short_executions` without `part`.
         idle_of_steps: Idle time of each step by cause; empty without steps, or with many.
+        devices: Number of devices that it is the sum of.
 
     """
 
@@ -82,10 +85,27 @@ class PartGaps:
     groups: pa.Table
     names: pa.Table
     idle_of_steps: dict[Cause, Integers]
+    devices: int
 
 
 class Requests:
-    """What the causes of gaps in a part depend on: all requests of its executions, in blocks."""
+    """What the causes of gaps in a part depend on: all requests of its executions, by device."""
+
+    def __init__(self) -> None:
+        self._of_device: dict[int, _DeviceRequests] = {}
+
+    def add(self, number: int, block: ExecutionBlock) -> None:
+        """Add a block; the numbers of blocks ascend."""
+        for device, executions in block.by_device():
+            self.of(device).add(number, executions)
+
+    def of(self, device: int) -> "_DeviceRequests":
+        """Return the requests of a device's executions."""
+        return self._of_device.setdefault(device, _DeviceRequests())
+
+
+class _DeviceRequests:
+    """The requests of a device's executions, in blocks."""
 
     def __init__(self) -> None:
         self._delays = _Delays()
@@ -176,6 +196,16 @@ def gaps_of_executions(
     return gaps.taken()
 
 
+class _DeviceGaps:
+    """The times of a device, and its execution that ended last so far."""
+
+    def __init__(self, window: RunWindow | None, requests: _DeviceRequests) -> None:
+        self.timeline = Timeline(window)
+        self.requests = requests
+        self.latency = requests.latency
+        self.latest: ExecutionBlock | None = None
+
+
 class GapSums:
     """What the gaps of a part add up to; the blocks of its executions are added in order."""
 
@@ -196,8 +226,8 @@ class GapSums:
 
         """
         self._requests, self._events = requests, events
-        self._latency = requests.latency
-        self._timeline = Timeline(window)
+        self._window = window
+        self._devices: dict[int, _DeviceGaps] = {}
         self._groups = Groups(places)
         steps = () if window is None else window.device_steps
         self._steps = np.array(steps, np.int64)
@@ -207,38 +237,48 @@ class GapSums:
         self._paused = self._pauses = self._between_steps = 0
         #: Executions, short ones and their ns, by name.
         self._by_name = np.zeros((3, 0), np.int64)
-        #: The execution that ended last so far.
-        self._latest: ExecutionBlock | None = None
+        self._names: tuple[str, ...] = ()
 
     @property
     def busy(self) -> Busy | None:
         """Busy and idle time of the part so far; None before the first block."""
-        return self._timeline.busy
+        return summed_busy(device.timeline for device in self._devices.values())
 
     def add(self, number: int, block: ExecutionBlock) -> None:
         """Add the next block of the part, with its number."""
         self._count(block)
-        gaps = self._timeline.add(block.start, block.end)
-        executions = block.after(self._latest)
-        shift = 0 if self._latest is None else 1
+        for index, executions in block.by_device():
+            if index not in self._devices:
+                self._devices[index] = _DeviceGaps(self._window, self._requests.of(index))
+            self._add_to(self._devices[index], number, executions)
+
+    def _add_to(self, device: _DeviceGaps, number: int, block: ExecutionBlock) -> None:
+        """Add the gaps that executions of a device end."""
+        gaps = device.timeline.add(block.start, block.end)
+        executions = block.after(device.latest)
+        shift = 0 if device.latest is None else 1
         if gaps.begin.size:
             # An execution was requested no later than the next executions with a known request.
             bound = np.where(executions.asked >= 0, executions.asked, _NEVER)
-            bound = np.minimum.accumulate(np.append(bound, self._requests.after(number))[::-1])
+            bound = np.minimum.accumulate(np.append(bound, device.requests.after(number))[::-1])
             ends = gaps.before + shift, gaps.after + shift
-            self._add_gaps(executions, gaps.begin, gaps.end, ends, bound[::-1])
+            causes = _Causes(executions, self._events, bound[::-1], device.latency)
+            self._add_gaps(causes, gaps.begin, gaps.end, ends)
         latest = gaps.latest + shift
-        self._latest = executions.rows(slice(latest, latest + 1))
+        device.latest = executions.rows(slice(latest, latest + 1))
 
     def taken(self) -> PartGaps | None:
         """Return the idle time of the whole part, after its last block; None without executions."""
-        if self._latest is None:
+        if not self._devices:
             return None
-        last_gap = self._timeline.last_gap
-        if last_gap is not None:
-            begin, end = (np.array([edge], np.int64) for edge in last_gap)
-            ends = np.zeros(1, np.int64), np.full(1, -1)
-            self._add_gaps(self._latest, begin, end, ends, np.array([_NEVER]))
+        for device in self._devices.values():
+            last_gap = device.timeline.last_gap
+            if last_gap is not None and device.latest is not None:
+                begin, end = (np.array([edge], np.int64) for edge in last_gap)
+                ends = np.zeros(1, np.int64), np.full(1, -1)
+                never = np.array([_NEVER])
+                causes = _Causes(device.latest, self._events, never, device.latency)
+                self._add_gaps(causes, begin, end, ends)
         occurring = [cause for cause in sorted(CAUSES) if self._idle[_INDEX[cause]]]
         has_steps = self._by_step.size > 0
         return PartGaps(
@@ -248,12 +288,14 @@ class GapSums:
             self._pauses,
             self._between_steps,
             self._groups.table(),
-            self._short_executions(self._latest.names),
+            self._short_executions(self._names),
             {cause: self._by_step[_INDEX[cause]] for cause in occurring} if has_steps else {},
+            len(self._devices),
         )
 
     def _count(self, block: ExecutionBlock) -> None:
         """Count the executions of a block by name, and sum the times of the short ones."""
+        self._names = block.names
         size = len(block.names)
         more = size - self._by_name.shape[1]
         self._by_name = np.pad(self._by_name, ((0, 0), (0, more)))
@@ -276,15 +318,13 @@ class GapSums:
 
     def _add_gaps(
         self,
-        executions: ExecutionBlock,
+        causes: "_Causes",
         begin: Integers,
         end: Integers,
         ends: tuple[Integers, Integers],
-        latest: Integers,
     ) -> None:
-        """Add gaps; `ends` are indices in `executions`, as of `latest`, when each was requested."""
+        """Add gaps of a device; `ends` are indices in the executions of `causes`."""
         self._events.move_to(int(begin[0]), int(end[-1]))
-        causes = _Causes(executions, self._events, latest, self._latency)
         cause, activities, around_small = causes.of(begin, end, *ends)
         duration = end - begin
         is_pause = (cause == _INDEX["host"]) & (duration >= PAUSE)
@@ -307,7 +347,9 @@ class GapSums:
             counts = {name: self._events.begun_in(name, begin, end) for name in EVENTS}
             kernels = self._events.compiled_in(begin, end)
             around = ends[0][listed], ends[1][listed]
-            self._groups.add(executions, cause, end - begin, around, stacks, held, counts, kernels)
+            self._groups.add(
+                causes.executions, cause, end - begin, around, stacks, held, counts, kernels
+            )
 
 
 def has_step_times(window: RunWindow | None) -> bool:
@@ -330,7 +372,7 @@ class _Causes:
             latency: The time from a request to its execution on an idle device, in ns.
 
         """
-        self._executions, self._events = executions, events
+        self.executions, self._events = executions, events
         self._latest, self._latency = latest, latency
 
     def of(
@@ -341,7 +383,7 @@ class _Causes:
         The last mask is of gaps between short executions. `before` and `after` are indices of the
         executions around each gap, or -1.
         """
-        executions, events = self._executions, self._events
+        executions, events = self.executions, self._events
         asked = np.where(after >= 0, executions.asked[after], np.int64(-1))
         latest = np.where(after >= 0, self._latest[after], _NEVER)
         activities = _activities(begin, end, asked, events)
@@ -354,6 +396,7 @@ class _Causes:
         around &= executions.is_short(before, SMALL) & executions.is_short(after, SMALL)
         around &= (end - begin < _AROUND_SMALL) & _is_one_of(cause, *AROUND_SHORT)
         cause[short] = _INDEX["short"]
+        cause[events.undated_in(int(executions.device[0]), begin, end)] = _INDEX["unknown"]
         return cause, activities, around
 
     def _host_causes(

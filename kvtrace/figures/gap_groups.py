@@ -56,7 +56,7 @@ class Groups:
         """Add gaps, in order.
 
         Args:
-            executions: a block of the run, read after those of earlier gaps.
+            executions: executions of a block of the run.
             cause: index of each gap's cause in `CAUSES`.
             duration: its length, in ns.
             ends: indices of the executions before and after it, or -1.
@@ -66,7 +66,8 @@ class Groups:
             kernels: ids of kernels that were compiled or loaded in it, by the gap's index.
 
         """
-        self._names = executions.names
+        if len(executions.names) > len(self._names):
+            self._names = executions.names
         new_stacks = executions.stacks[self._place_of_stack.size :]
         self._place_of_stack = np.append(self._place_of_stack, self._codes_of_places(new_stacks))
         distinct_stacks, code = np.unique(stacks, return_inverse=True)

@@ -93,6 +93,8 @@ class ShortExecutions:
 class StepTimes:
     """Durations of a run's steps on devices, and the idle time in each step by cause, in ns.
 
+    The idle time is the mean of the run's devices.
+
     `first` is the number of the first step in the run, as `--steps` counts, and `begin` the begin
     of each step after that of the window. A gap before a step's first execution belongs to the step
     before it, since a step begins with its first execution.
@@ -107,7 +109,7 @@ class StepTimes:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Measured idle time of devices, in ns, by cause.
+    """Measured idle time of devices, in ns, by cause: the sum of each device's own.
 
     `by_cause` splits `idle_ns`, longest time first. `small` has, by cause, the idle time between
     two kernels shorter than `SMALL` in which the host only launched and ran Python.
@@ -194,6 +196,7 @@ def _stored_gaps(trace: "Trace", run: "Run", at_rest: RunAtRest, part: PartName)
         rows_of_part(trace, run, "idle_gaps", part).select(GROUPS.names),
         rows_of_part(trace, run, "short_executions", part).select(SHORT_EXECUTIONS.names),
         by_step,
+        row["devices"],
     )
 
 
@@ -210,7 +213,7 @@ def _step_times(trace: TraceWindow, of_runs: Sequence["_OfRun"]) -> Iterator[Ste
             window.first_step,
             tuple((bounds[:-1] - first).tolist()),
             tuple(np.diff(bounds).tolist()),
-            {cause: tuple(ns.tolist()) for cause, ns in gaps.idle_of_steps.items()},
+            {c: tuple((ns // gaps.devices).tolist()) for c, ns in gaps.idle_of_steps.items()},
         )
 
 

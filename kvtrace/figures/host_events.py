@@ -60,6 +60,7 @@ class HostEvents:
         kernels: Begin and end of each compile and load, name and id of its kernel, sorted.
         generated: When compiles and loads of Inductor's code began, sorted.
         recorded: Whether the run has host events.
+        undated: By device, when executions began whose ends are impossible, sorted.
 
     """
 
@@ -69,6 +70,7 @@ class HostEvents:
     kernels: list[_Compiled]
     generated: Integers
     recorded: bool
+    undated: dict[int, Integers]
     _waits: tuple[Integers, Integers]
     #: The union of all activities but launches.
     _union: tuple[Integers, Integers]
@@ -100,7 +102,10 @@ class HostEvents:
             coverage[cause] = Coverage(*union)
         launches = _Launches(trace, run)
         has_events = events.num_rows > 0
-        return cls(coverage, rows, nothing, kernels, generated, has_events, waits, union, launches)
+        undated = _undated(trace, run)
+        return cls(
+            coverage, rows, nothing, kernels, generated, has_events, undated, waits, union, launches
+        )
 
     def move_to(self, begin: int, end: int) -> None:
         """Make `launched` and the coverage of launches those between two times, in ns since 1970.
@@ -128,6 +133,11 @@ class HostEvents:
         first = np.searchsorted(self.generated, begin)
         return np.asarray(np.searchsorted(self.generated, end) > first)
 
+    def undated_in(self, device: int, begin: Integers, end: Integers) -> npt.NDArray[np.bool_]:
+        """Return a mask of a device's gaps in which an execution began whose end is impossible."""
+        moments = self.undated.get(device, self.launched[:0])
+        return np.asarray(np.searchsorted(moments, end) > np.searchsorted(moments, begin))
+
     def stack_at(self, cause: Cause, begin: int, end: int) -> int:
         """Return the stack id of a cause's longest event during or just before a gap, or -1."""
         begins, ends, stacks = self.rows[cause]
@@ -152,6 +162,16 @@ class HostEvents:
             gap: [compiled.kernel_id for compiled in self.kernels[first[gap] : last[gap]]]
             for gap in np.flatnonzero(first < last).tolist()
         }
+
+
+def _undated(trace: "Trace", run: "Run") -> dict[int, Integers]:
+    """Return `HostEvents.undated`; only runs of other tools have such executions."""
+    if run.source is None:
+        return {}
+    rows = trace.table("gpu_kernels", [run], ["start", "device", "impossible"])
+    rows = rows.filter(pc.and_(pc.is_valid(rows["impossible"]), pc.is_valid(rows["start"])))
+    start, device = integers(rows["start"]), integers(rows["device"], -1)
+    return {index: np.sort(start[device == index]) for index in np.unique(device).tolist()}
 
 
 def _compiled_kernels(trace: "Trace", run: "Run") -> tuple[list[_Compiled], Integers]:

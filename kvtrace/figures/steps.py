@@ -114,6 +114,8 @@ def time_bounds(trace: "Trace", run: "Run", name: Timed) -> tuple[int, int] | No
     first, last = RANGES[name]
     begins, ends = [], []
     for piece in trace.pieces(name, [run], [first, last]):
+        if piece[last].null_count:
+            piece = piece.filter(pc.is_valid(piece[last]))
         low, high = pc.min(piece[first]), pc.max(piece[last])
         if low.is_valid and high.is_valid:
             begins.append(low.cast(pa.int64()).as_py())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PASS: Final = "sums"  # noqa: S105 - a pass over the trace
 #: Number of the definition of what is stored; another one makes stored sums invalid.
-DEFINITION: Final = 2
+DEFINITION: Final = 3
 #: Tables that sums are made of.
 LEAVES: Final = ("launches", "gpu_kernels")
 #: A table that the pass writes for each run.

@@ -1,11 +1,18 @@
 """Busy and idle time, compared with a count of every nanosecond."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.figures.busy import Busy, Timeline
+from kvtrace.figures.busy import Busy, Timeline, busy_times_of_runs
+from kvtrace.figures.gaps import read_gaps
+from kvtrace.figures.idle_at_rest import tables_at_rest
+from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow
+from kvtrace.schema.writer import RunWriter
+
+EPOCH = 1_767_323_045_000_000_000
 
 INTERVALS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda at: (at[0], at[0] + at[1])),
@@ -47,7 +54,7 @@ def test_gaps_are_the_times_without_an_execution(intervals, rows_of_block, is_wi
     busy_ns = int(line[first:last].sum())
     executions_ns = sum(end - begin for begin, end in intervals)
     idle_ns = last - first - busy_ns
-    assert timeline.busy == Busy(last - first, busy_ns, executions_ns - busy_ns, idle_ns)
+    assert timeline.busy == Busy(last - first, busy_ns, executions_ns - busy_ns, idle_ns, 1)
 
 
 def test_without_an_execution_nothing_is_busy_or_idle():
@@ -57,3 +64,54 @@ def test_without_an_execution_nothing_is_busy_or_idle():
 
 def test_busy_times_of_runs_are_summed():
     assert Busy(10, 4, 1, 6) + Busy(1, 1) == Busy(11, 5, 1, 6)
+
+
+def written(folder, executions):
+    """Write a run of executions on devices: (device, begin, end), and return its trace."""
+    writer = RunWriter(folder, "r0", of_this_process=False)
+    rows = [
+        {"record": row, "device": device, "start": EPOCH + begin, "end": EPOCH + end, "name": "k"}
+        for row, (device, begin, end) in enumerate(executions)
+    ]
+    writer.append_rows("gpu_kernels", rows)
+    writer.seal({"mode": "timeline", "ending": "stopped"})
+    return open_trace(folder)
+
+
+@pytest.mark.parametrize(
+    "executions",
+    [
+        # one that is always busy, and one that ran 2 of 986 µs
+        [(0, 0, 1_000_000), (1, 10_000, 11_000), (1, 995_000, 996_000)],
+        # two that take turns, and an execution whose device is not known
+        [(0, 0, 30_000), (1, 40_000, 70_000), (0, 80_000, 110_000), (None, 0, 5_000)],
+        # two that run at once, each with an overlap of its own
+        [(3, 0, 50_000), (7, 0, 60_000), (3, 25_000, 75_000), (7, 90_000, 99_000)],
+    ],
+)
+def test_each_device_has_its_own_times_which_are_added_up(executions, tmp_path):
+    devices = {device for device, _, _ in executions}
+    traces = [
+        written(tmp_path / str(device), [row for row in executions if row[0] == device])
+        for device in devices
+    ]
+    both = written(tmp_path / "both", executions)
+    (busy,) = busy_times_of_runs(both, both.runs)
+    alone = [busy_times_of_runs(trace, trace.runs)[0] for trace in traces]
+    assert busy == sum(alone, Busy())
+    assert busy.devices == len(devices)
+    gaps = read_gaps(both, both.runs)
+    assert gaps.idle_ns == busy.idle_ns == sum(gaps.by_cause.values())
+    causes_alone = [read_gaps(trace, trace.runs).by_cause for trace in traces]
+    for cause, ns in gaps.by_cause.items():
+        assert ns == sum(causes.get(cause, 0) for causes in causes_alone)
+    (stored,) = [
+        row
+        for row in tables_at_rest(both, both.runs[0])["run_parts"].to_pylist()
+        if row["part"] == "whole"
+    ]
+    assert (stored["devices"], stored["span_ns"], stored["idle_ns"]) == (
+        len(devices),
+        busy.span_ns,
+        busy.idle_ns,
+    )

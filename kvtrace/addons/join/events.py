@@ -77,7 +77,8 @@ def _imported_events(trace: Trace, run: Run, kept: pa.Table, facts: CallFacts) -
     numbered = (
         ((row["record"], _kept_event(row, run.pid or 0)) for row in _in_order(kept)),
         ((row["record"], _execution_event(row, facts, as_recorded=True))
-         for row in _in_order(executions) if None not in (row["start"], row["end"])),
+         for row in _in_order(executions) if row["start"] is not None
+         if row["end"] is not None or row["impossible"] is not None),
     )  # fmt: skip
     for _, event in heapq.merge(*numbered, key=lambda pair: pair[0]):
         yield event
@@ -181,9 +182,20 @@ def _execution_event(row: dict[str, Any], facts: CallFacts, *, as_recorded: bool
             del args[key]
     category = _CATEGORY.get(row["kind"], "kernel")
     name = row["name"] or ""
-    span = (row["device"] or 0, row["stream"] or 0, row["start"], row["end"])
+    end = row["stated_end"] if row["end"] is None else row["end"]
+    span = (
+        row["device"] or 0,
+        row["stream"] or 0,
+        row["start"],
+        row["start"] if end is None else end,
+    )
     shown = name if as_recorded else names.full_name(name)
-    return {**_event(category, shown, *span, args), **members}
+    event = {**_event(category, shown, *span, args), **members}
+    if end is None:
+        del event["dur"]
+    elif end < row["start"]:
+        event["dur"] = end - row["start"]
+    return event
 
 
 def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:

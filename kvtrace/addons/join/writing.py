@@ -17,7 +17,7 @@ from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Trace
 
-_TIMES = ("start", "end", "requested")
+_TIMES = ("start", "end", "requested", "stated_end")
 
 
 def tables(

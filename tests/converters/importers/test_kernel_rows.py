@@ -23,7 +23,7 @@ NAMES = LIKE + [name for tool, _, name, _ in RECORDED if tool == "kineto"]
 def trace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kernel_rows")
     events = [
-        {"ph": "X", "cat": "kernel", "name": name, "ts": 10 * index, "dur": 1 + index, "pid": 0,
+        {"ph": "X", "cat": "kernel", "name": name, "ts": 100 * index, "dur": 1 + index, "pid": 0,
          "tid": 7, "args": {"stream": 7, "device": 0, "correlation": index}}
         for index, name in enumerate(NAMES)
     ]  # fmt: skip
