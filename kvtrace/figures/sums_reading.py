@@ -13,13 +13,11 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.bins import bin_of
 from kvtrace.figures.kept import rows_of_runs
 from kvtrace.figures.older_sums import Sums as Sums
 from kvtrace.figures.older_sums import has_older_sums, older_sums
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_stored import stored_settings, sums_stored
-from kvtrace.figures.tables import open_times
 from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -193,6 +191,10 @@ def summed_rows(
     `stretch` is SQL of the stretch of a row. Without `has_bins`, `bins` and `counts` are null,
     which takes less time. Errors as `Trace.table`.
     """
+    # Imported here, since `info` works without NumPy, which both need.
+    from kvtrace.figures.bins import bin_of
+    from kvtrace.figures.tables import open_times
+
     is_of_executions = table == "execution_sums"
     query = _SUMS.format(
         table=table,
