@@ -208,7 +208,7 @@ def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path
     first = titles.index("GPU 0 · rank 0")
     second = titles.index("GPU 1 · rank 1")
     processes = [i for i, title in enumerate(titles) if re.match(r"rank \d · \w+", title)]
-    assert titles[first + 1] == "steps"
+    assert titles[first + 1] == "steps of the device"
     assert "stream 7" in titles[first:second]
     assert "stream 7" in titles[second : processes[0]]
     named = [titles[i].split(" · ")[:2] for i in processes[:2]]

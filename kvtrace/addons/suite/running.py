@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import re
 import subprocess
 import sys
@@ -77,8 +78,10 @@ def run_suite(folder: Path, options: RunOptions) -> Result:
     on_gpu = has_gpu()
     if options.gpus is not None and not on_gpu:
         raise BadSetting(f"torch finds no GPU here, so that --gpus {options.gpus} names none")
-    # A recording of run.py by KVTRACE would change its times.
+    # A recording of run.py by KVTRACE would change its times. It is of this process's group: what
+    # the recording without a GPU did not launch is no news.
     environment = {name: value for name, value in os.environ.items() if name != "KVTRACE"}
+    environment.setdefault("KVTRACE_GROUP", f"{os.getpid():x}-{secrets.token_hex(6)}")
     with tempfile.TemporaryDirectory(prefix="kvtrace-") as temporary:
         file = Path(temporary) / "result.json"
         command = [sys.executable]

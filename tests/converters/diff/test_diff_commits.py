@@ -117,7 +117,7 @@ def test_added_spill_is_reported(recorded):
 
 def test_narrowed_index_arithmetic_is_reported(recorded):
     found = difference(recorded, "narrow", generic=True)
-    assert [row.level for row in found.headline[:3]] == ["source", "bounds", "bounds"]
+    assert [row.level for row in found.headline[:2]] == ["source", "bounds"]
     assert ("columns: first bad", "2,147,483,585") in [(r.what, r.before) for r in found.headline]
     cause = next(row for row in found.headline if row.level == "source")
     assert "TTIR -5 arith.extsi" in cause.what
@@ -127,10 +127,8 @@ def test_narrowed_index_arithmetic_is_reported(recorded):
 def test_narrowed_bound_is_reported(recorded):
     found = difference(recorded, "narrower", "narrow", generic=True)
     bounds = [row for row in found.headline if row.level == "bounds"]
-    assert [(row.what, row.direction) for row in bounds] == [
-        ("count: first bad", "worse"),
-        ("columns: first bad", "worse"),
-    ]
+    # one size was recorded, so that no range of count, which the grid may or may not follow, is known
+    assert [(row.what, row.direction) for row in bounds] == [("columns: first bad", "worse")]
     assert bounds[0].share == pytest.approx(-0.75, abs=0.01)
     unasked = difference(recorded, "narrower", "narrow")
     assert (unasked.bounds, unasked.bounds_unjudged) == ((), "not compared (add --generic)")
