@@ -50,7 +50,7 @@ def test_a_script_sees_what_python_would_show_it(autostarting, scripts, tmp_path
     # given what plain python shows
     plain = autostarting.run(scripts / "script.py", "3", "--help", "-o", folder=tmp_path)
     # when it runs with the autostart line (in its own process) and without (inside ours)
-    command = ("-o", "out", scripts / "script.py", "3", "--help", "-o")
+    command = ("-o", "out", "--kernels", "*", scripts / "script.py", "3", "--help", "-o")
     started = autostarting.run("-m", "kvtrace", "run", *command, folder=tmp_path)
     within = inside(*command, folder=tmp_path)
     # then both see the same, but for the variables

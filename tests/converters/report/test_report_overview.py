@@ -14,11 +14,11 @@ def test_the_overview_shows_what_ran_its_figures_and_what_was_found(opened):
     assert found["launches"] == "300"
     assert found["kernels"] == "3"
     assert found["unique calls"] == "12"
-    assert found["errors and warnings"] == "1"
+    assert found["errors and warnings"] == "3"
     text = opened.text("main")
     assert "abababababab on main with uncommitted changes" in text
     assert "30 to warm up, 270 of the program" in text
-    assert opened.text("#finding-counts").startswith("1 error")
+    assert opened.text("#finding-counts").startswith("3 errors")
     assert f"A launcher was not seen: {HOSTILE_NAME}" in opened.text("#messages")
 
 
