@@ -83,8 +83,7 @@ def query_new_catalog(number):
         del catalog
         gc.collect(0)
         free_unused()
-        found = [connection.sql("SELECT sum(x)::INT FROM place").fetchall() for _ in range(4)]
-    return found
+        return [connection.sql("SELECT sum(x)::INT FROM place").fetchall() for _ in range(4)]
 
 
 def test_catalogs_of_threads_last_as_long_as_their_connections():
