@@ -383,10 +383,12 @@ def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
                 work[5],
             )
         )
-    header_line, *call_lines = columns(header, rows, width - 2, texts=())  # a call is one line
-    lines.append(f"  {header_line}")
-    for call, line in zip(shown_calls, call_lines, strict=True):
-        lines += [f"  {line}", f"      {shorten(printable(', '.join(call.tensors)), width - 6)}"]
+    table = [f"  {line}" for line in columns(header, rows, width - 2, texts=())]
+    height = len(table) // (len(rows) + 1)  # lines of a row: as many of each, without texts
+    lines += table[:height]
+    for number, call in enumerate(shown_calls, 1):
+        lines += table[number * height : (number + 1) * height]
+        lines.append(f"      {shorten(printable(', '.join(call.tensors)), width - 6)}")
     hidden_count = len(kernel.calls) - len(shown_calls)
     return (
         [*lines, f"  … {plural(hidden_count, 'more call')} (--full shows them)"]

@@ -4,7 +4,7 @@ import os
 from collections import deque
 from itertools import count
 from typing import Final
-from weakref import finalize
+from weakref import WeakKeyDictionary, finalize
 
 import duckdb
 
@@ -16,7 +16,7 @@ _SHARED: Final[dict[int, duckdb.DuckDBPyConnection]] = {}
 #: at work when Python collects garbage.
 _UNUSED: Final[deque[str]] = deque()
 _NUMBERS: Final = count()
-#: Of threads that make a catalog.
+#: Of threads that make or free catalogs.
 _TURN: Final = Lock()
 
 
@@ -41,42 +41,63 @@ def scratch() -> duckdb.DuckDBPyConnection:
 class Catalog:
     """Tables and views of their own within the process's shared database, as of an opened trace.
 
-    They live as long as this object or a connection. Queries may read files, so no query of a user
-    has a connection.
+    They live as long as this object or a connection of `connect`. Queries may read files, so no
+    query of a user has a connection.
+
+    Attributes:
+        name: the catalog's name in SQL.
+        database: the connection on which tables and views are made. Views of rows of Python exist
+            as long as it does.
+
     """
 
-    __slots__ = ("__weakref__", "_database", "name")
+    __slots__ = ("__weakref__", "database", "name")
 
     def __init__(self) -> None:
-        self._database = _shared()
+        self.database = _shared().cursor()
         self.name = f"catalog_{next(_NUMBERS)}"
-        with _TURN, self._database.cursor() as connection:
-            while _UNUSED:
-                connection.execute(f"DETACH DATABASE IF EXISTS {_UNUSED.pop()}")
-            connection.execute(f"ATTACH ':memory:' AS {self.name}")
+        with _TURN:
+            _detach_unused(self.database)
+            self.database.execute(f"ATTACH ':memory:' AS {self.name}")
         finalize(self, _UNUSED.append, self.name).atexit = False
+        self._use(self.database)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """Return a connection to the catalog, with time zone UTC; the caller closes it."""
-        connection = _quiet(self._database.cursor())
-        connection.execute(f"USE {self.name}; SET TimeZone = 'UTC'")
+        connection = self.database.cursor()
+        _IN_USE[connection] = self
+        self._use(connection)
         return connection
 
-    def close(self) -> None:
-        """Free the tables, once no connection is left."""
-        with self._database.cursor() as connection:
-            connection.execute(f"DETACH DATABASE IF EXISTS {self.name}")
+    def _use(self, connection: duckdb.DuckDBPyConnection) -> None:
+        _quiet(connection).execute(f"USE {self.name}; SET TimeZone = 'UTC'")
+
+
+#: Catalogs by the connections to them.
+_IN_USE: Final[WeakKeyDictionary[duckdb.DuckDBPyConnection, Catalog]] = WeakKeyDictionary()
+
+
+def free_unused() -> None:
+    """Free the tables of catalogs that nothing uses, which else the next new catalog does."""
+    with _TURN, _shared().cursor() as connection:
+        _detach_unused(connection)
+
+
+def _detach_unused(connection: duckdb.DuckDBPyConnection) -> None:
+    while _UNUSED:
+        connection.execute(f"DETACH DATABASE IF EXISTS {_UNUSED.pop()}")
 
 
 def _shared() -> duckdb.DuckDBPyConnection:
     """Return a connection to the database that the process's threads share."""
     process = os.getpid()
-    if process not in _SHARED:
+    shared = _SHARED.get(process)
+    if shared is None:
         made = duckdb.connect()
         # Parts never change.
         made.execute("SET parquet_metadata_cache = true; SET enable_external_file_cache = false")
-        _SHARED.setdefault(process, made)
-    return _SHARED[process]
+        shared = _SHARED.setdefault(process, made)
+    return shared
 
 
 def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:

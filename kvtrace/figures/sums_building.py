@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from kvtrace.figures.idle_at_rest import tables_at_rest
+from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_reading import Sums, summed_rows
 from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
@@ -50,8 +51,8 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
 
     """
     whole = whole_trace(trace)
-    if remote_folder(whole.path) is not None:
-        return  # reading does not write to an object store
+    if remote_folder(whole.path) is not None or LAUNCH_COLUMNS:
+        return  # reading writes neither to an object store nor sums that lack columns of figures
     missing = []
     for run in runs:
         if not run.sealed or EXCERPT in run.settings or sums_stored(whole, run):

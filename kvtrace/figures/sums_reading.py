@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.kept import rows_of_runs
+from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.older_sums import Sums as Sums
 from kvtrace.figures.older_sums import has_older_sums, older_sums
 from kvtrace.figures.scans import row_count
@@ -44,7 +45,8 @@ class AllSums:
 
     Attributes:
         stored: the runs with stored or older sums.
-        rows: the columns of `_COLUMNS` without bounds of stretches, and `run`.
+        rows: the columns of `_COLUMNS` without bounds of stretches, `run`, and of launches
+            `LAUNCH_COLUMNS`.
         binned: sums of rows that are not stored, with `bins` and `counts`; of no rows if nothing is
             stored.
 
@@ -142,11 +144,11 @@ _VIEWS: Final[dict[Sums, str]] = {
     "execution_sums": "execution_times",
 }
 _ROWS: Final[dict[Sums, str]] = {
-    "launch_sums": """
-        SELECT run, {stretch} AS stretch, call_id, phase, compiling, steady, ns, weight, taken,
-            steady AS binned, epoch_ns("exit") AS end_ns
+    "launch_sums": f"""
+        SELECT run, {{stretch}} AS stretch, call_id, phase, compiling, steady, ns, weight, taken,
+            steady AS binned, epoch_ns("exit") AS end_ns{"".join(f", {c}" for c in LAUNCH_COLUMNS)}
         FROM launch_times
-    """,
+    """,  # noqa: S608
     "execution_sums": """
         SELECT run, {stretch} AS stretch, call_id, CASE WHEN call_id IS NULL THEN name END AS name,
             CASE WHEN call_id IS NULL THEN kind END AS kind,
@@ -174,8 +176,15 @@ _SUMS: Final = """
         list(weight::BIGINT ORDER BY bin) FILTER (bin IS NOT NULL) AS counts {wholly}
     FROM binned GROUP BY {keys}
 """
-_OF_EXECUTIONS: Final = ", bool_or(asked) AS asked, sum(bytes) AS bytes"
-_OF_EXECUTIONS_AGAIN: Final = ", bool_or(asked) AS asked, sum(bytes)::BIGINT AS bytes"
+#: Further sums: of the bins of a key, and of these sums.
+_PARTLY: Final[dict[Sums, str]] = {
+    "launch_sums": "".join(f", sum({c}) AS {c}" for c in LAUNCH_COLUMNS),
+    "execution_sums": ", bool_or(asked) AS asked, sum(bytes) AS bytes",
+}
+_WHOLLY: Final[dict[Sums, str]] = {
+    "launch_sums": "".join(f", sum({c})::BIGINT AS {c}" for c in LAUNCH_COLUMNS),
+    "execution_sums": ", bool_or(asked) AS asked, sum(bytes)::BIGINT AS bytes",
+}
 
 
 def summed_rows(
@@ -195,14 +204,13 @@ def summed_rows(
     from kvtrace.figures.bins import bin_of
     from kvtrace.figures.tables import open_times
 
-    is_of_executions = table == "execution_sums"
     query = _SUMS.format(
         table=table,
         rows=_ROWS[table].format(stretch=stretch),
         keys=_KEYS[table],
         bin=bin_of("ns") if has_bins else "NULL",
-        partly=_OF_EXECUTIONS if is_of_executions else "",
-        wholly=_OF_EXECUTIONS_AGAIN if is_of_executions else "",
+        partly=_PARTLY[table],
+        wholly=_WHOLLY[table],
     )
     with open_times(trace, runs, _VIEWS[table]) as database:
         rows = database.sql(f"SELECT * REPLACE (run::VARCHAR AS run) FROM ({query})")  # noqa: S608
@@ -225,6 +233,8 @@ def sums_of(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AllSums:
     rows = stored_sums(trace, rest.stored, table)
     names = [name for name in rows.column_names if name not in ("begin", "end")]
     rows = rows.select(names)
+    for name in LAUNCH_COLUMNS if table == "launch_sums" else ():
+        rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.int64()))
     binned: list[pa.Table] = []
     for leaves, leaf_runs in rest.leaves:
         summed = summed_rows(leaves, leaf_runs, table, has_bins=bool(rest.stored))

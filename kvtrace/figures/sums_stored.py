@@ -7,6 +7,7 @@ of the files that they are of, so that files that were added, joined or merged s
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.schema.layout import pass_parts, run_folder, run_parts
 from kvtrace.schema.opened_parts import part_facts, part_footer
 from kvtrace.schema.remote import remote_folder
@@ -71,6 +72,8 @@ def forget(trace: "Trace", run_id: str) -> None:
 
 
 def _valid_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
+    if LAUNCH_COLUMNS:
+        return None  # sums of these columns are not stored
     for path in pass_parts(run_folder(trace.path, _ALWAYS, run.run_id), PASS):
         settings = dict(part_facts(part_footer(path), path, _ALWAYS).settings)
         expected = settings_of(trace, run)

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 
-from kvtrace.figures.database import Catalog
+from kvtrace.figures.database import Catalog, free_unused
 from kvtrace.figures.identity import SOURCE_COLUMNS, kernel_rows, with_source
 from kvtrace.figures.kept import rows_of_runs
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
@@ -104,14 +104,12 @@ class _Times(NamedTuple):
 
     Attributes:
         catalog: where they are.
-        database: a connection on which they are made.
         views: the names of the views so far.
         read: the names of the tables whose rows are in memory.
 
     """
 
     catalog: Catalog
-    database: duckdb.DuckDBPyConnection
     views: set[str]
     read: set[str]
 
@@ -161,12 +159,14 @@ def open_times(
 
 
 def close_times(trace: "Trace", runs: Sequence["Run"]) -> None:
-    """Close the database of some runs, if one is open, as after the last query of many runs."""
-    opened = _OPENED.get(whole_trace(trace), _Databases())
-    times = opened.by_runs.pop(tuple(run.run_id for run in runs), None)
-    if times is not None:
-        times.database.close()
-        times.catalog.close()
+    """Close the database of some runs, if one is open, as after the last query of many runs.
+
+    Connections to it remain valid.
+    """
+    opened = _OPENED.get(whole_trace(trace))
+    if opened is not None:
+        opened.by_runs.pop(tuple(run.run_id for run in runs), None)
+        free_unused()
 
 
 #: Rows of a view that began in their run's window; the tables are those of the whole runs.
@@ -210,14 +210,14 @@ def _narrow(
 def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> _Times:
     """Return a new catalog with kernels and calls."""
     catalog = Catalog()
-    database = catalog.connect()
+    database = catalog.database
     names = ", ".join(quoted(name) for name in sorted({run.run_id for run in runs}) or [""])
     database.execute(f"CREATE TYPE {_RUN} AS ENUM ({names})")
     kernels = ("kernel_id", "name", "module", "source", "origin", "compile_begin", "load_begin")
     add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
     add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
     database.execute(_PLACES)
-    return _Times(catalog, database, set(), set())
+    return _Times(catalog, set(), set())
 
 
 def known_rows(
@@ -289,7 +289,7 @@ def _open_rows(times: _Times, trace: "Trace", runs: Sequence["Run"], name: str) 
 
     `Trace.table` reads the runs if they have few rows, and those with rows that need a repair.
     """
-    database, columns = times.database, _COLUMNS[name]
+    database, columns = times.catalog.database, _COLUMNS[name]
     counts = {run.run_id: sound_rows(trace, run, name, _SOUND[name]) for run in runs}
     read = {run for run, count in counts.items() if count is None}
     if not read and sum(count or 0 for count in counts.values()) <= _MOST_READ:
@@ -310,7 +310,7 @@ def _make_views(times: _Times, trace: "Trace", runs: Sequence["Run"], views: Seq
     Launches in which a kernel was compiled, loaded or tuned, and executions between trials, are
     few: they become tables, and only rows up to the last of them are joined with these tables.
     """
-    database = times.database
+    database = times.catalog.database
     for name, text in view_texts(views).items():
         if name in times.views:
             continue

@@ -21,6 +21,7 @@ from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
     HOST_MEDIAN,
+    LAUNCH_COLUMNS,
     LAUNCHED,
     KernelFigure,
     medians,
@@ -66,7 +67,10 @@ _LAUNCHES: Final = """
     FROM launch_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
 """
 #: Sums of launches as the view `launch_groups` has them.
-_LAUNCHES_AT_REST: Final = f"CREATE TEMP TABLE grouped AS SELECT {LAUNCHES_AT_REST} FROM stored"  # noqa: S608
+_LAUNCHES_AT_REST: Final = (
+    f"CREATE TEMP TABLE grouped AS SELECT {', '.join((LAUNCHES_AT_REST, *LAUNCH_COLUMNS))} "  # noqa: S608
+    "FROM stored"
+)
 _BY_PHASE: Final = """
     SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
         sum(weight)::BIGINT AS launches

@@ -121,7 +121,10 @@ class _Adding(NamedTuple):
 LAUNCHES_AT_REST: Final = (
     f"run, call_id, phase, {phase_flags('phase')}, compiling, steady, weight, taken_ns AS taken"
 )
-_LAUNCH_SUMS: Final = f'(SELECT {LAUNCHES_AT_REST}, last_end AS "exit" FROM {{older}}launch_sums) s'  # noqa: S608
+_UNKNOWN: Final = "".join(f", CAST(NULL AS BIGINT) AS {c}" for c in LAUNCH_COLUMNS)
+_LAUNCH_SUMS: Final = (
+    f'(SELECT {LAUNCHES_AT_REST}{_UNKNOWN}, last_end AS "exit" FROM {{older}}launch_sums) s'  # noqa: S608
+)
 _ADDED_UP: Final[Mapping[str, _Adding]] = {
     "launch_groups": _Adding(
         f"""
@@ -129,7 +132,12 @@ _ADDED_UP: Final[Mapping[str, _Adding]] = {
             CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken{_SUMMED}
         FROM {{rows}} GROUP BY run, call_id, phase, tuning, captured, compiling, steady
         """,  # noqa: S608
-        "run, call_id, phase, tuning, captured, compiling, steady, weight, taken",
+        ", ".join(
+            (
+                "run, call_id, phase, tuning, captured, compiling, steady, weight, taken",
+                *LAUNCH_COLUMNS,
+            )
+        ),
         "launch_times",
         _LAUNCH_SUMS,
     ),

@@ -1,5 +1,6 @@
 """Databases that print nothing by themselves, and one that all share."""
 
+import gc
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from kvtrace.figures.database import Catalog, database, scratch
+from kvtrace.figures.database import Catalog, database, free_unused, scratch
 from tests.support.tree import ROOT, package_files
 
 TRACE = "tests/fixtures/h200/train"
@@ -56,17 +57,39 @@ def catalogs():
 
 def test_catalogs_have_tables_of_their_own_which_go_when_nothing_uses_them():
     one, other = Catalog(), Catalog()
-    with one.connect() as first, other.connect() as second:
-        first.execute("CREATE TABLE place AS SELECT 7 AS x")
-        second.execute("CREATE TABLE place AS SELECT 8 AS x")
-        with one.connect() as again:
-            assert again.execute("FROM place").fetchall() == [(7,)]
-    assert {one.name, other.name} <= catalogs()
-    one.close()
-    unused = other.name
-    del other
+    first, second = one.connect(), other.connect()
+    first.execute("CREATE TABLE place AS SELECT 7 AS x")
+    second.execute("CREATE TABLE place AS SELECT 8 AS x")
+    with one.connect() as again:
+        assert again.execute("FROM place").fetchall() == [(7,)]
+    names = {one.name, other.name}
+    del one, other, again
+    gc.collect()
     used = Catalog()
-    assert {one.name, unused, used.name} & catalogs() == {used.name}
+    assert names | {used.name} <= catalogs()  # as connections use them
+    assert second.execute("FROM place").fetchall() == [(8,)]
+    del first, second
+    free_unused()
+    assert (names | {used.name}) & catalogs() == {used.name}
+
+
+def query_new_catalog(number):
+    """Query a view of rows of Python in a catalog that only a connection uses."""
+    catalog = Catalog()
+    rows = pa.table({"x": [number, 1]})
+    catalog.database.from_arrow(rows).create_view("place")
+    del rows
+    with catalog.connect() as connection:
+        del catalog
+        gc.collect(0)
+        free_unused()
+        return [connection.sql("SELECT sum(x)::INT FROM place").fetchall() for _ in range(4)]
+
+
+def test_catalogs_of_threads_last_as_long_as_their_connections():
+    with ThreadPoolExecutor(4) as threads:
+        sums = list(threads.map(query_new_catalog, range(16)))
+    assert sums == [[[(n + 1,)]] * 4 for n in range(16)]
 
 
 FORKING = """

@@ -41,7 +41,7 @@ def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
         assert not files_in(folder)
     assert figures_of(folder) == expected
     assert len([file for file in files_in(folder) if file.name.startswith("times-")]) == 4
-    monkeypatch.delattr("kvtrace.figures.times.stored_sums")  # sums are not read again
+    monkeypatch.delattr("kvtrace.figures.times.sums_of")  # sums are not read again
     assert figures_of(folder) == expected
     assert figures_of(folder, with_medians=False) == expected
 
