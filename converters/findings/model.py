@@ -242,11 +242,14 @@ def is_failing(verdict: str, severity: str | None, *, strict: bool) -> bool:
 def counted_as(verdict: str, severity: str | None, *, suppressed: bool) -> str:
     """Return the name in `COUNTED` that a verdict is counted by.
 
-    Verdicts and severities that only newer versions know count as unknown and as notes.
+    Verdicts and severities that only newer versions know count as unknown and as notes; a violation
+    without a severity, as another tool's, is an error.
     """
     if suppressed:
         return "suppressed"
     if verdict == "violation":
+        if severity is None:
+            return "error"
         return severity if severity in SEVERITIES else "note"
     return "proven" if verdict == "proven" else "unknown"
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.findings.model import COUNTED, counted_as
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.roofline import Bound, Work, position
 from kvtrace.converters.timeline.captions import Facts
@@ -130,6 +129,9 @@ def _findings_by_call(trace: "Trace", run: "Run") -> dict[int, Facts]:
 
     Each has its address in the report.
     """
+    # Its package reads findings by DuckDB, which a converter loads only for a trace that has some.
+    from kvtrace.converters.findings.model import COUNTED, counted_as
+
     columns = ["call_id", "finding_id", "rule", "verdict", "severity"]
     rows = trace.table("findings", [run], columns)
     rows = rows.filter(pc.equal(rows["verdict"].cast(pa.string()), "violation"))

@@ -193,7 +193,7 @@ def test_slices_name_the_findings_of_their_calls(tmp_path):
             "from slice where call is not null and said is not null"
         )
 
-    said = "out-of-bounds (#/findings/v0 of the report)"
+    said = "error: out-of-bounds (#/findings/v0 of the report)"
     assert sorted(found) == [("gpu", 1, said), ("launch", 1, said)]
 
 
