@@ -41,8 +41,8 @@ def scratch() -> duckdb.DuckDBPyConnection:
 class Catalog:
     """Tables and views of their own within the process's shared database, as of an opened trace.
 
-    They live as long as this object or a connection of `connect`. Queries may read files, so no
-    query of a user has a connection.
+    They live as long as this object or a connection of `connect`, even a closed one that something
+    refers to. Queries may read files, so no query of a user has a connection.
 
     Attributes:
         name: the catalog's name in SQL.

@@ -49,7 +49,7 @@ def test_tables_of_a_trace_go_with_it(tmp_path, monkeypatch, most_read):
     with open_times(trace, trace.runs, "launch_times") as database:
         ((catalog,),) = database.execute("SELECT current_database()").fetchall()
     gone = weakref.ref(trace)
-    del trace
+    del trace, database
     gc.collect()
     assert gone() is None
     with Catalog().connect() as other:
