@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from kvtrace.ir.attributes import (
     UnitAttribute,
 )
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import POINTED, SILENT, UNROUNDED, Kind, computing, named
+from kvtrace.ir.ops import POINTED, ROUNDED, SILENT, Kind, computing, named
 from kvtrace.ir.types import SharedType, TensorType
 
 if TYPE_CHECKING:
@@ -208,17 +208,13 @@ def check_tensors(module: Module) -> None:
                 raise unsupported(op, kernel, "on tensors of different shapes")
 
 
-_READY: Final = UNROUNDED | {"tt.fp_to_fp"}
-"""Ops whose array functions return numbers of the result's type."""
-
-
 def array_function(
     op: Op, meaning: Elementwise, result_type: ValueType, extra: list[Any]
 ) -> Callable[..., Any]:
     """Return a picklable function of operand arrays that rounds to the result's dtype."""
     function = meaning.function
     dtype = result_type.element.value
-    rounding = None if op.name in _READY else rounding_to(result_type.element)
+    rounding = None if op.name in ROUNDED else rounding_to(result_type.element)
 
     # Partial applications of named functions: plans that refer to them can be pickled.
     if op.name in TYPED:

@@ -460,6 +460,8 @@ UNROUNDED: Final = computing("where", "bitcast", "negate", "abs") | {
     "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf", "tt.clampf",
 }  # fmt: skip
 """Ops that do not round: the result is an operand's number, possibly negated or absolute."""
+ROUNDED: Final = UNROUNDED | {"tt.fp_to_fp"}
+"""Ops whose array functions return numbers of the result's type, which need no rounding."""
 
 
 def operator_of(op: Op) -> Operator:

@@ -2,7 +2,8 @@
 
 A verdict without contents holds for every launch. Everything else is judged with each recorded
 contents; the verdict names the launches with these contents. Launches without recorded contents are
-not covered.
+not covered, nor are those that may read another part of a storage than the first launch: the offset
+of a view is recorded once for a call.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules.table import chosen_rules
@@ -51,7 +53,9 @@ def judge_launches(
         return judge(call, rules, budget)
     ids = tuple(rule.id for rule in chosen_rules(rules))
     recorded_contents = launches.contents.sets
-    if len(recorded_contents) == 1 and launches.contents.known == launches.contents.launches:
+    is_known = launches.contents.known == launches.contents.launches
+    views = _views_that_may_move(launches)
+    if len(recorded_contents) == 1 and is_known and not views:
         only_verdicts = _verdicts_on_contents(launches, recorded_contents[0], ids, budget)
         if only_verdicts is not None:
             return only_verdicts
@@ -68,8 +72,22 @@ def judge_launches(
         if verdicts is not None
     ]
     return sorted(
-        _combined_verdicts(general_verdicts, judged_sets, launches),
+        _combined_verdicts(general_verdicts, judged_sets, launches, views),
         key=lambda verdict: verdict.op.index,
+    )
+
+
+def _views_that_may_move(launches: KnownLaunches) -> tuple[str, ...]:
+    """Return the tensors whose contents another launch may have read at another offset."""
+    if launches.contents.launches < 2 or not launches.contents.sets:
+        return ()
+    call, _ = launches.call(launches.contents.sets[0])
+    return tuple(
+        argument.name
+        for argument in call.arguments
+        if isinstance(argument, TensorArgument)
+        and argument.storage.data is not None
+        and argument.view_bytes[1] - argument.view_bytes[0] < len(argument.storage.data)
     )
 
 
@@ -109,9 +127,15 @@ def _key(verdict: Verdict) -> _Key:
 
 
 def _combined_verdicts(
-    without: Sequence[Verdict], judged_sets: Sequence[_JudgedContents], launches: KnownLaunches
+    without: Sequence[Verdict],
+    judged_sets: Sequence[_JudgedContents],
+    launches: KnownLaunches,
+    views: Sequence[str],
 ) -> Iterator[Verdict]:
-    """Yield for each rule and op the verdicts for any contents, or those for each contents."""
+    """Yield for each rule and op the verdicts for any contents, or those for each contents.
+
+    With `views` (`_views_that_may_move`) nothing is proven by contents.
+    """
     general_verdicts = _by_key(without)
     for key in dict.fromkeys(
         [*general_verdicts, *(key for judged in judged_sets for key in judged.verdicts)]
@@ -124,7 +148,10 @@ def _combined_verdicts(
             (judged, judged.verdicts[key]) for judged in judged_sets if key in judged.verdicts
         ]
         if contents_verdicts:
-            yield from _merged_verdicts(contents_verdicts, launches)
+            merged = tuple(_merged_verdicts(contents_verdicts, launches))
+            if views and all(verdict.verdict == "proven" for verdict in merged):
+                merged = (_unknown_at_other_offsets(merged[0], views),)
+            yield from merged
         else:
             yield from verdicts
 
@@ -182,9 +209,25 @@ def _scope_text(sets: Sequence[ContentSet], launches: KnownLaunches) -> str:
     )
 
 
+def _unknown_at_other_offsets(verdict: Verdict, views: Sequence[str]) -> Verdict:
+    names = ", ".join(views)
+    return _unknown_like(
+        verdict,
+        f"{names} {'is a view' if len(views) == 1 else 'are views'} of part of a storage, and only "
+        "the first launch's offset is recorded: launch with a copy (clone) to have each judged",
+    )
+
+
 def _unknown_for_others(verdict: Verdict, unjudged: int, launches: int) -> Verdict:
     """Return an unknown verdict for the launches whose contents were not recorded."""
-    reason = f"{unjudged} of {launches} launches lack recorded contents (set KVTRACE_TENSORS=int)"
+    return _unknown_like(
+        verdict,
+        f"{unjudged} of {launches} launches lack recorded contents (set KVTRACE_TENSORS=int)",
+    )
+
+
+def _unknown_like(verdict: Verdict, reason: str) -> Verdict:
+    """Return an unknown verdict on all launches, of the rule and op of another verdict."""
     return Verdict(
         verdict.rule,
         "unknown",

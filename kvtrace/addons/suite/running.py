@@ -2,8 +2,8 @@
 
 import json
 import os
-import secrets
 import re
+import secrets
 import subprocess
 import sys
 import tempfile
