@@ -127,7 +127,7 @@ def test_narrowed_index_arithmetic_is_reported(recorded):
 def test_narrowed_bound_is_reported(recorded):
     found = difference(recorded, "narrower", "narrow", generic=True)
     bounds = [row for row in found.headline if row.level == "bounds"]
-    # one size was recorded, so that no range of count, which the grid may or may not follow, is known
+    # of one recorded size no range of count is known, which the grid may or may not follow
     assert [(row.what, row.direction) for row in bounds] == [("columns: first bad", "worse")]
     assert bounds[0].share == pytest.approx(-0.75, abs=0.01)
     unasked = difference(recorded, "narrower", "narrow")
