@@ -745,7 +745,7 @@ export interface Finding {
 }
 
 /**
- * Measured idle time of devices, in ns, by cause.
+ * Measured idle time of devices, in ns, by cause: the sum of each device's own.
  *
  * `by_cause` splits `idle_ns`, longest time first. `small` has, by cause, the idle time between two
  * kernels shorter than `SMALL` in which the host only launched and ran Python. `short_executions`
@@ -837,17 +837,19 @@ export interface DeviceRow {
 }
 
 /**
- * Busy and idle device time of a run's window, or a sum over runs.
+ * Busy and idle time of a device in a run's window, or a sum over `devices`.
  *
- * `span_ns` is the length of the window; without one, the time from the first to the last
- * execution. It is the sum of `busy_ns`, when at least one device ran something, and `idle_ns`.
- * `overlapped_ns` is time with several executions, counted once per additional execution.
+ * `span_ns` is the length of the window; without one, the time from the device's first execution to
+ * its last. It is the sum of `busy_ns`, when the device ran something, and `idle_ns`.
+ * `overlapped_ns` is time with several executions on the device, counted once per additional
+ * execution.
  */
 export interface Busy {
   readonly span_ns: number;
   readonly busy_ns: number;
   readonly overlapped_ns: number;
   readonly idle_ns: number;
+  readonly devices: number;
 }
 
 /**
@@ -855,7 +857,7 @@ export interface Busy {
  *
  * `name` is the mark that separates steps; null if they were found by the period of launches.
  * `number` counts the steps of each of the `runs` that have steps. `span_ns` includes the devices'
- * idle time.
+ * idle time, and is the mean of a run's devices.
  */
 export interface Steps {
   readonly name: string | null;
@@ -987,6 +989,8 @@ export interface ShortExecutions {
 
 /**
  * Durations of a run's steps on devices, and the idle time in each step by cause, in ns.
+ *
+ * The idle time is the mean of the run's devices.
  *
  * `first` is the number of the first step in the run, as `--steps` counts, and `begin` the begin of
  * each step after that of the window. A gap before a step's first execution belongs to the step
