@@ -18,7 +18,7 @@ from kvtrace.schema.versions import TABLE_KEY, FileFacts, read_facts
 #: Files of up to `_SMALL_FILE` bytes are checked for their uncompressed size before they are read:
 #: at most `_MAX_GROWTH` times the file's size, or `_MAX_SMALL_BYTES`. Recorded files have less.
 _SMALL_FILE: Final = 8 << 20
-_MAX_GROWTH: Final = 2000  # 600,000 alike executions: 1,017
+_MAX_GROWTH: Final = 1200  # 600,000 alike executions: 1,017
 #: The same bound for texts and lists, which have to be decoded to learn their size.
 _MAX_TEXT_GROWTH: Final = 100
 _MAX_SMALL_BYTES: Final = 64 << 20
