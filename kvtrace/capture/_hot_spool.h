@@ -3,9 +3,10 @@
  *
  * A thread without Python writes the files every TICK_NS, or BUSY_TICK_NS while launches are made: so
  * they are on disk soon after, also while another thread holds the interpreter's lock, and a slow disk
- * delays no other thread by more than TICK_NS, at a kernel's first launch. The program's threads pass bytes; launches are read from the recorder's chunks. A
- * round of the journal begins by switching to the other file, and empties the former file once the
- * journal has all of its records. See kvtrace/schema/spool.py for the files' layout.
+ * delays no other thread by more than TICK_NS, at a kernel's first launch. The program's threads pass
+ * bytes; launches are read from the recorder's chunks. A round of the journal begins by switching to
+ * the other file, and empties the former file once the journal has all of its records. See
+ * kvtrace/schema/spool.py for the files' layout.
  */
 #ifndef KVTRACE_HOT_SPOOL_H
 #define KVTRACE_HOT_SPOOL_H

@@ -95,7 +95,7 @@ class GitFacts:
 
     def __init__(self) -> None:
         self._facts: dict[str, Any] = {}
-        self._thread = RecordingThread("kvtrace-git", self._read)
+        self._thread = RecordingThread(self._read)
         try:
             self._thread.start()
         except RuntimeError:  # the interpreter is ending and starts no threads

@@ -41,7 +41,7 @@ def before_sigterm(flush: Callable[[], None]) -> None:
     if hot is None or not hot.watch_sigterm():
         return
 
-    _in_thread("kvtrace-sigterm", hot.await_sigterm, flush, hot.sigterm_may_end)
+    _in_thread(hot.await_sigterm, flush, hot.sigterm_may_end)
 
 
 def before_abort(seal: Callable[[], None]) -> None:
@@ -52,13 +52,13 @@ def before_abort(seal: Callable[[], None]) -> None:
     """
     hot = _native()
     if hot is not None and hot.watch_abort():
-        _in_thread("kvtrace-sigabrt", hot.await_abort, seal, hot.abort_may_end)
+        _in_thread(hot.await_abort, seal, hot.abort_may_end)
 
 
 def _in_thread(
-    name: str, wait: Callable[[], None], act: Callable[[], None], may_end: Callable[[], None]
+    wait: Callable[[], None], act: Callable[[], None], may_end: Callable[[], None]
 ) -> None:
-    """Call in a thread of that name, once `wait` has returned, `act` and then `may_end`."""
+    """Call in a thread, once `wait` has returned, `act` and then `may_end`."""
 
     def work() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -69,7 +69,7 @@ def _in_thread(
             may_end()
 
     try:
-        RecordingThread(name, work).start()
+        RecordingThread(work).start()
     except RuntimeError:
         may_end()  # the interpreter is ending, and starts no threads
 

@@ -148,7 +148,7 @@ class Journal:
         self._ended = threading.Event()
         self._closed = threading.Event()
         self._wake = threading.Event()
-        self._thread = RecordingThread("kvtrace", self._work)
+        self._thread = RecordingThread(self._work)
 
     # -- from any thread --------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class Journal:
             self._written.add(digest)
             self._artifacts.append((digest, kind, content, producer))
             if self._writer is None:
-                self.spool.add_artifact(kind, content, producer)
+                self.spool.add_artifact(kind, content, producer, digest)
         return digest
 
     def add_stack(self, frames: Any) -> int:

@@ -42,7 +42,7 @@ class Messages:
 
     @property
     def explain_no_launch(self) -> bool:
-        """Whether a warning was printed that says why no launch is recorded."""
+        """True if a printed warning gave the reason that no launch is recorded."""
         return any(code in _NO_LAUNCH for level, code, _ in self._repeated if level == "warning")
 
     def end(self) -> None:

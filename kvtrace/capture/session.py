@@ -117,7 +117,7 @@ class Session:
 
     @property
     def has_launched_nothing(self) -> bool:
-        """Whether this process launched no recorded kernel, and no warning says why."""
+        """True if this process launched no recorded kernel, and no warning gave the reason."""
         is_of_program = self._process == os.getpid()
         return is_of_program and not self._has_calls and not self._messages.explain_no_launch
 
@@ -213,23 +213,24 @@ class Session:
 
     # -- recording --------------------------------------------------------------------------
 
-    def add_kernel(self, record: KernelSource, early: KernelRecord | None = None) -> int:
+    def add_kernel(self, record: KernelSource, early: KernelSource | None = None) -> int:
         """Record a compiled variant; return the kernel's id.
 
         `record` may be a function that returns the record, called in the background thread; until
-        then, the spool has the `early` record, with the IR: a process that is killed at the
-        kernel's first launches can be judged.
+        then, the spool has the `early` record, made now, with the IR: a process that is killed at
+        the kernel's first launches can be judged.
         """
         kernel_id = next(self._kernel_ids)
-        early = early if callable(record) else record
+        if early is None and not callable(record):
+            early = record
 
         def write(journal: Journal) -> None:
-            kernel = record() if callable(record) else record
+            kernel = _made(record)
             journal.add("kernels", kernel_row(journal.add_artifact, kernel_id, kernel))
 
         def spool(spool: Spool) -> None:
             if early is not None:
-                spool.add("kernels", kernel_row(spool.add_artifact, kernel_id, early))
+                spool.add("kernels", kernel_row(spool.add_artifact, kernel_id, _made(early)))
 
         self._has_unspooled_kernel = True
         self._submit(write, spool)
@@ -411,7 +412,7 @@ class Session:
             journal = self._open()
         if not journal.ended:
             journal.submit(write)  # first: a round empties the spool of what came before it
-            if spool is not None:
+            if spool is not None and journal.spool.is_written:
                 self._spool(journal, spool)
 
     def _spool(self, journal: Journal, add: Callable[[Spool], None]) -> None:
@@ -478,6 +479,10 @@ class Session:
             if self.window is not None and not self._ended:
                 self._switch()
                 self.window.watch_clock()
+
+
+def _made(source: KernelSource) -> KernelRecord:
+    return source() if callable(source) else source
 
 
 def _follow(journal: Journal, timeline: Listener) -> None:

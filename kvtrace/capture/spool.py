@@ -39,16 +39,30 @@ class Spool:
             self._native = None
         #: A round has switched files, and the journal does not have all of the former file yet.
         self.switched = False
+        self._artifacts: set[str] = set()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether there are files to write to."""
+        return self._native is not None
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         """Add a row of a table, which may lack columns; the journal's row replaces it."""
         if self._native is not None:
             self._native.spool_add(_frame(table, row))
 
-    def add_artifact(self, kind: str, content: bytes, producer: Producer = UNKNOWN) -> str:
-        """Add an artifact, whose content the journal has yet to compress; return its SHA-256."""
-        digest = sha256(content).hexdigest()
-        if self._native is not None and len(content) <= _ARTIFACT_BYTES:
+    def add_artifact(
+        self, kind: str, content: bytes, producer: Producer = UNKNOWN, digest: str | None = None
+    ) -> str:
+        """Add an artifact, whose content the journal has yet to compress; return its SHA-256.
+
+        One that was added before is in a file still, or in the journal. `digest` is the SHA-256 if
+        it is known.
+        """
+        digest = digest or sha256(content).hexdigest()
+        is_new = digest not in self._artifacts
+        if self._native is not None and is_new and len(content) <= _ARTIFACT_BYTES:
+            self._artifacts.add(digest)
             encoded = b64encode(content).decode()
             row = {"sha256": digest, "kind": kind, "content": encoded, "producer": producer}
             self.add("artifacts", row)

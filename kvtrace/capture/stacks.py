@@ -72,9 +72,9 @@ def is_hidden(file: str) -> bool:
 
 def frame_of(code: CodeType, instruction: int) -> Frame:
     """Return the frame of a function that executes the instruction at a byte offset."""
-    known = _frames.get((id(code), instruction))
-    if known is not None:
-        return known[1]
+    entry = _frames.get((id(code), instruction))
+    if entry is not None:
+        return entry[1]
     line, column = line_and_column(code, instruction)
     frame = Frame(file=code.co_filename, line=line, column=column, function=code.co_qualname)
     if len(_frames) >= _FRAMES_LIMIT:

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-#: Names of running threads of the recording, by `threading.get_ident()`.
-names: Final[dict[int, str]] = {}
+#: Running threads of the recording, by `threading.get_ident()`.
+running: Final[set[int]] = set()
 
 
 class RecordingThread:
@@ -15,14 +15,12 @@ class RecordingThread:
     A program that joins all threads, or waits until it has one only, does not wait for it.
 
     Args:
-        name: as in `names`
         work: called in the thread. It must not ask for the current thread, as logging does, since
             Python lists a thread that asks.
 
     """
 
-    def __init__(self, name: str, work: Callable[[], None]) -> None:
-        self._name = name
+    def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
         self._ident: int | None = None
         self._has_started = False
@@ -49,10 +47,10 @@ class RecordingThread:
 
     def _run(self) -> None:
         ident = self._ident = threading.get_ident()
-        names[ident] = self._name
+        running.add(ident)
         try:
             self._work()
         finally:
             self._ident = None  # a later thread of the program may have the same number
-            names.pop(ident, None)
+            running.discard(ident)
             self._ended.set()

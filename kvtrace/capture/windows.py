@@ -127,7 +127,7 @@ class Window:
                 self._changed()
 
         try:
-            RecordingThread("kvtrace-window", work).start()
+            RecordingThread(work).start()
         except RuntimeError:
             return  # the interpreter is ending and starts no threads
 

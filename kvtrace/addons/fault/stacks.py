@@ -15,7 +15,6 @@ from functools import partial
 
 from kvtrace.capture import threads as recording_threads
 from kvtrace.capture.stacks import user_frames
-from kvtrace.capture.threads import RecordingThread
 
 TYPE_CHECKING = False  # as type checkers read it; every process that is recorded imports this
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def answer_requests(session: "Session", folder: str) -> None:
         if not os.path.exists(file + REQUEST):  # noqa: PTH110
             os.mkfifo(file + REQUEST)
         _pipe = Pipe(file + REQUEST)
-        RecordingThread("kvtrace-stacks", partial(_answer, session, file, _pipe)).start()
+        recording_threads.RecordingThread(partial(_answer, session, file, _pipe)).start()
     except (OSError, RuntimeError) as error:  # no pipes in this file system; or Python ends
         _say(session, error)
 
@@ -121,7 +120,7 @@ def _threads() -> "list[dict[str, Any]]":
     threads = []
     for ident, frame in sys._current_frames().items():
         name = known.get(ident, "")
-        frames = [] if ident in recording_threads.names else _frames(frame)
+        frames = [] if ident in recording_threads.running else _frames(frame)
         if frames:
             threads.append({"name": name, "is_main": ident == main, "frames": frames})
     return threads

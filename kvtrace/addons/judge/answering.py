@@ -261,7 +261,7 @@ def _python_threads() -> int:
         str(getattr(target, "__module__", "")).startswith("kvtrace.") for target in targets
     )
     frames = sys._current_frames()
-    return len(frames.keys() - recording_threads.names.keys()) - threads_of_kvtrace
+    return len(frames.keys() - recording_threads.running) - threads_of_kvtrace
 
 
 def _generator_states() -> dict[str, Any]:

@@ -188,12 +188,20 @@ def early_record(kernel: Any, origin: str) -> KernelRecord:
     To be called at the kernel's first launch; printing the IR again takes about 1 ms.
     """
     kernel = getattr(kernel, "ttir_kernel", kernel)  # compile no later stage for the record
-    metadata = kernel.metadata
     ttir = kernel.asm.get("ttir")
-    options = dict(options_of(metadata))
     stages = {}
     if isinstance(ttir, str):
         stages = {"ttir": with_program_locations(ttir, function_of(kernel))}
+    # `kernel_record` tells which stage is missing
+    return replace(
+        _launch_facts(kernel, origin), stages=tuple(_stages(stages, None, lambda _: None))
+    )
+
+
+def _launch_facts(kernel: Any, origin: str) -> KernelRecord:
+    """Return the part of a compiled kernel's record that a launch depends on, without stages."""
+    metadata = kernel.metadata
+    options = dict(options_of(metadata))
     return KernelRecord(
         name=kernel_name(kernel),
         origin=origin,
@@ -204,7 +212,6 @@ def early_record(kernel: Any, origin: str) -> KernelRecord:
         num_ctas=metadata.num_ctas,
         num_stages=getattr(metadata, "num_stages", None),
         options=options,
-        stages=tuple(_stages(stages, None, lambda _: None)),  # `kernel_record` tells it
         compiler=("triton", options.get("triton_version")),
     )
 
@@ -236,7 +243,7 @@ def kernel_record(
         stages.setdefault("glir", stages["source"])
     located = stages.get("ttir", stages.get("glir"))
     return replace(
-        early_record(kernel, origin),
+        _launch_facts(kernel, origin),
         module=None if function is None else str(function.__module__),
         file=file,
         line=line,

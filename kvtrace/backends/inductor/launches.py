@@ -194,7 +194,7 @@ class InductorAdapter:
                 by_worker = handed_over.take(out, cache_key)
                 return launcher_kernel.record(keep, by_worker or compilation, load, module, tell)
 
-            return self._session.add_kernel(record, launcher_kernel.early())
+            return self._session.add_kernel(record, launcher_kernel.early)
 
         kernel_id = self._recorded.kernel_id(kernel, add)
         device = owner.device_props

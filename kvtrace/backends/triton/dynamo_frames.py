@@ -50,7 +50,7 @@ class DynamoFrames:
     libraries: Final = ("torch._dynamo",)
 
     def install(self, session: "Session") -> None:
-        """Skip launching frames; Dynamo has just been imported."""
+        """Make Dynamo, which has just been imported, skip Triton's launching frames."""
         del session
         skip_launching_frames()
 

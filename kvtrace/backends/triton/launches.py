@@ -169,7 +169,7 @@ class LaunchAdapter:
 
         return session.add_kernel(
             lambda: kernel_record(kernel, compilation, load, origin, keep, report_failure),
-            early_record(kernel, origin),
+            lambda: early_record(kernel, origin),
         )
 
 
