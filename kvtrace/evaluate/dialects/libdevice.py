@@ -400,8 +400,9 @@ def library_function(symbol: str) -> _Function | None:
     if name not in FUNCTIONS and name[-1:] in ("f", "d"):
         name = name[:-1]
     function = FUNCTIONS.get(name)
-    if symbol.startswith("__nv_") and symbol.removeprefix("__nv_") in SINGLE:
-        return partial(_by_type, SINGLE[symbol.removeprefix("__nv_")], function)
+    single = SINGLE.get(symbol.removeprefix("__nv_")) if symbol.startswith("__nv_") else None
+    if single is not None:
+        return single if function is None else partial(_by_type, single, function)
     if function is None or not symbol.startswith("__nv_") or name in _UNFLUSHED:
         return function
     if name in ("cbrt", "rcbrt"):
@@ -409,10 +410,10 @@ def library_function(symbol: str) -> _Function | None:
     return partial(_of_flushed, function) if name in _FLUSHING_OPERANDS else flushing(function)
 
 
-def _by_type(single: _Function, exact: _Function | None, *arrays: Array) -> Array:
+def _by_type(single: _Function, exact: _Function, *arrays: Array) -> Array:
     """Return a float32 function's value; of float64, as shadows compute in, the exact one's."""
-    is_exact = exact is not None and any(array.dtype == np.float64 for array in arrays)
-    return np.asarray(exact(*arrays) if exact is not None and is_exact else single(*arrays))
+    is_wide = any(array.dtype == np.float64 for array in arrays)
+    return np.asarray((exact if is_wide else single)(*arrays))
 
 
 def _of_flushed(function: _Function, *arrays: Array) -> Array:
