@@ -116,13 +116,13 @@ def _safety_answer(difference: Difference) -> Answer:
         text = f"not checked: {' and '.join(side.label for side in unjudged)}"
         return Answer(question, "not known", text, f"kvtrace sanitize {' '.join(judgeable)}")
     new = [change.finding for change in difference.findings if change.status == "new"]
-    found = sorted(
+    worsenings = sorted(
         (finding for finding in new if finding.verdict == "violation"),
         key=lambda finding: SEVERITIES.index(_severity(finding)),
     )
-    if found:
-        first = found[0]
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    if worsenings:
+        first = worsenings[0]
+        more = f" (and {len(worsenings) - 1} more)" if len(worsenings) > 1 else ""
         location = f", line {first.line}" if first.line else ""
         text = f"new {_severity(first)}: {first.rule} in {first.kernel}{location}{more}"
         return Answer(question, "no", text)

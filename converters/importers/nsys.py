@@ -151,9 +151,9 @@ def _devices(tables: Tables) -> Iterator[dict[str, Any]]:
 
 def _copy_kinds(tables: Tables) -> dict[Any, str]:
     """Return the names of copies by their number in the export's own table, else CUPTI's."""
-    known = {name.upper(): name for name in _COPIES.values()}
+    copy_names = {name.upper(): name for name in _COPIES.values()}
     stated = {
-        number: known.get(str(name).removeprefix(_COPY_KIND), text(label) or text(name) or "?")
+        number: copy_names.get(str(name).removeprefix(_COPY_KIND), text(label) or text(name) or "?")
         for number, name, label in tables.rows(_COPY_KINDS, ("id", "name", "label"))
     }
     return {**_COPIES, **stated}

@@ -89,7 +89,7 @@ class PartGaps:
 
 
 class Requests:
-    """What the causes of gaps in a part depend on: all requests of its executions, by device."""
+    """All requests of a part's executions, by device, on which the causes of gaps depend."""
 
     def __init__(self) -> None:
         self._of_device: dict[int, _DeviceRequests] = {}

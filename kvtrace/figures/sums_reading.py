@@ -29,7 +29,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class AtRest:
-    """What of a trace, or of a window, is read from stored sums, and what from their rows.
+    """The parts of a trace, or of a window, that stored sums answer, and the rows to be added.
 
     `stored` has the runs with stored or older sums. `leaves` has traces, and runs of each, whose
     rows are to be added: runs without stored sums, and edges of windows.
@@ -41,7 +41,7 @@ class AtRest:
 
 @dataclass(frozen=True, slots=True)
 class AllSums:
-    """What launches or executions of runs add up to.
+    """Sums of launches or of executions of runs.
 
     Attributes:
         stored: the runs with stored or older sums.
@@ -225,10 +225,10 @@ def sums_of(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AllSums:
 
     Those of sealed runs are cached for an opened trace. Errors as `Trace.table`.
     """
-    known = _SUMMED.setdefault(trace, {})
+    sums_by_key = _SUMMED.setdefault(trace, {})
     key = (table, *(run.run_id for run in runs))
-    if key in known:
-        return known[key]
+    if key in sums_by_key:
+        return sums_by_key[key]
     rest = at_rest(trace, runs, table)
     rows = stored_sums(trace, rest.stored, table)
     names = [name for name in rows.column_names if name not in ("begin", "end")]
@@ -242,7 +242,7 @@ def sums_of(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AllSums:
         binned.append(summed.filter(pc.is_valid(summed["bins"])))
     sums = AllSums(rest.stored, rows.unify_dictionaries(), tuple(binned))
     if all(run.sealed for run in runs):
-        known[key] = sums
+        sums_by_key[key] = sums
     return sums
 
 

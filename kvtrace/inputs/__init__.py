@@ -1,4 +1,4 @@
-"""What kernels are run on: recorded, drawn and awkward inputs, their sizes, views and structure.
+"""Inputs to run kernels on: recorded, drawn and awkward ones, their sizes, views and structure.
 
 `values.py` has the kinds of numbers, `sizes.py` and `views.py` follow from given inputs, `cases.py`
 describes sets of inputs, and `making.py` writes them. `drawn.py` has the distributions that scripts

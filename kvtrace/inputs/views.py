@@ -31,19 +31,19 @@ def views_of(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]
     if len(tensors) < 2:
         return
     alone = [kind for kind in ("transposed", "padded", "strided") if kind in kinds][:2]
-    seen = {inputs}
+    yielded = {inputs}
     for at in tensors[:_MOST_MIXED]:
         for kind in alone:
             view = (*inputs[:at], as_view(inputs[at], kind), *inputs[at + 1 :])
-            if view not in seen:
-                seen.add(view)
+            if view not in yielded:
+                yielded.add(view)
                 yield f"{inputs[at].name} alone as a {kind} view", view
     mixed = ["", *alone]
     for number in range(len(mixed)):
         chosen = {at: mixed[(number + rank) % len(mixed)] for rank, at in enumerate(tensors)}
         view = tuple(as_view(entry, chosen.get(at, "")) for at, entry in enumerate(inputs))
-        if view not in seen:
-            seen.add(view)
+        if view not in yielded:
+            yielded.add(view)
             yield f"mixed views {number + 1}", view
 
 

@@ -142,6 +142,6 @@ def recast(x, out, N: tl.constexpr):
 
 @triton.jit
 def multiplied_and_added(x, y, z, out, N: tl.constexpr):
-    """A product and a sum that the compiler may fuse."""
+    """Store x * y + z, a product and a sum that the compiler may fuse."""
     lanes = tl.program_id(0) * N + tl.arange(0, N)
     tl.store(out + lanes, tl.load(x + lanes) * tl.load(y + lanes) + tl.load(z + lanes))

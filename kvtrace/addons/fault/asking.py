@@ -62,11 +62,11 @@ def trace_of_process(pid: int) -> Path:
         raise NothingToAsk(
             f"Process {pid} belongs to another user: name the trace's folder in place of {pid}."
         ) from None
-    own = f".{pid}{REQUEST}"
+    ending = f".{pid}{REQUEST}"
     for descriptor in descriptors:
         with suppress(OSError):  # it was closed since
             file = descriptor.readlink()
-            if file.parent.name == FOLDER and file.name.endswith(own):
+            if file.parent.name == FOLDER and file.name.endswith(ending):
                 return file.parent.parent
     raise NothingToAsk(
         f"Process {pid} does not listen for requests: start the program with KVTRACE=out/ and "
@@ -117,8 +117,8 @@ def ask_now(folder: Path, pid: int | None = None) -> Mapping[str, Answer]:
 
 
 def _names(faults: Path, suffix: str, pid: int | None) -> Sequence[str]:
-    own = f"*{suffix}" if pid is None else f"*.{pid}{suffix}"
-    return [file.name.removesuffix(suffix) for file in sorted(faults.glob(own))]
+    pattern = f"*{suffix}" if pid is None else f"*.{pid}{suffix}"
+    return [file.name.removesuffix(suffix) for file in sorted(faults.glob(pattern))]
 
 
 def _ask_for_stacks(file: Path) -> bool:

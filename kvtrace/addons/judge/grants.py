@@ -90,9 +90,9 @@ def grants_of(
     grants = []
     for at, values in exact_by_name.items():
         with np.errstate(all="ignore"):
-            own = np.abs(native[int(at)][0].reshape(values.shape) - values)
-        own = np.maximum(np.where(np.isfinite(own), own, 0.0), own_losses[at])
-        condition, result_type = replace(measured[at], own=own), result_types[int(at)]
+            loss = np.abs(native[int(at)][0].reshape(values.shape) - values)
+        loss = np.maximum(np.where(np.isfinite(loss), loss, 0.0), own_losses[at])
+        condition, result_type = replace(measured[at], own=loss), result_types[int(at)]
         tf32_condition = Condition(
             condition.stored + condition.working * (TF32_STEP / moving_inputs.working),
             condition.working,

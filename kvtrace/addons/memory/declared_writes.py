@@ -1,4 +1,4 @@
-"""What kernels read and write, against what their source declares: the rule `undeclared-write`.
+"""The rule `undeclared-write`: kernels' reads and writes, against what their source declares.
 
 Inductor writes `mutated_arg_names` into the decorator of each kernel that it generates: arguments
 whose contents matter before the kernel, and that it changes. Its autotuner restores these between
@@ -29,7 +29,7 @@ _OUTPUT: Final = "out_ptr"
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What the decorators of a kernel say of its arguments.
+    """The arguments that the decorators of a kernel declare.
 
     Attributes:
         source: who declares: Inductor, or `@triton.autotune`.

@@ -1,4 +1,4 @@
-"""What the calls and operators of a run do to memory, and where the user's program calls them."""
+"""Effects of a run's calls and operators on memory, and their places in the user's program."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ class Places:
 
     def _own_frames(self, stack_id: int | None) -> list[Frame]:
         rows = self._frames.get(stack_id) or ()
-        own = dropwhile(lambda row: is_plumbing(row["file"]), rows)
+        program_rows = dropwhile(lambda row: is_plumbing(row["file"]), rows)
         return [
             Frame(row["file"], row["line"], row["column"], row["function"])
-            for row in list(own) or rows
+            for row in list(program_rows) or rows
         ]
 
     def _at(self, stack_id: int | None) -> str:
@@ -135,7 +135,7 @@ class JudgedCall:
 
 
 class RunMemory:
-    """What the calls and operators of a run do to memory, and where operators were called."""
+    """Effects of a run's calls and operators on memory, and the places of the operators."""
 
     def __init__(self, trace: Trace, run: Run) -> None:
         """Derive the effects of all calls. Errors as `Trace.table`."""

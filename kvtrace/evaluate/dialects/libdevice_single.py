@@ -220,7 +220,7 @@ def quantile(array: Array) -> Array:
 
 
 def gamma(array: Array) -> Array:
-    """Return the gamma function, which is 1 / x for negative denormals."""
+    """Return the gamma function as libdevice computes it: 1 / x for negative denormals."""
     result = special.tgamma(flush(array).astype(np.float64)).astype(np.float32)
     near_zero = (array < 0) & (array > -_SMALLEST)
     return np.where(near_zero, 1 / np.where(near_zero, array, 1), flush(result))

@@ -56,16 +56,16 @@ def at_size(
         rules: ids of the rules to judge by; None: all that a size may break.
 
     """
-    given = {n: sizes[name] for name in sizes if (n := relations.number(name))}
-    for number in given:
+    size_of = {n: sizes[name] for name in sizes if (n := relations.number(name))}
+    for number in size_of:
         readings = relations.follows(number)
         if readings is not None:
             name = relations.name(number)
             return AtSize(reason=f"{name} was {readings}: it follows from that number")
     try:
-        launches, numbers = relations.launches_at(given)
+        launches, numbers = relations.launches_at(size_of)
         if not all(map(numbers.is_exact, relations.base)):
-            launches += relations.launches_at(given, best=False)[0]
+            launches += relations.launches_at(size_of, best=False)[0]
     except Ambiguous as error:
         return AtSize(reason=str(error))
     different = list({tuple(launch.items()): launch for launch in launches}.values())
@@ -74,10 +74,10 @@ def at_size(
         (one.limit, tuple((v.rule, v.op.index, v.verdict) for v in one.verdicts)) for one in judged
     }
     if len(answers) == 1:
-        other = relations.unknown_growth(given)
+        other = relations.unknown_growth(size_of)
         if other is None or all(v.verdict != "violation" for v in judged[0].verdicts):
             return judged[0]
-        names = relations.name(other), ", ".join(map(relations.name, given))
+        names = relations.name(other), ", ".join(map(relations.name, size_of))
         reason = f"recorded launches differ in {names[0]}, and how it grows with {names[1]} is not"
         return AtSize(numbers.along, reason=f"{reason} known: give both")
     number = next(n for n in relations.base if not numbers.is_exact(n))

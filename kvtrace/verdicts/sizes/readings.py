@@ -73,7 +73,7 @@ def limited(reading: Reading, most: int) -> Reading:
 
 
 def product(left: Reading, right: Reading) -> Reading:
-    """Return the product of two readings."""
+    """Return the reading of a number that is the product of two others' readings."""
     texts = in_parentheses(left.text), in_parentheses(right.text)
     return Reading(" * ".join(texts), left.term * right.term)
 

@@ -434,8 +434,8 @@ class Relations:
         violation there is one by all readings, unless the kernel uses the grid's extent; else
         extents are as small, and grids as large.
         """
-        given = {number: as_term(value) for number, value in sizes.items()}
-        bounds = self.at(given)
+        size_terms = {number: as_term(value) for number, value in sizes.items()}
+        bounds = self.at(size_terms)
         large, small = (bounds.upper, bounds.lower) if best else (bounds.lower, bounds.upper)
         choices: list[list[tuple[Number, Term]]] = []
         for number, options in bounds.readings.items():
@@ -445,7 +445,7 @@ class Relations:
             choices.append([(number, term) for term in terms])
         launches: list[Numbers] = []
         for chosen in cartesian(*choices) if prod(map(len, choices)) <= _MAX_LAUNCHES_AT else ():
-            at = self.at({**given, **dict(chosen)})
+            at = self.at({**size_terms, **dict(chosen)})
             terms_at = at.upper if best else at.lower
             launches.append({n: term.constant or 0 for n, term in terms_at.items()})
         return launches, bounds

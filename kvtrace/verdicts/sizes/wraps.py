@@ -29,8 +29,8 @@ AssumedRanges = Mapping[tuple[str, Any], Interval]
 def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:
     """Return a program in which an integer surely wraps around, None if none is known."""
     bound = BoundCall(call, (), BUDGET, ranges)
-    given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
-    decision = prove(use.right, given, seconds=BUDGET.solver_seconds, order=bound.order)
+    facts = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
+    decision = prove(use.right, facts, seconds=BUDGET.solver_seconds, order=bound.order)
     if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
         return None
     return bound.program_of(decision.model)

@@ -16,7 +16,7 @@ interface RuleRow {
   readonly severity: string | null;
   /** Accesses, over unique calls, by severity, the gravest first. */
   readonly bySeverity: readonly (readonly [severity: string, count: number])[];
-  /** The same by what they count as. */
+  /** Accesses by the class that a page counts them in: a severity, unknown, proven or suppressed. */
   readonly counted: Readonly<Record<string, number>>;
 }
 
@@ -82,9 +82,9 @@ function isWithoutIr(kernel: Kernel): boolean {
 function ruleRows(counts: readonly FindingCount[]): RuleRow[] {
   const rules = new Set(counts.map(({ rule }) => rule ?? "other"));
   const rows = [...rules].map((rule): RuleRow => {
-    const own = counts.filter(({ rule: of }) => (of ?? "other") === rule);
+    const ofRule = counts.filter(({ rule: of }) => (of ?? "other") === rule);
     const counted: Record<string, number> = {};
-    for (const each of own) counted[countsAs(each)] = (counted[countsAs(each)] ?? 0) + each.count;
+    for (const count of ofRule) counted[countsAs(count)] = (counted[countsAs(count)] ?? 0) + count.count;
     const bySeverity = SEVERITIES.map((name) => [name, counted[name] ?? 0] as const).filter(
       ([, count]) => count,
     );
