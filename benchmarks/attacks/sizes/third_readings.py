@@ -226,7 +226,10 @@ def _scratch(count: Callable[[int], int], grid: Callable[[int], int]) -> Callabl
     )
 
 
-_most = lambda n: min(cdiv(n, 64), 8)  # noqa: E731
+def _most(n: int) -> int:
+    return min(cdiv(n, 64), 8)
+
+
 _asked(by_program, "a number for each program", _scratch(_most, _most), _by_program, [
     ("scratch-of-the-grid", True, 1, 100_000, (300, 1000)),
 ])  # fmt: skip
