@@ -97,10 +97,10 @@ class OlderSums:
         #: Whether a thread's last launch in the part that was added last is a trial, so that a
         #: later launch may hold it.
         self.ends_in_trials = False
-        #: When the last trial of a thread began, and whether the last execution of a known call
-        #: was one, of the rows that were added.
+        #: Of the rows that were added: when the last trial of a thread began, and the mark of the
+        #: last execution of a known call (`_tuning`).
         self._last_trial: dict[int | None, int] = {}
-        self._last_was_trial = _NO
+        self._last_mark = _ZERO
         self._files: dict[str, list[Path]] = {table: [] for table in _KINDS}
         self._numbers = dict.fromkeys(_KINDS, 0)
 
@@ -257,12 +257,18 @@ class OlderSums:
         if not len(trials):
             return of_trial
         order = pc.sort_indices(start)
-        unknown = array_of([None], pa.bool_())[0]
-        marks = pc.if_else(is_called, of_trial, unknown).combine_chunks().take(order)
-        marked = pa.concat_arrays([array_of([self._last_was_trial.as_py()], pa.bool_()), marks])
-        before = pc.fill_null_forward(marked).slice(1)
-        behind = pc.coalesce(pc.fill_null_backward(marks), before)
-        self._last_was_trial = before[-1]
+        # As the view `between_trials` of figures/views.py: twice the begin, and one more for a
+        # trial, so that of executions that begin at once a trial is the later one.
+        begin = start.cast(pa.int64())
+        mark = pc.add(pc.add(begin, begin), of_trial.cast(pa.int64()))
+        unknown = array_of([None], pa.int64())[0]
+        marks = pc.if_else(is_called, mark, unknown).combine_chunks().take(order)
+        marked = pa.concat_arrays([array_of([self._last_mark.as_py()], pa.int64()), marks])
+        before = pc.fill_null_forward(pc.cumulative_max(marked, skip_nulls=True)).slice(1)
+        following = pc.cumulative_min(marks[::-1], skip_nulls=True)
+        behind = pc.coalesce(pc.fill_null_forward(following)[::-1], before)
+        self._last_mark = before[-1]
+        before, behind = (pc.equal(pc.bit_wise_and(side, _ONE), _ONE) for side in (before, behind))
         between = pc.and_(pc.and_(before, behind), pc.is_null(marks))
         found = pa.chunked_array([order.filter(between)])
         number = pa.arange(0, rows.num_rows).cast(found.type)

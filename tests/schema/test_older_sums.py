@@ -188,6 +188,18 @@ def test_sums_of_dropped_executions_are_those_of_executions(tmp_path_factory, ex
         assert found == expected
 
 
+def test_of_executions_that_begin_at_once_a_trial_is_the_later_one(tmp_path):
+    calls_by_begin = [(0, None), (0, None), (1, None), (0, None), (0, 0), (0, 1), (1, 0)]
+    executions = [
+        dict.fromkeys(LAST) | {"start": begin, "took": 0, "call": call}
+        for begin, call in calls_by_begin
+    ]
+    leaves = executed(tmp_path / "leaves", executions)
+    older = dropped(leaves, leaves.runs[0], tmp_path / "older", ())
+    for expected, found in both(leaves, older):
+        assert found == expected
+
+
 @DEAR
 @settings(max_examples=usually(12, thorough=100), deadline=None)
 @given(EXECUTIONS, st.lists(st.integers(0, 30), min_size=8, max_size=20))
