@@ -84,7 +84,8 @@ function ruleRows(counts: readonly FindingCount[]): RuleRow[] {
   const rows = [...rules].map((rule): RuleRow => {
     const ofRule = counts.filter(({ rule: of }) => (of ?? "other") === rule);
     const counted: Record<string, number> = {};
-    for (const count of ofRule) counted[countsAs(count)] = (counted[countsAs(count)] ?? 0) + count.count;
+    for (const count of ofRule)
+      counted[countsAs(count)] = (counted[countsAs(count)] ?? 0) + count.count;
     const bySeverity = SEVERITIES.map((name) => [name, counted[name] ?? 0] as const).filter(
       ([, count]) => count,
     );
