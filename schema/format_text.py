@@ -7,8 +7,8 @@ INTRODUCTION: Final = """\
 
 <!-- Made from schema/tables.py by `python -m kvtrace.schema.document`; do not edit by hand. -->
 
-A trace is a directory of Parquet files. Any tool that reads Parquet with hive partitioning reads
-it, without kvtrace. The tables are listed below; `schema/schema.json` has the same lists for
+A trace is a directory of Parquet files with hive partitioning, which other tools read without
+kvtrace ([what each keeps](compatibility.md#other-readers)). The tables are listed below; `schema/schema.json` has the same lists for
 programs, and `schema/schema.schema.json` is the JSON Schema of that file.
 
 The version is that of the format, in every file and in `runs.schema_version`; kvtrace's own version
@@ -173,7 +173,8 @@ Each file has in its key/value metadata:
 
 ## Reading without kvtrace
 
-DuckDB:
+Files of several versions differ in columns, so they are united by name; many engines take those of one file
+instead, and lose the others [without a word](compatibility.md#other-readers). DuckDB:
 
 ```sql
 {duckdb}
@@ -225,18 +226,20 @@ reader and nothing else of kvtrace.
 ## Tables
 """
 
-#: A test runs this query on a real trace.
+#: A test runs this query on a real trace, and on one of several versions.
 DUCKDB_EXAMPLE: Final = """\
-SELECT kernels.name, count(*) AS launches,
-       sum(epoch_ns(launches."exit") - epoch_ns(launches."enter")) AS host_ns
-FROM read_parquet('out/launches/**/*.parquet', hive_partitioning = true) AS launches
-JOIN read_parquet('out/calls/**/*.parquet', hive_partitioning = true) AS calls
-  USING (run, call_id)
-JOIN read_parquet('out/kernels/**/*.parquet', hive_partitioning = true) AS kernels
-  USING (run, kernel_id)
+SELECT kernels.name, sum(coalesce(weight, 1)) AS launches,
+       sum(coalesce(weight, 1) * (epoch_ns("exit") - epoch_ns("enter"))) AS host_ns
+FROM read_parquet('out/launches/**/*.parquet', union_by_name = true) AS launches
+JOIN read_parquet('out/calls/**/*.parquet', union_by_name = true) AS calls USING (run, call_id)
+JOIN read_parquet('out/kernels/**/*.parquet', union_by_name = true) AS kernels USING (run, kernel_id)
 GROUP BY kernels.name ORDER BY host_ns DESC, kernels.name;"""
 
 PYARROW_EXAMPLE: Final = """\
+import pyarrow as pa
 import pyarrow.dataset as ds
 
-launches = ds.dataset("out/launches", partitioning="hive").to_table(columns=["run", "seq"])"""
+launches = ds.dataset("out/launches", partitioning="hive")
+schemas = [launches.schema, *(part.physical_schema for part in launches.get_fragments())]
+united = pa.unify_schemas(schemas, promote_options="permissive")
+rows = launches.replace_schema(united).to_table(columns=["run", "seq", "weight"])"""

@@ -1,5 +1,9 @@
 """DuckDB and pyarrow read every table with hive partitioning, with no help from us."""
 
+import shutil
+from collections import Counter
+from typing import Any
+
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -9,7 +13,7 @@ from kvtrace.schema.format_text import DUCKDB_EXAMPLE, PYARROW_EXAMPLE
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
-from tests.schema.make_golden import SEALED, write_sealed_run
+from tests.schema.make_golden import GOLDEN, SEALED, write_sealed_run
 from tests.schema.rows import MOMENT, plain
 from tests.schema.written_runs import add_calls, launches
 
@@ -77,7 +81,21 @@ def test_the_examples_of_the_format_page_run(out, monkeypatch):
     exec(PYARROW_EXAMPLE, found)
 
     assert first == ("scale", 200, 200 * 9000)
-    assert found["launches"].num_rows == 202
+    assert found["rows"].num_rows == 202
+
+
+def test_the_examples_unite_versions_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("v1.0", "v1.11"):  # the older one has no column of weights, and is the first
+        for run in GOLDEN.glob(f"{name}/trace/*/run=*"):
+            shutil.copytree(run, tmp_path / "out" / run.parent.name / f"{run.name}-{name}")
+
+    launches = duckdb.sql(DUCKDB_EXAMPLE).fetchall()
+    rows: dict[str, Any] = {}
+    exec(PYARROW_EXAMPLE, rows)
+
+    assert Counter(rows["rows"]["weight"].to_pylist()) == {None: 3, 0: 1}
+    assert [row[1] for row in launches] == [1]  # of weights null and 0: the other rows are not joined
 
 
 def test_an_empty_derived_part_is_read(out, tmp_path):
