@@ -1,9 +1,10 @@
-"""Makes the table of other readers in docs/compatibility.md: what each keeps of a trace of several versions.
+"""Makes the table of other readers in docs/compatibility.md.
 
-The trace has one run of each released minor version, from `schema/golden/`. The truth is what pyarrow reads of the
-files one by one, united by name. Each engine, pinned, reads every table twice: as its first page of documentation
-shows, and with the setting that unites by name. Run `python benchmarks/parquet_readers.py`; it installs the engines
-in a temporary folder, and Spark needs Java 17.
+The trace has one run of each released minor version, from `schema/golden/`. The truth is what
+pyarrow reads of the files one by one, united by name. Each engine, pinned, reads every table twice:
+as its first page of documentation shows, and with the setting that unites by name. Run
+`python benchmarks/parquet_readers.py`; it installs the engines in a temporary folder, and Spark
+needs Java 17. What became of each column goes to the standard error.
 """
 
 import json
@@ -81,9 +82,9 @@ def daft_plain(folder: Path) -> Any:
 
 def daft_united(folder: Path) -> Any:
     import daft
-    from daft.schema import Schema
     import pyarrow
     import pyarrow.parquet
+    from daft.schema import Schema
 
     schemas = [pyarrow.parquet.read_schema(part) for part in parts(folder)]
     united = pyarrow.unify_schemas(schemas, promote_options="permissive")
@@ -124,7 +125,8 @@ def fastparquet_plain(folder: Path) -> Any:
     import fastparquet
     import pyarrow
 
-    return pyarrow.Table.from_pandas(fastparquet.ParquetFile(str(folder)).to_pandas(), preserve_index=False)
+    frame = fastparquet.ParquetFile(str(folder)).to_pandas()
+    return pyarrow.Table.from_pandas(frame, preserve_index=False)
 
 
 def pyarrow_plain(folder: Path) -> Any:
@@ -147,7 +149,11 @@ def spark_reading(**options: str) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
         from pyspark.sql import SparkSession
 
-        session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        session = (
+            SparkSession.builder.master("local[1]")
+            .config("spark.ui.enabled", "false")
+            .getOrCreate()
+        )
         session.sparkContext.setLogLevel("OFF")
         for name, value in options.items():
             session.conf.set(name.replace("_", "."), value)
@@ -164,7 +170,10 @@ READINGS: dict[str, tuple[Reading, ...]] = {
         Reading("", duckdb_reading("")),
         Reading("`union_by_name = true`", duckdb_reading(", union_by_name = true")),
     ),
-    "polars": (Reading("", polars_plain), Reading('`concat(how="diagonal_relaxed")`', polars_diagonal)),
+    "polars": (
+        Reading("", polars_plain),
+        Reading('`concat(how="diagonal_relaxed")`', polars_diagonal),
+    ),
     "datafusion": (Reading("", datafusion_plain),),
     "daft": (Reading("", daft_plain), Reading("`schema=`", daft_united)),
     "chdb": (
@@ -176,7 +185,8 @@ READINGS: dict[str, tuple[Reading, ...]] = {
     "pyspark": (
         Reading("", spark_reading()),
         Reading(
-            "`mergeSchema`, `nanosAsLong`", spark_reading(spark_sql_legacy_parquet_nanosAsLong="true")
+            "`mergeSchema`, `nanosAsLong`",
+            spark_reading(spark_sql_legacy_parquet_nanosAsLong="true"),
         ),
     ),
 }
@@ -185,12 +195,12 @@ READINGS: dict[str, tuple[Reading, ...]] = {
 def mixed_trace(folder: Path) -> None:
     """Copy the runs of all versions into one trace, each under a run id of its own."""
     for number, version in enumerate(sorted(GOLDEN.iterdir())):
-        for run in version.glob("trace/*/run=*"):
+        for run in version.glob("trace/[!.]*/run=*"):
             shutil.copytree(run, folder / run.parent.name / f"{run.name[:-8]}{number:08x}")
 
 
 def values(column: Any) -> Counter[str]:
-    """Count the values of a column, times as nanoseconds, in a form that no engine's types change."""
+    """Count the values of a column, times as nanoseconds, in a form without an engine's types."""
     import pyarrow
 
     column = pyarrow.chunked_array([column]) if isinstance(column, pyarrow.Array) else column
@@ -201,7 +211,9 @@ def values(column: Any) -> Counter[str]:
         unit = NANOSECONDS[column.type.unit]
         column = column.cast(pyarrow.int64())
     plain = column.to_pylist()
-    return Counter(repr(value * unit if unit > 1 and value is not None else value) for value in plain)
+    return Counter(
+        repr(value * unit if unit > 1 and value is not None else value) for value in plain
+    )
 
 
 def table_losses(truth: Any, rows: Any) -> dict[str, str]:
@@ -233,7 +245,7 @@ def engine_losses(trace: Path, engine: str) -> list[dict[str, Any]]:
             truth = pyarrow.concat_tables(files, promote_options="permissive")
             try:
                 rows = reading.read(folder)
-            except Exception as error:  # any engine, any error: it is what the table shows
+            except Exception as error:  # noqa: BLE001 - any engine's: the table shows it
                 tables[folder.name] = f"{type(error).__name__}: {error}".splitlines()[0][:160]
             else:
                 tables[folder.name] = table_losses(truth, rows)
@@ -247,7 +259,11 @@ def cell(tables: dict[str, Any]) -> str:
     texts = [f"refuses {len(refused)} of {len(tables)} tables"] if refused else []
     for word, phrase in (("lost", "silently lacks"), ("changed", "changes")):
         columns = Counter(
-            name for name, losses in tables.items() if isinstance(losses, dict) for loss in losses.values() if loss == word
+            name
+            for name, losses in tables.items()
+            if isinstance(losses, dict)
+            for loss in losses.values()
+            if loss == word
         )
         if columns:
             texts.append(f"{phrase} {columns.total()} columns of {len(columns)} tables")
@@ -267,9 +283,9 @@ def main(arguments: list[str]) -> None:
         versions = dict(package.split("==") for package in PACKAGES)
         for engine in READINGS:
             command = [python, __file__, str(Path(folder, "trace")), engine]
-            result = subprocess.run(command, check=True, capture_output=True, text=True)
+            result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
             plain, *others = json.loads(result.stdout.splitlines()[-1])
-            print(json.dumps([plain, *others]), file=sys.stderr)
+            print(json.dumps([plain, *others]), file=sys.stderr)  # by column
             row = [f"{engine} {versions[engine]}", cell(plain["tables"])]
             row += [others[0]["setting"], cell(others[0]["tables"])] if others else ["", ""]
             print(f"| {' | '.join(row)} |", flush=True)

@@ -8,8 +8,9 @@ INTRODUCTION: Final = """\
 <!-- Made from schema/tables.py by `python -m kvtrace.schema.document`; do not edit by hand. -->
 
 A trace is a directory of Parquet files with hive partitioning, which other tools read without
-kvtrace ([what each keeps](compatibility.md#other-readers)). The tables are listed below; `schema/schema.json` has the same lists for
-programs, and `schema/schema.schema.json` is the JSON Schema of that file.
+kvtrace ([what each keeps](compatibility.md#other-readers)). The tables are listed below;
+`schema/schema.json` has the same lists for programs, and `schema/schema.schema.json` is the JSON
+Schema of that file.
 
 The version is that of the format, in every file and in `runs.schema_version`; kvtrace's own version
 is in `runs.producer_version`. [compatibility.md](compatibility.md) says what versions may change.
@@ -173,8 +174,8 @@ Each file has in its key/value metadata:
 
 ## Reading without kvtrace
 
-Files of several versions differ in columns, so they are united by name; many engines take those of one file
-instead, and lose the others [without a word](compatibility.md#other-readers). DuckDB:
+Files of several versions differ in columns, so they are united by name; many engines take those of
+one file instead, and lose the others [without a word](compatibility.md#other-readers). DuckDB:
 
 ```sql
 {duckdb}
@@ -231,8 +232,10 @@ DUCKDB_EXAMPLE: Final = """\
 SELECT kernels.name, sum(coalesce(weight, 1)) AS launches,
        sum(coalesce(weight, 1) * (epoch_ns("exit") - epoch_ns("enter"))) AS host_ns
 FROM read_parquet('out/launches/**/*.parquet', union_by_name = true) AS launches
-JOIN read_parquet('out/calls/**/*.parquet', union_by_name = true) AS calls USING (run, call_id)
-JOIN read_parquet('out/kernels/**/*.parquet', union_by_name = true) AS kernels USING (run, kernel_id)
+JOIN read_parquet('out/calls/**/*.parquet', union_by_name = true) AS calls
+  USING (run, call_id)
+JOIN read_parquet('out/kernels/**/*.parquet', union_by_name = true) AS kernels
+  USING (run, kernel_id)
 GROUP BY kernels.name ORDER BY host_ns DESC, kernels.name;"""
 
 PYARROW_EXAMPLE: Final = """\
