@@ -312,6 +312,19 @@ def test_an_invalid_window_is_named_in_one_sentence(text):
     assert repr(text) in str(caught.value)
 
 
+def test_window_of_steps_is_open_from_its_first_to_its_last():
+    window = Window("steps:2:4", RecordedPart("steps", "step", 2, 4), lambda: None)
+    is_open = []
+    for _ in range(7):
+        window.mark("step")
+        is_open.append(window.is_open)
+        window.mark("other")
+        window.leave("step")
+
+    assert is_open == [False, False, True, True, True, False, False]
+    assert [len(times) for times in window.spans()] == [1, 1]
+
+
 def test_executions_count_that_were_requested_while_the_window_was_open():
     window = Window("mark:a", RecordedPart("mark", "a"), lambda: None)
     times = [time.time_ns()]

@@ -64,6 +64,8 @@ DEFAULTS = {
         ("a --format csv", {"form": "csv"}),
         ("a --seconds 2", {"seconds": 2.0}),
         ("a --seconds 2 --seconds 3", {"seconds": 3.0}),
+        ("a --seconds 0.5", {"seconds": 0.5}),
+        ("a --seconds 60", {"seconds": 60.0}),
         ("a --secret -3", {"secret": -3}),
     ],
 )
@@ -82,6 +84,7 @@ def test_words_are_parsed_into_the_functions_arguments(words, wanted):
         ("a --format cvs", "--format has to be one of table, csv, not 'cvs' (did you mean 'csv'?)"),
         ("a --seconds x", "--seconds has to be a number, not 'x'"),
         ("a --seconds 0", "--seconds has to be at least 0.5 and at most 60, not 0"),
+        ("a --seconds 61", "--seconds has to be at least 0.5 and at most 60, not 61"),
         ("a --seconds nan", "--seconds has to be at least 0.5 and at most 60, not nan"),
         ("a --secret 1.5", "--secret has to be a whole number, not '1.5'"),
     ],

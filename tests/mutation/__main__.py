@@ -2,10 +2,11 @@
 
     python -m tests.mutation [--rooms verdicts,evaluate,schema,figures] [--count 40] [--seed N]
 
-takes a sample of mutants, as many of each room, the same for one seed (the day by default). Each
-is put into a copy of the checkout, where the tests of its file are run, then those of its folder,
-until one fails. What survives is listed: a line that no test needs, or a change that changes
-nothing. What takes longer than `--seconds` is undecided.
+takes a sample of mutants, as many of each room, the same for one seed (the day by default), or
+with `--chosen` those that `chosen.tsv` lists. Each is put into a copy of the checkout, where the
+tests of its file are run, then those of its folder, until one fails; with `--day` only those of
+`make test`. What survives is listed: a line that no test needs, or a change that changes nothing.
+What takes longer than `--seconds` is undecided.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import datetime
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -22,11 +24,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutation.mutants import Mutant, mutants_of
+from tests.mutation.mutants import Mutant, listed_mutants, mutants_of
 from tests.support.tree import ROOT, copy_tracked
 
 ROOMS = ("verdicts", "evaluate", "schema", "figures")
 _BUILT = ("capture", "backends/cupti")
+CHOSEN = Path(__file__).with_name("chosen.tsv")
+#: pytest's exit code where no test has the markers.
+_NO_TESTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +77,10 @@ def tests_of(path: str) -> list[list[str]]:
     return [own, [room]] if own else [[room]]
 
 
-def failed_test(copy: Path, tests: list[str], seconds: float) -> str:
+def failed_test(copy: Path, tests: list[str], seconds: float, markers: str = "") -> str:
     """Return the first test that fails in the copy, or ""; raises TimeoutExpired."""
     options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:randomly", "--tb=no"]
+    options += ["-m", markers] if markers else []
     with subprocess.Popen(
         [sys.executable, "-m", "pytest", *options, *tests],
         cwd=copy,
@@ -89,14 +95,20 @@ def failed_test(copy: Path, tests: list[str], seconds: float) -> str:
         except subprocess.TimeoutExpired:
             os.killpg(pytest.pid, signal.SIGKILL)  # and what its tests have started
             raise
-    if pytest.returncode == 0:
+    if pytest.returncode in (0, _NO_TESTS):
         return ""
     lines = said.splitlines()
     named = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
     return named[0] if named else f"exit code {pytest.returncode}"
 
 
-def tried(copy: Path, path: str, mutant: Mutant, seconds: float) -> Outcome:
+def day_markers() -> str:
+    """Return the expression of markers that `make test` takes, as the Makefile has it."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return re.findall(r"^FIRST_TIER := (.+)$", text, re.MULTILINE)[0]
+
+
+def tried(copy: Path, path: str, mutant: Mutant, seconds: float, markers: str = "") -> Outcome:
     """Put a mutant into the copy, run its tests, and take it out again."""
     begin = time.monotonic()
     whole = (ROOT / path).read_bytes()
@@ -104,7 +116,7 @@ def tried(copy: Path, path: str, mutant: Mutant, seconds: float) -> Outcome:
     by, answer = "", "survived"
     try:
         for tests in tests_of(path):
-            by = by or failed_test(copy, tests, seconds - (time.monotonic() - begin))
+            by = by or failed_test(copy, tests, seconds - (time.monotonic() - begin), markers)
         answer = "killed" if by else "survived"
     except subprocess.TimeoutExpired:
         answer = "undecided"
@@ -121,8 +133,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=datetime.date.today().toordinal())
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--chosen", action="store_true", help="try those of chosen.tsv")
+    parser.add_argument("--day", action="store_true", help="with the tests of `make test` alone")
     options = parser.parse_args()
-    chosen = sample(options.rooms.split(","), options.count, options.seed)
+    if options.chosen:
+        chosen = listed_mutants(CHOSEN)
+    else:
+        chosen = sample(options.rooms.split(","), options.count, options.seed)
+    markers = day_markers() if options.day else ""
     print(f"{len(chosen)} mutants, seed {options.seed}", flush=True)
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
@@ -131,7 +149,7 @@ def main() -> int:
             for built in (ROOT / "kvtrace" / room).glob("*.so"):
                 shutil.copy2(built, copy / "kvtrace" / room)
         for path, mutant in chosen:
-            outcomes.append(tried(copy, path, mutant, options.seconds))
+            outcomes.append(tried(copy, path, mutant, options.seconds, markers))
             print(outcomes[-1], flush=True)
     counts = {
         answer: sum(each.answer == answer for each in outcomes)

@@ -10,6 +10,9 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.tree import PACKAGE
 
 #: What takes the place of an operator.
 SWAPPED = {
@@ -41,6 +44,25 @@ class Mutant:
 
     def __str__(self) -> str:
         return f"{self.old.decode()} → {self.new.decode()}"
+
+
+def listed_mutants(table: Path) -> list[tuple[str, Mutant]]:
+    """Return the mutants of a table of paths below kvtrace/, texts, and others in their place.
+
+    Raises:
+        ValueError: A text is not in its file exactly once.
+
+    """
+    mutants = []
+    for row in table.read_text(encoding="utf-8").splitlines():
+        path, old, new = (part.encode().decode("unicode_escape") for part in row.split("\t"))
+        source = (PACKAGE / path).read_bytes()
+        if source.count(old.encode()) != 1:
+            raise ValueError(f"{path} has {old!r} {source.count(old.encode())} times, not once")
+        begin = source.index(old.encode())
+        line = source.count(b"\n", 0, begin) + 1
+        mutants.append((f"kvtrace/{path}", Mutant(line, begin, old.encode(), new.encode())))
+    return mutants
 
 
 def mutants_of(source: bytes) -> list[Mutant]:

@@ -4,7 +4,9 @@ import ast
 
 import pytest
 
-from tests.mutation.mutants import mutants_of
+from tests.mutation.__main__ import CHOSEN, day_markers
+from tests.mutation.mutants import listed_mutants, mutants_of
+from tests.support.tree import ROOT
 
 SOURCE = b'''"""Not 1 + 1."""
 from typing import Literal
@@ -60,3 +62,20 @@ def test_each_mutant_is_valid_python_and_differs_in_one_line():
 )
 def test_mutants_leave_types_and_messages_unchanged(text):
     assert mutants_of(text.encode()) == []
+
+
+def test_listed_mutants_are_valid_python_and_differ_from_their_file():
+    for path, mutant in listed_mutants(CHOSEN):
+        source = (ROOT / path).read_bytes()
+        assert ast.dump(ast.parse(mutant.of(source))) != ast.dump(ast.parse(source)), path
+
+
+def test_text_that_is_not_in_its_file_once_is_refused(tmp_path):
+    table = tmp_path / "table.tsv"
+    table.write_text("cli/env.py\tno such text\t0\n")
+    with pytest.raises(ValueError, match="0 times, not once"):
+        listed_mutants(table)
+
+
+def test_tests_of_the_day_are_those_of_the_makefile():
+    assert day_markers().startswith("smoke or not (process or")

@@ -31,6 +31,8 @@ RANKS = [(1, 1, 10, 12, 1), (2, 1, 20, 22, 1), (1, 2, 11, 13, 2), (2, 2, 21, 23,
         ([*RANKS, (3, 2, 24, 25, 2)], [(1, 30, 0), (1, 31, 1), (3, 40, 1)], [-1, 2, 4], 1),
         # a counter that starts again
         ([(7, 1, 10, 11, 1), (7, 1, 90, 91, 1)], [(7, 20, 0), (7, 95, 0)], [0, 1], 0),
+        # a request that begins with its execution is before it
+        ([(7, 1, 10, 11, 1), (7, 1, 90, 91, 1)], [(7, 90, 0)], [1], 0),
         # two threads of one process
         ([(7, 1, 10, 11, 1), (7, 1, 15, 16, 2)], [(7, 20, 0)], [-1], 1),
         # a call of the driver within that of the runtime is one request

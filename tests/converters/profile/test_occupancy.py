@@ -13,6 +13,8 @@ from kvtrace.converters.profile.occupancy import Occupancy, occupancy
         ("cuda:90", 4, 128, 0, Occupancy(16, 64, "registers")),
         # 100 KiB and 1 KiB kept: two blocks in 228 KiB
         ("cuda:90", 8, 32, 100 * 1024, Occupancy(16, 64, "shared memory")),
+        # 82 KiB and 1 KiB kept: one block in 164 KiB
+        ("cuda:80", 8, 32, 82 * 1024, Occupancy(8, 64, "shared memory")),
         ("cuda:80", 1, 16, 0, Occupancy(32, 64, "blocks")),
         ("cuda:86", 4, 40, 0, Occupancy(48, 48, "warps")),
     ],

@@ -97,6 +97,13 @@ def test_isolated_slices_are_processed_in_batches():
     assert max(sizes) <= 1 << 20
 
 
+def test_slice_that_follows_another_is_on_its_lane_again():
+    lane = lanes(np.array([0, 5, 10]), np.array([10, 10, 10]))
+
+    assert lane is not None
+    assert lane.tolist() == [0, 1, 0]
+
+
 def test_slices_that_follow_each_other_keep_their_order():
     begin = np.array([0, 10, 10, 30])
     duration = np.array([10, 0, 10, 10])
