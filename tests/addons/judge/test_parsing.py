@@ -178,17 +178,21 @@ def test_modules_that_reveal_the_time_count_as_surroundings(tmp_path):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (b"x = 1\n" * 7_000_000, "larger than 1 MiB"),
-        (b"x = \xff", "cannot be compiled as Python: 'utf-8' codec"),
-        (b"x = 1\0", "cannot be compiled as Python: source code string cannot contain null"),
-        (b"x = " + b"(" * 1_000_000, "cannot be compiled as Python: too many nested"),
-        (b"x = " + b"-" * 1_000_000 + b"1", "cannot be (compiled|parsed)"),
-        (b"x = " + b"1+" * 400_000 + b"1", "cannot be (compiled|parsed)"),
+        ((b"x = 1\n", 7_000_000, b""), "larger than 1 MiB"),
+        ((b"x = \xff", 1, b""), "cannot be compiled as Python: 'utf-8' codec"),
+        (
+            (b"x = 1\0", 1, b""),
+            "cannot be compiled as Python: source code string cannot contain null",
+        ),
+        ((b"(", 1_000_000, b""), "cannot be compiled as Python: too many nested"),
+        ((b"-", 1_000_000, b"1"), "cannot be (compiled|parsed)"),
+        ((b"1+", 400_000, b"1"), "cannot be (compiled|parsed)"),
     ],
 )
 def test_invalid_python_is_a_one_sentence_error(tmp_path, capsys, source, message):
+    text, times, end = source
     path = tmp_path / "odd.py"
-    path.write_bytes(source)
+    path.write_bytes(text * times + end)
     begun = time.process_time()
     with pytest.raises(CannotJudge, match=message) as raised:
         read_file(path)
