@@ -8,7 +8,7 @@ test of each file stays, and what is marked `smoke`. Without git's history all t
 import subprocess
 from functools import cache
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -32,13 +32,28 @@ def add_options(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.option.changed or (paths := changed_paths()) is None:
+    if not config.option.changed or (unreached := _unreached(config)) is None:
         return
-    unreached = unreached_add_ons(paths)
     kept, left_out = partition(items, unreached)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a process of pytest-xdist, which need not read all files once more."""
+    if node.config.option.changed:
+        node.workerinput["unreached"] = _unreached(node.config)
+
+
+def _unreached(config: pytest.Config) -> frozenset[str] | None:
+    """Return the add-ons that the change does not reach; None without git."""
+    if (workerinput := getattr(config, "workerinput", None)) is not None:
+        unreached: frozenset[str] | None = workerinput["unreached"]
+        return unreached
+    paths = changed_paths()
+    return None if paths is None else unreached_add_ons(paths)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -6,7 +6,10 @@ import pytest
 
 from tests.support.changed import imports_of_add_ons, module_of, partition, unreached_add_ons
 
-ADD_ONS = frozenset(imports_of_add_ons())
+
+@pytest.fixture(scope="module")
+def add_ons():
+    return frozenset(imports_of_add_ons())
 
 
 def items(*nodeids, smoke=()):
@@ -16,26 +19,26 @@ def items(*nodeids, smoke=()):
     ]
 
 
-def test_without_a_change_no_add_on_is_reached():
-    assert unreached_add_ons(frozenset()) == ADD_ONS
+def test_without_a_change_no_add_on_is_reached(add_ons):
+    assert unreached_add_ons(frozenset()) == add_ons
 
 
 @pytest.mark.parametrize(
     "path", ["kvtrace/addons/judge/kernels.txt", "tests/addons/judge/test_new.py"]
 )
-def test_file_of_an_add_on_reaches_that_add_on_alone(path):
-    assert unreached_add_ons(frozenset({path})) == ADD_ONS - {"judge"}
+def test_file_of_an_add_on_reaches_that_add_on_alone(path, add_ons):
+    assert unreached_add_ons(frozenset({path})) == add_ons - {"judge"}
 
 
 def test_module_that_every_add_on_imports_reaches_all():
     assert unreached_add_ons(frozenset({"schema/trace.py"})) == frozenset()
 
 
-def test_converter_that_no_add_on_imports_reaches_none():
+def test_converter_that_no_add_on_imports_reaches_none(add_ons):
     assert "kvtrace.converters.importers.proton" not in frozenset().union(
         *imports_of_add_ons().values()
     )
-    assert unreached_add_ons(frozenset({"converters/importers/proton.py"})) == ADD_ONS
+    assert unreached_add_ons(frozenset({"converters/importers/proton.py"})) == add_ons
 
 
 def test_support_of_all_tests_reaches_all():
