@@ -36,6 +36,8 @@ LEAST_FREE = 4 << 30
 #: The garbage collector looks rarely: it was a seventh of the time of tests that make many terms.
 COLLECTED_EACH = 50_000
 
+_file = pytest.StashKey[Path]()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     for plugin in (budgets, changed):
@@ -62,6 +64,18 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECTED_EACH)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Free what the tests of the file before left in cycles: evaluated kernels hold gigabytes.
+
+    What is alive then is looked at no more, so that this takes milliseconds.
+    """
+    if item.session.stash.get(_file, None) != item.path:
+        item.session.stash[_file] = item.path
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_unconfigure() -> None:
