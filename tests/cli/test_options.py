@@ -3,12 +3,14 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 import kvtrace as library
-from kvtrace.cli.options import select
+from kvtrace.cli.options import select, written_to
+from kvtrace.schema.errors import BadSetting
 from tests.converters.written_trace import Kernel, write_trace
 from tests.support.checked_kernels import double_past_the_end
 
@@ -35,6 +37,14 @@ def test_a_directory_of_traces_lists_them(kvtrace, own_trace, command):
     code, _, err = kvtrace(*command, own_trace.parent)
     assert code == 2
     assert f"contains traces; name one of: {own_trace}" in err
+
+
+def test_folder_cannot_go_to_standard_output():
+    with (
+        pytest.raises(BadSetting, match="several files were written"),
+        written_to(Path("-"), "files") as (path, _),
+    ):
+        path.mkdir()
 
 
 @pytest.fixture

@@ -51,6 +51,19 @@ def test_the_share_is_shown_again_and_again_without_a_report(stream):
         assert all(line.startswith("kvtrace: judging: ") for line in shown.splitlines())
 
 
+@pytest.mark.parametrize("columns", [20, 24, 60])
+def test_bar_leaves_the_last_column_of_a_narrow_terminal_free(columns, monkeypatch):
+    stream = Stream(is_terminal=True)
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    drawn = progress._Progress("judging calls of a long title", is_bar=True)
+    drawn.report(1, 4)
+    drawn.show()
+
+    assert len(stream.getvalue().removeprefix("\r\x1b[K")) <= columns - 1
+
+
 def test_work_without_a_report_is_asked_for_its_percentage(stream):
     with progress_on_stderr("query", lambda: 50.0):
         for _ in range(2):

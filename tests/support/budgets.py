@@ -1,9 +1,10 @@
 """Processor time and memory of a session of tests, against the budgets that its caller states.
 
 Each test's time is its own and that of the programs that it waited for, from setup to teardown. A
-session's is that of its processes as the system counts it, with collection. `--processor-budget`
-and `--memory-budget` fail a session that exceeds them by more than a fifth; processor time, not the
-clock, so that a busy machine changes little.
+session's is that of its processes as the system counts it, with collection. What exceeds
+`--processor-budget` or `--memory-budget` by more than a fifth is said; it fails a session that
+exceeds its memory, and with KVTRACE_REQUIRE_BUDGETS=1, as `.ci/run` sets it, its processor time.
+Elsewhere other work may have the caches: at a load of 50 the same tests took 743 s in place of 551.
 """
 
 import os
@@ -86,8 +87,13 @@ class _Sums:
             return
         if not self.processes:
             self.processes.append((processor_seconds(), peak))
-        if session.exitstatus == pytest.ExitCode.OK and self.exceeded():
+        if session.exitstatus == pytest.ExitCode.OK and self.fails():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def fails(self) -> bool:
+        """Return whether the session exceeds a budget that is required here."""
+        required = os.environ.get("KVTRACE_REQUIRE_BUDGETS") == "1"
+        return any(required or " MB " in sentence for sentence in self.exceeded())
 
     def exceeded(self) -> list[str]:
         """Return a sentence for each budget that is exceeded by more than the tolerance."""

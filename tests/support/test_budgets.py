@@ -40,10 +40,28 @@ def test_session_within_its_budgets_passes(inner):
 
 
 @pytest.mark.parametrize("budget", ["--processor-budget", "--memory-budget"])
-def test_session_beyond_a_budget_fails_and_says_by_which(inner, budget):
+def test_session_beyond_a_budget_fails_and_says_by_which(inner, budget, monkeypatch):
+    monkeypatch.setenv("KVTRACE_REQUIRE_BUDGETS", "1")
     result = inner(budget, "0.001")
 
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["over the budget by more than a fifth: *; the budget is 0 *"])
+
+
+@pytest.mark.parametrize(
+    ("budget", "ends"),
+    [
+        ("--processor-budget", pytest.ExitCode.OK),
+        ("--memory-budget", pytest.ExitCode.TESTS_FAILED),
+    ],
+)
+def test_processor_time_fails_a_session_only_where_it_is_required(
+    inner, budget, ends, monkeypatch
+):
+    monkeypatch.delenv("KVTRACE_REQUIRE_BUDGETS", raising=False)
+    result = inner(budget, "0.001")
+
+    assert result.ret == ends
     result.stdout.fnmatch_lines(["over the budget by more than a fifth: *; the budget is 0 *"])
 
 
