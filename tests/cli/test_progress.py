@@ -51,7 +51,7 @@ def test_the_share_is_shown_again_and_again_without_a_report(stream):
         assert all(line.startswith("kvtrace: judging: ") for line in shown.splitlines())
 
 
-@pytest.mark.parametrize("columns", [20, 24, 60])
+@pytest.mark.parametrize("columns", [10, 24, 60])
 def test_bar_leaves_the_last_column_of_a_narrow_terminal_free(columns, monkeypatch):
     stream = Stream(is_terminal=True)
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
