@@ -20,6 +20,15 @@ words = st.one_of(st.sampled_from(CORNERS), st.integers(0, 2**32 - 1))
 ALL = 2**32 - 1
 
 
+@pytest.mark.parametrize(
+    ("name", "register"),
+    [("f16x2", "u4"), ("f32x2", "u8"), ("e4m3x2", "u2"), ("e4m3x4", "u4"), ("e5m2x4", "u4"),
+     ("e2m1x2", "u1"), ("e2m1x4", "u2"), ("s16x2", "u4"), ("pred", "u1")],
+)  # fmt: skip
+def test_register_of_a_type_holds_all_of_its_parts(name, register):
+    assert TYPES[name].register == np.dtype(register)
+
+
 def run(text, *arrays, constraints=None):
     letters = {1: "h", 2: "h", 4: "r", 8: "l"}
     inputs = [np.asarray(array) for array in arrays]
