@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from kvtrace.schema import layout
-from kvtrace.schema.layout import names_reach_disk_together, write_whole
+from kvtrace.schema.layout import (
+    aside_path,
+    names_reach_disk_together,
+    segment_path,
+    segments_aside,
+    set_aside,
+    write_whole,
+)
 
 
 @pytest.fixture
@@ -16,6 +23,18 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         layout.os, "fsync", lambda handle: found.append(layout.os.fstat(handle).st_ino)
     )
     return found
+
+
+def test_segment_that_is_set_aside_is_listed_and_keeps_its_bytes(tmp_path: Path) -> None:
+    segment = segment_path(tmp_path, "run", "launches", 0)
+    segment.parent.mkdir(parents=True)
+    segment.write_bytes(b"damaged")
+
+    set_aside(segment, aside_path(tmp_path, "run", segment))
+
+    (aside,) = segments_aside(tmp_path)
+    assert aside.read_bytes() == b"damaged"
+    assert not segment.exists()
 
 
 def test_deferred_syncs_happen_once_per_folder_at_the_end(

@@ -364,6 +364,15 @@ def test_process_with_a_reused_id_is_not_the_recording(tmp_path):
     assert recover(tmp_path).sealed == (writer.run_id,)
 
 
+def test_recording_of_this_process_is_left_alone(tmp_path):
+    writer = RunWriter(tmp_path, new_run_id())
+    writer.append_rows("runs", [{"host": platform.node(), "started": time.time_ns()}])
+    writer.flush()
+    writer.close()
+
+    assert recover(tmp_path).sealed == ()
+
+
 @pytest.mark.process
 def test_zombie_process_counts_as_dead():
     child = start("pass")

@@ -55,9 +55,7 @@ def test_session_beyond_a_budget_fails_and_says_by_which(inner, budget, monkeypa
         ("--memory-budget", pytest.ExitCode.TESTS_FAILED),
     ],
 )
-def test_processor_time_fails_a_session_only_where_it_is_required(
-    inner, budget, ends, monkeypatch
-):
+def test_processor_time_fails_a_session_only_where_it_is_required(inner, budget, ends, monkeypatch):
     monkeypatch.delenv("KVTRACE_REQUIRE_BUDGETS", raising=False)
     result = inner(budget, "0.001")
 
