@@ -17,7 +17,7 @@ from kvtrace.figures.makers import TRITON
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.steps import period_of
 from kvtrace.figures.times import device_times, host_times
-from kvtrace.figures.window import windowed
+from kvtrace.figures.window import _step_slice, windowed
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import TraceWindow
@@ -29,6 +29,14 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 def part_of(name, asked=STEADY):
     trace = open_trace(FIXTURES / name)
     return trace.runs, *windowed(trace, trace.runs, asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "begin", "end"),
+    [("10:20", 10, 20), ("10:", 10, 30), (":20", 0, 20), ("25:40", 25, 30), ("7", 7, 8)],
+)
+def test_text_selects_steps_up_to_its_end(text, begin, end):
+    assert _step_slice(text, 30) == slice(begin, end)
 
 
 @pytest.mark.parametrize(
