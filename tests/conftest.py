@@ -47,6 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for plugin in (tiers, budgets, changed):
         config.pluginmanager.register(plugin)
+    # Arrow's own allocator keeps what is freed: 92 MB after 14 tests of figures.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     progress._LINES = 1e6  # no test depends on how long a command takes
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As in what a shell starts in the background; programs that tests start would inherit it.
