@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.timeline.clocks import clock_offsets
+from kvtrace.figures.clocks import clock_offsets
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import resolve
