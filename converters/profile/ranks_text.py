@@ -5,7 +5,7 @@ from typing import Final
 
 from kvtrace.figures.rank_steps import IDLE, Part
 from kvtrace.figures.ranks import LateRank, Limit, RanksFigures, SlowStep
-from kvtrace.text import count, duration, percent, plural
+from kvtrace.text import count, duration, percent, plural, wrapped
 
 #: Parts of a step as they are called in sentences.
 NAMES: Final[dict[Part, str]] = {
@@ -15,6 +15,7 @@ NAMES: Final[dict[Part, str]] = {
     "unmatched": "collectives that are not matched",
     "collect": "garbage collection",
     "wait": "host waited for the device",
+    "unknown": "cause not recorded",
     "pause": "pauses of the host",
     "launch": "launching",
 }
@@ -24,6 +25,11 @@ _SHOWN_RANKS: Final = 16
 #: Shares of the ranks' time below which transfers are not the limit, and that are not shown.
 _SMALL: Final = 0.05
 _SHOWN: Final = 0.0005
+
+
+def ranks_text(ranks: RanksFigures, width: int) -> list[str]:
+    """Return `ranks_sentences` as lines of a terminal."""
+    return [line for text in ranks_sentences(ranks) for line in wrapped(text, width)]
 
 
 def ranks_sentences(ranks: RanksFigures) -> list[str]:

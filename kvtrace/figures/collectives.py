@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.clocks import clock_offsets
 from kvtrace.figures.columns import Integers, coded, integers
+from kvtrace.figures.scans import row_count
 from kvtrace.schema.kept import keeps_newest
 from kvtrace.schema.window import whole_trace
 
@@ -154,17 +155,21 @@ def is_collective(name: str | None) -> bool:
 def matched_collectives(trace: "Trace", runs: Sequence["Run"]) -> Collectives | None:
     """Return the collectives of the ranks among the runs; None unless there are several ranks.
 
-    Runs of other jobs than that of the first rank do not count. Errors as `Trace.table`.
+    Runs of other jobs than that of the first rank do not count, nor do a rank's processes that
+    executed nothing, as a compiler's; of a rank that was started again, the newest counts. Errors
+    as `Trace.table`.
     """
+    whole = whole_trace(trace)
     ranks = [run for run in runs if run.rank is not None and run.has_gaps]
+    ranks = [run for run in ranks if row_count(whole, run, "gpu_kernels")]
     ranks = [run for run in ranks if run.group_id == ranks[0].group_id]
-    by_rank = {run.rank: run for run in ranks}
+    by_rank = {run.rank or 0: run for run in sorted(ranks, key=lambda run: run.started or 0)}
     world = max((run.world_size or 0 for run in ranks), default=0)
-    if world < 2 or len(by_rank) < len(ranks):
+    if world < 2:
         return None
     ordered = tuple(by_rank[rank] for rank in sorted(by_rank))
     missing = tuple(rank for rank in range(world) if rank not in by_rank)
-    collectives = Collectives(ordered, missing, _trace=whole_trace(trace))
+    collectives = Collectives(ordered, missing, _trace=whole)
     if any(keeps_newest(run) for run in ordered):
         collectives.problems.append(
             "the first collectives were dropped, so that the others cannot be counted: none is "

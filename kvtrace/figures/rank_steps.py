@@ -5,8 +5,9 @@ collective, copy or fill ran; `transfer`, while a collective moved data; `waitin
 collective waited for a later rank; `unmatched`, while one ran of which that is not known; and idle
 time by its cause. So the parts of a step add up to the step. Idle time counts in this order:
 `collect`, Python collected garbage, also inside a launch; `wait`, the host waited for the device;
-`pause`, at least a millisecond in which the host neither requested an execution nor waited; and
-`launch`, the rest, in which the host launched too slowly.
+`unknown`, it is not recorded when the host requested the execution that ended the gap; `pause`, at
+least a millisecond in which the host neither requested an execution nor waited; and `launch`, the
+rest, in which the host launched too slowly.
 
 A step begins on a rank when the work of earlier steps had ended, but not before the host began the
 step: a pause after a mark belongs to that mark's step. If work of a step begins earlier, so does
@@ -35,13 +36,16 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 Part = Literal[
-    "compute", "transfer", "waiting", "unmatched", "collect", "wait", "pause", "launch"
+    "compute", "transfer", "waiting", "unmatched", "collect", "wait", "unknown", "pause", "launch"
 ]
 #: The parts of a step, which add up to it, and those of its idle time.
 PARTS: Final[tuple[Part, ...]] = (
-    "compute", "transfer", "waiting", "unmatched", "collect", "wait", "pause", "launch"
+    "compute", "transfer", "waiting", "unmatched", "collect", "wait", "unknown", "pause", "launch"
 )  # fmt: skip
 IDLE: Final = PARTS[4:]
+#: In place of the time of a request: it is not recorded, or no execution follows.
+_UNKNOWN: Final = -1
+_NO_EXECUTION: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +202,7 @@ def _idle_parts(
     begin, end = begin[is_gap], end[is_gap]
     # Gaps are cut where a step begins; each piece keeps the request that ends its gap.
     next_execution = np.searchsorted(executions.start, end)
-    asked = np.append(executions.asked, -1)[next_execution]
+    asked = np.append(executions.asked, _NO_EXECUTION)[next_execution]
     cuts = bounds[1:-1][_inside(bounds[1:-1], begin, end)]
     asked = np.append(asked, asked[np.searchsorted(begin, cuts, "right") - 1])
     ends = np.append(end, cuts)
@@ -206,17 +210,19 @@ def _idle_parts(
     ends, asked = ends[order], asked[order]
     begins = np.sort(np.append(begin, cuts))
     request = np.where(asked >= 0, np.clip(asked, begins, ends), ends)
+    is_unknown = asked == _UNKNOWN
     collect = _coverage(events, "collect")
     collected = collect.of(begins, ends)
     waits = _coverage(events, "collect", "synchronize")
     waited = waits.of(begins, request) - collect.of(begins, request)
     rest = request - begins - waits.of(begins, request)
-    paused = np.where(rest >= PAUSE, rest, 0)
-    launch = ends - begins - collected - waited - paused
+    unknown = np.where(is_unknown, rest, 0)
+    paused = np.where(~is_unknown & (rest >= PAUSE), rest, 0)
+    launch = ends - begins - collected - waited - unknown - paused
     step = np.searchsorted(bounds, begins, "right") - 1
     number = bounds.size - 1
     parts = np.zeros((len(IDLE), number), np.int64)
-    for row, amount in enumerate((collected, waited, paused, launch)):
+    for row, amount in enumerate((collected, waited, unknown, paused, launch)):
         sums = summed_by(step, amount)
         parts[row, : sums.size] = sums
     return parts, *_launching(executions.asked, bounds if not host.size else host, waits)
