@@ -149,7 +149,5 @@ def _no_limits(ranks: RanksFigures) -> list[str]:
         texts.append(f"rank {most}'s device work, {work[most] / others:.2f} times the others'")
     exposed = ranks.shares["transfer"]
     if ranks.matched and ranks.limit != "transfer" and exposed < _SMALL:
-        texts.append(
-            f"transfer, {percent(exposed)} exposed of {count(ranks.matched)} collectives"
-        )
+        texts.append(f"transfer, {percent(exposed)} exposed of {count(ranks.matched)} collectives")
     return [f"not the limit: {'; '.join(texts)}"] if texts else []

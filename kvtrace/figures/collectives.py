@@ -10,8 +10,8 @@ not matched. The first disagreement is named, and nothing after it is matched.
 
 Ranks are read one after another; of all ranks together only a few numbers a collective are kept.
 
-Example: three ranks begin an AllReduce at 10, 12 and 40 ms, and end it at 41 ms. The transfer begins
-at 40 ms; the first two ranks waited for 30 and 28 ms, and the third came last.
+Example: three ranks begin an AllReduce at 10, 12 and 40 ms, and end it at 41 ms. The transfer
+begins at 40 ms; the first two ranks waited for 30 and 28 ms, and the third came last.
 """
 
 import re
@@ -129,9 +129,7 @@ class Collectives:
                 is_rooted = np.array([name in _ROOTED for name in of_name])
                 last_start = stream.last_start[part] - shift
                 # A rank that ended a rooted operation before did not need the last one.
-                needed = waits[codes[part]] & ~(
-                    is_rooted[codes[part]] & (end[part] < last_start)
-                )
+                needed = waits[codes[part]] & ~(is_rooted[codes[part]] & (end[part] < last_start))
                 transfer[part] = np.where(
                     needed, np.clip(last_start, start[part], end[part]), start[part]
                 )
@@ -143,8 +141,10 @@ class Collectives:
             return RankCollectives(nothing, nothing, nothing, nothing, nothing, ())
         start, transfer, end, last, operation = map(np.concatenate, zip(*columns, strict=True))
         order = np.argsort(start, kind="stable")
-        rows = (column[order] for column in (start, transfer, end, last, operation))
-        return RankCollectives(*rows, tuple(operations))
+        start, transfer, end, last, operation = (
+            column[order] for column in (start, transfer, end, last, operation)
+        )
+        return RankCollectives(start, transfer, end, last, operation, tuple(operations))
 
 
 def is_collective(name: str | None) -> bool:
@@ -183,7 +183,7 @@ def matched_collectives(trace: "Trace", runs: Sequence["Run"]) -> Collectives | 
 def _match(collectives: Collectives) -> None:
     """Match the collectives of all ranks, stream by stream."""
     assert collectives._trace is not None
-    first, *others = collectives.runs
+    others = collectives.runs[1:]
     offsets = clock_offsets(collectives._trace, collectives.runs)
     collectives._shift = {run: offset.ns for run, offset in offsets.items()}
     hosts = {run.host for run in collectives.runs}
@@ -230,12 +230,9 @@ def _add(
     differing = np.flatnonzero(expected != codes[:number])
     if differing.size:
         number = int(differing[0])
-    if number < max(stream.matched, start.size) and number < len(stream.names) + 1:
-        is_longer = number == len(stream.names)
-        if not is_longer or start.size > number:
-            other = names[codes[number]] if number < start.size else None
-            if number < stream.matched or is_longer:
-                _disagree(collectives, stream, index, number, other)
+    if number < stream.matched or number == len(stream.names) < start.size:
+        other = names[codes[number]] if number < start.size else None
+        _disagree(collectives, stream, index, number, other)
     part = slice(stream.matched)
     is_later = start[part] > stream.last_start[part]
     stream.last_start = np.where(is_later, start[part], stream.last_start[part])
@@ -292,12 +289,14 @@ def _kernels_by_stream(
     columns = ("name", "start", "end", "device", "stream")
     for piece in trace.pieces("gpu_kernels", [run], columns):
         texts, codes = coded(piece["name"])
-        wanted = np.array([is_collective(text) for text in texts], bool)
-        is_wanted = wanted[codes] & pc.is_valid(piece["end"]).to_numpy()
         numbers = np.array(
-            [names.setdefault(str(t), len(names)) if w else -1 for t, w in zip(texts, wanted, strict=True)],
+            [
+                names.setdefault(text, len(names)) if text and is_collective(text) else -1
+                for text in texts
+            ],
             np.int64,
         )
+        is_wanted = (numbers[codes] >= 0) & pc.is_valid(piece["end"]).to_numpy()
         times = (integers(piece[name], -1)[is_wanted] for name in columns[1:])
         rows.append((numbers[codes[is_wanted]], *times))
     if not rows:

@@ -1,4 +1,4 @@
-"""The ranks of a job: what limits their steps, which rank is late and why, and which steps are slow.
+"""The ranks of a job: what limits their steps, the rank that is late and why, and slow steps.
 
 In each step the critical rank is the one that waited least for others; the steps' path over the
 ranks consists of these ranks' times. A rank is late, in a step, by as much as it waited less than
@@ -7,7 +7,7 @@ its other parts are longer (or its step is shorter): they are the reasons.
 
 A rank is named as the slow one only if in most steps it waited least, if it is late by a tenth of a
 step (median), and if a cause of its own accounts for half of that: a tenth more device work than
-the others', a third more time from a step's first request to its last, garbage collections, or
+the others', two fifths more time from a step's first request to its last, garbage collections, or
 pauses. Hosts of one machine differ by a fifth, which is no cause.
 
 A slow step takes half as long again as the median. The rank whose lateness is at least half of the
@@ -38,7 +38,7 @@ _MOST_STEPS: Final = 0.75
 #: Share of a step's duration, or of the others' device work, that counts.
 _TENTH: Final = 0.1
 #: Times as long as the others' launching: hosts of one machine differ by less.
-_SLOW_LAUNCHING: Final = 1.3
+_SLOW_LAUNCHING: Final = 1.4
 #: Times the median duration of a slow step.
 _SLOW_STEP: Final = 1.5
 _FEWEST_STEPS: Final = 4
@@ -214,7 +214,7 @@ def _ranks(
     lateness: Floats,
     critical: npt.NDArray[np.int64],
 ) -> tuple[Rank, ...]:
-    waited_for = sum(rank.waited_for for rank in steps)
+    waited_for = np.sum([rank.waited_for for rank in steps], axis=0)
     place = {run.run_id: index for index, run in enumerate(collectives.runs)}
     return tuple(
         Rank(

@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+from kvtrace.figures.collectives import matched_collectives
+from kvtrace.figures.rank_steps import PARTS, read_rank_steps
 from tests.support.simulated_ranks import (
     Step,
     changed,
@@ -13,9 +16,6 @@ from tests.support.simulated_ranks import (
     true_parts,
     write_ranks,
 )
-
-from kvtrace.figures.collectives import matched_collectives
-from kvtrace.figures.rank_steps import PARTS, read_rank_steps
 
 
 def rank_steps(selection):

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-
 #: The column with a row's begin, by table.
 BEGINS = {"launches": "enter", "gpu_kernels": "start", "host_events": "begin", "marks": "begin"}
 
