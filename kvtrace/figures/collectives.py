@@ -17,7 +17,7 @@ begins at 40 ms; the first two ranks waited for 30 and 28 ms, and the third came
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +37,8 @@ _KERNEL: Final = re.compile(r"[nr]ccl\w*?Kernel_([A-Za-z]+)")
 #: Operations that no rank ends before all have begun, and those that some ranks may end earlier.
 _SYNCHRONIZING: Final = frozenset({"AllReduce", "AllGather", "ReduceScatter"})
 _ROOTED: Final = frozenset({"Broadcast", "Reduce"})
-_NEVER: Final = np.iinfo(np.int64).max
 #: Nanoseconds by which ends of one collective may precede its last begin on GPUs of one host.
 _CLOCK_ERROR: Final = 20_000
-
-Place = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -75,8 +72,9 @@ class RankCollectives:
         transfer: Begin of its transfer: its `start` unless the rank waited for a later one.
         end: Its end.
         last: Index of the run of the rank that came last; -1 where that is not known.
-        operation: Such as `AllReduce`, as an index in `operations`.
-        operations: Distinct operations.
+        record: Its row in the run's executions.
+        name: Its name, as an index in `names`.
+        names: Distinct names.
 
     """
 
@@ -84,8 +82,9 @@ class RankCollectives:
     transfer: Integers
     end: Integers
     last: Integers
-    operation: Integers
-    operations: tuple[str, ...]
+    record: Integers
+    name: Integers
+    names: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -116,35 +115,38 @@ class Collectives:
     def of_rank(self, run: "Run") -> RankCollectives:
         """Return the kernels of NCCL of a rank, with their transfers; errors as `Trace.table`."""
         assert self._trace is not None
-        shift = self._shift.get(run.run_id, 0)
         columns: list[tuple[Integers, ...]] = []
-        operations: dict[str, int] = {}
-        for place, (names, codes, start, end) in enumerate(_kernels_by_stream(self._trace, run)):
-            transfer, last = start.copy(), np.full(start.size, -1)
-            of_name = [_operation(name) for name in names]
+        names: tuple[str, ...] = ()
+        for place, kernels in enumerate(_kernels_by_stream(self._trace, run)):
+            transfer, last = kernels.start.copy(), np.full(kernels.start.size, -1)
             stream = self._streams.get(place)
             if stream is not None and stream.matched:
-                part = slice(stream.matched)
-                waits = np.array([name in _SYNCHRONIZING | _ROOTED for name in of_name])
-                is_rooted = np.array([name in _ROOTED for name in of_name])
-                last_start = stream.last_start[part] - shift
-                # A rank that ended a rooted operation before did not need the last one.
-                needed = waits[codes[part]] & ~(is_rooted[codes[part]] & (end[part] < last_start))
-                transfer[part] = np.where(
-                    needed, np.clip(last_start, start[part], end[part]), start[part]
-                )
-                last[part] = np.where(waits[codes[part]], stream.last_rank[part], -1)
-            numbers = np.array([operations.setdefault(n, len(operations)) for n in of_name])
-            columns.append((start, transfer, end, last, numbers[codes]))
-        if not columns:
-            nothing = np.zeros(0, np.int64)
-            return RankCollectives(nothing, nothing, nothing, nothing, nothing, ())
-        start, transfer, end, last, operation = map(np.concatenate, zip(*columns, strict=True))
+                _fill(stream, kernels, self._shift.get(run.run_id, 0), transfer, last)
+            further = transfer, kernels.end, last, kernels.record, kernels.name
+            columns.append((kernels.start, *further))
+            names = kernels.names
+        columns.append((np.zeros(0, np.int64),) * 6)
+        start, *others = map(np.concatenate, zip(*columns, strict=True))
         order = np.argsort(start, kind="stable")
-        start, transfer, end, last, operation = (
-            column[order] for column in (start, transfer, end, last, operation)
-        )
-        return RankCollectives(start, transfer, end, last, operation, tuple(operations))
+        transfer, end, last, record, name = (column[order] for column in others)
+        return RankCollectives(start[order], transfer, end, last, record, name, names)
+
+
+def _fill(
+    stream: _Stream, kernels: "_Kernels", shift: int, transfer: Integers, last: Integers
+) -> None:
+    """Fill `transfer` and `last` of a rank's kernels, whose clock is `shift` ns behind."""
+    part = slice(stream.matched)
+    operations = [_operation(name) for name in kernels.names]
+    is_rooted = np.array([name in _ROOTED for name in operations])[kernels.name[part]]
+    is_known = np.array([name in _SYNCHRONIZING for name in operations])[kernels.name[part]]
+    is_known |= is_rooted
+    start, end = kernels.start[part], kernels.end[part]
+    last_start = stream.last_start[part] - shift
+    # A rank that ended a rooted operation before did not need the last one.
+    is_needed = is_known & ~(is_rooted & (end < last_start))
+    transfer[part] = np.where(is_needed, np.clip(last_start, start, end), start)
+    last[part] = np.where(is_known, stream.last_rank[part], -1)
 
 
 def is_collective(name: str | None) -> bool:
@@ -165,6 +167,7 @@ def matched_collectives(trace: "Trace", runs: Sequence["Run"]) -> Collectives | 
     ranks = [run for run in ranks if run.group_id == ranks[0].group_id]
     by_rank = {run.rank or 0: run for run in sorted(ranks, key=lambda run: run.started or 0)}
     world = max((run.world_size or 0 for run in ranks), default=0)
+    world = max(world, max(by_rank, default=0) + 1)
     if world < 2:
         return None
     ordered = tuple(by_rank[rank] for rank in sorted(by_rank))
@@ -198,13 +201,15 @@ def _match(collectives: Collectives) -> None:
     for index, run in enumerate(collectives.runs):
         shift = collectives._shift.get(run.run_id, 0)
         streams = dict(enumerate(_kernels_by_stream(collectives._trace, run)))
-        for place, (names, codes, start, end) in streams.items():
+        for place, kernels in streams.items():
             if index == 0:
-                rank = np.zeros(start.size, np.int32)
-                all_names = [names[code] for code in codes.tolist()]
-                collectives._streams[place] = _Stream(all_names, start.size, start, rank, end)
+                rank = np.zeros(kernels.start.size, np.int32)
+                names = [kernels.names[code] for code in kernels.name.tolist()]
+                collectives._streams[place] = _Stream(
+                    names, len(names), kernels.start, rank, kernels.end
+                )
             elif place in collectives._streams:
-                _add(collectives, place, index, names, codes, start + shift, end + shift)
+                _add(collectives, collectives._streams[place], index, kernels, shift)
         for place, stream in collectives._streams.items():
             if place not in streams and stream.matched:
                 _disagree(collectives, stream, index, 0, None)
@@ -214,16 +219,11 @@ def _match(collectives: Collectives) -> None:
 
 
 def _add(
-    collectives: Collectives,
-    place: int,
-    index: int,
-    names: Sequence[str],
-    codes: Integers,
-    start: Integers,
-    end: Integers,
+    collectives: Collectives, stream: _Stream, index: int, kernels: "_Kernels", shift: int
 ) -> None:
     """Add the kernels of a further rank's stream, the one with that index in `runs`."""
-    stream = collectives._streams[place]
+    names, codes = kernels.names, kernels.name
+    start, end = kernels.start + shift, kernels.end + shift
     number = min(stream.matched, start.size)
     code_of = {name: code for code, name in enumerate(names)}
     expected = np.array([code_of.get(name, -1) for name in stream.names[:number]], np.int64)
@@ -277,38 +277,37 @@ def _operation(name: str) -> str:
     return match[1] if match else name
 
 
-def _kernels_by_stream(
-    trace: "Trace", run: "Run"
-) -> Iterator[tuple[list[str], Integers, Integers, Integers]]:
-    """Yield names, codes in them, begins and ends of the kernels of NCCL on each stream.
+class _Kernels(NamedTuple):
+    """The kernels of NCCL on one stream, sorted by begin; `name` is an index in `names`."""
 
-    Streams are in the order of their first kernels, and kernels in the order of their begins.
-    """
-    names: dict[str, int] = {}
-    rows: list[tuple[Integers, ...]] = []
-    columns = ("name", "start", "end", "device", "stream")
+    names: tuple[str, ...]
+    name: Integers
+    start: Integers
+    end: Integers
+    record: Integers
+
+
+def _kernels_by_stream(trace: "Trace", run: "Run") -> Iterator[_Kernels]:
+    """Yield the kernels of NCCL on each stream; streams are in the order of their first kernels."""
+    numbers: dict[str, int] = {}
+    rows: list[tuple[Integers, ...]] = [(np.zeros(0, np.int64),) * 6]
+    columns = ("name", "start", "end", "record", "device", "stream")
     for piece in trace.pieces("gpu_kernels", [run], columns):
         texts, codes = coded(piece["name"])
-        numbers = np.array(
+        names = np.array(
             [
-                names.setdefault(text, len(names)) if text and is_collective(text) else -1
+                numbers.setdefault(text, len(numbers)) if text and is_collective(text) else -1
                 for text in texts
             ],
             np.int64,
-        )
-        is_wanted = (numbers[codes] >= 0) & pc.is_valid(piece["end"]).to_numpy()
-        times = (integers(piece[name], -1)[is_wanted] for name in columns[1:])
-        rows.append((numbers[codes[is_wanted]], *times))
-    if not rows:
-        return
-    code, start, end, device, stream = map(np.concatenate, zip(*rows, strict=True))
-    if not code.size:
-        return
+        )[codes]
+        is_wanted = (names >= 0) & pc.is_valid(piece["end"]).to_numpy()
+        others = (integers(piece[column], -1)[is_wanted] for column in columns[1:])
+        rows.append((names[is_wanted], *others))
+    name, start, end, record, device, stream = map(np.concatenate, zip(*rows, strict=True))
     order = np.argsort(start, kind="stable")
-    code, start, end, device, stream = (c[order] for c in (code, start, end, device, stream))
-    _, first, of_row = np.unique(
-        np.stack([device, stream]), axis=1, return_index=True, return_inverse=True
-    )
+    places = np.stack([device, stream])[:, order]
+    _, first, place_of_row = np.unique(places, axis=1, return_index=True, return_inverse=True)
     for place in np.argsort(first, kind="stable").tolist():
-        is_here = of_row.reshape(-1) == place
-        yield list(names), code[is_here], start[is_here], end[is_here]
+        here = order[place_of_row.reshape(-1) == place]
+        yield _Kernels(tuple(numbers), name[here], start[here], end[here], record[here])
