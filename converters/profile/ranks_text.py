@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kvtrace.figures.rank_steps import IDLE, Part
-from kvtrace.figures.ranks import LateRank, Limit, RanksFigures, SlowStep
+from kvtrace.figures.ranks import Limit, RanksFigures, SlowStep
 from kvtrace.text import count, duration, percent, plural, wrapped
 
 #: Parts of a step as they are called in sentences.
@@ -36,7 +36,7 @@ def ranks_sentences(ranks: RanksFigures) -> list[str]:
     """Return what limits the job, the late rank, the shares of time, slow steps, and no limits."""
     lines = [*_missing(ranks), *ranks.problems]
     if ranks.matched:
-        lines += [_limit(ranks), _late(ranks.late)]
+        lines += [_limit(ranks), _late(ranks)]
     lines.append(_shares(ranks))
     if ranks.slow_steps:
         lines.append(_slow_steps(ranks.slow_steps, ranks.step_ns))
@@ -79,12 +79,14 @@ def _limit(ranks: RanksFigures) -> str:
     return f"{ranks.world:,} ranks, {steps}; limit: {limit} (path over the ranks: {parts})"
 
 
-def _late(late: LateRank | None) -> str:
+def _late(ranks: RanksFigures) -> str:
+    late = ranks.late
     if late is None:
         return "slowest rank: none; no rank is late in most steps by a cause of its own"
+    in_a_step = " in a step" if ranks.steps else ""
     factor = "" if late.factor is None else f", {late.factor:.2f} times the others'"
     return (
-        f"slowest rank: {late.rank}, {duration(late.late_ns)} late in a step, by "
+        f"slowest rank: {late.rank}, {duration(late.late_ns)} late{in_a_step}, by "
         f"{duration(late.more_ns)} more {_CAUSES[late.cause]}{factor}"
     )
 

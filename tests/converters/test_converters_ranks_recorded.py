@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.cli import main
+from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.figures.clocks import clock_offsets
 from kvtrace.figures.collectives import matched_collectives
@@ -14,6 +15,7 @@ from kvtrace.figures.ranks import read_ranks
 from kvtrace.figures.window import windowed
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import resolve
+from kvtrace.text import duration
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "ranks"
 
@@ -97,3 +99,15 @@ def test_collectives_of_two_recorded_ranks_are_matched(ranks):
         ran = collectives.of_rank(run)
         assert (ran.start <= ran.transfer).all()
         assert (ran.transfer <= ran.end).all()
+
+
+def test_what_a_run_would_take_at_best_is_never_longer_than_the_run():
+    # given four GPUs, whose idle times are added up
+    selection = resolve(str(FIXTURE.parents[1] / "h100" / "slow_rank"))
+    profile = read_profile(selection.trace, selection.runs)
+    (advice,) = [piece for piece in profile.advice if piece.rule == "launch-bound"]
+    # then the time without them is that of the run
+    span_ns = profile.device_time.busy.span_ns / 4
+    assert span_ns <= profile.window.end - profile.window.begin
+    without = duration(span_ns - advice.cost_ns / 4)
+    assert f"from {duration(span_ns)} to {without} at best" in advice.text
