@@ -67,9 +67,9 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
 
         most_rows = None if full else _SHOWN_ON_DEVICE
         lines += ["", *device_text(time, most_rows, "--all", width)]
-        if overview.ranks is None:
+        if overview.ranks is None or not overview.ranks.matched:
             lines += wrapped(busy_sentence(time.busy, None, time.devices), width)
-        else:
+        if overview.ranks is not None:
             lines += ranks_text(overview.ranks, width)
     if overview.missing is None:
         lines += ["", *_kernels_text(overview.kernels, full, width)]

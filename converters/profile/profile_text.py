@@ -88,10 +88,10 @@ def _summary_text(profile: Profile, full: bool, width: int) -> list[str]:
     time = profile.device_time
     if profile.window is not None and profile.window.how != "whole" and time is not None:
         lines += wrapped(profile.window.sentence, width)
+    if time is not None and (profile.ranks is None or not profile.ranks.matched):
+        lines += wrapped(busy_sentence(time.busy, profile.gaps, time.devices), width)
     if profile.ranks is not None:
         lines += ranks_text(profile.ranks, width)
-    elif time is not None:
-        lines += wrapped(busy_sentence(time.busy, profile.gaps, time.devices), width)
     for sentence in notable_sentences(profile):
         lines += wrapped(sentence, width)
     advice = profile.advice if full else profile.advice[:_SHOWN_ADVICE]

@@ -33,11 +33,14 @@ def ranks_text(ranks: RanksFigures, width: int) -> list[str]:
 
 
 def ranks_sentences(ranks: RanksFigures) -> list[str]:
-    """Return what limits the job, the late rank, the shares of time, slow steps, and no limits."""
+    """Return what limits the job, the late rank, the shares of time, slow steps, and no limits.
+
+    Where no collective is matched, only missing ranks and the reason are said.
+    """
     lines = [*_missing(ranks), *ranks.problems]
-    if ranks.matched:
-        lines += [_limit(ranks), _late(ranks)]
-    lines.append(_shares(ranks))
+    if not ranks.matched:
+        return lines
+    lines += [_limit(ranks), _late(ranks), _shares(ranks)]
     if ranks.slow_steps:
         lines.append(_slow_steps(ranks.slow_steps, ranks.step_ns))
     return [*lines, *_no_limits(ranks)]
@@ -49,11 +52,10 @@ def _missing(ranks: RanksFigures) -> list[str]:
     numbers = ", ".join(map(str, ranks.missing[:_SHOWN_RANKS]))
     more = len(ranks.missing) - _SHOWN_RANKS
     further = f" and {more:,} more" if more > 0 else ""
-    are = "is" if len(ranks.missing) == 1 else "are"
-    noun = "rank" if len(ranks.missing) == 1 else "ranks"
+    noun, verb, them = ("rank", "is", "it") if len(ranks.missing) == 1 else ("ranks", "are", "them")
     return [
-        f"{noun} {numbers}{further} of {ranks.world:,} {are} missing: who waits for them is not "
-        "known"
+        f"{noun} {numbers}{further} of {ranks.world:,} {verb} missing: who waited for {them} is "
+        "not known"
     ]
 
 
@@ -150,6 +152,6 @@ def _no_limits(ranks: RanksFigures) -> list[str]:
     if ranks.limit not in (None, "imbalance") and not is_late and work[most] > 1.1 * others > 0:
         texts.append(f"rank {most}'s device work, {work[most] / others:.2f} times the others'")
     exposed = ranks.shares["transfer"]
-    if ranks.matched and ranks.limit != "transfer" and exposed < _SMALL:
+    if ranks.limit != "transfer" and exposed < _SMALL:
         texts.append(f"transfer, {percent(exposed)} exposed of {count(ranks.matched)} collectives")
     return [f"not the limit: {'; '.join(texts)}"] if texts else []
