@@ -17,6 +17,7 @@ from kvtrace.converters.diff.executions import (
     device_difference,
     judge_libraries,
     library_times,
+    unmatched_collectives,
 )
 from kvtrace.converters.diff.figures import kernel_figures
 from kvtrace.converters.diff.finding_changes import finding_differences
@@ -137,6 +138,10 @@ def compare(
         _judge_kernels(gate, pairing, (*matched, *((None, key) for key in added)))
     bounds, unjudged_reason = bound_changes(conditions, new_names)
     kernel_times = (*times.of_kernels(matched), *times.of_libraries())
+    if unmatched_collectives(a.executions, b.executions):
+        notes.append(
+            "times of collectives are not compared: how long they waited for ranks is not known"
+        )
     if gate is not None:
         judge_libraries(gate, a.executions, b.executions)
         gate.compare_bounds(bounds, judged=not unjudged_reason)

@@ -1,7 +1,9 @@
 """Device time of both sides by name: launched kernels, libraries' kernels, copies and fills.
 
 Kernels of libraries (NCCL, cuBLAS), copies and fills have no recorded launch. Their executions of
-the same name, grid and bytes are compared as launches with the same arguments are.
+the same name, grid and bytes are compared as launches with the same arguments are. A collective of
+a job's ranks counts from when the last rank began it: its waiting before is lateness of others, and
+a row of its own. Where that is not known, as of some ranks alone, collectives are not compared.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +24,7 @@ from kvtrace.converters.diff.model import (
 )
 from kvtrace.converters.diff.read_times import MOST_TIMES, STEPS, spread
 from kvtrace.converters.diff.times import Samples, compare_times
+from kvtrace.converters.diff.transfers import Transfers
 from kvtrace.converters.parallel import in_order
 from kvtrace.figures.columns import Integers, Positions, combined_codes, integers
 from kvtrace.figures.makers import kind_of, own_kind
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 #: The name and kind of the row with the time of autotuners and warm-ups.
 TUNING: Final = ("autotuners and warm-ups", "tuning")
+#: That of the row with the time of collectives before their transfer.
+WAITING: Final = ("waiting for later ranks", "waiting")
 
 
 class Named(NamedTuple):
@@ -47,16 +52,21 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeviceExecutions:
-    """Executions of a side: of launched kernels by key, of all others by name, and of trials."""
+    """Executions of a side: of launched kernels by key, of all others by name, and of trials.
+
+    `waiting` is the time of `transfers`, the ranks' collectives, which is in no other sum.
+    """
 
     own: Mapping["KernelKey", Executions]
     others: Mapping[Named, Executions]
     tuning: Executions
+    waiting: Executions
+    transfers: Transfers
 
     @property
     def device_ns(self) -> int:
         """The time of all executions: the sum of their durations."""
-        parts = (*self.own.values(), *self.others.values(), self.tuning)
+        parts = (*self.own.values(), *self.others.values(), self.tuning, self.waiting)
         return sum(part.device_ns for part in parts)
 
 
@@ -80,7 +90,7 @@ _TUNED: Final = """
 
 def device_executions(
     database: duckdb.DuckDBPyConnection, kernel_of_variant: Sequence["KernelKey"],
-    medians: Mapping["KernelKey", tuple[float | None, float | None]],
+    medians: Mapping["KernelKey", tuple[float | None, float | None]], transfers: Transfers,
 ) -> DeviceExecutions:  # fmt: skip
     """Return the executions of a side, from the tables that `totals.add_figures` has made.
 
@@ -88,6 +98,7 @@ def device_executions(
         database: The connection.
         kernel_of_variant: The kernel of each variant.
         medians: Median host and device time by kernel, in ns.
+        transfers: The collectives of the side's ranks.
 
     """
     sums: dict[KernelKey, tuple[int, int]] = {}
@@ -101,7 +112,24 @@ def device_executions(
         for name, kind, executions, taken, median in database.execute(_OTHERS).fetchall()
     }
     ((tuning_executions, tuning_ns),) = database.execute(_TUNED).fetchall()
-    return DeviceExecutions(own, others, Executions(tuning_executions, tuning_ns))
+    waiting = _take_waiting(others, transfers)
+    tuning = Executions(tuning_executions, tuning_ns)
+    return DeviceExecutions(own, others, tuning, waiting, transfers)
+
+
+def _take_waiting(others: dict[Named, Executions], transfers: Transfers) -> Executions:
+    """Reduce collectives in `others` to their transfers; return the time that they waited."""
+    number = total_ns = 0
+    for name, waited in transfers.waiting.items():
+        executions = others.get(Named(*name))
+        if executions is None or executions.executions != waited.size:
+            continue
+        rest_ns = executions.device_ns - int(waited.sum())
+        median_ns = float(np.median(transfers.moving[name]))
+        others[Named(*name)] = Executions(waited.size, rest_ns, median_ns)
+        number += int((waited > 0).sum())
+        total_ns += int(waited.sum())
+    return Executions(number, total_ns)
 
 
 def device_difference(
@@ -122,6 +150,8 @@ def device_difference(
     rows = [*_own_rows(a, b, dict(matched)), *_other_rows(a.executions, b.executions)]
     if a.executions.tuning.executions or b.executions.tuning.executions:
         rows.append(DeviceWork(*TUNING, a.executions.tuning, b.executions.tuning))
+    if a.executions.waiting.executions or b.executions.waiting.executions:
+        rows.append(DeviceWork(*WAITING, a.executions.waiting, b.executions.waiting))
     rows.sort(key=lambda row: (-row.most_ns, row.name, row.kind))
     return DeviceDifference(tuple(rows), a.executions.device_ns, b.executions.device_ns)
 
@@ -160,7 +190,8 @@ def library_times(
         why_not: Why device times cannot be compared; None if they can.
 
     """
-    common = [named for named in a.executions.others if named in b.executions.others]
+    unmatched = unmatched_collectives(a.executions, b.executions)
+    common = [n for n in a.executions.others if n in b.executions.others and n not in unmatched]
     if not common:
         return ()
     works: dict[tuple[object, ...], int] = {}
@@ -181,9 +212,16 @@ def library_times(
     return tuple(sorted(times, key=lambda time: -(time.before.device_ns or 0)))
 
 
+def unmatched_collectives(a: DeviceExecutions, b: DeviceExecutions) -> set[Named]:
+    """Return the collectives whose waiting for other ranks is not known on one of the sides."""
+    return {Named(*name) for name in a.transfers.unmatched | b.transfers.unmatched}
+
+
 def judge_libraries(gate: "Gate", before: DeviceExecutions, after: DeviceExecutions) -> None:
     """Judge what ran in AFTER without a recorded launch by the gate's rules."""
     for named, executions in after.others.items():
+        if named in unmatched_collectives(before, after):
+            continue
         earlier = before.others.get(named)
         totals = None if earlier is None else _as_totals(earlier)
         gate.compare_kernels(named.name, totals, _as_totals(executions))
@@ -237,7 +275,11 @@ def _samples(
         named = _named(row["name"], row["kind"])
         if named in chosen:
             samples.setdefault(named, []).append(np.flatnonzero(names == code))
-    ns = integers(rows["ns"])
+    ns, record = integers(rows["ns"]).copy(), integers(rows["record"])
+    for number in np.unique(run).tolist():
+        of_run = run == number
+        run_id = side.runs[number].run_id
+        ns[of_run] = side.executions.transfers.replaced(run_id, record[of_run], ns[of_run])
     return {
         named: _as_samples(
             *(column[np.sort(np.concatenate(of_name))] for column in (work, run, ns))

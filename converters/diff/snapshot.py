@@ -28,6 +28,7 @@ from kvtrace.converters.diff.totals import (
     prepare,
     run_calls,
 )
+from kvtrace.converters.diff.transfers import read_transfers
 from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.profile.specialization import specialization
 from kvtrace.figures.columns import Integers, integers, summed_by
@@ -146,7 +147,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
         add_figures(database, host_figures, device_figures, ops)
         medians = kernel_medians(database)
         keys = [variant.key for variant in variants]
-        executions = device_executions(database, keys, medians)
+        executions = device_executions(database, keys, medians, read_transfers(trace, runs))
         fill_totals(database, variants)
         fill_calls(database, variants)
         fill_works(database, variants)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kvtrace.converters.profile.device_time import DeviceTime
     from kvtrace.converters.profile.recompiles import DelayedLaunch, Recompile
     from kvtrace.figures.launch_costs import LaunchCost
+    from kvtrace.figures.ranks import RanksFigures
     from kvtrace.figures.window import Window
     from kvtrace.schema.trace import Run, Trace
 
@@ -121,7 +122,8 @@ class Overview:
     """Overview of a trace: the chosen runs, the number of other runs, and kernels by time.
 
     `window` is the part of the runs that `kernels` and `device_time` cover; None if nothing was
-    timed. `device_time` is None without a device timeline. `launch_costs` has the kernels whose
+    timed. `device_time` is None without a device timeline, `ranks`
+    without ranks of one job. `launch_costs` has the kernels whose
     launches take the host much longer than usual. `held` lists launches that waited for
     their kernel, from `since` on; None if not requested. `missing` is a phrase on a package that is
     not installed, if `kernels`, `device_time` and `window` are left out for that reason.
@@ -137,6 +139,7 @@ class Overview:
     held: "tuple[DelayedLaunch, ...] | None" = None
     since: str | None = None
     device_time: "DeviceTime | None" = None
+    ranks: "RanksFigures | None" = None
     launch_costs: "tuple[LaunchCost, ...]" = ()
     window: "Window | None" = None
     missing: str | None = None

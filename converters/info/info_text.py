@@ -63,10 +63,14 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
         # With NumPy, without which the recorder's own installation shows the rest.
         from kvtrace.converters.profile.device_text import device_text
         from kvtrace.converters.profile.gaps_text import busy_sentence
+        from kvtrace.converters.profile.ranks_text import ranks_text
 
         most_rows = None if full else _SHOWN_ON_DEVICE
         lines += ["", *device_text(time, most_rows, "--all", width)]
-        lines += wrapped(busy_sentence(time.busy, None, time.devices), width)
+        if overview.ranks is None or not overview.ranks.matched:
+            lines += wrapped(busy_sentence(time.busy, None, time.devices), width)
+        if overview.ranks is not None:
+            lines += ranks_text(overview.ranks, width)
     if overview.missing is None:
         lines += ["", *_kernels_text(overview.kernels, full, width)]
         lines += [line for cost in overview.launch_costs for line in wrapped(cost.sentence, width)]

@@ -13,6 +13,7 @@ from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, LAUNCHED
 from kvtrace.figures.launch_costs import read_launch_costs
 from kvtrace.figures.makers import is_own
+from kvtrace.figures.ranks import read_ranks
 from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import known_rows
@@ -79,6 +80,7 @@ def with_kernels(
         overview,
         kernels=_kernels(trace, runs, times, time),
         device_time=time,
+        ranks=None if time is None else read_ranks(windowed_trace, runs),
         window=window,
         launch_costs=read_launch_costs(windowed_trace, runs, times, window),
     )

@@ -151,20 +151,21 @@ def _launching_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advic
     """Yield advice on a host that launches more slowly than the devices execute, if it pays.
 
     The gaps are those of launching, of Python between launches, and around short kernels. What the
-    window would take without them is derived: CUDA graphs launch a whole step at once.
+    window would take without them is derived: CUDA graphs launch a whole step at once. Of several
+    devices it is the mean, so that it never exceeds the run.
     """
     around = sum(gaps.small.values())
     lost = gaps.by_cause.get("launch", 0) + gaps.by_cause.get("host", 0) - gaps.paused_ns
     lost += gaps.small.get("unknown", 0)
     if lost < _LAUNCHING * span and around < LEAST * span:
         return
-    without = duration(span - lost)
+    without = duration((span - lost) / time.devices)
     figures = [
         Figure("idle", duration(lost), "measured"),
         Figure("without these gaps", without, "derived"),
     ]
     how = ' (torch.compile(mode="reduce-overhead"))' if _may_use_torch(time) else ""
-    remedy = f"CUDA graphs{how}: from {duration(span)} to {without} at best"
+    remedy = f"CUDA graphs{how}: from {duration(span / time.devices)} to {without} at best"
     short = gaps.short_executions
     if around > lost / 2 and short:
         most = short[0]

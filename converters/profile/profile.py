@@ -24,6 +24,7 @@ from kvtrace.figures.gaps import Gaps, read_gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.launch_costs import LaunchCost, read_launch_costs
+from kvtrace.figures.ranks import RanksFigures, read_ranks
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import Times, device_times, host_times
@@ -165,6 +166,7 @@ class Profile:
         not_evaluated: A sentence: which kernels cannot be evaluated, and why.
         device_time: All that devices did; None without a device timeline.
         gaps: Causes of the devices' idle time; None without a device timeline.
+        ranks: What limits a job, and its late rank; None without ranks of one job.
         launch_costs: Kernels whose launches take the host much longer than usual.
         advice: What to try, the largest possible saving first.
         left_out: Replay's notes on figures that were skipped for their cost.
@@ -183,6 +185,7 @@ class Profile:
     window: Window | None = None
     device_time: DeviceTime | None = None
     gaps: Gaps | None = None
+    ranks: RanksFigures | None = None
     launch_costs: tuple[LaunchCost, ...] = ()
     advice: tuple[Advice, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -292,6 +295,7 @@ def read_profile(
         window=window,
         device_time=device_time,
         gaps=gaps,
+        ranks=None if device_time is None else read_ranks(trace, runs),
         launch_costs=launch_costs,
         advice=advice,
         left_out=left_out,

@@ -15,6 +15,7 @@ from kvtrace.converters.profile.profile import (
     Profile,
 )
 from kvtrace.converters.profile.profile_sections import profile_sections
+from kvtrace.converters.profile.ranks_text import ranks_text
 from kvtrace.converters.profile.roofline import Position
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.kernels import (
@@ -87,8 +88,10 @@ def _summary_text(profile: Profile, full: bool, width: int) -> list[str]:
     time = profile.device_time
     if profile.window is not None and profile.window.how != "whole" and time is not None:
         lines += wrapped(profile.window.sentence, width)
-    if time is not None:
+    if time is not None and (profile.ranks is None or not profile.ranks.matched):
         lines += wrapped(busy_sentence(time.busy, profile.gaps, time.devices), width)
+    if profile.ranks is not None:
+        lines += ranks_text(profile.ranks, width)
     for sentence in notable_sentences(profile):
         lines += wrapped(sentence, width)
     advice = profile.advice if full else profile.advice[:_SHOWN_ADVICE]

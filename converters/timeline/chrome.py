@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.timeline.captions import Caption, Facts
-from kvtrace.converters.timeline.clocks import clock_offsets
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.converters.timeline.nesting import independent_rows
 from kvtrace.converters.timeline.pieces import (
@@ -40,6 +39,7 @@ from kvtrace.converters.timeline.timeline import (
     Timeline,
     Track,
 )
+from kvtrace.figures.clocks import clock_offsets
 from kvtrace.schema.trace import Selection
 
 Integers = npt.NDArray[np.int64]

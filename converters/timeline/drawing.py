@@ -26,7 +26,6 @@ from kvtrace.converters.timeline.captions import (
     run_facts,
     step_caption,
 )
-from kvtrace.converters.timeline.clocks import Offset, clock_offsets
 from kvtrace.converters.timeline.drawing_device import DeviceDrawing, StepLaunches, step_launches
 from kvtrace.converters.timeline.drawing_rates import launch_counter
 from kvtrace.converters.timeline.launch_rows import Example, LaunchColumns, launch_columns
@@ -38,6 +37,7 @@ from kvtrace.converters.timeline.timeline import (
     Track,
     timeline_parts,
 )
+from kvtrace.figures.clocks import Offset, clock_offsets
 from kvtrace.figures.columns import integers
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.step_marks import ProgramMarks

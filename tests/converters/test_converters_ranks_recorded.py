@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.timeline.clocks import clock_offsets
+from kvtrace.cli import main
+from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.timeline.drawing import timelines
+from kvtrace.figures.clocks import clock_offsets
+from kvtrace.figures.collectives import matched_collectives
+from kvtrace.figures.ranks import read_ranks
+from kvtrace.figures.window import windowed
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import resolve
+from kvtrace.text import duration
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "ranks"
 
@@ -58,3 +64,50 @@ def test_collectives_end_together_so_that_clocks_can_be_derived_from_them(ranks)
     assert abs(offset.ns) < 5_000
     assert offset.spread_ns < 20_000
     assert offset.collectives == 24
+
+
+def recorded_ranks(name):
+    selection = resolve(str(FIXTURE.parents[1] / "h100" / name))
+    trace, _ = windowed(selection.trace, selection.runs)
+    return read_ranks(trace, selection.runs)
+
+
+def test_recorded_rank_with_more_tokens_is_named_and_its_twin_names_nobody():
+    # given four ranks of which one has 10.4 ms more device work a step by CUDA's events
+    slow, null = recorded_ranks("slow_rank"), recorded_ranks("null")
+    # then it is named with most of it: kernels of ranks that wait take longer beside NCCL's
+    assert (slow.late.rank, slow.late.cause, slow.limit) == (2, "compute", "rank")
+    assert 9.0e6 < slow.late.more_ns < 10.6e6
+    assert slow.shares["waiting"] > 0.1 > 0.02 > slow.shares["transfer"]
+    # and without the tokens none is
+    assert (null.late, null.slow_steps) == (None, ())
+    assert (slow.matched, null.matched, slow.problems + null.problems) == (20, 20, ())
+
+
+def test_profile_and_info_say_the_late_rank_before_advice(capsys):
+    for command in ("profile", "info"):
+        assert main([command, str(FIXTURE.parents[1] / "h100" / "slow_rank")]) == 0
+        text = capsys.readouterr().out
+        assert "limit: rank 2" in text
+        assert "GPUs busy" not in text
+
+
+def test_collectives_of_two_recorded_ranks_are_matched(ranks):
+    collectives = matched_collectives(ranks.trace, ranks.runs)
+    assert (collectives.matched, collectives.problems) == (28, [])
+    for run in ranks.runs:
+        ran = collectives.of_rank(run)
+        assert (ran.start <= ran.transfer).all()
+        assert (ran.transfer <= ran.end).all()
+
+
+def test_what_a_run_would_take_at_best_is_never_longer_than_the_run():
+    # given four GPUs, whose idle times are added up
+    selection = resolve(str(FIXTURE.parents[1] / "h100" / "slow_rank"))
+    profile = read_profile(selection.trace, selection.runs)
+    (advice,) = [piece for piece in profile.advice if piece.rule == "launch-bound"]
+    # then the time without them is that of the run
+    span_ns = profile.device_time.busy.span_ns / 4
+    assert span_ns <= profile.window.end - profile.window.begin
+    without = duration(span_ns - advice.cost_ns / 4)
+    assert f"from {duration(span_ns)} to {without} at best" in advice.text

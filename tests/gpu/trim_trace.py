@@ -1,12 +1,14 @@
 """Makes a small fixture of a trace that was captured on a GPU.
 
     python tests/gpu/trim_trace.py TRACE FIXTURE [--stages ttir_generic,source,file] [--whole]
+        [--between BEGIN END]
 
 Keeps all kernels, calls, stacks and messages, the artifacts of the kinds that are named, the first
 40 launches of each call that were no trials, at most 3 trials of each call, their contents, and the
 kernels on the device that belong to those or are of others (at most 200 of NCCL's and 200 of the
 rest). Stages of other kinds stay without their content; what else a row says is not changed. With
---whole all launches and executions are kept except trials.
+--whole all launches and executions are kept except trials. With --between only what began between
+two times, in ns since 1970, is kept.
 """
 
 import argparse
@@ -15,6 +17,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+#: The column with a row's begin, by table.
+BEGINS = {"launches": "enter", "gpu_kernels": "start", "host_events": "begin", "marks": "begin"}
+
+
+def begun_between(table: pa.Table, name: str, begin: int, end: int) -> pa.Table:
+    """Keep the rows of a table with times that began between two times, in ns since 1970."""
+    if name not in BEGINS:
+        return table
+    begun = table[BEGINS[name]].cast(pa.int64())
+    return table.filter(pc.and_(pc.greater_equal(begun, begin), pc.less(begun, end)))
 
 
 def first_of_each(table: pa.Table, key: str, number: int) -> pa.Table:
@@ -44,6 +57,7 @@ def main() -> None:
     parser.add_argument("fixture", type=Path)
     parser.add_argument("--stages", default="ttir_generic,source,file")
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--between", type=int, nargs=2, metavar=("BEGIN", "END"))
     options = parser.parse_args()
     kinds = options.stages.split(",")
     seqs: dict[str, pa.Array] = {}
@@ -52,6 +66,8 @@ def main() -> None:
     files.sort(key=lambda path: order.index(path.parts[-3]) if path.parts[-3] in order else -1)
     for path in files:
         table, name, run = pq.read_table(path, partitioning=None), path.parts[-3], path.parts[-2]
+        if options.between:
+            table = begun_between(table, name, *options.between)
         if name == "artifacts":
             table = table.filter(pc.is_in(table["kind"].cast(pa.string()), pa.array(kinds)))
         if name == "kernels":

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kvtrace.converters.timeline import chrome
-from kvtrace.converters.timeline.clocks import clock_offsets
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.converters.timeline.timeline import Tally
+from kvtrace.figures.clocks import clock_offsets
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
 

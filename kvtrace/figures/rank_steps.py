@@ -1,0 +1,253 @@
+"""Time of each rank and step of a job, split into what its devices did and what they waited for.
+
+Each nanosecond of a step counts once, in this order: `compute`, while any kernel that is no
+collective, copy or fill ran; `transfer`, while a collective moved data; `waiting`, while a
+collective waited for a later rank; `unmatched`, while one ran of which that is not known; and idle
+time by its cause. So the parts of a step add up to the step. Idle time counts in this order:
+`collect`, Python collected garbage, also inside a launch; `wait`, the host waited for the device;
+`unknown`, it is not recorded when the host requested the execution that ended the gap; `pause`, at
+least a millisecond in which the host neither requested an execution nor waited; and `launch`, the
+rest, in which the host launched too slowly.
+
+A step begins on a rank when the work of earlier steps had ended, but not before the host began the
+step: a pause after a mark belongs to that mark's step. If work of a step begins earlier, so does
+the step.
+
+Example: a step from 0 to 40 ms has kernels from 2 to 20 ms and an AllReduce from 15 to 38 ms which
+the last rank began at 30 ms: 18 ms compute, 8 ms transfer, 10 ms waiting, and 4 ms idle.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from kvtrace.figures.collectives import Collectives, RankCollectives, is_collective
+from kvtrace.figures.columns import Integers, summed_by
+from kvtrace.figures.execution_blocks import ExecutionBlocks
+from kvtrace.figures.gap_causes import PAUSE
+from kvtrace.figures.host_events import HostEvents
+from kvtrace.figures.intervals import Coverage, union_of
+from kvtrace.figures.steps import program_steps
+from kvtrace.schema.window import TraceWindow, whole_trace
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+Part = Literal[
+    "compute", "transfer", "waiting", "unmatched", "collect", "wait", "unknown", "pause", "launch"
+]
+#: The parts of a step, which add up to it, and those of its idle time.
+PARTS: Final[tuple[Part, ...]] = (
+    "compute", "transfer", "waiting", "unmatched", "collect", "wait", "unknown", "pause", "launch"
+)  # fmt: skip
+IDLE: Final = PARTS[4:]
+#: In place of the time of a request: it is not recorded, or no execution follows.
+_UNKNOWN: Final = -1
+_NO_EXECUTION: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class RankSteps:
+    """The steps of a rank; times in ns.
+
+    Attributes:
+        run: The rank's run.
+        first: Number of the first step in the run.
+        bounds: Begin of each step on the rank, and the end of the last one, in ns since 1970.
+        parts: Time of each step by part (rows as `PARTS`).
+        waited_for: Exposed waiting in all steps, by the index of the run that came last.
+        launching: Time from each step's first request to its last, without waits of the host.
+        requests: Number of executions that the host requested in each step.
+
+    """
+
+    run: "Run"
+    first: int
+    bounds: Integers
+    parts: Integers
+    waited_for: Integers
+    launching: Integers
+    requests: Integers
+
+    def part(self, *names: Part) -> Integers:
+        """Return the time of each step in some parts, in ns."""
+        rows: Integers = self.parts[[PARTS.index(name) for name in names]].sum(axis=0)
+        return rows
+
+    @property
+    def duration(self) -> Integers:
+        """Duration of each step."""
+        return np.diff(self.bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Executions:
+    """All executions of a rank, by begin; `asked` is when the host requested each, or -1."""
+
+    start: Integers
+    end: Integers
+    asked: Integers
+    is_collective: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSteps]:
+    """Yield the steps of each rank that are common to all; one step where none are known.
+
+    Ranks are read one after another. Errors as `Trace.table`.
+    """
+    whole = whole_trace(trace)
+    host_steps = _common_steps(trace, whole, collectives.runs)
+    for run in collectives.runs:
+        executions = _executions(whole, run)
+        if not executions.start.size:
+            continue
+        first, host = host_steps[run.run_id]
+        if host.size:
+            bounds = _device_bounds(executions, host)
+        else:
+            bounds = np.array([executions.start[0], executions.end.max()])
+        ran = collectives.of_rank(run)
+        idle, launching, requests = _idle_parts(
+            executions, bounds, host, HostEvents.read(whole, run)
+        )
+        busy, exposed = _busy_parts(executions, ran, bounds)
+        step = np.searchsorted(bounds, ran.start, "right") - 1
+        counts = (step >= 0) & (step < bounds.size - 1) & (ran.last >= 0)
+        waited_for = np.zeros(len(collectives.runs), np.int64)
+        np.add.at(waited_for, ran.last[counts], exposed[counts])
+        parts = np.concatenate([busy, idle])
+        yield RankSteps(run, first, bounds, parts, waited_for, launching, requests)
+
+
+def _common_steps(
+    trace: "Trace", whole: "Trace", runs: Sequence["Run"]
+) -> dict[str, tuple[int, Integers]]:
+    """Return the number of the first step, and the hosts' bounds of steps, by run id.
+
+    Only steps in the window of all runs; no bounds if a run has no steps.
+    """
+    steps = {run.run_id: program_steps(whole, run) for run in runs}
+    if any(found is None for found in steps.values()):
+        return {run.run_id: (0, np.zeros(0, np.int64)) for run in runs}
+    bounds = {run: found.bounds for run, found in steps.items() if found is not None}
+    first, last = 0, min(found.size for found in bounds.values()) - 1
+    if isinstance(trace, TraceWindow):
+        windows = [trace.window_of(run.run_id) for run in runs]
+        stepped = [window for window in windows if window.device_steps]
+        if len(stepped) == len(runs):
+            first = max(window.first_step for window in stepped)
+            last = min(w.first_step + len(w.device_steps) - 1 for w in stepped)
+    if first >= last:
+        return {run.run_id: (0, np.zeros(0, np.int64)) for run in runs}
+    return {run: (first, found[first : last + 1]) for run, found in bounds.items()}
+
+
+def _executions(trace: "Trace", run: "Run") -> _Executions:
+    nothing = np.zeros(0, np.int64)
+    columns = [(nothing, nothing, nothing, np.zeros(0, bool))]
+    for _, block in ExecutionBlocks(trace, run).read():
+        of_name = np.array([is_collective(name) for name in block.names], bool)
+        columns.append((block.start, block.end, block.asked, of_name[block.name]))
+    return _Executions(*map(np.concatenate, zip(*columns, strict=True)))
+
+
+def _device_bounds(executions: _Executions, host: Integers) -> Integers:
+    """Return when the rank began each step, whose begins on the host are `host`, and the end."""
+    known = executions.asked >= 0
+    asked = np.where(known, executions.asked, executions.start)
+    step = np.searchsorted(host, asked, "right")
+    ended, begun = np.full(host.size + 1, host[0]), np.full(host.size + 1, np.iinfo(np.int64).max)
+    np.maximum.at(ended, step, executions.end)
+    np.minimum.at(begun, step, executions.start)
+    ended_before = np.maximum.accumulate(ended)[:-1]
+    begun_from = np.minimum.accumulate(begun[:0:-1])[::-1]
+    bounds = np.minimum(np.maximum(host, ended_before), begun_from)
+    return np.maximum.accumulate(bounds)
+
+
+def _busy_parts(
+    executions: _Executions, ran: RankCollectives, bounds: Integers
+) -> tuple[Integers, Integers]:
+    """Return the busy time of each step, by part, and each collective's exposed waiting."""
+    is_work = ~executions.is_collective
+    covered = executions.start[is_work], executions.end[is_work]
+    is_known = ran.last >= 0
+    further = (
+        (ran.transfer[is_known], ran.end[is_known]),
+        (ran.start[is_known], ran.transfer[is_known]),
+        (ran.start[~is_known], ran.end[~is_known]),
+    )
+    union = union_of(*covered)
+    totals = [Coverage(*union).of(bounds[:-1], bounds[1:])]
+    exposed = np.zeros_like(ran.start)
+    for number, (begin, end) in enumerate(further):
+        union = union_of(np.append(union[0], begin), np.append(union[1], end))
+        coverage = Coverage(*union)
+        totals.append(coverage.of(bounds[:-1], bounds[1:]))
+        if not number:
+            exposed = ran.transfer - ran.start - coverage.of(ran.start, ran.transfer)
+    return np.diff(np.stack(totals), axis=0, prepend=0), exposed
+
+
+def _idle_parts(
+    executions: _Executions, bounds: Integers, host: Integers, events: HostEvents
+) -> tuple[Integers, Integers, Integers]:
+    """Return idle time of each step by part, the time of launching, and the number of requests."""
+    first, last = union_of(executions.start, executions.end)
+    begin, end = np.append(bounds[0], last), np.append(first, bounds[-1])
+    begin, end = np.clip(begin, *bounds[[0, -1]]), np.clip(end, *bounds[[0, -1]])
+    is_gap = begin < end
+    begin, end = begin[is_gap], end[is_gap]
+    # Gaps are cut where a step begins; each piece keeps the request that ends its gap.
+    next_execution = np.searchsorted(executions.start, end)
+    asked = np.append(executions.asked, _NO_EXECUTION)[next_execution]
+    cuts = bounds[1:-1][_inside(bounds[1:-1], begin, end)]
+    asked = np.append(asked, asked[np.searchsorted(begin, cuts, "right") - 1])
+    ends = np.append(end, cuts)
+    order = np.argsort(ends, kind="stable")
+    ends, asked = ends[order], asked[order]
+    begins = np.sort(np.append(begin, cuts))
+    request = np.where(asked >= 0, np.clip(asked, begins, ends), ends)
+    is_unknown = asked == _UNKNOWN
+    collect = _coverage(events, "collect")
+    collected = collect.of(begins, ends)
+    waits = _coverage(events, "collect", "synchronize")
+    waited = waits.of(begins, request) - collect.of(begins, request)
+    rest = request - begins - waits.of(begins, request)
+    unknown = np.where(is_unknown, rest, 0)
+    paused = np.where(~is_unknown & (rest >= PAUSE), rest, 0)
+    launch = ends - begins - collected - waited - unknown - paused
+    step = np.searchsorted(bounds, begins, "right") - 1
+    number = bounds.size - 1
+    parts = np.zeros((len(IDLE), number), np.int64)
+    for row, amount in enumerate((collected, waited, unknown, paused, launch)):
+        sums = summed_by(step, amount)
+        parts[row, : sums.size] = sums
+    return parts, *_launching(executions.asked, bounds if not host.size else host, waits)
+
+
+def _inside(moments: Integers, begin: Integers, end: Integers) -> Integers:
+    """Return the places of the moments inside of a gap, not at its edges."""
+    place = np.searchsorted(begin, moments, "left") - 1
+    return np.flatnonzero((place >= 0) & (moments < np.append(end, 0)[place]))
+
+
+def _coverage(events: HostEvents, *causes: Literal["collect", "synchronize"]) -> Coverage:
+    begins = np.concatenate([events.rows[cause].begins for cause in causes])
+    ends = np.concatenate([events.rows[cause].ends for cause in causes])
+    return Coverage(*union_of(begins, ends))
+
+
+def _launching(asked: Integers, host: Integers, waits: Coverage) -> tuple[Integers, Integers]:
+    """Return the time from the first to the last request of each step, and their number."""
+    asked = np.sort(asked[asked >= 0])
+    place = np.searchsorted(asked, host)
+    requests = np.diff(place)
+    if not asked.size:
+        return np.zeros_like(requests), requests
+    first = asked[np.minimum(place[:-1], asked.size - 1)]
+    last = asked[np.maximum(place[1:] - 1, 0)]
+    first, last = np.minimum(first, last), last
+    return np.where(requests > 0, last - first - waits.of(first, last), 0), requests

@@ -1,0 +1,317 @@
+"""The ranks of a job: what limits their steps, the rank that is late and why, and slow steps.
+
+In each step the critical rank is the one that waited least for others; the steps' path over the
+ranks consists of these ranks' times. A rank is late, in a step, by as much as it waited less than
+the others did on average. Since the parts of a step add up, a rank waits less by exactly as much as
+its other parts are longer (or its step is shorter): they are the reasons.
+
+A rank is named as the slow one only if in most steps it waited least, if it is late by a tenth of a
+step (median), and if a cause of its own accounts for half of that: a tenth more device work than
+the others', two fifths more time from a step's first request to its last, garbage collections, or
+pauses. Hosts of one machine differ by a fifth, which is no cause.
+
+A slow step takes half as long again as the median. The rank whose lateness is at least half of the
+excess is its cause, by the part that grew most over its own median.
+
+Example: three ranks compute for 24 ms a step and wait for 8 ms; the fourth computes for 33 ms and
+waits for none: it is late by 8 ms, by 9 ms more device work.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kvtrace.figures.collectives import Collectives, matched_collectives
+from kvtrace.figures.rank_steps import IDLE, PARTS, Part, RankSteps, read_rank_steps
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+Limit = Literal["rank", "imbalance", "host", "compute", "transfer"]
+Floats = npt.NDArray[np.float64]
+
+#: Share of the steps in which a late rank waits least.
+_MOST_STEPS: Final = 0.75
+#: Share of a step's duration, or of the others' device work, that counts.
+_TENTH: Final = 0.1
+#: Times as long as the others' launching: hosts of one machine differ by less.
+_SLOW_LAUNCHING: Final = 1.4
+#: Times the median duration of a slow step.
+_SLOW_STEP: Final = 1.5
+_FEWEST_STEPS: Final = 4
+_HALF: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A rank's time in the steps that are common to all ranks, in ns.
+
+    Attributes:
+        rank: Its number.
+        run: The id of its run.
+        parts: Its time by part; they add up to the steps' time.
+        late_ns: How much less it waited than the others in a step (median); negative: more.
+        waited_least: Number of steps in which it waited least.
+        launching_ns: Time from the first request of a step to the last (median).
+        waited_for_ns: How long the other ranks waited for it, in all steps.
+
+    """
+
+    rank: int
+    run: str
+    parts: dict[Part, int]
+    late_ns: float
+    waited_least: int
+    launching_ns: float
+    waited_for_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LateRank:
+    """The rank that the others wait for, and why.
+
+    Attributes:
+        rank: Its number.
+        late_ns: How late it is in a step (median), which is about what each step costs.
+        cause: The part in which it takes longer than the others.
+        more_ns: How much longer, in a step (median).
+        factor: Its time in that part by the others'.
+
+    """
+
+    rank: int
+    late_ns: float
+    cause: Part
+    more_ns: float
+    factor: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SlowStep:
+    """A step that takes longer than usual; `rank` and `cause` are None where no rank stands out.
+
+    `more_ns` is how much longer than the median it took, and `cause_ns` how much longer than its
+    own median the rank took in the part `cause`.
+    """
+
+    step: int
+    more_ns: int
+    rank: int | None
+    cause: Part | None
+    cause_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RanksFigures:
+    """The ranks of a job; `docs/profile.md` says what every figure is.
+
+    Attributes:
+        world: Number of ranks of the job.
+        missing: Ranks without a run in the trace.
+        steps: Number of steps of each rank; 0: no steps are known, and the whole time is one.
+        step_ns: Median duration of a step.
+        matched: Number of collectives that are matched across all ranks.
+        problems: Why others are not.
+        shares: Shares of all ranks' time by part.
+        path: Shares of the path over the ranks by part.
+        limit: What limits the steps; None without a matched collective.
+        late: The rank that is late in most steps.
+        slow_steps: Slow steps, the slowest first.
+        ranks: The ranks, in order.
+
+    """
+
+    world: int
+    missing: tuple[int, ...]
+    steps: int
+    step_ns: float
+    matched: int
+    problems: tuple[str, ...]
+    shares: dict[Part, float]
+    path: dict[Part, float]
+    limit: Limit | None
+    late: LateRank | None
+    slow_steps: tuple[SlowStep, ...]
+    ranks: tuple[Rank, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Times of all ranks: parts (rank, part, step), durations and launching (rank, step)."""
+
+    parts: Floats
+    durations: Floats
+    launching: Floats
+
+    def part(self, *names: Part) -> Floats:
+        """Return the time of each rank and step in some parts."""
+        rows: Floats = self.parts[:, [PARTS.index(name) for name in names]].sum(axis=1)
+        return rows
+
+
+def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
+    """Return the figures of a job's ranks; None if the runs are no ranks of one job.
+
+    Args:
+        trace: The trace, or the window of it that figures cover.
+        runs: The runs to look at.
+
+    Errors as `Trace.table`.
+
+    """
+    collectives = matched_collectives(trace, runs)
+    if collectives is None:
+        return None
+    steps = list(read_rank_steps(trace, collectives))
+    if not steps:
+        return None
+    times = _Times(
+        np.stack([rank.parts for rank in steps]).astype(np.float64),
+        np.stack([rank.duration for rank in steps]).astype(np.float64),
+        np.stack([rank.launching for rank in steps]).astype(np.float64),
+    )
+    lateness = more_than_others(-times.part("waiting"))
+    critical = times.part("waiting").argmin(axis=0)
+    path = times.parts[critical, :, np.arange(critical.size)].sum(axis=0)
+    late = _late_rank(steps, times, lateness, critical, collectives.error_ns)
+    has_steps = steps[0].bounds.size > 2
+    total = times.parts.sum(axis=(0, 2))
+    return RanksFigures(
+        world=len(collectives.runs) + len(collectives.missing),
+        missing=collectives.missing,
+        steps=critical.size if has_steps else 0,
+        step_ns=float(np.median(times.durations)),
+        matched=collectives.matched,
+        problems=tuple(collectives.problems),
+        shares=_shares(total),
+        path=_shares(path),
+        limit=_limit(times, critical, path, late) if collectives.matched else None,
+        late=late,
+        slow_steps=_slow_steps(steps, times, lateness) if has_steps else (),
+        ranks=_ranks(collectives, steps, times, lateness, critical),
+    )
+
+
+def more_than_others(amount: Floats) -> Floats:
+    """Return by how much each rank's amount (rank, step) exceeds the mean of the others'."""
+    others = max(len(amount) - 1, 1)
+    more: Floats = amount - (amount.sum(axis=0) - amount) / others
+    return more
+
+
+def _shares(parts: Floats) -> dict[Part, float]:
+    total = float(parts.sum()) or 1.0
+    return {name: float(amount) / total for name, amount in zip(PARTS, parts, strict=True)}
+
+
+def _ranks(
+    collectives: Collectives,
+    steps: Sequence[RankSteps],
+    times: _Times,
+    lateness: Floats,
+    critical: npt.NDArray[np.int64],
+) -> tuple[Rank, ...]:
+    waited_for = np.sum([rank.waited_for for rank in steps], axis=0)
+    place = {run.run_id: index for index, run in enumerate(collectives.runs)}
+    return tuple(
+        Rank(
+            rank=rank.run.rank or 0,
+            run=rank.run.run_id,
+            parts={name: int(rank.part(name).sum()) for name in PARTS},
+            late_ns=float(np.median(lateness[index])),
+            waited_least=int((critical == index).sum()),
+            launching_ns=float(np.median(times.launching[index])),
+            waited_for_ns=int(waited_for[place[rank.run.run_id]]),
+        )
+        for index, rank in enumerate(steps)
+    )
+
+
+def _late_rank(
+    steps: Sequence[RankSteps],
+    times: _Times,
+    lateness: Floats,
+    critical: npt.NDArray[np.int64],
+    error_ns: int,
+) -> LateRank | None:
+    """Return the rank that is late in most steps for a cause of its own; None without one."""
+    index = int(np.bincount(critical, minlength=len(steps)).argmax())
+    late_ns = float(np.median(lateness[index]))
+    is_late = late_ns >= max(_TENTH * float(np.median(times.durations)), 2 * error_ns)
+    enough = critical.size >= _FEWEST_STEPS or steps[0].bounds.size == 2
+    if len(steps) < 2 or not enough or not is_late:
+        return None
+    if (critical == index).mean() < _MOST_STEPS:
+        return None
+    cause = _cause(times, index, late_ns)
+    if cause is None:
+        return None
+    name, more_ns, factor = cause
+    return LateRank(steps[index].run.rank or 0, late_ns, name, more_ns, factor)
+
+
+def _cause(times: _Times, index: int, late_ns: float) -> tuple[Part, float, float | None] | None:
+    """Return the part that makes a rank late, by how much, and by which factor; None without."""
+    launch_more, launch_factor = _compared(times.launching, index)
+    work_more, work_factor = _compared(times.part("compute"), index)
+    causes: list[tuple[Part, float, float | None]] = []
+    if work_factor is not None and work_factor >= 1 + _TENTH:
+        causes.append(("compute", work_more, work_factor))
+    if launch_factor is not None and launch_factor >= _SLOW_LAUNCHING:
+        causes.append(("launch", launch_more, launch_factor))
+    else:
+        causes.append(("pause", *_compared(times.part("pause"), index)))
+    causes.append(("collect", *_compared(times.part("collect"), index)))
+    name, more_ns, factor = max(causes, key=lambda cause: cause[1])
+    return (name, more_ns, factor) if more_ns >= _HALF * late_ns else None
+
+
+def _compared(amount: Floats, index: int) -> tuple[float, float | None]:
+    """Return how much more a rank has than the others in a step (median), and by which factor."""
+    more = float(np.median(more_than_others(amount)[index]))
+    own = float(np.median(amount[index]))
+    return more, own / (own - more) if own > more else None
+
+
+def _limit(
+    times: _Times, critical: npt.NDArray[np.int64], path: Floats, late: LateRank | None
+) -> Limit:
+    if late is not None:
+        return "rank"
+    work = more_than_others(times.part("compute"))[critical, np.arange(critical.size)]
+    waited = times.part("waiting")
+    waiting = (waited.sum(axis=0) - waited.min(axis=0)) / max(len(waited) - 1, 1)
+    least = _TENTH * float(np.median(times.durations))
+    if float(np.median(np.minimum(work, waiting))) >= least:
+        return "imbalance"
+    shares = _shares(path)
+    amounts: dict[Limit, float] = {
+        "host": sum(shares[name] for name in IDLE),
+        "compute": shares["compute"],
+        "transfer": shares["transfer"] + shares["waiting"],
+    }
+    return max(amounts, key=lambda name: amounts[name])
+
+
+def _slow_steps(
+    steps: Sequence[RankSteps], times: _Times, lateness: Floats
+) -> tuple[SlowStep, ...]:
+    """Return the slow steps, the slowest first, with the rank and the part that made them slow."""
+    duration = np.median(times.durations, axis=0)
+    usual = float(np.median(duration))
+    parts_more = times.parts - np.median(times.parts, axis=2, keepdims=True)
+    own = [index for index, name in enumerate(PARTS) if name != "waiting"]
+    slow = []
+    for step in np.flatnonzero(duration > _SLOW_STEP * usual).tolist():
+        more_ns = int(duration[step] - usual)
+        index = int(lateness[:, step].argmax())
+        if lateness[index, step] < _HALF * more_ns:
+            slow.append(SlowStep(steps[0].first + step, more_ns, None, None, 0))
+            continue
+        part = max(own, key=lambda part: parts_more[index, part, step])
+        rank, cause_ns = steps[index].run.rank or 0, int(parts_more[index, part, step])
+        slow.append(SlowStep(steps[0].first + step, more_ns, rank, PARTS[part], cause_ns))
+    return tuple(sorted(slow, key=lambda step: -step.more_ns))

@@ -1,0 +1,111 @@
+"""The late rank of a job and its cause, from simulated jobs with a planted one, and without."""
+
+import pytest
+
+from kvtrace.converters.profile.ranks_text import ranks_sentences
+from kvtrace.figures.ranks import read_ranks
+from tests.support.simulated_ranks import changed, planned, simulated, write_ranks
+
+STEPS = 10
+ALL = range(STEPS)
+UNIT = 100_000
+
+
+def ranks_of(out, plans, **facts):
+    selection = write_ranks(out, simulated(plans), **facts)
+    return read_ranks(selection.trace, selection.runs)
+
+
+def test_no_rank_is_named_where_all_do_the_same(tmp_path):
+    ranks = ranks_of(tmp_path, planned(4, STEPS))
+    assert (ranks.late, ranks.slow_steps, ranks.limit) == (None, (), "compute")
+    assert "slowest rank: none" in ranks_sentences(ranks)[1]
+
+
+def test_rank_with_more_device_work_is_late_by_it(tmp_path):
+    # given a rank whose four kernels take 6 units more each
+    ranks = ranks_of(tmp_path, changed(planned(4, STEPS), 2, ALL, work=18))
+    # then it is late by them, and limits the job
+    assert (ranks.late.rank, ranks.late.cause, ranks.limit) == (2, "compute", "rank")
+    assert ranks.late.more_ns == 24 * UNIT
+    assert ranks.late.late_ns == pytest.approx(24 * UNIT, rel=0.1)
+    assert ranks_sentences(ranks)[1].startswith("slowest rank: 2, ")
+
+
+def test_rank_whose_host_launches_slowly_is_late_by_launching(tmp_path):
+    # given small kernels, and a rank that takes twice as long to launch them
+    plans = [[step.__class__(launch=9, work=2) for step in plan] for plan in planned(4, STEPS)]
+    ranks = ranks_of(tmp_path, changed(plans, 3, ALL, launch=18))
+    assert (ranks.late.rank, ranks.late.cause) == (3, "launch")
+    assert ranks.late.factor == pytest.approx(2)
+
+
+def test_more_device_work_is_not_the_limit_where_hosts_launch_slowly(tmp_path):
+    # given small kernels, of which a rank's take half as long again
+    plans = [[step.__class__(launch=9, work=4) for step in plan] for plan in planned(4, STEPS)]
+    ranks = ranks_of(tmp_path, changed(plans, 2, ALL, work=6))
+    assert (ranks.late, ranks.limit) == (None, "host")
+    assert "not the limit: rank 2's device work, 1.50 times" in ranks_sentences(ranks)[-1]
+
+
+def test_pauses_in_three_steps_are_slow_steps_of_that_rank(tmp_path):
+    plans = planned(4, STEPS)
+    for step in (3, 6, 8):
+        plans = changed(plans, 1, range(step, step + 1), pause=500)
+    ranks = ranks_of(tmp_path, plans)
+    assert ranks.late is None
+    found = sorted((s.step, s.rank, s.cause, s.cause_ns // UNIT) for s in ranks.slow_steps)
+    assert found == [(step, 1, "pause", 502) for step in (3, 6, 8)]
+    assert all(step.more_ns == 500 * UNIT for step in ranks.slow_steps)
+
+
+def test_collections_of_garbage_are_named_as_such(tmp_path):
+    ranks = ranks_of(tmp_path, changed(planned(3, STEPS), 0, range(4, 5), collect=400))
+    (step,) = ranks.slow_steps
+    assert (step.rank, step.cause, step.cause_ns) == (0, "collect", 400 * UNIT)
+
+
+def test_imbalance_that_moves_from_rank_to_rank_blames_nobody(tmp_path):
+    plans = planned(4, STEPS)
+    for step in ALL:
+        plans = changed(plans, step % 4, range(step, step + 1), work=20)
+    ranks = ranks_of(tmp_path, plans)
+    assert (ranks.late, ranks.limit) == (None, "imbalance")
+
+
+def test_slow_link_is_transfer_and_not_waiting(tmp_path):
+    plans = [[step.__class__(transfer=60) for step in plan] for plan in planned(4, STEPS)]
+    ranks = ranks_of(tmp_path, plans)
+    assert (ranks.late, ranks.limit) == (None, "transfer")
+    assert ranks.shares["transfer"] > 0.5 > ranks.shares["waiting"] == 0
+
+
+def test_step_that_is_slow_on_all_ranks_blames_none(tmp_path):
+    plans = planned(3, STEPS)
+    for rank in range(3):
+        plans = changed(plans, rank, range(4, 5), pause=500)
+    (step,) = ranks_of(tmp_path, plans).slow_steps
+    assert (step.step, step.rank, step.cause) == (4, None, None)
+
+
+def test_missing_ranks_are_said_first(tmp_path):
+    ranks = ranks_of(tmp_path, planned(3, STEPS), world=4)
+    assert ranks_sentences(ranks)[0].startswith("rank 3 of 4 is missing: ")
+    assert ranks.missing == (3,)
+
+
+def test_shares_of_all_ranks_add_up(tmp_path):
+    ranks = ranks_of(tmp_path, changed(planned(3, STEPS), 1, ALL, work=20))
+    assert sum(ranks.shares.values()) == pytest.approx(1)
+    assert sum(ranks.path.values()) == pytest.approx(1)
+    assert ranks.ranks[1].waited_for_ns == sum(r.parts["waiting"] for r in ranks.ranks)
+
+
+def test_clocks_that_differ_change_no_verdict(tmp_path):
+    plans = changed(planned(3, STEPS), 2, ALL, work=18)
+    hosts, shifts = ["a", "b", "c"], [3_700_000, -1_200_000, 450_000]
+    ranks = ranks_of(tmp_path / "apart", plans, hosts=hosts, shifts=shifts)
+    assert (ranks.late, ranks.shares) == (
+        (same := ranks_of(tmp_path / "same", plans)).late,
+        same.shares,
+    )
