@@ -58,20 +58,11 @@ static int64_t number_by(PyObject *object, PyObject *method) {
 
 /* The range of a storage that a tensor's view covers; 0 if it is empty, or leaves the storage. */
 static int view_span(const dl_tensor *tensor, char *start, int64_t size, struct span *out) {
-  int64_t item = (tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
-  int64_t below = 0, above = 0, contiguous = 1;
-  for (int32_t i = tensor->dimensions - 1; i >= 0; i--) {
-    if (tensor->shape[i] == 0) return 0;
-    int64_t step = tensor->strides ? tensor->strides[i] : contiguous;
-    int64_t reach = (tensor->shape[i] - 1) * step;
-    if (reach < 0)
-      below -= reach;
-    else
-      above += reach;
-    contiguous *= tensor->shape[i];
-  }
-  out->address = (char *)tensor->data + tensor->byte_offset - below * item;
-  out->size = (size_t)((1 + below + above) * item);
+  int64_t before, after;
+  tensor_reach(tensor, &before, &after);
+  if (!after) return 0;
+  out->address = (char *)tensor->data + tensor->byte_offset - before;
+  out->size = (size_t)(before + after);
   out->offset = out->address - start;
   return out->offset >= 0 && out->offset + (int64_t)out->size <= size;
 }

@@ -36,14 +36,20 @@ SHORT_NAMES: Final = {
     "float8_e5m2fnuz": "fp8e5b16",
 }
 
+#: Most bytes of an element of a kernel's tensors.
+_MOST_ELEMENT_BYTES: Final = 8
+
 #: Most objects of unknown kind that are numbered at a time.
 _ODD_OBJECTS: Final = 1000
 
 _double = Struct("=d")
 
+#: Address of a tensor's data, and first and one-past-last address of the bytes that it spans.
+Span = tuple[int, int, int]
+
 #: Result of `Identities.__call__`.
 Identity = (
-    tuple[bytes, tuple[int, ...] | None] | tuple[bytes, tuple[int, ...] | None, tuple[str, ...]]
+    tuple[bytes, tuple[Span, ...] | None] | tuple[bytes, tuple[Span, ...] | None, tuple[str, ...]]
 )
 
 #: Most tensors whose storages are remembered.
@@ -65,22 +71,22 @@ class Identities:
         self._next = 0
 
     def __call__(self, value: Any, /) -> Identity:
-        """Return the identity and the data pointers of an argument, as `adapters.Describe` says.
+        """Return the identity and the spans of an argument, as `adapters.Describe` says.
 
         The third entry is left out where no fields distinguish objects of the value's type.
         """
-        pointers: list[int] = []
+        pointers: list[Span] = []
         if type(value).__name__ == "dtype":
             return self._bytes(value, pointers), None
         identity, fields = self._bytes(value, pointers), _fields(value)
         return (identity, tuple(pointers), fields) if fields else (identity, tuple(pointers))
 
-    def _bytes(self, value: Any, pointers: list[int]) -> bytes:
+    def _bytes(self, value: Any, pointers: list[Span]) -> bytes:
         kind = type(value)
         name = f"{kind.__module__}.{kind.__qualname__}"
         return name.encode("utf-8", "surrogatepass") + b"(" + self._inner(value, pointers) + b")"
 
-    def _inner(self, value: Any, pointers: list[int]) -> bytes:
+    def _inner(self, value: Any, pointers: list[Span]) -> bytes:
         if value is None or isinstance(value, bool | int):
             return repr(None if value is None else value.__index__()).encode()
         if isinstance(value, float):
@@ -96,14 +102,14 @@ class Identities:
             return b",".join(self._bytes(item, pointers) for item in properties)
         return self._other(value, pointers)
 
-    def _tensor(self, value: Any, pointers: list[int]) -> bytes:
+    def _tensor(self, value: Any, pointers: list[Span]) -> bytes:
         pointer = value.data_ptr()
-        pointers.append(pointer)
         shape, strides = shape_of(value), strides_of(value)
+        pointers.append(span_of(pointer, shape, strides, value))
         device = getattr(value, "device", None)
         return f"{value.dtype}|{shape}|{strides}|{device}|{pointer & 15}".encode()
 
-    def _other(self, value: Any, pointers: list[int]) -> bytes:
+    def _other(self, value: Any, pointers: list[Span]) -> bytes:
         kind = type(value)
         if kind.__name__ == "dtype":  # torch's, Triton's and NumPy's are named by their text
             return str(value).encode()
@@ -295,6 +301,26 @@ def strides_of(value: Any) -> tuple[int, ...] | None:
     if strides is None:
         return None
     return tuple(int(step) for step in (strides() if callable(strides) else strides))
+
+
+def span_of(
+    address: int, shape: Sequence[int] | None, strides: Sequence[int] | None, value: Any
+) -> Span:
+    """Return the bytes that a tensor's view spans, holes included; without a shape, none."""
+    if shape is None or strides is None or 0 in shape:
+        return address, address, address
+    reaches = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
+    above = 1 + sum(reach for reach in reaches if reach > 0)
+    below = sum(reach for reach in reaches if reach < 0)
+    item = _element_bytes(value)
+    return address, address + below * item, address + above * item
+
+
+def _element_bytes(value: Any) -> int:
+    """Return the bytes of a tensor's element; the most that any has if the tensor does not say."""
+    if hasattr(value.dtype, "itemsize"):
+        return int(value.dtype.itemsize)
+    return int(value.element_size()) if hasattr(value, "element_size") else _MOST_ELEMENT_BYTES
 
 
 def storage_contents(value: Any) -> bytes | None:
