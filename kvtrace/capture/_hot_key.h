@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static PyObject *name_grid, *name_warmup; /* interned */
+static PyObject *name_grid, *name_warmup, *name_storage, *name_data_ptr, *name_nbytes; /* interned */
 
 enum { WORDS_AT_HAND = 256, POINTERS_AT_HAND = 32 };
 
@@ -317,13 +317,78 @@ SELDOM static int key_items(recorder *self, struct key *key, PyObject *value) {
   return failed ? -1 : 0;
 }
 
+enum { EXTENTS_LIMIT = 8 };
+
+/* Reads a sequence of at most EXTENTS_LIMIT integers; returns their number, or -1. */
+SELDOM static int extents_of(PyObject *sequence, int64_t *out) {
+  Py_ssize_t count = PySequence_Length(sequence);
+  if (count < 0 || count > EXTENTS_LIMIT) return -1;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *item = PySequence_GetItem(sequence, i);
+    int overflow = 0;
+    out[i] = item && PyLong_Check(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : -1;
+    Py_XDECREF(item);
+    if (out[i] < 0 || overflow) return -1;
+  }
+  return (int)count;
+}
+
+SELDOM static int64_t number_by(PyObject *object, PyObject *method) {
+  PyObject *found = PyObject_CallMethodObjArgs(object, method, NULL);
+  if (!found) return -1;
+  int64_t number = (int64_t)PyLong_AsUnsignedLongLong(found);
+  Py_DECREF(found);
+  return number;
+}
+
+/* Adds the place of a tensor's data pointer in its storage, and the storage's bytes. */
+SELDOM static int key_storage(struct key *key, PyObject *tensor, const char *pointer) {
+  PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
+  int64_t start = storage ? number_by(storage, name_data_ptr) : -1;
+  int64_t size = PyErr_Occurred() ? -1 : number_by(storage, name_nbytes);
+  Py_XDECREF(storage);
+  if (PyErr_Occurred() || key_reserve(key, 2)) return -1;
+  key->words[key->count++] = (uint64_t)((int64_t)(intptr_t)pointer - start);
+  key->words[key->count++] = (uint64_t)size;
+  return 0;
+}
+
+/* Adds what the bytes that a descriptor addresses overlap, and their room, if they are more than its
+ * tensor's. */
+SELDOM static int key_descriptor(recorder *self, struct key *key, PyObject *const *fields) {
+  dl_tensor tensor;
+  int64_t shape[EXTENTS_LIMIT], strides[EXTENTS_LIMIT], own_before, own_after, before, after;
+  int dimensions = extents_of(fields[1], shape);
+  if (!PyType_IsSubtype(Py_TYPE(fields[0]), self->fast_types[0]) || dimensions < 0 ||
+      extents_of(fields[2], strides) != dimensions || self->exchange->view(fields[0], &tensor)) {
+    PyErr_Clear();
+    return 0;
+  }
+  tensor_reach(&tensor, &own_before, &own_after);
+  tensor.dimensions = dimensions;
+  tensor.shape = shape;
+  tensor.strides = strides;
+  tensor_reach(&tensor, &before, &after);
+  if (before <= own_before && after <= own_after) return 0;
+  char *pointer = (char *)tensor.data + tensor.byte_offset;
+  if (alias_of(key, pointer, pointer - before, pointer + after) < 0) return -1;
+  return key_storage(key, fields[0], pointer);
+}
+
+/* Adds fields; of a descriptor the first are its tensor, its shape and its strides. */
 SELDOM static int key_fields(recorder *self, struct key *key, PyObject *value, PyObject *fields) {
   int failed = 0;
+  PyObject *first[3] = {NULL, NULL, NULL};
   for (Py_ssize_t i = 0; i < Py_SIZE(fields) && !failed; i++) {
     PyObject *item = PyObject_GetAttr(value, PyTuple_GetItem(fields, i));
     failed = !item || key_value(self, key, item);
-    Py_XDECREF(item);
+    if (i < 3)
+      first[i] = item;
+    else
+      Py_XDECREF(item);
   }
+  if (!failed && first[2]) failed = key_descriptor(self, key, first);
+  for (int i = 0; i < 3; i++) Py_XDECREF(first[i]);
   return failed ? -1 : 0;
 }
 

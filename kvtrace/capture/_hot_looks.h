@@ -29,7 +29,7 @@ typedef struct {
 } looks;
 
 static PyTypeObject *looks_type;
-static PyObject *name_base, *name_storage, *name_data_ptr, *name_nbytes; /* interned */
+static PyObject *name_base; /* interned */
 
 static int64_t elapsed(void) {
 #ifdef _WIN32
@@ -47,14 +47,6 @@ static int has_time(const looks *self) {
 }
 
 /* ---- what to copy of a tensor ----------------------------------------------------------------- */
-
-static int64_t number_by(PyObject *object, PyObject *method) {
-  PyObject *found = PyObject_CallMethodObjArgs(object, method, NULL);
-  if (!found) return -1;
-  int64_t number = (int64_t)PyLong_AsUnsignedLongLong(found);
-  Py_DECREF(found);
-  return number;
-}
 
 /* The range of a storage that a tensor's view covers; 0 if it is empty, or leaves the storage. */
 static int view_span(const dl_tensor *tensor, char *start, int64_t size, struct span *out) {

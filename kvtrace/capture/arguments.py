@@ -56,15 +56,45 @@ Identity = (
 _STORAGES: Final = 10_000
 
 
+class KnownStorages:
+    """Storages of tensors that were arguments and are still alive.
+
+    They provide the size of the memory that arguments without a storage point to.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, int, Any]] = {}
+
+    def note(self, value: Any) -> None:
+        """Store the storage of a tensor argument for as long as the tensor lives."""
+        if not hasattr(value, "untyped_storage") or len(self._known) >= _STORAGES:
+            return
+        storage, address = value.untyped_storage(), id(value)
+        try:
+            reference = weakref.ref(value, lambda _: self._known.pop(address, None))
+        except TypeError:
+            return
+        self._known[address] = (storage.data_ptr(), storage.nbytes(), reference)
+
+    def around(self, pointer: int) -> tuple[int, int] | None:
+        """Return (address, bytes) of the storage that contains a pointer, or None."""
+        for start, size, reference in tuple(self._known.values()):
+            if start <= pointer < start + size and reference() is not None:
+                return start, size
+        return None
+
+
 class Identities:
     """A function from an argument of uncommon type to bytes that are equal for equal arguments.
 
     An object of unknown type is numbered for as long as it lives. An object that allows no weak
-    reference is distinguished by its type alone, which is reported once.
+    reference is distinguished by its type alone, which is reported once. `storages` are those of
+    earlier arguments: the room around a pointer without a shape is part of its identity.
     """
 
     def __init__(self, unclear: Callable[[str], None]) -> None:
         """`unclear` is called with a sentence on arguments that could not be distinguished."""
+        self.storages = KnownStorages()
         self._unclear = unclear
         self._lock = Lock()
         self._odd: dict[int, tuple[int, Any]] = {}
@@ -99,15 +129,29 @@ class Identities:
             return self._tensor(value, pointers)
         if is_descriptor(value):
             properties = [value.base, *descriptor_shape(value)]
-            return b",".join(self._bytes(item, pointers) for item in properties)
+            identity = b",".join(self._bytes(item, pointers) for item in properties)
+            tensor = pointers[-1]
+            addressed = span_of(tensor[0], value.shape, value.strides, value.base)
+            pointers.append(addressed)
+            if tensor[1] <= addressed[1] and addressed[2] <= tensor[2]:
+                return identity
+            record = _tensor_record("", value.base)  # what is addressed may leave the storage
+            return identity + f",{record.offset_bytes},{record.storage_bytes}".encode()
         return self._other(value, pointers)
 
     def _tensor(self, value: Any, pointers: list[Span]) -> bytes:
         pointer = value.data_ptr()
         shape, strides = shape_of(value), strides_of(value)
-        pointers.append(span_of(pointer, shape, strides, value))
         device = getattr(value, "device", None)
-        return f"{value.dtype}|{shape}|{strides}|{device}|{pointer & 15}".encode()
+        identity = f"{value.dtype}|{shape}|{strides}|{device}|{pointer & 15}"
+        storage = self.storages.around(pointer) if shape is None or strides is None else None
+        if storage is None:
+            pointers.append(span_of(pointer, shape, strides, value))
+        else:
+            start, size = storage
+            pointers.append((pointer, start, start + size))
+            identity += f"|{pointer - start}|{size}"
+        return identity.encode()
 
     def _other(self, value: Any, pointers: list[Span]) -> bytes:
         kind = type(value)
@@ -153,36 +197,8 @@ def _fields(value: Any) -> tuple[str, ...]:
         return ("value",)
     if not is_descriptor(value) or hasattr(value, "layout"):
         return ()
-    names = ("base", "shape", "strides", "block_shape", "padding")
+    names = ("base", "shape", "strides", "block_shape", "padding", "round_f32_to_tf32")
     return tuple(name for name in names if hasattr(value, name))
-
-
-class KnownStorages:
-    """Storages of tensors that were arguments and are still alive.
-
-    They provide the size of the memory that arguments without a storage point to.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[int, int, Any]] = {}
-
-    def note(self, value: Any) -> None:
-        """Store the storage of a tensor argument for as long as the tensor lives."""
-        if not hasattr(value, "untyped_storage") or len(self._known) >= _STORAGES:
-            return
-        storage, address = value.untyped_storage(), id(value)
-        try:
-            reference = weakref.ref(value, lambda _: self._known.pop(address, None))
-        except TypeError:
-            return
-        self._known[address] = (storage.data_ptr(), storage.nbytes(), reference)
-
-    def around(self, pointer: int) -> tuple[int, int] | None:
-        """Return (address, bytes) of the storage that contains a pointer, or None."""
-        for start, size, reference in tuple(self._known.values()):
-            if start <= pointer < start + size and reference() is not None:
-                return start, size
-        return None
 
 
 def argument_records(
@@ -280,6 +296,7 @@ def descriptor_shape(value: Any) -> list[Any]:
         tuple(value.block_shape),
         str(getattr(value, "padding", "")),
         str(getattr(value, "layout", "")),
+        _rounding_text(value),
     ]
 
 
