@@ -432,9 +432,7 @@ def _memory(
     dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     size = row["storage_bytes"]
     if size is None:
-        size = least_storage_bytes(
-            rows, rows.index(row), lambda name: _item_bytes(TORCH_NAMES.get(name, name))
-        )
+        size = least_storage_bytes(rows, rows.index(row))
     sha256 = row["value_artifact"]
     if sha256 in contents:
         return Memory(int(size), dtype, sha256)

@@ -85,6 +85,7 @@ static int span_of(looks *self, PyObject *value, struct span *out, int *device) 
     Py_DECREF(tensor);
     return 0;
   }
+  const char *pointer = seen.data ? (char *)seen.data + seen.byte_offset : NULL;
   *device = seen.device.type == self->host_kind ? DL_CPU : seen.device.type;
   int found = -1;
   PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
@@ -94,14 +95,15 @@ static int span_of(looks *self, PyObject *value, struct span *out, int *device) 
     Py_DECREF(storage);
     if (PyErr_Occurred()) {
       found = -1;
-    } else if (!start || !size) {
-      found = 0;
+    } else if (!start || !size || !pointer) {
+      found = 0; /* no memory, or no elements */
     } else if (size <= self->limit) {
-      *out = (struct span){start, (size_t)size, 0};
+      *out = (struct span){.address = start, .size = (size_t)size};
       found = 1;
     } else {
       found = view_span(&seen, start, size, out) && out->size <= (size_t)self->limit;
     }
+    out->view = pointer - start;
   }
   Py_DECREF(tensor);
   return found;
@@ -187,7 +189,8 @@ static int64_t take(looks *self, PyObject *const *values, const int *places, siz
       spans[span_count++] = span;
       size += (long long)span.size;
     }
-    PyObject *argument = Py_BuildValue("(inL)", places[i], (Py_ssize_t)part, (long long)span.offset);
+    PyObject *argument = Py_BuildValue("(inLL)", places[i], (Py_ssize_t)part, (long long)span.offset,
+                                       (long long)span.view);
     int appended = argument ? PyList_Append(arguments, argument) : -1;
     Py_XDECREF(argument);
     if (appended) goto failed;

@@ -2,8 +2,8 @@
 
 A verdict without contents holds for every launch. Everything else is judged with each recorded
 contents; the verdict names the launches with these contents. Launches without recorded contents are
-not covered, nor are those that may read another part of a storage than the first launch: the offset
-of a view is recorded once for a call.
+not covered, nor are those that may read another part of a storage than the first launch, in traces
+before format 1.12, which have the offset of a view once for a call.
 """
 
 from __future__ import annotations
@@ -79,13 +79,14 @@ def judge_launches(
 
 def _views_that_may_move(launches: KnownLaunches) -> tuple[str, ...]:
     """Return the tensors whose contents another launch may have read at another offset."""
-    if launches.contents.launches < 2 or not launches.contents.sets:
+    if launches.contents.launches < 2 or not launches.unplaced:
         return ()
     call, _ = launches.call(launches.contents.sets[0])
     return tuple(
         argument.name
         for argument in call.arguments
         if isinstance(argument, TensorArgument)
+        and argument.name in launches.unplaced
         and argument.storage.data is not None
         and argument.view_bytes[1] - argument.view_bytes[0] < len(argument.storage.data)
     )
@@ -214,7 +215,7 @@ def _unknown_at_other_offsets(verdict: Verdict, views: Sequence[str]) -> Verdict
     return _unknown_like(
         verdict,
         f"{names} {'is a view' if len(views) == 1 else 'are views'} of part of a storage, and only "
-        "the first launch's offset is recorded: launch with a copy (clone) to have each judged",
+        "the first launch's offset is recorded: record again to have each launch judged",
     )
 
 
