@@ -196,6 +196,13 @@ def at_launch(
     return rows
 
 
+def first_byte(part: StorageContents, offset_bytes: int) -> int:
+    """Return where contents begin in a storage in which their argument is at `offset_bytes`."""
+    if part.view_offset_bytes is None:
+        return part.offset_bytes
+    return offset_bytes - part.view_offset_bytes + part.offset_bytes
+
+
 def _have_moved(args: Sequence[Mapping[str, Any]], parts: Mapping[int, StorageContents]) -> bool:
     """Return whether a launch's arguments lay elsewhere in their storages, or in other storages."""
     storages = {
@@ -218,9 +225,11 @@ def _moved(
     """Return an argument moved with the `members` that it overlaps, into a storage for them."""
     if row["storage_bytes"] is None:
         return row
-    shift = (recorded[0].view_offset_bytes or 0) - args[recorded[0].arg]["offset_bytes"]
+    shift = max((part.view_offset_bytes or 0) - args[part.arg]["offset_bytes"] for part in recorded)
     ends = [_span(args[member])[1] + shift for member in members]
-    ends += [part.offset_bytes + (part.size_bytes or 0) for part in recorded]
+    for part in recorded:
+        begin = first_byte(part, args[part.arg]["offset_bytes"] + shift)
+        ends.append(begin + (part.size_bytes or 0))
     return {
         **row,
         "offset_bytes": row["offset_bytes"] + shift,

@@ -215,7 +215,8 @@ def argument_records(
     for value in values:
         known_storages.note(value)
     storages: dict[Any, int] = {}
-    records = []
+    memories: dict[int, tuple[int, int]] = {}
+    records: list[ArgumentRecord] = []
     for position, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
         record = _record(parameter, value)
         storage_key = _storage_key(value)
@@ -227,8 +228,40 @@ def argument_records(
                 record = replace(record, offset_bytes=pointer - storage_key, storage_bytes=size)
         if storage_key is not None:
             record = replace(record, alias_group=storages.setdefault(storage_key, position))
+        if record.storage_bytes and record.offset_bytes is not None:
+            begin = int(getattr(value, "base", value).data_ptr()) - record.offset_bytes
+            memories[position] = begin, begin + record.storage_bytes
         records.append(record)
-    return tuple(records)
+    return tuple(_joined(records, memories))
+
+
+def _joined(
+    records: list[ArgumentRecord], memories: dict[int, tuple[int, int]]
+) -> list[ArgumentRecord]:
+    """Return the records with storages that overlap, as those of NumPy's slices, as one.
+
+    `memories` are the first and one-past-last address of storages, by the argument's position.
+    """
+    groups: list[list[int]] = []
+    end = 0
+    for position in sorted(memories, key=memories.__getitem__):
+        if not groups or memories[position][0] >= end:
+            groups.append([])
+        groups[-1].append(position)
+        end = max(end, memories[position][1])
+    for group in groups:
+        if len({memories[position] for position in group}) == 1:
+            continue
+        begin, end = memories[group[0]][0], max(memories[position][1] for position in group)
+        for position in group:
+            offset = (records[position].offset_bytes or 0) + memories[position][0] - begin
+            records[position] = replace(
+                records[position],
+                offset_bytes=offset,
+                storage_bytes=end - begin,
+                alias_group=min(group),
+            )
+    return records
 
 
 def flattened(name: str, kind: Any, value: Any) -> Iterator[tuple[str, str, Any]]:
@@ -383,7 +416,8 @@ def _tensor_record(name: str, value: Any) -> ArgumentRecord:
     size, offset = None, None
     if hasattr(base, "untyped_storage"):
         untyped = base.untyped_storage()
-        size, offset = untyped.nbytes(), pointer - untyped.data_ptr() if pointer else 0
+        # The pointer of a view without elements is null, wherever in a storage it begins.
+        size, offset = (untyped.nbytes(), pointer - untyped.data_ptr()) if pointer else (0, 0)
     return ArgumentRecord(
         name,
         "tensor",
@@ -402,5 +436,5 @@ def _storage_key(value: Any) -> int | None:
     if not is_tensor(value) and not is_descriptor(value):
         return None
     if hasattr(base, "untyped_storage"):
-        return int(base.untyped_storage().data_ptr()) or id(base.untyped_storage())
+        return int(base.untyped_storage().data_ptr() if base.data_ptr() else 0) or id(base)
     return int(base.data_ptr()) if hasattr(base, "data_ptr") else None

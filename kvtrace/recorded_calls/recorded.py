@@ -27,6 +27,7 @@ from kvtrace.schema.contents import (
     alias_group,
     at_launch,
     contents_of,
+    first_byte,
     least_storage_bytes,
 )
 from kvtrace.schema.errors import KvtraceError
@@ -251,16 +252,18 @@ def _storage_contents(
         arg, content = args[part.arg], trace.artifact(part.artifact)
         if content is None:
             continue
-        size, end = arg["storage_bytes"], part.offset_bytes + len(content)
-        if size is None:
+        size = arg["storage_bytes"]
+        if size is None or arg["offset_bytes"] is None:
             continue  # the offset in the storage is unknown
+        begin = first_byte(part, arg["offset_bytes"])
+        end = begin + len(content)
         if len(content) == size:
             values[part.arg] = content
-        elif not only_whole and end <= size:
+        elif not only_whole and begin >= 0 and end <= size:
             partial_names.add(arg["name"])
             position = position_by_group.setdefault(alias_group(part.arg, arg), part.arg)
             known_content = values.get(position, bytes(size))
-            values[position] = known_content[: part.offset_bytes] + content + known_content[end:]
+            values[position] = known_content[:begin] + content + known_content[end:]
     return values, frozenset(partial_names)
 
 
