@@ -311,7 +311,7 @@ class Contents(LaunchCopier[_ContentCopies]):
         used_parts = dict.fromkeys(part for _, part, *_ in arguments)
         digests = {part: hashlib.sha256(parts[part]).hexdigest() for part in used_parts}
         contents = tuple(
-            (position, digests[part], *offsets) for position, part, *offsets in arguments
+            (position, digests[part], offset) for position, part, offset, _ in arguments
         )
         sets = self._sets.setdefault(call_id, set())
         if contents not in sets:
@@ -329,9 +329,9 @@ class Contents(LaunchCopier[_ContentCopies]):
             for digest, content in added.items():
                 journal.add_artifact("tensor", content)
                 self._kept.add(digest)
-        for position, digest, offset, view_offset in contents:
+        for position, part, offset, view_offset in arguments:
             yield {
-                "seq": seq, "call_id": call_id, "arg": position, "artifact": digest,
+                "seq": seq, "call_id": call_id, "arg": position, "artifact": digests[part],
                 "offset_bytes": offset, "view_offset_bytes": view_offset,
             }  # fmt: skip
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: Maximum number of launches whose numbers a verdict lists.
 _MOST_LISTED: Final = 4
 
+#: Maximum number of distinct contents that are judged for one call.
+_MOST_JUDGED: Final = 512
+
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
 
 _Key = tuple[Any, ...]
@@ -64,7 +67,7 @@ def judge_launches(
         return general_verdicts
     verdicts_by_set = [
         (contents, _verdicts_on_contents(launches, contents, ids, budget))
-        for contents in recorded_contents
+        for contents in recorded_contents[:_MOST_JUDGED]
     ]
     judged_sets = [
         _JudgedContents(contents, _by_key(verdicts))
@@ -183,9 +186,7 @@ def _merged_verdicts(
     covered_launches = sum(len(judged.contents.launches) for judged, _ in contents_verdicts)
     unjudged_launches = launches.contents.launches - covered_launches
     if unjudged_launches > 0:
-        yield _unknown_for_others(
-            contents_verdicts[0][1][0], unjudged_launches, launches.contents.launches
-        )
+        yield _unknown_for_others(contents_verdicts[0][1][0], unjudged_launches, launches)
 
 
 def _with_scope(
@@ -219,12 +220,13 @@ def _unknown_at_other_offsets(verdict: Verdict, views: Sequence[str]) -> Verdict
     )
 
 
-def _unknown_for_others(verdict: Verdict, unjudged: int, launches: int) -> Verdict:
-    """Return an unknown verdict for the launches whose contents were not recorded."""
-    return _unknown_like(
-        verdict,
-        f"{unjudged} of {launches} launches lack recorded contents (set KVTRACE_TENSORS=int)",
-    )
+def _unknown_for_others(verdict: Verdict, unjudged: int, launches: KnownLaunches) -> Verdict:
+    """Return an unknown verdict for the launches whose contents were not recorded or judged."""
+    if len(launches.contents.sets) > _MOST_JUDGED:
+        reason = f"have other contents than the first {_MOST_JUDGED} of the call, or none recorded"
+    else:
+        reason = "lack recorded contents (set KVTRACE_TENSORS=int)"
+    return _unknown_like(verdict, f"{unjudged} of {launches.contents.launches} launches {reason}")
 
 
 def _unknown_like(verdict: Verdict, reason: str) -> Verdict:
