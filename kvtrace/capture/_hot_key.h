@@ -120,28 +120,33 @@ SELDOM static int pointers_reserve(struct key *key) {
   return 0;
 }
 
+/* The same as `alias_of` for a tensor that shares bytes with another, or has none. */
+SELDOM static int64_t alias_in_common(struct key *key, char *address, char *begin, char *end) {
+  struct pointer *pointers = key->pointers;
+  size_t index = 0;
+  while (index < key->pointer_count && pointers[index].address != address) index++;
+  if (index == key->pointer_count) {
+    pointers[key->pointer_count++] = (struct pointer){address, begin, end, index};
+  } else {
+    if (begin < pointers[index].begin) pointers[index].begin = begin;
+    if (end > pointers[index].end) pointers[index].end = end;
+  }
+  return key_overlaps(key, index, begin, end) ? -1 : (int64_t)index;
+}
+
 /* The index of the first equal pointer of the call, after words for what its tensor, which spans
  * [begin, end), overlaps; -1 with an exception without memory. */
 static int64_t alias_of(struct key *key, char *address, char *begin, char *end) {
   if (key->pointer_count == key->pointer_size && pointers_reserve(key)) return -1;
   struct pointer *pointers = key->pointers;
-  size_t count = key->pointer_count, index = count;
-  int overlaps = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (pointers[i].address == address)
-      index = i;
-    else
-      overlaps |= (begin < pointers[i].end) & (pointers[i].begin < end);
-  }
-  if (index == count) {
-    pointers[index] = (struct pointer){address, begin, end, index};
-    key->pointer_count++;
-  } else {
-    if (begin < pointers[index].begin) pointers[index].begin = begin;
-    if (end > pointers[index].end) pointers[index].end = end;
-  }
-  if (overlaps && key_overlaps(key, index, begin, end)) return -1;
-  return (int64_t)index;
+  size_t count = key->pointer_count;
+  int shares = begin == end;
+  for (size_t i = 0; i < count; i++)
+    shares |= (begin < pointers[i].end) & (pointers[i].begin < end);
+  if (shares) return alias_in_common(key, address, begin, end);
+  pointers[count] = (struct pointer){address, begin, end, count};
+  key->pointer_count++;
+  return (int64_t)count;
 }
 
 /* Adds what Python described; `pointers` are triples (address, begin, end), or None. */
