@@ -49,6 +49,14 @@ CAPTURED: Final = (
                 "where they begin in the storage; what lies outside of them is not known",
                 "bytes",
             ),
+            _C(
+                "view_offset_bytes",
+                I64,
+                "where the argument's data pointer lay in the storage at this launch, as "
+                "offset_bytes of the call's args at its first launch; null: not recorded",
+                "bytes",
+                since="1.12",
+            ),
         ),
         sort=("seq", "arg"),
         since="1.3",

@@ -3,7 +3,8 @@
 Traces before format 1.3 have contents only in `calls.args`, for a call's first launch.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,19 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class StorageContents:
-    """Artifact with the bytes of argument `arg`'s storage (an index) from `offset_bytes` on."""
+    """Artifact with `size_bytes` of argument `arg`'s storage (an index) from `offset_bytes` on.
+
+    `view_offset_bytes` is where the argument's data pointer lay in the storage; None: not recorded,
+    as in traces before format 1.12, where it may be elsewhere than at the call's first launch.
+    """
 
     arg: int
     artifact: str
     offset_bytes: int
+    size_bytes: int | None = None
+    view_offset_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +67,22 @@ def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
         rows = [row for row in rows if row["seq"] <= last_seq]
     if not rows:
         return {}
+    sizes = trace.table("artifacts", (run,), columns=["sha256", "size_bytes"])
+    size_of = dict(zip(sizes["sha256"].to_pylist(), sizes["size_bytes"].to_pylist(), strict=True))
     by_launch: dict[tuple[int, int], list[StorageContents]] = {}
     for row in rows:
-        storage = StorageContents(row["arg"], row["artifact"], row["offset_bytes"] or 0)
+        storage = StorageContents(
+            row["arg"],
+            row["artifact"],
+            row["offset_bytes"] or 0,
+            size_of.get(row["artifact"]),
+            row["view_offset_bytes"],
+        )
         by_launch.setdefault((row["call_id"], row["seq"]), []).append(storage)
     sets: dict[int, dict[tuple[StorageContents, ...], list[int]]] = {}
     for (call_id, seq), storages in sorted(by_launch.items()):
-        sets.setdefault(call_id, {}).setdefault(tuple(sorted(storages)), []).append(seq)
+        storages.sort(key=lambda part: (part.arg, part.artifact, part.offset_bytes))
+        sets.setdefault(call_id, {}).setdefault(tuple(storages), []).append(seq)
     counts = trace.table("launches", (run,), columns=["call_id"])["call_id"].value_counts()
     launches = {row["values"]: row["counts"] for row in counts.to_pylist()}
     return {
@@ -94,15 +110,13 @@ def _last_launch_that_ran(trace: "Trace", run: "Run") -> int | None:
 
 def first_contents(
     trace: "Trace", runs: Sequence["Run"], launches: Mapping[tuple[str, int], int] | None = None
-) -> dict[tuple[str, int], dict[int, str]]:
-    """Return the artifacts with whole storages at each call's first launch with recorded contents.
+) -> dict[tuple[str, int], dict[int, StorageContents]]:
+    """Return the contents of whole storages at each call's first launch with recorded contents.
 
     `launches` has the `seq` of other launches, whose contents are returned if they were recorded.
     The result, as `launches`, is keyed by (run id, call id), and then by the argument's index.
     """
-    sizes = trace.table("artifacts", runs, columns=["sha256", "size_bytes"])
-    size_of = dict(zip(sizes["sha256"].to_pylist(), sizes["size_bytes"].to_pylist(), strict=True))
-    first_artifacts: dict[tuple[str, int], dict[int, str]] = {}
+    first: dict[tuple[str, int], dict[int, StorageContents]] = {}
     for run in runs:
         by_call = contents_of(trace, run)
         if not by_call:
@@ -113,60 +127,144 @@ def first_contents(
             seq = (launches or {}).get((run.run_id, call_id))
             chosen = next((one for one in contents.sets if seq in one.launches), contents.sets[0])
             whole_storages = {
-                storage.arg: storage.artifact
-                for storage in chosen.held
-                if storage.arg < len(args.get(call_id, ()))
-                and covers_storage(
-                    storage, size_of.get(storage.artifact), args[call_id][storage.arg]
-                )
+                part.arg: part
+                for part in chosen.held
+                if part.arg < len(args.get(call_id, ()))
+                and _covers_storage(part, args[call_id][part.arg])
             }
             if whole_storages:
-                first_artifacts[run.run_id, call_id] = whole_storages
-    return first_artifacts
+                first[run.run_id, call_id] = whole_storages
+    return first
 
 
-def covers_storage(storage: StorageContents, size: int | None, arg: Mapping[str, Any]) -> bool:
-    """Return whether an artifact of `size` bytes has all of an argument's storage."""
-    return storage.offset_bytes == 0 and size is not None and size == arg["storage_bytes"]
-
-
-def least_storage_bytes(
-    args: Sequence[Mapping[str, Any]], index: int, width: Callable[[str], int]
-) -> int:
-    """Return the bytes that an argument's storage has at least, to hold every argument in it.
-
-    Args:
-        args: All entries of `calls.args`.
-        index: The argument's index.
-        width: Returns the bytes of an element by the short name of its type.
-
-    """
-
-    def storage_key(position: int) -> Any:
-        shared = args[position]["alias_group"]
-        return position if shared is None else shared
-
-    def end_byte(arg: Mapping[str, Any]) -> int:
-        shape, strides = arg["shape"], arg["strides"]
-        if shape is None or strides is None or arg["offset_bytes"] is None or 0 in shape:
-            return 0
-        last_element = sum(
-            (size - 1) * max(step, 0) for size, step in zip(shape, strides, strict=True)
-        )
-        return int(arg["offset_bytes"] + (last_element + 1) * width(arg["dtype"]))
-
-    return max(
-        end_byte(arg)
-        for position, arg in enumerate(args)
-        if storage_key(position) == storage_key(index)
+def _covers_storage(part: StorageContents, arg: Mapping[str, Any]) -> bool:
+    """Return whether contents are all of an argument's storage, as large as at the first launch."""
+    return (
+        part.offset_bytes == 0
+        and part.size_bytes is not None
+        and (part.size_bytes == arg["storage_bytes"])
     )
 
 
+def least_storage_bytes(args: Sequence[Mapping[str, Any]], index: int) -> int:
+    """Return the bytes that the storage of `args[index]` has at least, to hold all args in it."""
+    group = alias_group(index, args[index])
+    return max(
+        _span(arg)[1] for position, arg in enumerate(args) if alias_group(position, arg) == group
+    )
+
+
+def alias_group(index: int, arg: Mapping[str, Any]) -> int:
+    """Return the number that arguments in one storage share, by default the argument's index."""
+    return index if arg["alias_group"] is None else int(arg["alias_group"])
+
+
 def with_values(
-    args: Sequence[Mapping[str, Any]] | None, values: Mapping[int, str]
+    args: Sequence[Mapping[str, Any]] | None, contents: Mapping[int, StorageContents]
 ) -> list[Mapping[str, Any]]:
-    """Return `args` with `value_artifact` set from `values`, artifacts by the argument's index."""
+    """Return `args` where a launch with these contents had them, with their `value_artifact`."""
     return [
-        {**arg, "value_artifact": values[index]} if index in values else arg
-        for index, arg in enumerate(args or ())
+        {**arg, "value_artifact": contents[index].artifact} if index in contents else arg
+        for index, arg in enumerate(at_launch(args or (), contents.values()))
     ]
+
+
+def at_launch(
+    args: Sequence[Mapping[str, Any]], contents: Iterable[StorageContents]
+) -> list[Mapping[str, Any]]:
+    """Return `args` where a launch with these contents had them in memory.
+
+    A call's launches have equal distances between arguments that overlap, which move as one. Others
+    of one storage may be in different storages at another launch, so they are given their own.
+    """
+    parts = {
+        part.arg: part
+        for part in contents
+        if part.view_offset_bytes is not None
+        and part.arg < len(args)
+        and args[part.arg]["offset_bytes"] is not None
+    }
+    if not _have_moved(args, parts):
+        return list(args)
+    joined = _joined_args(args)
+    rows: list[Mapping[str, Any]] = []
+    for index, arg in enumerate(args):
+        members = joined.get(index, ())
+        row = {**arg, "alias_group": members[0]} if members else arg
+        recorded = [parts[member] for member in members if member in parts]
+        rows.append(_moved(row, args, members, recorded) if recorded else row)
+    return rows
+
+
+def first_byte(part: StorageContents, offset_bytes: int) -> int:
+    """Return where contents begin in a storage in which their argument is at `offset_bytes`."""
+    if part.view_offset_bytes is None:
+        return part.offset_bytes
+    return offset_bytes - part.view_offset_bytes + part.offset_bytes
+
+
+def _have_moved(args: Sequence[Mapping[str, Any]], parts: Mapping[int, StorageContents]) -> bool:
+    """Return whether a launch's arguments lay elsewhere in their storages, or in other storages."""
+    storages = {
+        (alias_group(index, args[index]), part.offset_bytes, part.artifact)
+        for index, part in parts.items()
+    }
+    return len({(group, offset) for group, offset, _ in storages}) < len(storages) or any(
+        part.view_offset_bytes != args[index]["offset_bytes"]
+        or part.offset_bytes + (part.size_bytes or 0) > (args[index]["storage_bytes"] or 0)
+        for index, part in parts.items()
+    )
+
+
+def _moved(
+    row: Mapping[str, Any],
+    args: Sequence[Mapping[str, Any]],
+    members: Sequence[int],
+    recorded: Sequence[StorageContents],
+) -> Mapping[str, Any]:
+    """Return an argument moved with the `members` that it overlaps, into a storage for them."""
+    if row["storage_bytes"] is None:
+        return row
+    shift = max((part.view_offset_bytes or 0) - args[part.arg]["offset_bytes"] for part in recorded)
+    ends = [_span(args[member])[1] + shift for member in members]
+    for part in recorded:
+        begin = first_byte(part, args[part.arg]["offset_bytes"] + shift)
+        ends.append(begin + (part.size_bytes or 0))
+    return {
+        **row,
+        "offset_bytes": row["offset_bytes"] + shift,
+        "storage_bytes": max(row["storage_bytes"], *ends),
+    }
+
+
+def _joined_args(args: Sequence[Mapping[str, Any]]) -> dict[int, tuple[int, ...]]:
+    """Return for each tensor the arguments whose bytes overlap, one by one, up to it."""
+    spans = sorted(
+        (alias_group(index, arg), *_span(arg), index)
+        for index, arg in enumerate(args)
+        if arg["kind"] in ("tensor", "descriptor") and arg["offset_bytes"] is not None
+    )
+    components: list[list[int]] = []
+    last_group, last_end = None, 0
+    for group, begin, end, index in spans:
+        if group != last_group or begin >= last_end:
+            components.append([])
+            last_end = end
+        components[-1].append(index)
+        last_group, last_end = group, max(last_end, end)
+    return {index: tuple(sorted(members)) for members in components for index in members}
+
+
+def _span(arg: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the bytes of its storage that a tensor spans, to the end for one without a shape."""
+    offset, shape, strides = arg["offset_bytes"], arg["shape"], arg["strides"]
+    if offset is None or (shape is not None and 0 in shape):
+        return 0, 0
+    if shape is None or strides is None:
+        return int(offset), int(arg["storage_bytes"] or 0)
+    reaches = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
+    bits = re.search(r"\d+", arg["dtype"] or "")
+    width = 1 if bits is None else max(1, int(bits[0]) // 8)
+    below = sum(reach for reach in reaches if reach < 0)
+    above = 1 + sum(reach for reach in reaches if reach > 0)
+    return int(offset + below * width), int(offset + above * width)

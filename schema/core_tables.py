@@ -304,8 +304,9 @@ CORE: Final = (
                 pa.list_(ARGUMENT),
                 "one entry per entry of the kernel's signature, in its order. kind: tensor, "
                 "scalar, constexpr, descriptor or other. shape and strides in elements; "
-                "offset_bytes from the storage's start; alias_group: index of the first "
-                "argument with the same storage; alignment: data pointer modulo 16; "
+                "offset_bytes from the storage's start, at the call's first launch: tensors that "
+                "overlap have the same distances at each, others may move; alias_group: index of "
+                "the first argument with the same storage; alignment: data pointer modulo 16; "
                 "storage_bytes: null where a tool does not record it; scalar: a Python literal; "
                 "value_artifact: its data at the first launch, where the table contents has none "
                 "of the call",
@@ -354,8 +355,8 @@ CORE: Final = (
                 "addresses",
                 pa.list_(I64),
                 "data pointer of each argument of the call whose kind is tensor or descriptor, in "
-                "their order; a storage begins at the data pointer minus the argument's "
-                "offset_bytes; null: not recorded (KVTRACE_MEMORY)",
+                "their order; at a call's first launch, a storage begins at the data pointer minus "
+                "the argument's offset_bytes; null: not recorded (KVTRACE_MEMORY)",
                 since="1.12",
                 private=ADDRESSES,
                 extension=True,

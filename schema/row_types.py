@@ -254,6 +254,7 @@ class ContentsRow(TypedDict):
     arg: int
     artifact: str | None
     offset_bytes: int | None
+    view_offset_bytes: int | None
     run: str
 
 

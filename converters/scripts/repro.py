@@ -11,7 +11,12 @@ from typing import Any, Final
 from kvtrace.converters.scripts.repro_source import kernel_module
 from kvtrace.figures.times import steady_executions
 from kvtrace.inputs.drawn import Drawn, drawn_from, statistics_of_storage
-from kvtrace.schema.contents import first_contents, least_storage_bytes, with_values
+from kvtrace.schema.contents import (
+    StorageContents,
+    first_contents,
+    least_storage_bytes,
+    with_values,
+)
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tensor_statistics import TensorStatistics, call_statistics
@@ -112,7 +117,8 @@ class Repro:
 
     `storages` are by name, `contents` has the compressed contents by hash. `rows` are the call's
     recorded arguments. `launch` or `finding` is the row by which the call was chosen, `place` the
-    file and line of the kernel. `notes` are sentences on omitted data.
+    file and line of the kernel. `contents_launch` is the number of the launch that had the
+    contents; None: the call's first one with known contents. `notes` are sentences on omitted data.
     """
 
     kernel: str
@@ -129,6 +135,7 @@ class Repro:
     launch: Mapping[str, Any] | None = None
     finding: Mapping[str, Any] | None = None
     place: tuple[str | None, int | None] = (None, None)
+    contents_launch: int | None = None
     notes: tuple[str, ...] = field(default=())
 
 
@@ -151,10 +158,20 @@ def read_repro(
     trace = selection.trace
     call = _row_of(trace, "calls", run, "call_id", call_id)
     kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
-    contents = first_contents(trace, [run]).get((run.run_id, call_id), {})
+    key = run.run_id, call_id
+    chosen = {} if launch is None else {key: int(launch["seq"])}
+    contents = first_contents(trace, [run], chosen).get(key, {})
     repro = repro_of_call(trace, run, call, kernel, contents, source, limit_bytes)
     recorded = _recorded_time(trace, run, call_id)
-    return replace(repro, recorded=recorded, launch=launch, finding=finding)
+    launches = trace.table("contents", (run,), ["seq"])["seq"].to_pylist()
+    contents_launch = None if launch is None or launch["seq"] not in launches else launch["seq"]
+    return replace(
+        repro,
+        recorded=recorded,
+        launch=launch,
+        finding=finding,
+        contents_launch=contents_launch,
+    )
 
 
 def repro_of_call(
@@ -162,7 +179,7 @@ def repro_of_call(
     run: Run,
     call: Mapping[str, Any],
     kernel: Mapping[str, Any],
-    contents_of_call: Mapping[int, str],
+    contents_of_call: Mapping[int, StorageContents],
     source: bool = False,
     limit_bytes: int = 64 << 20,
 ) -> Repro:
@@ -173,7 +190,7 @@ def repro_of_call(
         run: the call's run.
         call: its row of `calls`.
         kernel: its kernel's row of `kernels`.
-        contents_of_call: artifacts of contents by argument, see `first_contents`.
+        contents_of_call: contents of whole storages by argument, see `first_contents`.
         source: as for `read_repro`.
         limit_bytes: as for `read_repro`.
 
@@ -432,9 +449,7 @@ def _memory(
     dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     size = row["storage_bytes"]
     if size is None:
-        size = least_storage_bytes(
-            rows, rows.index(row), lambda name: _item_bytes(TORCH_NAMES.get(name, name))
-        )
+        size = least_storage_bytes(rows, rows.index(row))
     sha256 = row["value_artifact"]
     if sha256 in contents:
         return Memory(int(size), dtype, sha256)

@@ -190,7 +190,9 @@ def _recorded_parts(repro: Repro) -> tuple[str, ...]:
     ]
     if repro.contents:
         names = ", ".join(name for name, memory in repro.storages.items() if memory.contents)
-        sentences.append(f"contents of {names}: as they were before the call's first launch")
+        number = repro.contents_launch
+        launch = "the call's first launch" if number is None else f"launch {number}"
+        sentences.append(f"contents of {names}: as they were before {launch}")
     return tuple(sentences)
 
 

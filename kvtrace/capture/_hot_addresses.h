@@ -43,7 +43,7 @@ static void note_addresses(recorder *self, const struct key *key, const uint64_t
   for (size_t i = 0; i < count; i++) {
     size_t place = (size_t)places[1 + i];
     if (place >= key->pointer_count) return;
-    to->values[to->used + i] = (int64_t)(intptr_t)key->pointers[place];
+    to->values[to->used + i] = (int64_t)(intptr_t)key->pointers[place].address;
   }
   to->noted = (int32_t)count;
 }
@@ -76,10 +76,10 @@ static PyObject *recorder_place(PyObject *object, PyObject *addresses) {
     return PyErr_Occurred() ? NULL : PyErr_NoMemory();
   key->places[0] = (uint64_t)count;
   for (Py_ssize_t i = 0; i < count; i++) {
-    void *pointer = PyLong_AsVoidPtr(PyTuple_GetItem(addresses, i));
+    char *pointer = PyLong_AsVoidPtr(PyTuple_GetItem(addresses, i));
     if (!pointer && PyErr_Occurred()) return NULL;
     size_t place = 0;
-    while (place < key->pointer_count && key->pointers[place] != pointer) place++;
+    while (place < key->pointer_count && key->pointers[place].address != pointer) place++;
     if (place == key->pointer_count) key->places[0] = (uint64_t)NOT_KEPT;
     key->places[1 + i] = place;
     if (key->places[0] == (uint64_t)NOT_KEPT) break;

@@ -10,6 +10,7 @@ struct span {
   char *address;
   size_t size;
   int64_t offset; /* in the storage */
+  int64_t view;   /* offset of the tensor's data pointer in the storage */
 };
 
 /* The driver's functions, in the order of `device_copies.driver_addresses`. */

@@ -7,18 +7,25 @@
 
 #include <string.h>
 
-static PyObject *name_grid, *name_warmup; /* interned */
+static PyObject *name_grid, *name_warmup, *name_storage, *name_data_ptr, *name_nbytes; /* interned */
 
 enum { WORDS_AT_HAND = 256, POINTERS_AT_HAND = 32 };
+
+/* A distinct data pointer of a launch, and the bytes that its tensors span. `joined`: index of the
+ * first pointer of those whose spans overlap, one by one, up to this one. */
+struct pointer {
+  char *address, *begin, *end;
+  size_t joined;
+};
 
 struct key {
   uint64_t *words;
   size_t count, size;
-  void **pointers;
+  struct pointer *pointers;
   size_t pointer_count, pointer_size;
   uint64_t *places; /* see _hot_addresses.h; NULL: not known */
   uint64_t words_at_hand[WORDS_AT_HAND];
-  void *pointers_at_hand[POINTERS_AT_HAND];
+  struct pointer pointers_at_hand[POINTERS_AT_HAND];
 };
 
 /* Tags in the lowest byte of an entry's first word, which distinguish kinds of entries. */
@@ -35,7 +42,8 @@ enum {
   NAME_TEXT,
   DESCRIBED,
   KIND,
-  ITEMS
+  ITEMS,
+  OVERLAP
 };
 
 static void key_begin(struct key *key) {
@@ -85,37 +93,77 @@ static int key_bytes(struct key *key, int tag, const char *bytes, size_t length)
   return 0;
 }
 
-/* The index of the first equal pointer of the call; -1 with an exception without memory. */
-static int64_t alias_of(struct key *key, void *pointer) {
-  size_t index = 0;
-  while (index < key->pointer_count && key->pointers[index] != pointer) index++;
-  if (index < key->pointer_count) return (int64_t)index;
-  if (index == key->pointer_size) {
-    size_t size = index * 2;
-    void **larger =
-        grown(key->pointers, key->pointers_at_hand, index * sizeof(void *), size * sizeof(void *));
-    if (!larger) return -1;
-    key->pointers = larger;
-    key->pointer_size = size;
+/* Adds the distances of a pointer from those whose spans overlap its new span, [begin, end): such
+ * tensors share memory, and where they meet decides races. One distance suffices for all pointers
+ * that are joined by overlaps. Tensors of one storage that do not overlap may move apart. */
+SELDOM static int key_overlaps(struct key *key, size_t index, const char *begin, const char *end) {
+  struct pointer *pointers = key->pointers;
+  for (size_t i = 0; i < key->pointer_count; i++) {
+    size_t other = pointers[i].joined, own = pointers[index].joined;
+    if (other == own || begin >= pointers[i].end || pointers[i].begin >= end) continue;
+    if (key_reserve(key, 2)) return -1;
+    key->words[key->count++] = OVERLAP | (uint64_t)other << 8 | (uint64_t)own << 32;
+    key->words[key->count++] = (uint64_t)(pointers[own].address - pointers[other].address);
+    size_t from = own < other ? other : own, to = own < other ? own : other;
+    for (size_t j = 0; j < key->pointer_count; j++)
+      if (pointers[j].joined == from) pointers[j].joined = to;
   }
-  key->pointers[key->pointer_count++] = pointer;
-  return (int64_t)index;
+  return 0;
 }
 
+SELDOM static int pointers_reserve(struct key *key) {
+  size_t used = key->pointer_count * sizeof *key->pointers;
+  struct pointer *larger = grown(key->pointers, key->pointers_at_hand, used, used * 2);
+  if (!larger) return -1;
+  key->pointers = larger;
+  key->pointer_size *= 2;
+  return 0;
+}
+
+/* The same as `alias_of` for a tensor that shares bytes with another, or has none. */
+SELDOM static int64_t alias_in_common(struct key *key, char *address, char *begin, char *end) {
+  struct pointer *pointers = key->pointers;
+  size_t index = 0;
+  while (index < key->pointer_count && pointers[index].address != address) index++;
+  if (index == key->pointer_count) {
+    pointers[key->pointer_count++] = (struct pointer){address, begin, end, index};
+  } else {
+    if (begin < pointers[index].begin) pointers[index].begin = begin;
+    if (end > pointers[index].end) pointers[index].end = end;
+  }
+  return key_overlaps(key, index, begin, end) ? -1 : (int64_t)index;
+}
+
+/* The index of the first equal pointer of the call, after words for what its tensor, which spans
+ * [begin, end), overlaps; -1 with an exception without memory. */
+static int64_t alias_of(struct key *key, char *address, char *begin, char *end) {
+  if (key->pointer_count == key->pointer_size && pointers_reserve(key)) return -1;
+  struct pointer *pointers = key->pointers;
+  size_t count = key->pointer_count;
+  int shares = begin == end;
+  for (size_t i = 0; i < count; i++)
+    shares |= (begin < pointers[i].end) & (pointers[i].begin < end);
+  if (shares) return alias_in_common(key, address, begin, end);
+  pointers[count] = (struct pointer){address, begin, end, count};
+  key->pointer_count++;
+  return (int64_t)count;
+}
+
+/* Adds what Python described; `pointers` are triples (address, begin, end), or None. */
 SELDOM static int key_described(struct key *key, PyObject *identity, PyObject *pointers) {
   char *bytes;
   Py_ssize_t length;
   if (PyBytes_AsStringAndSize(identity, &bytes, &length)) return -1;
   if (key_bytes(key, DESCRIBED, bytes, (size_t)length)) return -1;
   Py_ssize_t count = pointers == Py_None ? 0 : PyTuple_Size(pointers);
-  if (count < 0 || key_reserve(key, (size_t)count + 1)) return -1;
+  if (count < 0 || key_reserve(key, 1)) return -1;
   key->words[key->count++] = (uint64_t)count;
   for (Py_ssize_t i = 0; i < count; i++) {
-    unsigned long long pointer =
-        PyLong_AsUnsignedLongLongMask(PyTuple_GetItem(pointers, i));
-    if (PyErr_Occurred()) return -1;
-    int64_t alias = alias_of(key, (void *)(uintptr_t)pointer);
-    if (alias < 0) return -1;
+    unsigned long long address, begin, end;
+    if (!PyArg_ParseTuple(PyTuple_GetItem(pointers, i), "KKK", &address, &begin, &end)) return -1;
+    int64_t alias = alias_of(key, (char *)(uintptr_t)address, (char *)(uintptr_t)begin,
+                             (char *)(uintptr_t)end);
+    if (alias < 0 || key_reserve(key, 1)) return -1;
     key->words[key->count++] = (uint64_t)alias;
   }
   return 0;
@@ -178,6 +226,26 @@ static uint64_t *copied(uint64_t *to, const int64_t *from, size_t count) {
   return to + count;
 }
 
+/* The bytes that a tensor spans, from its data pointer on and before it; (0, 0): it is empty. */
+static void tensor_reach(const dl_tensor *tensor, int64_t *before, int64_t *after) {
+  int64_t item = (tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
+  int64_t below = 0, above = 0, contiguous = 1;
+  for (int32_t i = tensor->dimensions - 1; i >= 0; i--) {
+    int64_t size = tensor->shape[i], step = tensor->strides ? tensor->strides[i] : contiguous;
+    if (size == 0) {
+      *before = *after = 0;
+      return;
+    }
+    if (step < 0)
+      below -= (size - 1) * step;
+    else
+      above += (size - 1) * step;
+    if (!tensor->strides) contiguous *= size;
+  }
+  *before = below * item;
+  *after = (above + 1) * item;
+}
+
 static int key_tensor(recorder *self, struct key *key, PyObject *value) {
   dl_tensor tensor;
   if (self->exchange->view(value, &tensor)) {
@@ -187,7 +255,9 @@ static int key_tensor(recorder *self, struct key *key, PyObject *value) {
   size_t dimensions = (size_t)tensor.dimensions;
   if (dimensions > 255) return key_by_python(self, key, value);
   char *pointer = (char *)tensor.data + tensor.byte_offset;
-  int64_t alias = alias_of(key, pointer);
+  int64_t before, after;
+  tensor_reach(&tensor, &before, &after);
+  int64_t alias = alias_of(key, pointer, pointer - before, pointer + after);
   if (alias < 0 || key_reserve(key, 2 + 2 * dimensions)) return -1;
   uint64_t *word = key->words + key->count;
   *word++ = (uint64_t)(tensor.strides ? TENSOR : UNSTRIDED) | (uint64_t)dimensions << 8 |
@@ -252,13 +322,78 @@ SELDOM static int key_items(recorder *self, struct key *key, PyObject *value) {
   return failed ? -1 : 0;
 }
 
+enum { EXTENTS_LIMIT = 8 };
+
+/* Reads a sequence of at most EXTENTS_LIMIT integers; returns their number, or -1. */
+SELDOM static int extents_of(PyObject *sequence, int64_t *out) {
+  Py_ssize_t count = PySequence_Length(sequence);
+  if (count < 0 || count > EXTENTS_LIMIT) return -1;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *item = PySequence_GetItem(sequence, i);
+    int overflow = 0;
+    out[i] = item && PyLong_Check(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : -1;
+    Py_XDECREF(item);
+    if (out[i] < 0 || overflow) return -1;
+  }
+  return (int)count;
+}
+
+SELDOM static int64_t number_by(PyObject *object, PyObject *method) {
+  PyObject *found = PyObject_CallMethodObjArgs(object, method, NULL);
+  if (!found) return -1;
+  int64_t number = (int64_t)PyLong_AsUnsignedLongLong(found);
+  Py_DECREF(found);
+  return number;
+}
+
+/* Adds the place of a tensor's data pointer in its storage, and the storage's bytes. */
+SELDOM static int key_storage(struct key *key, PyObject *tensor, const char *pointer) {
+  PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
+  int64_t start = storage ? number_by(storage, name_data_ptr) : -1;
+  int64_t size = PyErr_Occurred() ? -1 : number_by(storage, name_nbytes);
+  Py_XDECREF(storage);
+  if (PyErr_Occurred() || key_reserve(key, 2)) return -1;
+  key->words[key->count++] = (uint64_t)((int64_t)(intptr_t)pointer - start);
+  key->words[key->count++] = (uint64_t)size;
+  return 0;
+}
+
+/* Adds what the bytes that a descriptor addresses overlap, and their room, if they are more than its
+ * tensor's. */
+SELDOM static int key_descriptor(recorder *self, struct key *key, PyObject *const *fields) {
+  dl_tensor tensor;
+  int64_t shape[EXTENTS_LIMIT], strides[EXTENTS_LIMIT], own_before, own_after, before, after;
+  int dimensions = extents_of(fields[1], shape);
+  if (!PyType_IsSubtype(Py_TYPE(fields[0]), self->fast_types[0]) || dimensions < 0 ||
+      extents_of(fields[2], strides) != dimensions || self->exchange->view(fields[0], &tensor)) {
+    PyErr_Clear();
+    return 0;
+  }
+  tensor_reach(&tensor, &own_before, &own_after);
+  tensor.dimensions = dimensions;
+  tensor.shape = shape;
+  tensor.strides = strides;
+  tensor_reach(&tensor, &before, &after);
+  if (before <= own_before && after <= own_after) return 0;
+  char *pointer = (char *)tensor.data + tensor.byte_offset;
+  if (alias_of(key, pointer, pointer - before, pointer + after) < 0) return -1;
+  return key_storage(key, fields[0], pointer);
+}
+
+/* Adds fields; of a descriptor the first are its tensor, its shape and its strides. */
 SELDOM static int key_fields(recorder *self, struct key *key, PyObject *value, PyObject *fields) {
   int failed = 0;
+  PyObject *first[3] = {NULL, NULL, NULL};
   for (Py_ssize_t i = 0; i < Py_SIZE(fields) && !failed; i++) {
     PyObject *item = PyObject_GetAttr(value, PyTuple_GetItem(fields, i));
     failed = !item || key_value(self, key, item);
-    Py_XDECREF(item);
+    if (i < 3)
+      first[i] = item;
+    else
+      Py_XDECREF(item);
   }
+  if (!failed && first[2]) failed = key_descriptor(self, key, first);
+  for (int i = 0; i < 3; i++) Py_XDECREF(first[i]);
   return failed ? -1 : 0;
 }
 

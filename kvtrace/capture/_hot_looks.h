@@ -29,7 +29,7 @@ typedef struct {
 } looks;
 
 static PyTypeObject *looks_type;
-static PyObject *name_base, *name_storage, *name_data_ptr, *name_nbytes; /* interned */
+static PyObject *name_base; /* interned */
 
 static int64_t elapsed(void) {
 #ifdef _WIN32
@@ -48,30 +48,13 @@ static int has_time(const looks *self) {
 
 /* ---- what to copy of a tensor ----------------------------------------------------------------- */
 
-static int64_t number_by(PyObject *object, PyObject *method) {
-  PyObject *found = PyObject_CallMethodObjArgs(object, method, NULL);
-  if (!found) return -1;
-  int64_t number = (int64_t)PyLong_AsUnsignedLongLong(found);
-  Py_DECREF(found);
-  return number;
-}
-
 /* The range of a storage that a tensor's view covers; 0 if it is empty, or leaves the storage. */
 static int view_span(const dl_tensor *tensor, char *start, int64_t size, struct span *out) {
-  int64_t item = (tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
-  int64_t below = 0, above = 0, contiguous = 1;
-  for (int32_t i = tensor->dimensions - 1; i >= 0; i--) {
-    if (tensor->shape[i] == 0) return 0;
-    int64_t step = tensor->strides ? tensor->strides[i] : contiguous;
-    int64_t reach = (tensor->shape[i] - 1) * step;
-    if (reach < 0)
-      below -= reach;
-    else
-      above += reach;
-    contiguous *= tensor->shape[i];
-  }
-  out->address = (char *)tensor->data + tensor->byte_offset - below * item;
-  out->size = (size_t)((1 + below + above) * item);
+  int64_t before, after;
+  tensor_reach(tensor, &before, &after);
+  if (!after) return 0;
+  out->address = (char *)tensor->data + tensor->byte_offset - before;
+  out->size = (size_t)(before + after);
   out->offset = out->address - start;
   return out->offset >= 0 && out->offset + (int64_t)out->size <= size;
 }
@@ -102,6 +85,7 @@ static int span_of(looks *self, PyObject *value, struct span *out, int *device) 
     Py_DECREF(tensor);
     return 0;
   }
+  const char *pointer = seen.data ? (char *)seen.data + seen.byte_offset : NULL;
   *device = seen.device.type == self->host_kind ? DL_CPU : seen.device.type;
   int found = -1;
   PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
@@ -111,14 +95,15 @@ static int span_of(looks *self, PyObject *value, struct span *out, int *device) 
     Py_DECREF(storage);
     if (PyErr_Occurred()) {
       found = -1;
-    } else if (!start || !size) {
-      found = 0;
+    } else if (!start || !size || !pointer) {
+      found = 0; /* no memory, or no elements */
     } else if (size <= self->limit) {
-      *out = (struct span){start, (size_t)size, 0};
+      *out = (struct span){.address = start, .size = (size_t)size};
       found = 1;
     } else {
       found = view_span(&seen, start, size, out) && out->size <= (size_t)self->limit;
     }
+    out->view = pointer - start;
   }
   Py_DECREF(tensor);
   return found;
@@ -204,7 +189,8 @@ static int64_t take(looks *self, PyObject *const *values, const int *places, siz
       spans[span_count++] = span;
       size += (long long)span.size;
     }
-    PyObject *argument = Py_BuildValue("(inL)", places[i], (Py_ssize_t)part, (long long)span.offset);
+    PyObject *argument = Py_BuildValue("(inLL)", places[i], (Py_ssize_t)part, (long long)span.offset,
+                                       (long long)span.view);
     int appended = argument ? PyList_Append(arguments, argument) : -1;
     Py_XDECREF(argument);
     if (appended) goto failed;

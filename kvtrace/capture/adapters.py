@@ -38,10 +38,11 @@ class Describe(Protocol):
     """Type of `arguments.Identities`: the identity of an argument that is no tensor or number."""
 
     def __call__(self, value: Any, /) -> Sequence[Any]:
-        """Return the identity and the data pointers of an argument.
+        """Return the identity of an argument and the spans of its tensors.
 
-        The pointers are None for an object that never changes, and may be kept alive forever; else
-        the caller compares them with those of other arguments, as aliasing is part of a call's
-        identity. An optional third entry names the fields that the native hot path compares from
-        then on for objects of the value's type.
+        A span is the address of a tensor's data, and the first and one-past-last address of its
+        bytes. The spans are None for an object that never changes, and may be kept alive forever;
+        else the caller compares them with those of other arguments, as aliasing and the distances
+        of tensors that overlap are part of a call's identity. An optional third entry names the
+        fields that the native hot path compares from then on for objects of the value's type.
         """

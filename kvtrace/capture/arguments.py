@@ -36,51 +36,87 @@ SHORT_NAMES: Final = {
     "float8_e5m2fnuz": "fp8e5b16",
 }
 
+#: Most bytes of an element of a kernel's tensors.
+_MOST_ELEMENT_BYTES: Final = 8
+
 #: Most objects of unknown kind that are numbered at a time.
 _ODD_OBJECTS: Final = 1000
 
 _double = Struct("=d")
 
+#: Address of a tensor's data, and first and one-past-last address of the bytes that it spans.
+Span = tuple[int, int, int]
+
 #: Result of `Identities.__call__`.
 Identity = (
-    tuple[bytes, tuple[int, ...] | None] | tuple[bytes, tuple[int, ...] | None, tuple[str, ...]]
+    tuple[bytes, tuple[Span, ...] | None] | tuple[bytes, tuple[Span, ...] | None, tuple[str, ...]]
 )
 
 #: Most tensors whose storages are remembered.
 _STORAGES: Final = 10_000
 
 
+class KnownStorages:
+    """Storages of tensors that were arguments and are still alive.
+
+    They provide the size of the memory that arguments without a storage point to.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, int, Any]] = {}
+
+    def note(self, value: Any) -> None:
+        """Store the storage of a tensor argument for as long as the tensor lives."""
+        if not hasattr(value, "untyped_storage") or len(self._known) >= _STORAGES:
+            return
+        storage, address = value.untyped_storage(), id(value)
+        try:
+            reference = weakref.ref(value, lambda _: self._known.pop(address, None))
+        except TypeError:
+            return
+        self._known[address] = (storage.data_ptr(), storage.nbytes(), reference)
+
+    def around(self, pointer: int) -> tuple[int, int] | None:
+        """Return (address, bytes) of the storage that contains a pointer, or None."""
+        for start, size, reference in tuple(self._known.values()):
+            if start <= pointer < start + size and reference() is not None:
+                return start, size
+        return None
+
+
 class Identities:
     """A function from an argument of uncommon type to bytes that are equal for equal arguments.
 
     An object of unknown type is numbered for as long as it lives. An object that allows no weak
-    reference is distinguished by its type alone, which is reported once.
+    reference is distinguished by its type alone, which is reported once. `storages` are those of
+    earlier arguments: the room around a pointer without a shape is part of its identity.
     """
 
     def __init__(self, unclear: Callable[[str], None]) -> None:
         """`unclear` is called with a sentence on arguments that could not be distinguished."""
+        self.storages = KnownStorages()
         self._unclear = unclear
         self._lock = Lock()
         self._odd: dict[int, tuple[int, Any]] = {}
         self._next = 0
 
     def __call__(self, value: Any, /) -> Identity:
-        """Return the identity and the data pointers of an argument, as `adapters.Describe` says.
+        """Return the identity and the spans of an argument, as `adapters.Describe` says.
 
         The third entry is left out where no fields distinguish objects of the value's type.
         """
-        pointers: list[int] = []
+        pointers: list[Span] = []
         if type(value).__name__ == "dtype":
             return self._bytes(value, pointers), None
         identity, fields = self._bytes(value, pointers), _fields(value)
         return (identity, tuple(pointers), fields) if fields else (identity, tuple(pointers))
 
-    def _bytes(self, value: Any, pointers: list[int]) -> bytes:
+    def _bytes(self, value: Any, pointers: list[Span]) -> bytes:
         kind = type(value)
         name = f"{kind.__module__}.{kind.__qualname__}"
         return name.encode("utf-8", "surrogatepass") + b"(" + self._inner(value, pointers) + b")"
 
-    def _inner(self, value: Any, pointers: list[int]) -> bytes:
+    def _inner(self, value: Any, pointers: list[Span]) -> bytes:
         if value is None or isinstance(value, bool | int):
             return repr(None if value is None else value.__index__()).encode()
         if isinstance(value, float):
@@ -93,17 +129,31 @@ class Identities:
             return self._tensor(value, pointers)
         if is_descriptor(value):
             properties = [value.base, *descriptor_shape(value)]
-            return b",".join(self._bytes(item, pointers) for item in properties)
+            identity = b",".join(self._bytes(item, pointers) for item in properties)
+            tensor = pointers[-1]
+            addressed = span_of(tensor[0], value.shape, value.strides, value.base)
+            pointers.append(addressed)
+            if tensor[1] <= addressed[1] and addressed[2] <= tensor[2]:
+                return identity
+            record = _tensor_record("", value.base)  # what is addressed may leave the storage
+            return identity + f",{record.offset_bytes},{record.storage_bytes}".encode()
         return self._other(value, pointers)
 
-    def _tensor(self, value: Any, pointers: list[int]) -> bytes:
+    def _tensor(self, value: Any, pointers: list[Span]) -> bytes:
         pointer = value.data_ptr()
-        pointers.append(pointer)
         shape, strides = shape_of(value), strides_of(value)
         device = getattr(value, "device", None)
-        return f"{value.dtype}|{shape}|{strides}|{device}|{pointer & 15}".encode()
+        identity = f"{value.dtype}|{shape}|{strides}|{device}|{pointer & 15}"
+        storage = self.storages.around(pointer) if shape is None or strides is None else None
+        if storage is None:
+            pointers.append(span_of(pointer, shape, strides, value))
+        else:
+            start, size = storage
+            pointers.append((pointer, start, start + size))
+            identity += f"|{pointer - start}|{size}"
+        return identity.encode()
 
-    def _other(self, value: Any, pointers: list[int]) -> bytes:
+    def _other(self, value: Any, pointers: list[Span]) -> bytes:
         kind = type(value)
         if kind.__name__ == "dtype":  # torch's, Triton's and NumPy's are named by their text
             return str(value).encode()
@@ -147,36 +197,8 @@ def _fields(value: Any) -> tuple[str, ...]:
         return ("value",)
     if not is_descriptor(value) or hasattr(value, "layout"):
         return ()
-    names = ("base", "shape", "strides", "block_shape", "padding")
+    names = ("base", "shape", "strides", "block_shape", "padding", "round_f32_to_tf32")
     return tuple(name for name in names if hasattr(value, name))
-
-
-class KnownStorages:
-    """Storages of tensors that were arguments and are still alive.
-
-    They provide the size of the memory that arguments without a storage point to.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[int, int, Any]] = {}
-
-    def note(self, value: Any) -> None:
-        """Store the storage of a tensor argument for as long as the tensor lives."""
-        if not hasattr(value, "untyped_storage") or len(self._known) >= _STORAGES:
-            return
-        storage, address = value.untyped_storage(), id(value)
-        try:
-            reference = weakref.ref(value, lambda _: self._known.pop(address, None))
-        except TypeError:
-            return
-        self._known[address] = (storage.data_ptr(), storage.nbytes(), reference)
-
-    def around(self, pointer: int) -> tuple[int, int] | None:
-        """Return (address, bytes) of the storage that contains a pointer, or None."""
-        for start, size, reference in tuple(self._known.values()):
-            if start <= pointer < start + size and reference() is not None:
-                return start, size
-        return None
 
 
 def argument_records(
@@ -193,7 +215,8 @@ def argument_records(
     for value in values:
         known_storages.note(value)
     storages: dict[Any, int] = {}
-    records = []
+    memories: dict[int, tuple[int, int]] = {}
+    records: list[ArgumentRecord] = []
     for position, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
         record = _record(parameter, value)
         storage_key = _storage_key(value)
@@ -205,8 +228,40 @@ def argument_records(
                 record = replace(record, offset_bytes=pointer - storage_key, storage_bytes=size)
         if storage_key is not None:
             record = replace(record, alias_group=storages.setdefault(storage_key, position))
+        if record.storage_bytes and record.offset_bytes is not None:
+            begin = int(getattr(value, "base", value).data_ptr()) - record.offset_bytes
+            memories[position] = begin, begin + record.storage_bytes
         records.append(record)
-    return tuple(records)
+    return tuple(_joined(records, memories))
+
+
+def _joined(
+    records: list[ArgumentRecord], memories: dict[int, tuple[int, int]]
+) -> list[ArgumentRecord]:
+    """Return the records with storages that overlap, as those of NumPy's slices, as one.
+
+    `memories` are the first and one-past-last address of storages, by the argument's position.
+    """
+    groups: list[list[int]] = []
+    end = 0
+    for position in sorted(memories, key=memories.__getitem__):
+        if not groups or memories[position][0] >= end:
+            groups.append([])
+        groups[-1].append(position)
+        end = max(end, memories[position][1])
+    for group in groups:
+        if len({memories[position] for position in group}) == 1:
+            continue
+        begin, end = memories[group[0]][0], max(memories[position][1] for position in group)
+        for position in group:
+            offset = (records[position].offset_bytes or 0) + memories[position][0] - begin
+            records[position] = replace(
+                records[position],
+                offset_bytes=offset,
+                storage_bytes=end - begin,
+                alias_group=min(group),
+            )
+    return records
 
 
 def flattened(name: str, kind: Any, value: Any) -> Iterator[tuple[str, str, Any]]:
@@ -274,6 +329,7 @@ def descriptor_shape(value: Any) -> list[Any]:
         tuple(value.block_shape),
         str(getattr(value, "padding", "")),
         str(getattr(value, "layout", "")),
+        _rounding_text(value),
     ]
 
 
@@ -295,6 +351,26 @@ def strides_of(value: Any) -> tuple[int, ...] | None:
     if strides is None:
         return None
     return tuple(int(step) for step in (strides() if callable(strides) else strides))
+
+
+def span_of(
+    address: int, shape: Sequence[int] | None, strides: Sequence[int] | None, value: Any
+) -> Span:
+    """Return the bytes that a tensor's view spans, holes included; without a shape, none."""
+    if shape is None or strides is None or 0 in shape:
+        return address, address, address
+    reaches = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
+    above = 1 + sum(reach for reach in reaches if reach > 0)
+    below = sum(reach for reach in reaches if reach < 0)
+    item = _element_bytes(value)
+    return address, address + below * item, address + above * item
+
+
+def _element_bytes(value: Any) -> int:
+    """Return the bytes of a tensor's element; the most that any has if the tensor does not say."""
+    if hasattr(value.dtype, "itemsize"):
+        return int(value.dtype.itemsize)
+    return int(value.element_size()) if hasattr(value, "element_size") else _MOST_ELEMENT_BYTES
 
 
 def storage_contents(value: Any) -> bytes | None:
@@ -340,7 +416,8 @@ def _tensor_record(name: str, value: Any) -> ArgumentRecord:
     size, offset = None, None
     if hasattr(base, "untyped_storage"):
         untyped = base.untyped_storage()
-        size, offset = untyped.nbytes(), pointer - untyped.data_ptr() if pointer else 0
+        # The pointer of a view without elements is null, wherever in a storage it begins.
+        size, offset = (untyped.nbytes(), pointer - untyped.data_ptr()) if pointer else (0, 0)
     return ArgumentRecord(
         name,
         "tensor",
@@ -359,5 +436,5 @@ def _storage_key(value: Any) -> int | None:
     if not is_tensor(value) and not is_descriptor(value):
         return None
     if hasattr(base, "untyped_storage"):
-        return int(base.untyped_storage().data_ptr()) or id(base.untyped_storage())
+        return int(base.untyped_storage().data_ptr() if base.data_ptr() else 0) or id(base)
     return int(base.data_ptr()) if hasattr(base, "data_ptr") else None

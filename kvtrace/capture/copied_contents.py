@@ -75,7 +75,8 @@ class ArgumentSelection(Protocol):
 class _ContentCopies(LaunchCopies):
     """Copies for one launch; `arguments` has the copied part of each argument."""
 
-    arguments: tuple[tuple[int, int, int], ...] = ()  # position in the signature, part, offset
+    #: Position in the signature, part, and in the storage: the part's offset, the view's offset.
+    arguments: tuple[tuple[int, int, int, int], ...] = ()
     wanted: "ArgumentSelection | None" = None
 
 
@@ -199,7 +200,9 @@ class Contents(LaunchCopier[_ContentCopies]):
             span = self.span(value)
             if span is None:
                 continue
-            arguments.append((position, spans.setdefault(span, len(spans)), span.offset))
+            view_offset = _tensor_of(value).data_ptr() - span.address + span.offset
+            part = spans.setdefault(span, len(spans))
+            arguments.append((position, part, span.offset, view_offset))
             kind = memory_kind(value) if kind is None else kind
         if not spans or kind is None:
             return 0
@@ -216,14 +219,14 @@ class Contents(LaunchCopier[_ContentCopies]):
     def span(self, value: Any) -> Span | None:
         """Return the memory to copy for a tensor: its storage, or its view if the storage is large.
 
-        None if both are larger than the limit, or for an empty storage.
+        None if both are larger than the limit, or for a tensor without elements.
         """
-        base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
+        base = _tensor_of(value)
         if not hasattr(base, "untyped_storage"):
             return None
         storage = base.untyped_storage()
         start, size = storage.data_ptr(), storage.nbytes()
-        if not start or not size:
+        if not start or not size or not base.data_ptr():
             return None
         if size <= self._limit:
             return Span(start, size, 0)
@@ -305,9 +308,11 @@ class Contents(LaunchCopier[_ContentCopies]):
         if taken.wanted is not None:
             selected = taken.wanted.places
             arguments = tuple(argument for argument in arguments if argument[0] in selected)
-        used_parts = dict.fromkeys(part for _, part, _ in arguments)
+        used_parts = dict.fromkeys(part for _, part, *_ in arguments)
         digests = {part: hashlib.sha256(parts[part]).hexdigest() for part in used_parts}
-        contents = tuple((position, digests[part], offset) for position, part, offset in arguments)
+        contents = tuple(
+            (position, digests[part], offset) for position, part, offset, _ in arguments
+        )
         sets = self._sets.setdefault(call_id, set())
         if contents not in sets:
             added = {digest: parts[i] for i, digest in digests.items() if digest not in self._kept}
@@ -324,11 +329,16 @@ class Contents(LaunchCopier[_ContentCopies]):
             for digest, content in added.items():
                 journal.add_artifact("tensor", content)
                 self._kept.add(digest)
-        for position, digest, offset in contents:
+        for position, part, offset, view_offset in arguments:
             yield {
-                "seq": seq, "call_id": call_id, "arg": position, "artifact": digest,
-                "offset_bytes": offset,
+                "seq": seq, "call_id": call_id, "arg": position, "artifact": digests[part],
+                "offset_bytes": offset, "view_offset_bytes": view_offset,
             }  # fmt: skip
+
+
+def _tensor_of(value: Any) -> Any:
+    """Return the tensor that a descriptor or one of Triton's reinterpreted tensors wraps."""
+    return getattr(value, "base", value)
 
 
 def view_of(tensor: Any, start: int, size: int) -> Span | None:

@@ -7,7 +7,8 @@ backend's adapter.
 The identity of a call is a tuple of values and types, never the `id` of an object that may die:
 kernels are numbered, and a number is forgotten when its kernel dies. Example: `add[(8,)](x, 1024)`
 with kernel number 3 has the key (3, 8, 1, 1, x's shape, strides, dtype and device, x's address
-modulo 16, 0 as x is the first distinct pointer, int, 1024).
+modulo 16, 0 as x is the first distinct pointer, int, 1024). The distance of tensors that overlap is
+part of the key; a view that moves through its storage, apart from all others, makes no new call.
 """
 
 import threading
@@ -15,10 +16,12 @@ import time
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final
 
 from kvtrace.capture.adapters import Adapter, Describe, Problem
+from kvtrace.capture.arguments import span_of
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, RUN
 from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW
 
@@ -61,8 +64,22 @@ class _Thread(threading.local):
         self.contents = 0
         self.launching = 0
         self.theirs = -1
-        self.pointers: list[int] = []
+        self.pointers: list[_Pointer] = []
         self.places: tuple[int, ...] | None = None
+
+
+@dataclass(slots=True)
+class _Pointer:
+    """A distinct data pointer of a launch, and the range of bytes that its tensors span.
+
+    `joined` is the index of the first pointer of those whose spans overlap, one by one, up to this
+    one.
+    """
+
+    address: int
+    begin: int
+    end: int
+    joined: int
 
 
 class _Grid:
@@ -330,7 +347,7 @@ class Recorder:
         contents = self._thread.contents
         if self._keeps_addresses:
             places, pointers = self._places.get(key), self._thread.pointers
-            self._thread.places = places and tuple(pointers[place] for place in places)
+            self._thread.places = places and tuple(pointers[place].address for place in places)
         if device_kind == NO_DEVICE:
             self.append(call_id, enter, leave, contents=contents)
             return
@@ -385,7 +402,7 @@ class Recorder:
         Launches of equal keys have their addresses in the same order. Where an address is not one
         of the launch's tensors, the call's launches have no addresses.
         """
-        pointers = self._thread.pointers
+        pointers = [pointer.address for pointer in self._thread.pointers]
         places = tuple(pointers.index(a) for a in addresses if a in pointers)
         self._thread.places = places if len(places) == len(addresses) else None
 
@@ -493,7 +510,7 @@ class Recorder:
     ) -> tuple[Any, ...]:
         """Return the identity of a launch's call: kernel, grid, and each argument's metadata."""
         key: list[Any] = [kernel_id, *whole_grid(grid)]
-        pointers: list[int] = []
+        pointers: list[_Pointer] = []
         self._thread.pointers = pointers
         self._add_values(key, pointers, args)
         if kwargs:
@@ -503,7 +520,7 @@ class Recorder:
             self._add_values(key, pointers, kwargs.values())
         return tuple(key)
 
-    def _add_values(self, key: list[Any], pointers: list[int], values: Iterable[Any]) -> None:
+    def _add_values(self, key: list[Any], pointers: list[_Pointer], values: Iterable[Any]) -> None:
         """Append each value's metadata to `key`, and its new data pointers to `pointers`.
 
         The entries of a value begin with a shape, a type, or bytes, which determine their number.
@@ -512,17 +529,9 @@ class Recorder:
         for value in values:
             kind = type(value)
             if kind in tensor_types:
-                pointer = value.data_ptr()
-                if pointer not in pointers:
-                    pointers.append(pointer)
-                key += (
-                    value.shape,
-                    value.stride(),
-                    value.dtype,
-                    value.device,
-                    pointer & 15,
-                    pointers.index(pointer),
-                )
+                pointer, shape, strides = value.data_ptr(), value.shape, value.stride()
+                index = _add_pointer(key, pointers, *span_of(pointer, shape, strides, value))
+                key += (shape, strides, value.dtype, value.device, pointer & 15, index)
             elif kind is int or kind is bool or kind is str or value is None:
                 key += (kind, value)
             elif kind is float:
@@ -530,13 +539,41 @@ class Recorder:
             else:
                 self._add_uncommon(key, pointers, value)
 
-    def _add_uncommon(self, key: list[Any], pointers: list[int], value: Any) -> None:
-        identity, value_pointers = self._describe(value)[:2]
+    def _add_uncommon(self, key: list[Any], pointers: list[_Pointer], value: Any) -> None:
+        identity, spans = self._describe(value)[:2]
         key.append(identity)
-        for pointer in value_pointers or ():
-            if pointer not in pointers:
-                pointers.append(pointer)
-            key.append(pointers.index(pointer))
+        for span in spans or ():
+            index = _add_pointer(key, pointers, *span)
+            key.append(index)
+
+
+def _add_pointer(
+    key: list[Any], pointers: list[_Pointer], address: int, begin: int, end: int
+) -> int:
+    """Return the index of a data pointer in `pointers`, to which it is added if it is new.
+
+    Its tensor spans the bytes from `begin` to `end`. If spans of other pointers overlap, their
+    tensors share memory, and where they meet decides races: an entry with the distance is appended
+    to `key`. One distance suffices for all pointers that are joined by overlaps. Tensors of one
+    storage that do not overlap may move apart.
+    """
+    index = next((i for i, p in enumerate(pointers) if p.address == address), len(pointers))
+    if index == len(pointers):
+        pointers.append(_Pointer(address, begin, end, index))
+    own = pointers[index]
+    own.begin, own.end = min(own.begin, begin), max(own.end, end)
+    for other in pointers:
+        if other.joined == own.joined or begin >= other.end or other.begin >= end:
+            continue
+        first = pointers[other.joined]
+        key.append(
+            ("overlap", other.joined, own.joined, pointers[own.joined].address - first.address)
+        )
+        ends = {own.joined, other.joined}
+        for pointer in pointers:
+            if pointer.joined in ends:
+                pointer.joined = min(ends)
+    return index
 
 
 def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ recorded contents; other contents are unknown. `Call.launches` has the data of o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,9 +24,11 @@ from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.schema.contents import (
     CallContents,
     ContentSet,
+    alias_group,
+    at_launch,
     contents_of,
+    first_byte,
     least_storage_bytes,
-    with_values,
 )
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.without_ir import (
@@ -107,10 +109,12 @@ class KnownLaunches:
         contents: the distinct contents.
         call: returns the call with given contents (None: no contents), and the names of tensors of
             which only the view was recorded, with zeros outside the view.
+        unplaced: names of tensors with contents at launches that did not record the view's offset.
     """
 
     contents: CallContents
     call: Callable[[ContentSet | None], tuple[Call, frozenset[str]]]
+    unplaced: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +217,29 @@ def _call(
     def call(
         content_set: ContentSet | None, only_whole: bool = False
     ) -> tuple[Call, frozenset[str]]:
-        values, partial_names = _storage_contents(trace, row["args"], content_set, only_whole)
-        args = with_values(row["args"], {position: str(position) for position in values})
+        args = at_launch(row["args"] or (), () if content_set is None else content_set.held)
+        values, partial_names = _storage_contents(trace, args, content_set, only_whole)
+        for position in values:
+            args[position] = {**args[position], "value_artifact": str(position)}
         content_by_key = {str(position): value for position, value in values.items()}
         result = call_of({**row, "args": args}, kernel, module, content_by_key.get, compiled)
         return result, partial_names
 
     first_call, _ = call(contents.sets[0], True)
-    return replace(first_call, launches=KnownLaunches(contents, call))
+    unplaced = frozenset(
+        row["args"][part.arg]["name"]
+        for one in contents.sets
+        for part in one.held
+        if part.view_offset_bytes is None
+    )
+    return replace(first_call, launches=KnownLaunches(contents, call, unplaced))
 
 
 def _storage_contents(
-    trace: Trace, args: list[dict[str, Any]], content_set: ContentSet | None, only_whole: bool
+    trace: Trace,
+    args: Sequence[Mapping[str, Any]],
+    content_set: ContentSet | None,
+    only_whole: bool,
 ) -> tuple[dict[int, bytes], frozenset[str]]:
     """Return storages' contents by argument position, and names of partly recorded arguments.
 
@@ -237,16 +252,18 @@ def _storage_contents(
         arg, content = args[part.arg], trace.artifact(part.artifact)
         if content is None:
             continue
-        size, end = arg["storage_bytes"], part.offset_bytes + len(content)
-        if size is None:
+        size = arg["storage_bytes"]
+        if size is None or arg["offset_bytes"] is None:
             continue  # the offset in the storage is unknown
+        begin = first_byte(part, arg["offset_bytes"])
+        end = begin + len(content)
         if len(content) == size:
             values[part.arg] = content
-        elif not only_whole and end <= size:
+        elif not only_whole and begin >= 0 and end <= size:
             partial_names.add(arg["name"])
-            position = position_by_group.setdefault(_alias_group(part.arg, arg), part.arg)
+            position = position_by_group.setdefault(alias_group(part.arg, arg), part.arg)
             known_content = values.get(position, bytes(size))
-            values[position] = known_content[: part.offset_bytes] + content + known_content[end:]
+            values[position] = known_content[:begin] + content + known_content[end:]
     return values, frozenset(partial_names)
 
 
@@ -334,7 +351,7 @@ def _arguments(
         if parameter["type"] == "constexpr":
             continue
         if arg["kind"] == "descriptor":
-            storage = storages[_alias_group(position, arg)]
+            storage = storages[alias_group(position, arg)]
             arguments += descriptor_arguments(arg, storage, parameters[len(arguments) :])
         else:
             arguments.append(_argument(position, arg, storages))
@@ -348,28 +365,16 @@ def _storages(content: ContentOf, args: list[dict[str, Any]]) -> dict[int, Stora
         if arg["kind"] not in ("tensor", "descriptor"):
             continue
         contents = content(arg["value_artifact"]) if arg["value_artifact"] else None
-        alias_group = _alias_group(position, arg)
-        size = arg["storage_bytes"]
+        group, size = alias_group(position, arg), arg["storage_bytes"]
         if size is None:
-            storages.setdefault(
-                alias_group, Storage(least_storage_bytes(args, position, _element_bytes))
-            )
+            storages.setdefault(group, Storage(least_storage_bytes(args, position)))
             continue
         if size < 0 or (contents is not None and len(contents) != size):
             raise CannotReplay(f"the storage of {arg['name']} cannot have {size:,} bytes")
-        if alias_group not in storages or (contents and storages[alias_group].data is None):
+        if group not in storages or (contents and storages[group].data is None):
             data = None if contents is None else np.frombuffer(contents, np.uint8).copy()
-            storages[alias_group] = Storage(size, data)
+            storages[group] = Storage(size, data)
     return storages
-
-
-def _element_bytes(dtype: str) -> int:
-    return element_of_short_name(dtype).bytes
-
-
-def _alias_group(position: int, arg: dict[str, Any]) -> int:
-    alias_group = arg["alias_group"]
-    return position if alias_group is None else int(alias_group)
 
 
 def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) -> Argument:
@@ -377,7 +382,7 @@ def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) 
         shape, strides = _shape_and_strides(arg)
         return TensorArgument(
             name=arg["name"],
-            storage=storages[_alias_group(position, arg)],
+            storage=storages[alias_group(position, arg)],
             offset_bytes=arg["offset_bytes"],
             dtype=arg["dtype"],
             shape=shape,

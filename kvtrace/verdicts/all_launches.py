@@ -2,8 +2,8 @@
 
 A verdict without contents holds for every launch. Everything else is judged with each recorded
 contents; the verdict names the launches with these contents. Launches without recorded contents are
-not covered, nor are those that may read another part of a storage than the first launch: the offset
-of a view is recorded once for a call.
+not covered, nor are those that may read another part of a storage than the first launch, in traces
+before format 1.12, which have the offset of a view once for a call.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 #: Maximum number of launches whose numbers a verdict lists.
 _MOST_LISTED: Final = 4
+
+#: Maximum number of distinct contents that are judged for one call.
+_MOST_JUDGED: Final = 512
 
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
 
@@ -64,7 +67,7 @@ def judge_launches(
         return general_verdicts
     verdicts_by_set = [
         (contents, _verdicts_on_contents(launches, contents, ids, budget))
-        for contents in recorded_contents
+        for contents in recorded_contents[:_MOST_JUDGED]
     ]
     judged_sets = [
         _JudgedContents(contents, _by_key(verdicts))
@@ -79,13 +82,14 @@ def judge_launches(
 
 def _views_that_may_move(launches: KnownLaunches) -> tuple[str, ...]:
     """Return the tensors whose contents another launch may have read at another offset."""
-    if launches.contents.launches < 2 or not launches.contents.sets:
+    if launches.contents.launches < 2 or not launches.unplaced:
         return ()
     call, _ = launches.call(launches.contents.sets[0])
     return tuple(
         argument.name
         for argument in call.arguments
         if isinstance(argument, TensorArgument)
+        and argument.name in launches.unplaced
         and argument.storage.data is not None
         and argument.view_bytes[1] - argument.view_bytes[0] < len(argument.storage.data)
     )
@@ -182,9 +186,7 @@ def _merged_verdicts(
     covered_launches = sum(len(judged.contents.launches) for judged, _ in contents_verdicts)
     unjudged_launches = launches.contents.launches - covered_launches
     if unjudged_launches > 0:
-        yield _unknown_for_others(
-            contents_verdicts[0][1][0], unjudged_launches, launches.contents.launches
-        )
+        yield _unknown_for_others(contents_verdicts[0][1][0], unjudged_launches, launches)
 
 
 def _with_scope(
@@ -214,16 +216,17 @@ def _unknown_at_other_offsets(verdict: Verdict, views: Sequence[str]) -> Verdict
     return _unknown_like(
         verdict,
         f"{names} {'is a view' if len(views) == 1 else 'are views'} of part of a storage, and only "
-        "the first launch's offset is recorded: launch with a copy (clone) to have each judged",
+        "the first launch's offset is recorded: record again to have each launch judged",
     )
 
 
-def _unknown_for_others(verdict: Verdict, unjudged: int, launches: int) -> Verdict:
-    """Return an unknown verdict for the launches whose contents were not recorded."""
-    return _unknown_like(
-        verdict,
-        f"{unjudged} of {launches} launches lack recorded contents (set KVTRACE_TENSORS=int)",
-    )
+def _unknown_for_others(verdict: Verdict, unjudged: int, launches: KnownLaunches) -> Verdict:
+    """Return an unknown verdict for the launches whose contents were not recorded or judged."""
+    if len(launches.contents.sets) > _MOST_JUDGED:
+        reason = f"have other contents than the first {_MOST_JUDGED} of the call, or none recorded"
+    else:
+        reason = "lack recorded contents (set KVTRACE_TENSORS=int)"
+    return _unknown_like(verdict, f"{unjudged} of {launches.contents.launches} launches {reason}")
 
 
 def _unknown_like(verdict: Verdict, reason: str) -> Verdict:

@@ -68,6 +68,35 @@ def test_native_hot_path_recognizes_equal_values_of_uncommon_types(kind, value, 
     assert not described or kind is hot.Recorder
 
 
+def test_descriptors_that_address_more_than_their_tensors_are_distinguished_by_room(kind):
+    memory = torch.zeros(512)
+
+    def beyond(begin):
+        return TensorDescriptor(memory[begin : begin + 16], [8, 16], [16, 1], [8, 16])
+
+    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+    for other in (beyond(128), beyond(256), beyond(64), beyond(32)):
+        recorder.record(adapter, None, kernel, (1,), (beyond(0), other), {}, 1, 2)
+    assert calls(recorder) == [0, 1, 2, 3]  # each has another place in the storage
+    recorder.record(adapter, None, kernel, (1,), (beyond(0), beyond(128)), {}, 1, 2)
+    small = torch.zeros(16)
+    for tensor in (small, torch.zeros(16), torch.zeros(32)[16:]):
+        descriptor = TensorDescriptor(tensor, [8, 16], [16, 1], [8, 16])
+        recorder.record(adapter, None, kernel, (1,), (descriptor,), {}, 1, 2)
+    assert calls(recorder) == [0, 4, 4, 5]
+
+
+def test_descriptors_that_round_otherwise_are_distinguished(kind):
+    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+    for rounds in (False, True):
+        descriptor = descriptor_of([16, 16])
+        if not hasattr(descriptor, "round_f32_to_tf32"):
+            pytest.skip("this Triton's descriptors do not round")
+        descriptor.round_f32_to_tf32 = rounds
+        recorder.record(adapter, None, kernel, (1,), (descriptor,), {}, 1, 2)
+    assert calls(recorder) == [0, 1]
+
+
 def test_tensor_subclasses_with_other_metadata_are_read_by_their_methods(kind):
     described = []
     identities = Identities(print)

@@ -135,9 +135,9 @@ def test_launches_are_recorded_with_the_options(autostarting, program, tmp_path)
     assert [file["artifact"] for file in kernel["files"]] == [None]
     (call,) = trace.table("calls").to_pylist()
     held = first_contents(trace, trace.runs)[trace.runs[0].run_id, call["call_id"]]
-    first = trace.artifact(held[0])
+    first = trace.artifact(held[0].artifact)
     assert first is not None
     assert len(first) == 400
-    out = trace.artifact(held[2])
+    out = trace.artifact(held[2].artifact)
     assert out is not None  # as it was before the launch, whatever that was
     assert len(out) == 400

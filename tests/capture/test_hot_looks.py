@@ -165,7 +165,7 @@ def test_contents_are_copied_as_they_are_at_that_point_of_the_stream(looks, driv
     assert made.take([(2, x), (5, y), (7, x)], 9, None, 0) == 1
     ((number, copy, arguments),) = drained_copies(made)
     assert (number, copy.stream, copy.done) == (1, 9, False)
-    assert arguments == [(2, 0, 0), (5, 1, 0), (7, 0, 0)]
+    assert arguments == [(2, 0, 0, 0), (5, 1, 0, 0), (7, 0, 0, 0)]
     x[0] = 100  # before the stream gets there
     driver.run()
     assert copy.done
@@ -269,7 +269,7 @@ def test_only_the_view_of_a_large_storage_is_copied(looks, driver, view, reach):
     driver.run()
     for _, copy, arguments in drained_copies(made):
         assert copy.read() == (pool[reach].numpy().tobytes(),)
-        assert arguments == [(1, 0, 8 * reach.start)]
+        assert arguments == [(1, 0, 8 * reach.start, 8 * reach.start)]
         made.release(copy.end)
 
 
@@ -324,7 +324,7 @@ def test_tensors_within_tuples_are_copied(recorder, looks, driver):
     look = recorder.look(made, None, [(3, (1, 0, 1)), (4, (9,)), (5, (1, 7)), (6, (0, 0))])
     assert look.at((1, ((2, x), [])), 0) == 1
     ((_, copy, arguments),) = drained_copies(made)
-    assert arguments == [(3, 0, 0)]
+    assert arguments == [(3, 0, 0, 0)]
     driver.run()
     assert copy.read() == (x.numpy().tobytes(),)
     made.release(copy.end)

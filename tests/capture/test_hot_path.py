@@ -37,6 +37,19 @@ def test_an_extension_that_was_built_for_other_fields_of_launches_is_not_used(mo
 
 # -- identity --------------------------------------------------------------------------------------
 
+
+class Subclass(torch.Tensor):
+    """A tensor of a type of the program's."""
+
+
+class Wrapped:
+    """Has what a launcher needs of a tensor."""
+
+    def __init__(self, tensor):
+        self.data_ptr, self.dtype = tensor.data_ptr, tensor.dtype
+        self.shape, self.stride = tensor.shape, tensor.stride
+
+
 BASE = torch.arange(64, dtype=torch.float32)
 TENSORS = [
     BASE,
@@ -203,11 +216,62 @@ def test_calls_are_distinguished_by_alignment_and_aliasing_but_not_addresses(kin
     assert calls_of(kind, same) == [0, 0, 1]
 
 
-def test_tensors_of_other_types_are_read_exactly(kind):
-    class Sub(torch.Tensor):
-        pass
+VIEW = st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(1, 5), st.integers(1, 3))
+BUFFERS = [torch.zeros(128), torch.zeros(128)]
 
-    sub = torch.zeros(8).as_subclass(Sub)
+
+def view_of(place):
+    buffer, offset, size, step = place
+    return BUFFERS[buffer].as_strided((size,), (step,), 4 * offset)  # at multiples of 16 bytes
+
+
+def relations(places):
+    """Shapes, and for each two views their distance if they span common memory, by definition."""
+    spans = [
+        (buffer, 4 * offset, 4 * offset + (size - 1) * step + 1)
+        for buffer, offset, size, step in places
+    ]
+    distances = [
+        b - a if one == other and a < b_end and b < a_end else None
+        for one, a, a_end in spans
+        for other, b, b_end in spans
+    ]
+    return [place[2:] for place in places], distances
+
+
+@given(st.lists(st.lists(VIEW, min_size=3, max_size=3), min_size=2, max_size=8))
+@settings(max_examples=usually(40, thorough=1000), deadline=None)
+def test_calls_are_distinguished_by_the_distances_of_overlapping_tensors_alone(launches):
+    expected, seen = [], []
+    for places in launches:
+        if relations(places) not in seen:
+            seen.append(relations(places))
+        expected.append(seen.index(relations(places)))
+    arguments = [(tuple(map(view_of, places)), {}, (1,)) for places in launches]
+    for each in KINDS:
+        assert calls_of(each, arguments) == expected
+
+
+def test_views_that_share_no_memory_may_move_without_a_new_call(kind):
+    x, y = torch.zeros(256), torch.zeros(64)
+    moved = [(x[begin : begin + 16], x[begin + 64 : begin + 80], y) for begin in range(0, 128, 16)]
+    assert set(calls_of(kind, [(args, {}, (1,)) for args in moved])) == {0}
+
+
+def test_overlaps_of_tensors_of_uncommon_types_distinguish_calls(kind):
+    x = torch.zeros(256)
+    for form in (lambda t: t.as_subclass(Subclass), lambda t: [t], Wrapped):
+        distinct(kind, *((x[:64], form(x[at : at + 64])) for at in (64, 48, 16)))
+
+
+def test_launches_with_hundreds_of_overlapping_tensors_are_distinguished(kind):
+    x = torch.zeros(4096)
+    chain = tuple(x[8 * i : 8 * i + 12] for i in range(300))
+    distinct(kind, chain, (*chain[:-1], x[2400:2412]), (*chain[:-1], chain[0]))
+
+
+def test_tensors_of_other_types_are_read_exactly(kind):
+    sub = torch.zeros(8).as_subclass(Subclass)
     distinct(kind, (torch.zeros(8),), (sub,), (sub[1:],), (sub, torch.zeros(8)), (sub, sub))
 
 

@@ -1,14 +1,20 @@
-"""Launches of one call on views of one storage: nothing is proven by the first one's offset."""
+"""Launches on views of one storage: each is judged where its tensors lay, in any order."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import kvtrace
-from kvtrace.recorded_calls.recorded import calls_of
+from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
+from kvtrace.verdicts import all_launches
 from kvtrace.verdicts.all_launches import judge_launches
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
+from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
+
 tl = triton.language
 
 
@@ -18,8 +24,122 @@ def scatter(values, index, out):
     tl.store(out + tl.load(index + program), tl.load(values + program))
 
 
-def race_verdicts(folder, parts):
-    """Return the verdicts on races of a kernel that was launched once for each index tensor."""
+@triton.jit
+def exchange(left, right, out):
+    program = tl.program_id(0)
+    tl.store(out + tl.load(left + program), program)
+    tl.store(out + tl.load(right + program), program)
+
+
+@triton.jit
+def reverse(source, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK) + tl.program_id(0) * BLOCK
+    count = tl.num_programs(0) * BLOCK
+    tl.store(out + lanes, tl.load(source + count - 1 - lanes))
+
+
+@triton.jit
+def reverse_by_descriptor(source, out, BLOCK: tl.constexpr):
+    program, last = tl.program_id(0), tl.num_programs(0) - 1
+    out.store([program * BLOCK], source.load([(last - program) * BLOCK]))
+
+
+def judged(folder, launches):
+    """Return what is not proven of a program that makes these launches: rules and verdicts."""
+    with kvtrace.capture(folder):
+        for launch in launches:
+            launch()
+    trace = open_trace(folder)
+    (run,) = trace.runs
+    calls = list(calls_of(trace, run))
+    assert all(isinstance(call, Call) for call in calls)
+    verdicts = [verdict for call in calls for verdict in judge_launches(call)]
+    return {(v.rule, v.verdict) for v in verdicts if v.verdict != "proven"}
+
+
+def slices(first, second):
+    return lambda: reverse[(4,)](first, second, BLOCK=16)
+
+
+def descriptors(first, second):
+    made = [TensorDescriptor(part, [64], [1], [16]) for part in (first, second)]
+    return lambda: reverse_by_descriptor[(4,)](*made, BLOCK=16)
+
+
+def gathers(index):
+    values, out = torch.arange(8.0), torch.zeros(32)
+    return lambda: scatter[(8,)](values, index, out)
+
+
+BUFFER = torch.zeros(256)
+INDICES = torch.arange(32)
+INDICES[25] = INDICES[24]
+ARRAY = np.zeros(256, np.float32)
+SLICES = {begin: torch.from_numpy(ARRAY[begin : begin + 64]) for begin in (0, 32, 64)}
+RACE = {("race", "violation")}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "expected"),
+    [
+        pytest.param(
+            slices(BUFFER[:64], BUFFER[64:128]), slices(BUFFER[:64], BUFFER[32:96]), RACE,
+            id="overlap",
+        ),
+        pytest.param(
+            slices(torch.zeros(64), torch.zeros(64)), slices(BUFFER[16:80], BUFFER[:64]), RACE,
+            id="one-storage-or-two",
+        ),
+        pytest.param(
+            slices(BUFFER[:64].view(torch.int32), BUFFER[64:128]),
+            slices(BUFFER[:64].view(torch.int32), BUFFER[32:96]), RACE, id="two-dtypes",
+        ),
+        pytest.param(
+            slices(BUFFER[::2][:64], BUFFER[128:192]), slices(BUFFER[::2][:64], BUFFER[4:68]),
+            RACE, id="strides",
+        ),
+        pytest.param(
+            slices(SLICES[0], SLICES[64]), slices(SLICES[0], SLICES[32]), RACE, id="two-owners",
+        ),
+        pytest.param(
+            descriptors(BUFFER[:16], BUFFER[64:80]), descriptors(BUFFER[:16], BUFFER[32:48]), RACE,
+            id="descriptors",
+        ),
+        pytest.param(
+            descriptors(BUFFER[:16], BUFFER[64:80]), descriptors(BUFFER[:16], torch.zeros(16)),
+            {("out-of-bounds", "violation")}, id="room-of-descriptors",
+        ),
+        pytest.param(gathers(INDICES[:8]), gathers(INDICES[24:]), RACE, id="contents"),
+        pytest.param(
+            gathers(INDICES[:8]), gathers(torch.cat([INDICES[24:], INDICES])[:8]), RACE,
+            id="contents-of-another-size",
+        ),
+    ],
+)  # fmt: skip
+def test_the_order_of_launches_decides_no_verdict(tmp_path, right, wrong, expected):
+    alone = judged(tmp_path / "alone", [wrong])
+    assert expected <= alone
+    assert judged(tmp_path / "first", [wrong, right]) == alone
+    assert judged(tmp_path / "last", [right, wrong]) == alone
+
+
+def test_several_views_of_one_launch_are_read_where_that_launch_had_them(tmp_path):
+    packed = torch.arange(48)
+
+    def launch(begin):
+        places = packed[begin : begin + 8], packed[begin + 16 : begin + 24]
+        return lambda: exchange[(8,)](*places, torch.zeros(64))
+
+    assert judged(tmp_path / "packed", [launch(0), launch(8), launch(24)]) == set()
+    packed[40] = packed[25]  # programs 0 and 1 of the last launch
+    assert judged(tmp_path / "same", [launch(0), launch(24)]) == RACE
+
+
+def race_verdicts(folder, parts, unplaced=frozenset()):
+    """Return the verdicts on races of a kernel that was launched once for each index tensor.
+
+    `unplaced` are tensors whose offset at each launch is not known, as in older traces.
+    """
     values, out = torch.arange(8.0), torch.zeros(32)
     with kvtrace.capture(folder / "out"):
         for part in parts:
@@ -29,15 +149,22 @@ def race_verdicts(folder, parts):
     return {
         verdict.verdict
         for call in calls_of(trace, run)
-        for verdict in judge_launches(call, ["race"])
+        for verdict in judge_launches(
+            replace(call, launches=replace(call.launches, unplaced=unplaced)), ["race"]
+        )
         if verdict.access == "store"
     }
 
 
-def test_slices_of_which_a_later_one_has_a_race_are_not_proven(tmp_path):
+def test_slices_are_each_judged(tmp_path):
     index = torch.arange(32)
+    assert race_verdicts(tmp_path / "right", index.split(8)) == {"proven"}
     index[25] = index[24]  # programs 0 and 1 of the last launch
-    assert race_verdicts(tmp_path, index.split(8)) == {"unknown"}
+    assert race_verdicts(tmp_path / "wrong", index.split(8)) == {"violation"}
+
+
+def test_slices_of_which_only_the_first_offset_is_known_are_not_proven(tmp_path):
+    assert race_verdicts(tmp_path, torch.arange(32).split(8), frozenset({"index"})) == {"unknown"}
 
 
 def test_a_race_in_the_first_slice_is_a_violation(tmp_path):
@@ -55,3 +182,8 @@ def test_one_launch_of_a_slice_and_launches_of_whole_tensors_are_proven(tmp_path
     index = torch.arange(32)
     assert race_verdicts(tmp_path / "one", [index[8:16]]) == {"proven"}
     assert race_verdicts(tmp_path / "whole", [torch.arange(8)] * 3) == {"proven"}
+
+
+def test_launches_beyond_the_distinct_contents_that_are_judged_are_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr(all_launches, "_MOST_JUDGED", 3)
+    assert race_verdicts(tmp_path, torch.arange(32).split(8)) == {"proven", "unknown"}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.capture.arguments import KnownStorages, addresses_of, argument_records
+from kvtrace.capture.arguments import addresses_of, argument_records
 from kvtrace.capture.records import ArgumentRecord, Parameter
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ class RecordedCalls:
         self._run: str | None = None
         self._kernel_ids: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._calls: dict[bytes, int] = {}
-        self._storages = KnownStorages()
 
     def kernel_id(self, kernel: Any, add: Callable[[], int]) -> int:
         """Return the id of a compiled kernel, which `add` records if it is new."""
@@ -54,7 +53,7 @@ class RecordedCalls:
         """
         self._renew()
         session = self._session
-        records = argument_records(parameters, values, self._storages)
+        records = argument_records(parameters, values, session.identities.storages)
         if session.recorder.keeps_addresses:
             session.recorder.place(addresses_of(records, values))
         text = repr((kernel_id, grid, records)).encode(errors="replace")

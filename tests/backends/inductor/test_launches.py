@@ -201,7 +201,7 @@ def test_contents_are_recorded_with_the_setting_tensors(autotuner: Any, tmp_path
     trace = open_trace(tmp_path / "out")
     (call,) = trace.table("calls").to_pylist()
     contents = first_contents(trace, trace.runs)[trace.runs[0].run_id, call["call_id"]]
-    assert [trace.artifact(contents[place]) for place in range(3)] == before
+    assert [trace.artifact(contents[place].artifact) for place in range(3)] == before
 
 
 @pytest.mark.process

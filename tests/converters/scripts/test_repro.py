@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kvtrace.cli import main
+from kvtrace.converters.scripts.repro import Choice, read_repro
 from kvtrace.converters.scripts.repro_source import kernel_module
-from kvtrace.schema.trace import open_trace
+from kvtrace.schema.trace import Selection, open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
@@ -328,3 +329,22 @@ def test_the_script_of_a_finding_shows_it_again_with_the_same_argument(
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["repro", "--help"]) == 0
     assert "kvtrace repro out/ --launch 17" in capsys.readouterr().out
+
+
+def test_a_launch_has_its_own_contents_where_it_had_them(tmp_path: Path) -> None:
+    import kvtrace
+    from tests.kernels.index_kernels import gather
+
+    index, result = torch.arange(16), torch.zeros(8)
+    with kvtrace.capture(tmp_path):
+        for begin in (0, 8):
+            gather[(1,)](torch.zeros(16), index[begin : begin + 8], result, 8, BLOCK=8)
+            index.copy_(index.flip(0))
+    trace = open_trace(tmp_path)
+    for number, offset in ((0, 0), (1, 64)):
+        repro = read_repro(Selection(trace, trace.runs), Choice(launch=number))
+        row = next(row for row in repro.rows if row["name"] == "chosen")
+        assert (repro.contents_launch, row["offset_bytes"]) == (number, offset)
+        content = trace.artifact(row["value_artifact"])
+        expected = list(range(16)) if number == 0 else list(range(15, -1, -1))
+        assert torch.frombuffer(bytearray(content or b""), dtype=torch.int64).tolist() == expected
