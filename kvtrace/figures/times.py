@@ -17,6 +17,7 @@ import pyarrow as pa
 from kvtrace.figures.binned_times import BinnedTimes, binned_medians_by_name
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
+from kvtrace.figures.kept import kept
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -31,9 +32,8 @@ from kvtrace.figures.kernels import (
 from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.older_sums import settled
-from kvtrace.figures.sums_reading import Sums, sums_of
+from kvtrace.figures.sums_reading import Sums, facts_to_keep, sums_of
 from kvtrace.figures.tables import add_rows, open_times
-from kvtrace.figures.times_at_rest import file_of_times, keep_times, kept_times
 from kvtrace.figures.views import LAUNCHES_AT_REST
 
 if TYPE_CHECKING:
@@ -133,6 +133,11 @@ def host_times(
     return _known_or_read(trace, runs, "launch_sums", _read_host_times, with_medians, groups)
 
 
+#: The tables of `Times`.
+_TABLES: Final[dict[Sums, tuple[str, ...]]] = {
+    "launch_sums": ("calls", "kernels", "by_phase"),
+    "execution_sums": ("calls", "kernels"),
+}
 _Read = Callable[["Trace", Sequence["Run"], bool, pa.Table | None], Times]
 
 
@@ -152,15 +157,17 @@ def _known_or_read(
     for cached in (known.get((*key, "medians")), None if with_medians else known.get(key)):
         if cached is not None:
             return cached
-    file = file_of_times(trace, runs, sums)
-    kept = None if file is None else kept_times(trace, file, sums)
-    with_medians = with_medians or file is not None
-    if kept is not None:
-        times = Times(*kept)
-    else:
+    facts = facts_to_keep(trace, runs, sums)
+    with_medians = with_medians or facts is not None
+
+    def read_tables() -> dict[str, pa.Table]:
         times = settled(trace, runs, lambda: read(trace, runs, with_medians, None))
-    if file is not None and kept is None:
-        keep_times(trace, file, times.calls, times.kernels, times.by_phase)
+        return {name: getattr(times, name) for name in _TABLES[sums]}
+
+    tables = (
+        read_tables() if facts is None else kept(trace, "times", facts, _TABLES[sums], read_tables)
+    )
+    times = Times(**tables)
     if all(run.sealed for run in runs):
         known[(*key, "medians") if with_medians else key] = times
     return times
