@@ -83,7 +83,7 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
             forget(whole, run.run_id)
 
 
-def sums_of_run(trace: "Trace", run: "Run") -> tuple[dict[str, pa.Table], dict[str, list[int]]]:
+def sums_of_run(trace: "Trace", run: "Run") -> tuple[dict[str, pa.Table], dict[Sums, list[int]]]:
     """Return a run's tables of sums, and the settings that name the bounds of their stretches.
 
     Errors as `Trace.table`.
