@@ -18,7 +18,7 @@ from kvtrace.schema.remote import RemoteFolder, remote_folder
 from kvtrace.schema.spool import spool_folder
 
 JOURNAL: Final = ".journal"
-#: The folder of figures that are kept of many runs (`figures/times_at_rest.py`).
+#: The folder of figures that are kept of many runs (`figures/kept.py`).
 KEPT_TIMES: Final = ".times"
 #: The pass, and the method, of findings that the run itself observed; judging keeps them.
 OBSERVED: Final = "observed"

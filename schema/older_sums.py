@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.arrays import array_of
 from kvtrace.schema.columns import batch_of_columns
-from kvtrace.schema.features import TRIALS
+from kvtrace.schema.launch_flags import LaunchFlags, are_trials, extreme
 from kvtrace.schema.layout import part_path
 from kvtrace.schema.older_parts import OLDER_SUMS
 from kvtrace.schema.parts import read_part, write_part
@@ -73,8 +73,6 @@ _KINDS: Final = {
 
 #: Constants as Arrow's scalars, made without `pa.scalar` (see `arrays.py`).
 _ZERO, _ONE, _SIX, _64 = array_of([0, 1, 6, 64], pa.int64())
-_NO: Final = array_of([False], pa.bool_())[0]
-_TRIAL_PHASES: Final = array_of(sorted(TRIALS), pa.string())
 
 
 class OlderSums:
@@ -88,18 +86,11 @@ class OlderSums:
         """Have no sums yet, of a run whose trace is in the folder `out`."""
         self._out = out
         self._run_id = run_id
-        #: When kernels were compiled and loaded in the run, and their calls, by kernel_id.
-        self._begins: dict[int, tuple[int | None, int | None]] = {}
-        self._calls: dict[int, list[int]] = {}
+        self._flags = LaunchFlags()
         #: Trials of all sealed parts, as arrays of `seq`; and the last one of each part.
         self._trials: list[pa.ChunkedArray] = []
         self._last_trials: dict[Path, int] = {}
-        #: Whether a thread's last launch in the part that was added last is a trial, so that a
-        #: later launch may hold it.
-        self.ends_in_trials = False
-        #: Of the rows that were added: when the last trial of a thread began, and the mark of the
-        #: last execution of a known call (`_tuning`).
-        self._last_trial: dict[int | None, int] = {}
+        #: The mark of the last execution of a known call of the rows that were added (`_tuning`).
         self._last_mark = _ZERO
         self._files: dict[str, list[Path]] = {table: [] for table in _KINDS}
         self._numbers = dict.fromkeys(_KINDS, 0)
@@ -109,22 +100,22 @@ class OlderSums:
         """Bytes of the sums on disk."""
         return sum(path.stat().st_size for paths in self._files.values() for path in paths)
 
+    @property
+    def ends_in_trials(self) -> bool:
+        """Whether a later launch may hold the last trial in the part that was added last."""
+        return self._flags.ends_in_trials
+
     def refer(self, table: str, row: Mapping[str, Any]) -> None:
         """Note a row of `kernels` or `calls`, before launches of it; ignore other tables."""
-        if table == "kernels":
-            begins = row.get("compile_begin"), row.get("load_begin")
-            if begins != (None, None):
-                self._begins.setdefault(row["kernel_id"], begins)
-        elif table == "calls" and row["kernel_id"] in self._begins:
-            self._calls.setdefault(row["kernel_id"], []).append(row["call_id"])
+        self._flags.refer(table, row)
 
     def note(self, part: Path) -> None:
         """Note the trials of a sealed part of `launches`; errors as `read_part`."""
         rows = read_part(part, TABLES["launches"], ["seq", "phase"])
-        trials = rows["seq"].filter(_are_trials(rows))
+        trials = rows["seq"].filter(are_trials(rows))
         if len(trials):
             self._trials.append(trials)
-            self._last_trials[part] = _extreme(trials, "max")
+            self._last_trials[part] = extreme(trials, "max")
 
     def last_trial(self, part: Path) -> int | None:
         """Return `seq` of the last trial in a sealed part of `launches` that was noted, if any."""
@@ -133,7 +124,7 @@ class OlderSums:
     def first_launch(self, part: Path) -> int:
         """Return the least `launch_seq` in a part of `gpu_kernels`; errors as `read_part`."""
         rows = read_part(part, TABLES["gpu_kernels"], ["launch_seq"])
-        return int(_extreme(rows["launch_seq"], "min", -_NEVER - 1))
+        return int(extreme(rows["launch_seq"], "min", -_NEVER - 1))
 
     def add(self, table: str, part: Path) -> None:
         """Write what a part adds up to, which is to be deleted.
@@ -154,69 +145,24 @@ class OlderSums:
         of_rows = {
             "first_part": number,
             "last_part": number,
-            "begin": _extreme(rows[kind.begin].cast(pa.int64()), "min"),
-            "end": _extreme(rows[kind.begin].cast(pa.int64()), "max"),
+            "begin": extreme(rows[kind.begin].cast(pa.int64()), "min"),
+            "end": extreme(rows[kind.begin].cast(pa.int64()), "max"),
         }
         self._write(table, _summed(pieces, kind.keys), of_rows)
 
     def _of_launches(self, rows: pa.Table) -> pa.Table:
         """Return launches as pieces of sums, as the view `launch_times` has them."""
         enter, leave = (rows[name].cast(pa.int64()) for name in ("enter", "exit"))
-        trial = _are_trials(rows)
-        compiling = pc.or_(
-            self._compiling(rows["call_id"], enter, leave),
-            self._holding(rows["thread"], enter, leave, trial),
-        )
-        is_timed = pc.and_(pc.is_valid(enter), pc.is_valid(leave))
-        steady = pc.and_not(pc.and_not(is_timed, compiling), trial)
+        flags = self._flags.of(rows)
         return pa.table(
             {
                 "call_id": rows["call_id"],
                 "phase": rows["phase"].cast(pa.string()),
-                "compiling": compiling,
-                "steady": steady,
-                **_times(enter, leave, rows["weight"], steady),
+                "compiling": flags["compiling"],
+                "steady": flags["steady"],
+                **_times(enter, leave, rows["weight"], flags["steady"]),
             }
         )
-
-    def _compiling(self, call: pa.ChunkedArray, enter: Any, leave: Any) -> Any:
-        """Return in which launches the compilation or loading of their kernel began."""
-        low, high = _extreme(enter, "min", _NEVER), _extreme(leave, "max", _NEVER)
-        ids: list[int] = []
-        of_ids: tuple[list[int | None], ...] = [], []
-        for kernel_id, begins in self._begins.items():
-            if any(begin is not None and low <= begin < high for begin in begins):
-                calls = self._calls.get(kernel_id, ())
-                ids += calls
-                for times, begin in zip(of_ids, begins, strict=True):
-                    times += [begin] * len(calls)
-        position = pc.index_in(call, array_of(ids, pa.int64()))
-        compiled, loaded = (
-            pc.and_(pc.less_equal(enter, begin), pc.less(begin, leave))
-            for begin in (pc.take(array_of(times, pa.int64()), position) for times in of_ids)
-        )
-        return pc.or_(pc.coalesce(compiled, _NO), pc.coalesce(loaded, _NO))
-
-    def _holding(self, thread: pa.ChunkedArray, enter: Any, leave: Any, trial: Any) -> Any:
-        """Return which launches hold trials, as `HoldingTrials` of figures/trials.py."""
-        number = pa.chunked_array([pa.arange(0, len(thread))])
-        self.ends_in_trials = False
-        newest = max(self._last_trial.values(), default=_NEVER)
-        holding: list[pa.ChunkedArray] = []
-        if _extreme(enter, "min", _NEVER) <= newest or pc.any(trial).as_py():
-            for native_id in pc.unique(thread).to_pylist():
-                is_of_thread = pc.is_in(thread, array_of([native_id], pa.int64()))
-                begin, end, is_trial, numbers = (
-                    values.filter(is_of_thread) for values in (enter, leave, trial, number)
-                )
-                before = self._last_trial.get(native_id, _NEVER)
-                never, start = array_of([_NEVER, before], pa.int64())
-                last = pc.cumulative_max(pc.if_else(is_trial, begin, never), start=start)
-                during = pc.and_(pc.less_equal(begin, last), pc.less(last, end))
-                holding.append(numbers.filter(pc.and_not(during, is_trial)))
-                self._last_trial[native_id] = last[-1].as_py()
-                self.ends_in_trials |= is_trial[-1].as_py()
-        return pc.is_in(number, pa.chunked_array(holding, pa.int64()))
 
     def _of_executions(self, rows: pa.Table) -> pa.Table:
         """Return executions as pieces of sums, as the view `execution_times` has them."""
@@ -293,7 +239,7 @@ class OlderSums:
             [read_part(path, definition, definition.names) for path in paths]
         ).unify_dictionaries()
         of_rows = {
-            name: _extreme(rows[name].cast(pa.int64()), which)
+            name: extreme(rows[name].cast(pa.int64()), which)
             for name, which in (
                 *(("first_part", "min"), ("last_part", "max")),
                 *(("begin", "min"), ("end", "max")),
@@ -304,16 +250,6 @@ class OlderSums:
         self._write(table, sums, of_rows)
         for path in paths:
             path.unlink(missing_ok=True)
-
-
-def _are_trials(rows: pa.Table) -> Any:
-    return pc.is_in(rows["phase"].cast(pa.string()), _TRIAL_PHASES)
-
-
-def _extreme(values: Any, which: str, none: int | None = None) -> Any:
-    """Return the least ("min") or greatest ("max") of values; `none` if all are null."""
-    extreme = pc.min_max(values)[which].as_py()
-    return none if extreme is None else extreme
 
 
 def _times(begin: Any, end: Any, weights: Any, steady: Any) -> dict[str, Any]:

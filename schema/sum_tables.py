@@ -1,8 +1,7 @@
 """Tables of what launches and executions add up to, which are added up once for a sealed run.
 
-The rows of a run are divided into stretches of time, at the bounds of its steady part and at times
-between, so that the sums of a part of the run are those of whole stretches and of the rows at its
-edges. Times that are sorted by length are kept as bins (`figures/bins.py`).
+The rows of a run are divided into stretches of time at the bounds of its steady part. Times that
+are sorted by length are kept as bins (`figures/bins.py`).
 
 A recording that drops its oldest rows (`KVTRACE_LIMIT=sums:2GB`) writes what those add up to as the
 same sums, of parts that are no longer there instead of a stretch (`older_sums.py`).

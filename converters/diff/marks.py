@@ -11,7 +11,7 @@ from kvtrace.converters.diff.model import LaunchChange
 from kvtrace.converters.diff.times import RunCalls
 from kvtrace.figures.columns import Positions, integers
 from kvtrace.figures.identity import KernelKey
-from kvtrace.figures.trials import is_tuning
+from kvtrace.schema.launch_flags import are_trials
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot
@@ -92,7 +92,7 @@ def _launch_order(side: "Snapshot", keys: Sequence[KernelKey]) -> Iterator[Whole
         if len(threads) > 1:
             yield None
             return
-        kernel = numbers.of(launches)[~is_tuning(launches)]
+        kernel = numbers.of(launches)[~are_trials(launches).to_numpy()]
         yield kernel[kernel >= 0]
 
 

@@ -276,9 +276,8 @@ def _launches(trace: "Trace", runs: Sequence["Run"]) -> Iterator[pa.Table]:
     rows = stored_sums(trace, rest.stored, "launch_sums")
     yield _phase_rows(rows, rows["weight"], "last_end")
     # Both times are read, since the reader repairs times that were set back only in pairs.
-    for leaves, others in rest.leaves:
-        for rows in leaves.pieces("launches", others, ["phase", "weight", "enter", "exit"]):
-            yield _phase_rows(rows, weights_of(rows), "exit")
+    for rows in trace.pieces("launches", rest.others, ["phase", "weight", "enter", "exit"]):
+        yield _phase_rows(rows, weights_of(rows), "exit")
 
 
 def _phase_rows(rows: pa.Table, weight: pa.ChunkedArray, end: str) -> pa.Table:
@@ -294,13 +293,12 @@ def _execution_counts(trace: "Trace", runs: Sequence["Run"]) -> Mapping[str, int
     sums = stored_sums(trace, rest.stored, "execution_sums")
     for row in sums.group_by("run").aggregate([("weight", "sum")]).to_pylist():
         counts[row["run"]] = row["weight_sum"]
-    for leaves, others in rest.leaves:
-        for run in others:
-            if run.has_weights:
-                rows = number_of(leaves.pieces("gpu_kernels", [run], ["weight"]))
-            else:
-                rows = _row_count(leaves, run, "gpu_kernels", "record")
-            counts[run.run_id] += rows
+    for run in rest.others:
+        if run.has_weights:
+            rows = number_of(trace.pieces("gpu_kernels", [run], ["weight"]))
+        else:
+            rows = _row_count(trace, run, "gpu_kernels", "record")
+        counts[run.run_id] += rows
     return counts
 
 

@@ -21,10 +21,10 @@ from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.recompiled import compiled_here
-from kvtrace.figures.trials import HoldingTrials
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.following import News
 from kvtrace.schema.kept import weights
+from kvtrace.schema.launch_flags import LaunchFlags
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.text import duration
 
@@ -157,7 +157,7 @@ class _Process:
     busy: Counter[int] = field(default_factory=Counter)
     devices: set[int | None] = field(default_factory=set)
     """Nanoseconds of executions by the second in which they began."""
-    holding: HoldingTrials = field(default_factory=HoldingTrials)
+    flags: LaunchFlags = field(default_factory=LaunchFlags)
 
     @property
     def launches(self) -> int:
@@ -217,17 +217,15 @@ class Live:
             for row in plain_rows(table_rows):
                 self._add_variant(process, row, now)
         elif table == "calls":
-            pairs = zip(
-                table_rows["call_id"].to_pylist(), table_rows["kernel_id"].to_pylist(), strict=True
-            )
-            process.kernel_of.update(pair for pair in pairs if pair[1] is not None)
+            for row in table_rows.select(["call_id", "kernel_id"]).to_pylist():
+                process.flags.refer("calls", row)
+                if row["kernel_id"] is not None:
+                    process.kernel_of[row["call_id"]] = row["kernel_id"]
         elif table == "messages":
             self._add_messages(process, table_rows)
         elif table == "launches":
             for second, rows_of_second in _rows_by_second(table_rows, "exit", now):
-                for row in launch_sums(
-                    self._database, rows_of_second, process.kernel, process.holding
-                ):
+                for row in launch_sums(self._database, rows_of_second, process.flags):
                     call = row.pop("call_id")
                     for sums in process.sums_at(second):
                         _add_figures(sums.sums_of_call(call), row)
@@ -252,6 +250,7 @@ class Live:
 
     def _add_variant(self, process: _Process, row: dict[str, Any], now: int) -> None:
         process.kernels[row["kernel_id"]] = row
+        process.flags.refer("kernels", row)
         name = str(row["name"] or "kernel without a name")
         key = key_of(row)
         self._variants[key] += 1

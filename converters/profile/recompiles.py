@@ -11,8 +11,8 @@ from kvtrace.converters.profile.specialization import Change, changes, specializ
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.recompiled import compiled_here
 from kvtrace.figures.times import compiling_launches
-from kvtrace.figures.trials import TUNING
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.features import TRIALS
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.without_ir import TRITON_ORIGINS
 from kvtrace.text import count, plural, shorten
@@ -232,7 +232,7 @@ def delayed_launches(
                     call_id=row["call_id"],
                     after_ns=None if run.started is None else row["enter"] - run.started,
                     waited_ns=row["exit"] - row["enter"],
-                    trial=row["phase"] in TUNING,
+                    trial=row["phase"] in TRIALS,
                     variant=variant,
                 )
             )

@@ -167,12 +167,12 @@ def _dispatch(arguments: list[str]) -> int:
         print(f"kvtrace {_version()}")
         return 0
     if arguments[0] in ("--install-completion", "--show-completion"):
-        if {"--help", "-h"}.intersection(arguments):
-            from kvtrace.cli.completion import HELP
+        from kvtrace.cli.completion import HELP, completed
 
+        if {"--help", "-h"}.intersection(arguments):
             print(_narrowed(HELP))
             return 0
-        return _completion(*arguments)
+        return completed(*arguments)
     name, *later_words = arguments
     if name in _PARTS:
         if not later_words or later_words[0] in ("--help", "-h", "help"):
@@ -366,21 +366,6 @@ def command_line(name: str) -> "CommandLine":
 
     function, passthrough = _function(name)
     return CommandLine(f"kvtrace {name}", function, passthrough=passthrough, common=True)
-
-
-def _completion(option: str, *shell: str) -> int:
-    """Print or install the shell's completion script, and return the exit code."""
-    from kvtrace.cli.completion import install, script
-    from kvtrace.schema.errors import KvtraceError
-
-    try:
-        text = script(os.environ, shell)[1] if "show" in option else install(os.environ, shell)
-    except KvtraceError as problem:
-        return complain(str(problem))
-    except OSError as problem:
-        return complain(f"the completion script cannot be written: {problem}.")
-    print(text)
-    return 0
 
 
 def _candidates(words: Sequence[str], begun: str) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kvtrace.schema.errors import BadSetting
+from kvtrace.cli import complain
+from kvtrace.schema.errors import BadSetting, KvtraceError
 
 #: Variable with the last word of a command line; the words before it are arguments.
 ASKING: Final = "_KVTRACE_COMPLETE"
@@ -87,3 +88,15 @@ def install(environment: Mapping[str, str], named: Sequence[str]) -> str:
             with settings.open("a", encoding="utf-8") as file:
                 file.write(f"\n{_ZSH}\n")
     return f"wrote {shlex.quote(os.fspath(path))}; it works in new shells"
+
+
+def completed(option: str, *shell: str) -> int:
+    """Print or install the shell's completion script, and return the exit code."""
+    try:
+        text = script(os.environ, shell)[1] if "show" in option else install(os.environ, shell)
+    except KvtraceError as problem:
+        return complain(str(problem))
+    except OSError as problem:
+        return complain(f"the completion script cannot be written: {problem}.")
+    print(text)
+    return 0

@@ -88,18 +88,15 @@ class BinnedTimes:
         #: Rows with times of no call, or of calls whose kernel is not known.
         self.unplaced = pa.concat_tables(_plain(rows) for rows in unplaced)
 
-    def by_call(self) -> str:
-        """Return a query of the medians of calls, with columns place and ns."""
-        return self._registered("place", self._of_calls)
-
-    def by_kernel(self) -> str:
-        """Return a query of the medians of kernels, with columns kernel and ns."""
-        return self._registered("kernel", self._of_kernels)
-
-    def by_group(self) -> str:
-        """Return a query of the medians of the groups of kernels in the table `groups`."""
-        query = self._registered("code", self._of_groups)
-        return f"SELECT grouped, ns FROM ({query}) m JOIN group_codes USING (code)"  # noqa: S608
+    @property
+    def medians(self) -> dict[str, str]:
+        """Queries of medians `ns` by `place`, `kernel`, and `grouped` of the table `groups`."""
+        of_groups = self._registered("code", self._of_groups)
+        return {
+            "place": self._registered("place", self._of_calls),
+            "kernel": self._registered("kernel", self._of_kernels),
+            "grouped": f"SELECT grouped, ns FROM ({of_groups}) m JOIN group_codes USING (code)",  # noqa: S608
+        }
 
     def _groups(self, places: int) -> Integers:
         """Return the code of the group of each place, and create the table `group_codes`."""

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.intervals import Coverage, union_of
-from kvtrace.figures.trials import TUNING
 from kvtrace.schema.idle_tables import ACTIVITIES, Cause
+from kvtrace.schema.launch_flags import are_trials
 from kvtrace.schema.window import pieces_near
 
 if TYPE_CHECKING:
@@ -229,5 +229,5 @@ class _Launches:
             enter = integers(rows["enter"])
             leave = np.maximum(integers(rows["exit"], -1), enter)
             is_near = (enter <= near[1]) & (leave >= near[0])
-            is_trial = pc.is_in(rows["phase"].cast(pa.string()), pa.array([*TUNING])).to_numpy()
+            is_trial = are_trials(rows).to_numpy()
             yield enter[is_near], leave[is_near], is_trial[is_near]

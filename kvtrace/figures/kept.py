@@ -9,7 +9,7 @@ from it, and it may be removed.
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,13 +18,12 @@ import pyarrow as pa
 from kvtrace import __version__
 from kvtrace.figures.sums_stored import DEFINITION, LEAVES, PASS, sizes_of_parts, sums_stored
 from kvtrace.schema.beside import folders_beside
-from kvtrace.schema.columns import conformed
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
 from kvtrace.schema.layout import KEPT_TIMES, discard, refuse_links
+from kvtrace.schema.opened_parts import open_part
 from kvtrace.schema.parts import read_part, write_part
 from kvtrace.schema.remote import remote_folder
-from kvtrace.schema.table_types import NAME, Column, Table
-from kvtrace.schema.tables import TABLES
+from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.versions import FORMAT_VERSION, derived_facts
 from kvtrace.schema.window import whole_trace
 
@@ -36,7 +35,9 @@ LEAST_RUNS: Final = 8
 #: Runs without stored sums are read each time if their launches and executions have fewer bytes.
 _LEAST_BYTES: Final = 4 << 20
 #: Most files that are kept, of other selections and parts.
-_MOST_FILES: Final = 32
+_MOST_FILES: Final = 96
+#: The name of the table in a file.
+_NAME: Final = "kept"
 
 
 def are_kept(trace: "Trace", runs: Sequence["Run"]) -> bool:
@@ -56,38 +57,70 @@ def are_kept(trace: "Trace", runs: Sequence["Run"]) -> bool:
     return sum(size or 0 for of_run in sizes for size in of_run) >= _LEAST_BYTES
 
 
-def kept_file(trace: "Trace", what: str, *facts: Any) -> Path:
-    """Return the path of the file of `what`, which follows from `facts`, as JSON."""
-    text = json.dumps([FORMAT_VERSION, DEFINITION, *facts])
+def kept(
+    trace: "Trace",
+    what: str,
+    facts: Any,
+    names: Sequence[str],
+    read: Callable[[], Mapping[str, pa.Table]],
+) -> dict[str, pa.Table]:
+    """Return the tables `names` of `what` from their files, or those of `read`, which are kept.
+
+    They follow from `facts`, as JSON. Tables are not kept if reading them had something to note, as
+    of repaired rows, and a trace that cannot be written to stays as it is.
+    """
+    whole = whole_trace(trace)
+    text = json.dumps([FORMAT_VERSION, DEFINITION, facts])
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return whole_trace(trace).path / KEPT_TIMES / f"{what}-{digest}.parquet"
+    folder = whole.path / KEPT_TIMES
+    paths = {name: folder / f"{what}-{name}-{digest}.parquet" for name in names}
+    tables = {name: _rows_of_file(whole, path) for name, path in paths.items()}
+    rows = {name: table for name, table in tables.items() if table is not None}
+    if rows.keys() == tables.keys():
+        return rows
+    notes = len(whole.notes)
+    rows = dict(read())
+    if len(whole.notes) == notes:
+        for name, path in paths.items():
+            _keep(whole, path, rows[name])
+    return rows
 
 
-def kept_rows(trace: "Trace", path: Path, table: Table, names: Sequence[str]) -> pa.Table | None:
-    """Return columns `names` of a file of `kept_file`; None without a file that can be read."""
+def kept_rows(trace: "Trace", what: str, facts: Any, read: Callable[[], pa.Table]) -> pa.Table:
+    """Return the one table of `what`, as `kept`."""
+    return kept(trace, what, facts, ["rows"], lambda: {"rows": read()})["rows"]
+
+
+def _rows_of_file(trace: "Trace", path: Path) -> pa.Table | None:
+    """Return the rows of a file; None without a file that can be read."""
     try:
-        return read_part(path, table, names)
+        with open_part(path) as file:
+            table = _definition(file.schema_arrow)
+        return read_part(path, table, table.names)
     except (FileNotFoundError, NotADirectoryError):  # or another process has just removed it
         return None
     except DamagedFile:
-        whole_trace(trace).note(f"{path} is damaged, and is written again")
+        trace.note(f"{path} is damaged, and is written again")
         return None
 
 
-def keep_rows(trace: "Trace", path: Path, table: Table, rows: pa.Table) -> None:
-    """Write rows of a table to a file of `kept_file`, and remove the oldest beyond `_MOST_FILES`.
+def _definition(schema: pa.Schema) -> Table:
+    """Return the definition of the table of a file with a schema."""
+    columns = (Column(field.name, field.type, field.name) for field in schema)
+    return Table(_NAME, "a row that is kept of many runs", "derived", tuple(columns))
 
-    A trace that cannot be written to stays as it is.
-    """
+
+def _keep(trace: "Trace", path: Path, rows: pa.Table) -> None:
+    """Write rows to a file, and remove the oldest files beyond `_MOST_FILES`."""
     folder = path.parent
     if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
         return
-    facts = derived_facts(table.name, "", PASS, {}, __version__)
     try:
         refuse_links(folder.parent, runs=False)
-        write_part(path, table, facts, conformed(table, rows).to_batches())
+        facts = derived_facts(_NAME, "", PASS, {}, __version__)
+        write_part(path, _definition(rows.schema), facts, rows.to_batches())
     except (OSError, TraceWriteError) as error:
-        whole_trace(trace).note(f"what its runs add up to cannot be kept ({error})")
+        trace.note(f"what its runs add up to cannot be kept ({error})")
         return
     files = sorted(folder.glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
     for old in files[:-_MOST_FILES]:
@@ -99,22 +132,11 @@ def rows_of_runs(
 ) -> pa.Table:
     """Return columns of a table of the whole trace, and `run`, as `Trace.table`; errors as there.
 
-    Rows of many runs are kept, unless reading them had something to note, as of repaired rows.
+    Rows of many runs are kept.
     """
     whole = whole_trace(trace)
     if not are_kept(whole, runs):
         return whole.table(name, runs, columns)
     sizes = [(run.run_id, sizes_of_parts(whole, run, name)) for run in runs]
-    path = kept_file(whole, name, list(columns), sizes)
-    definition = TABLES[name]
-    run_column = Column("run", NAME, "the run", key=True)
-    chosen = (*(c for c in definition.columns if c.name in columns), run_column)
-    table = Table(name, definition.row, definition.origin, chosen)
-    names = (*columns, "run")
-    rows = kept_rows(whole, path, table, names)
-    if rows is None:
-        notes = len(whole.notes)
-        rows = whole.table(name, runs, columns)
-        if len(whole.notes) == notes:
-            keep_rows(whole, path, table, rows)
-    return rows
+    facts = [list(columns), sizes]
+    return kept_rows(whole, name, facts, lambda: whole.table(name, runs, columns))

@@ -13,7 +13,7 @@ from kvtrace.figures.device_steps import DeviceSteps
 from kvtrace.figures.execution_blocks import ExecutionBlocks
 from kvtrace.figures.parts_at_rest import RunAtRest, Timed, run_at_rest
 from kvtrace.figures.step_marks import ProgramMarks
-from kvtrace.figures.trials import TUNING
+from kvtrace.schema.features import TRIALS
 from kvtrace.schema.kept import keeps_newest
 from kvtrace.schema.repair import LATEST, RANGES
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 #: Phases of launches in start-up.
-SETUP: Final = (*TUNING, "graph_capture")
+SETUP: Final = (*sorted(TRIALS), "graph_capture")
 #: Fewest ranges of a mark, and repetitions of a period of launches, that count as steps.
 _LEAST_MARKED: Final = 2
 _PERIODS: Final = 4

@@ -34,9 +34,6 @@ LEAST_ROWS: Final = 1 << 17
 _MANY_ROWS: Final = 1_500_000
 #: Share of the time that the sums of a run take, without its tiles.
 _SHARE_OF_SUMS: Final = 0.8
-#: Most stretches of a run, and least number of its rows for each row of sums.
-_STRETCHES: Final = 64
-_ROWS_OF_SUM: Final = 512
 
 
 def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROWS) -> None:
@@ -69,7 +66,7 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
     with progress("adding up launches") as report:
         done = 0.0
         for run, launches, executions in missing:
-            tables, cuts = sums_of_run(whole, run, launches, executions)
+            tables, cuts = sums_of_run(whole, run)
             done += _SHARE_OF_SUMS * (launches + executions)
             report(done, rows)
             for tiles in LEAVES:
@@ -86,47 +83,34 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
             forget(whole, run.run_id)
 
 
-def sums_of_run(
-    trace: "Trace", run: "Run", launches: int, executions: int
-) -> tuple[dict[str, pa.Table], dict[str, list[int]]]:
+def sums_of_run(trace: "Trace", run: "Run") -> tuple[dict[str, pa.Table], dict[Sums, list[int]]]:
     """Return a run's tables of sums, and the settings that name the bounds of their stretches.
 
-    `launches` and `executions` are the numbers of rows. Errors as `Trace.table`.
+    Errors as `Trace.table`.
     """
-    calls = max(1, row_count(trace, run, "calls"))
     tables = tables_at_rest(trace, run)
-    parts = {row["part"]: row for row in plain_rows(tables["run_parts"])}
-    steady = parts.get("steady")
-    cuts: dict[str, list[int]] = {}
-    of_tables: tuple[tuple[Sums, int, str], ...] = (
-        ("launch_sums", launches, ""),
-        ("execution_sums", executions, "device_"),
-    )
-    for table, count, prefix in of_tables:
-        edges = (f"{prefix}begin", f"{prefix}end")
-        low, high = (parts["whole"][edge] for edge in edges)
-        bounds = [] if steady is None else [steady[edge] for edge in edges]
-        cut = _cuts(bounds, low, high, count // (_ROWS_OF_SUM * calls))
-        rows = summed_rows(trace, [run], table, _stretch(_BEGINS[table], cut))
-        tables[table] = _with_bounds(rows, table, cut)
-        cuts[table] = cut
+    cuts = {table: _cuts(tables["run_parts"], edges) for table, edges in _EDGES.items()}
+    for table, bounds in cuts.items():
+        rows = summed_rows(trace, [run], table, _stretch(_BEGINS[table], bounds))
+        tables[table] = _with_bounds(rows, table, bounds)
     return tables, cuts
 
 
-_BEGINS: Final = {
+#: Columns of `run_parts` that bound a part for launches, and for executions.
+_EDGES: Final[dict[Sums, tuple[str, str]]] = {
+    "launch_sums": ("begin", "end"),
+    "execution_sums": ("device_begin", "device_end"),
+}
+_BEGINS: Final[dict[Sums, str]] = {
     "launch_sums": 'epoch_ns("enter")',
     "execution_sums": 'epoch_ns("start")',
 }
 
 
-def _cuts(steady: Sequence[int], low: int | None, high: int | None, pieces: int) -> list[int]:
-    """Return the times between stretches: the bounds of the steady part, and times between."""
-    if low is None or high is None:
-        return sorted(set(steady))
-    begin, end = steady or (low, high)
-    number = min(max(pieces, 1), _STRETCHES)
-    inner = {begin + (end - begin) * piece // number for piece in range(1, number)}
-    return sorted({*steady, *inner})
+def _cuts(parts: pa.Table, edges: Sequence[str]) -> list[int]:
+    """Return the times between stretches, which are the bounds of the steady part, if any."""
+    steady = (row for row in plain_rows(parts) if row["part"] == "steady")
+    return sorted({row[edge] for row in steady for edge in edges})
 
 
 def _stretch(time: str, cuts: Sequence[int]) -> str:

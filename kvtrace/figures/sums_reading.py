@@ -1,25 +1,26 @@
-"""Sums of launches and executions: of whole runs, or of the stretches that a window has.
+"""Sums of launches and executions: of whole runs, or of the part that a window has.
 
-`sums_building.py` has stored them. Launches and executions themselves are added up at the edges of
-a window, where it does not begin or end with a stretch, and of runs without sums. Sums of rows that
-a run has dropped (`older_sums.py`) are read with the stored ones.
+`sums_building.py` has stored those of whole runs and of their steady parts. Launches and executions
+themselves are added up of other windows, and of runs without sums. Sums of rows that a run has
+dropped (`older_sums.py`) are read with the stored ones.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.kept import rows_of_runs
-from kvtrace.figures.kernels import LAUNCH_COLUMNS
+from kvtrace.figures.kept import are_kept, rows_of_runs
+from kvtrace.figures.kernels import KERNEL_FIGURES, LAUNCH_COLUMNS
 from kvtrace.figures.older_sums import Sums as Sums
 from kvtrace.figures.older_sums import has_older_sums, older_sums
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.sums_stored import stored_settings, sums_stored
-from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
+from kvtrace.figures.sums_stored import LEAVES, sizes_of_parts, stored_settings, sums_stored
+from kvtrace.schema.kept import keeps_sums
+from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -27,16 +28,14 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class AtRest:
-    """The parts of a trace, or of a window, that stored sums answer, and the rows to be added.
+class AtRest(NamedTuple):
+    """The runs of which a trace, or a window, has stored or older sums, and those of unsummed rows.
 
-    `stored` has the runs with stored or older sums. `leaves` has traces, and runs of each, whose
-    rows are to be added: runs without stored sums, and edges of windows.
+    A run with older sums is in both.
     """
 
     stored: "tuple[Run, ...]"
-    leaves: "tuple[tuple[Trace, tuple[Run, ...]], ...]"
+    others: "tuple[Run, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,37 +57,22 @@ class AllSums:
 
 
 def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
-    """Return which runs' sums are stored, and which rows are to be added to them.
+    """Return which runs' sums are stored, and of which runs rows are to be added to them.
 
     Errors as `stored_settings`.
     """
-    stored: list[Run] = []
-    others: list[Run] = []
-    edges: tuple[dict[str, Span], dict[str, Span]] = ({}, {})
-    for run in runs:
-        settings = stored_settings(trace, run)
-        if settings is None:
-            others.append(run)
-            if has_older_sums(trace, run):
-                stored.append(run)
-            continue
-        if isinstance(trace, TraceWindow):
-            low, high = span_of(trace, run.run_id, table)
-            cuts = [cut for cut in settings["cuts"][table] if low <= cut <= high]
-            if not cuts or cuts[0] == cuts[-1]:
-                others.append(run)
-                continue
-            for edge, span in zip(edges, ((low, cuts[0]), (cuts[-1], high)), strict=True):
-                if span[0] < span[1]:
-                    edge[run.run_id] = span
-        stored.append(run)
-    leaves = [(trace, tuple(others))] if others else []
-    for spans in edges:
-        if spans:
-            windows = {run_id: RunWindow(*span, *span) for run_id, span in spans.items()}
-            window = TraceWindow(whole_trace(trace), 0, 0, windows)
-            leaves.append((window, tuple(run for run in stored if run.run_id in spans)))
-    return AtRest(tuple(stored), tuple(leaves))
+    others = tuple(run for run in runs if not _are_stored(trace, run, table))
+    stored = (run for run in runs if run not in others or has_older_sums(trace, run))
+    return AtRest(tuple(stored), others)
+
+
+def _are_stored(trace: "Trace", run: "Run", table: Sums) -> bool:
+    """Return whether sums are stored of a run, in a window of its steady part."""
+    settings = stored_settings(trace, run)
+    if settings is None or not isinstance(trace, TraceWindow):
+        return settings is not None
+    low, high = span_of(trace, run.run_id, table)
+    return low < high and {low, high} <= set(settings["cuts"][table])
 
 
 def span_of(window: TraceWindow, run_id: str, table: Sums) -> Span:
@@ -97,6 +81,30 @@ def span_of(window: TraceWindow, run_id: str, table: Sums) -> Span:
     if table == "launch_sums":
         return own.begin, own.end
     return own.device_begin, own.device_end
+
+
+#: Tables besides sums or their leaves that figures follow from.
+_NAMED_BY: Final = ("kernels", "calls")
+
+
+def facts_to_keep(trace: "Trace", runs: Sequence["Run"], table: Sums) -> list[Any] | None:
+    """Return what figures of many runs follow from, as JSON; None if they are not kept.
+
+    Those of runs with older sums are not, nor those of windows other than the steady part: they are
+    rarely asked for again. Errors as `stored_settings`.
+    """
+    if not are_kept(trace, runs) or any(keeps_sums(run) for run in runs):
+        return None
+    rest = at_rest(trace, runs, table)
+    settings = (stored_settings(trace, run) for run in rest.others)
+    if any(known is not None and known["cuts"][table] for known in settings):
+        return None
+    facts: list[Any] = [table, sorted(KERNEL_FIGURES)]
+    for run in runs:
+        span = span_of(trace, run.run_id, table) if isinstance(trace, TraceWindow) else None
+        tables = (*((table,) if run in rest.stored else LEAVES), *_NAMED_BY)
+        facts.append((run.run_id, span, [sizes_of_parts(trace, run, name) for name in tables]))
+    return facts
 
 
 #: Columns of stored sums that figures need, besides times in bins; all are read at once.
@@ -114,7 +122,7 @@ _READ: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], pa.Table]]] = Weak
 
 
 def stored_sums(trace: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
-    """Return stored sums of the trace, or of the window's whole stretches, without bins.
+    """Return stored sums of the trace, or of the window's stretch, without bins.
 
     `runs` have stored sums, whose rows are cached for an opened trace, or older sums, which are
     added. Errors as `Trace.table`.
@@ -236,8 +244,8 @@ def sums_of(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AllSums:
     for name in LAUNCH_COLUMNS if table == "launch_sums" else ():
         rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.int64()))
     binned: list[pa.Table] = []
-    for leaves, leaf_runs in rest.leaves:
-        summed = summed_rows(leaves, leaf_runs, table, has_bins=bool(rest.stored))
+    if rest.others:
+        summed = summed_rows(trace, rest.others, table, has_bins=bool(rest.stored))
         rows = pa.concat_tables([rows, _like(summed, rows)])
         binned.append(summed.filter(pc.is_valid(summed["bins"])))
     sums = AllSums(rest.stored, rows.unify_dictionaries(), tuple(binned))

@@ -18,7 +18,6 @@ from kvtrace.figures.kept import rows_of_runs
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import OWN_KIND
 from kvtrace.figures.scans import Scans, quoted, sound_rows
-from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import (
     PLACED_PLAINLY,
     execution_times,
@@ -27,6 +26,7 @@ from kvtrace.figures.views import (
     view_texts,
 )
 from kvtrace.forks import Lock
+from kvtrace.schema.launch_flags import HoldingTrials
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -361,5 +361,5 @@ def _holding_launches(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     for run in runs:
         holding = HoldingTrials()
         pieces = trace.pieces("launches", [run], _HOLDING)
-        filtered += [piece.filter(pa.array(holding.among(piece))) for piece in pieces]
+        filtered += [piece.filter(holding.among(piece)) for piece in pieces]
     return pa.concat_tables(filtered).unify_dictionaries()

@@ -6,7 +6,7 @@ some 20 bytes, and computes sums and medians from these rows. `times_of_engine` 
 figures with another SQL engine.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -17,6 +17,7 @@ import pyarrow as pa
 from kvtrace.figures.binned_times import BinnedTimes, binned_medians_by_name
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
+from kvtrace.figures.kept import kept
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -31,9 +32,8 @@ from kvtrace.figures.kernels import (
 from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.older_sums import settled
-from kvtrace.figures.sums_reading import Sums, sums_of
+from kvtrace.figures.sums_reading import Sums, facts_to_keep, sums_of
 from kvtrace.figures.tables import add_rows, open_times
-from kvtrace.figures.times_at_rest import file_of_times, keep_times, kept_times
 from kvtrace.figures.views import LAUNCHES_AT_REST
 
 if TYPE_CHECKING:
@@ -133,6 +133,11 @@ def host_times(
     return _known_or_read(trace, runs, "launch_sums", _read_host_times, with_medians, groups)
 
 
+#: The tables of `Times`.
+_TABLES: Final[dict[Sums, tuple[str, ...]]] = {
+    "launch_sums": ("calls", "kernels", "by_phase"),
+    "execution_sums": ("calls", "kernels"),
+}
 _Read = Callable[["Trace", Sequence["Run"], bool, pa.Table | None], Times]
 
 
@@ -152,15 +157,17 @@ def _known_or_read(
     for cached in (known.get((*key, "medians")), None if with_medians else known.get(key)):
         if cached is not None:
             return cached
-    file = file_of_times(trace, runs, sums)
-    kept = None if file is None else kept_times(trace, file, sums)
-    with_medians = with_medians or file is not None
-    if kept is not None:
-        times = Times(*kept)
-    else:
+    facts = facts_to_keep(trace, runs, sums)
+    with_medians = with_medians or facts is not None
+
+    def read_tables() -> dict[str, pa.Table]:
         times = settled(trace, runs, lambda: read(trace, runs, with_medians, None))
-    if file is not None and kept is None:
-        keep_times(trace, file, times.calls, times.kernels, times.by_phase)
+        return {name: getattr(times, name) for name in _TABLES[sums]}
+
+    tables = (
+        read_tables() if facts is None else kept(trace, "times", facts, _TABLES[sums], read_tables)
+    )
+    times = Times(**tables)
     if all(run.sealed for run in runs):
         known[(*key, "medians") if with_medians else key] = times
     return times
@@ -182,12 +189,12 @@ def _read_host_times(
             binned = BinnedTimes(
                 database, trace, summed, "launch_sums", has_groups=groups is not None
             )
-        of_steady = _Medians(database, "steady", binned) if with_medians else None
+        of_steady = _medians(database, "steady", binned) if with_medians else _NO_MEDIANS
         return Times(
             database.sql(_by_call(LAUNCHED, of_steady, HOST_MEDIAN)).to_arrow_table(),
             database.sql(_by_kernel(of_steady, HOST_MEDIAN)).to_arrow_table(),
             database.sql(_BY_PHASE).to_arrow_table(),
-            None if of_steady is None or groups is None else of_steady.of_groups(HOST_MEDIAN),
+            None if groups is None else _of_groups(database, of_steady, HOST_MEDIAN),
         )
 
 
@@ -197,36 +204,29 @@ def _add_groups(database: duckdb.DuckDBPyConnection, groups: pa.Table | None) ->
         add_rows(database, "groups", groups, "TEMP TABLE")
 
 
-class _Medians:
-    """Queries of medians: of the rows of a table, or if there are some, of times in bins."""
+def _medians(
+    database: duckdb.DuckDBPyConnection, rows: str, binned: BinnedTimes | None
+) -> Mapping[str, str]:
+    """Return queries of medians: of the rows of a table, or if there are some, of times in bins.
 
-    def __init__(
-        self,
-        database: duckdb.DuckDBPyConnection,
-        rows: str,
-        binned: BinnedTimes | None,
-    ) -> None:
-        self._database = database
-        self._rows = rows
-        self._binned = binned
+    They are by `place`, `kernel`, and `grouped` of the table `groups`.
+    """
+    if binned is not None:
+        return binned.medians
+    query = _median_query(database, rows)
+    return {
+        "place": query(rows, "place"),
+        "kernel": query(rows, "kernel"),
+        "grouped": query(_OF_GROUPS.format(rows=rows), "grouped"),
+    }
 
-    def of_calls(self) -> str:
-        """Return a query of the medians of calls, with columns place and ns."""
-        return self._of_rows(self._rows, "place") if not self._binned else self._binned.by_call()
 
-    def of_kernels(self) -> str:
-        """Return a query of the medians of kernels, with columns kernel and ns."""
-        return self._of_rows(self._rows, "kernel") if not self._binned else self._binned.by_kernel()
-
-    def of_groups(self, median: KernelFigure) -> pa.Table:
-        """Return columns `grouped` and the median's name, of the table `groups`."""
-        rows = _OF_GROUPS.format(rows=self._rows)
-        query = self._binned.by_group() if self._binned else self._of_rows(rows, "grouped")
-        text = f"SELECT grouped, ns AS {median.name} FROM ({query}) m"  # noqa: S608
-        return self._database.sql(text).to_arrow_table()
-
-    def _of_rows(self, rows: str, keys: str) -> str:
-        return _median_query(self._database, self._rows)(rows, keys)
+def _of_groups(
+    database: duckdb.DuckDBPyConnection, queries: Mapping[str, str], median: KernelFigure
+) -> pa.Table:
+    """Return columns `grouped` and the median's name, of the table `groups`."""
+    text = f"SELECT grouped, ns AS {median.name} FROM ({queries['grouped']}) m"  # noqa: S608
+    return database.sql(text).to_arrow_table()
 
 
 def device_times(
@@ -266,12 +266,9 @@ def _read_device_times(
             database.execute(_EXECUTIONS)
             others = _SHOWN.format(rows=_OTHER_ROWS)
             database.execute(f"CREATE TEMP TABLE named_rows AS {others}")
-        of_executions = _Medians(database, "executions", binned)
-        calls = database.sql(
-            _by_call(
-                EXECUTED, of_executions if with_medians else None, DEVICE_MEDIAN, f", {_NO_BYTES}"
-            )
-        )
+        of_executions = _medians(database, "executions", binned)
+        of_calls = of_executions if with_medians else _NO_MEDIANS
+        calls = database.sql(_by_call(EXECUTED, of_calls, DEVICE_MEDIAN, f", {_NO_BYTES}"))
         kernels = database.sql(_by_kernel(of_executions, DEVICE_MEDIAN))
         unlaunched = database.sql(
             "SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, name, kind, "  # noqa: S608
@@ -289,11 +286,14 @@ def _read_device_times(
         return Times(
             pa.concat_tables([calls.to_arrow_table(), unlaunched.to_arrow_table()]),
             pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
-            groups=None if groups is None else of_executions.of_groups(DEVICE_MEDIAN),
+            groups=None if groups is None else _of_groups(database, of_executions, DEVICE_MEDIAN),
         )
 
 
-_NO_MEDIANS: Final = "SELECT 0 AS place, 0 AS kernel, CAST(NULL AS DOUBLE) AS ns WHERE false"
+_NO_MEDIANS: Final = dict.fromkeys(
+    ("place", "kernel", "grouped"),
+    "SELECT 0 AS place, 0 AS kernel, 0 AS grouped, CAST(NULL AS DOUBLE) AS ns WHERE false",
+)
 _OF_GROUPS: Final = """(
     SELECT g.grouped, s.ns, s.weight, s.steady FROM {rows} s JOIN place p ON p.place = s.place
     JOIN groups g ON g.run = p.run AND g.kernel_id = p.kernel_id
@@ -311,10 +311,12 @@ def _median_query(database: duckdb.DuckDBPyConnection, table: str) -> Callable[[
 
 
 def _by_call(
-    figures: Sequence[KernelFigure], of: _Medians | None, median: KernelFigure, bytes_sum: str = ""
+    figures: Sequence[KernelFigure],
+    medians_by: Mapping[str, str],
+    median: KernelFigure,
+    bytes_sum: str = "",
 ) -> str:
-    """Return the query of `Times.calls` from `grouped`; medians are null if `of` is None."""
-    of_calls = _NO_MEDIANS if of is None else of.of_calls()
+    """Return the query of `Times.calls` from `grouped`."""
     names = ", ".join(f"s.{figure.name}" for figure in figures)
     bytes_column = ", s.bytes" if bytes_sum else ""
     return f"""
@@ -322,16 +324,15 @@ def _by_call(
             CAST(NULL AS VARCHAR) AS kind, {names}{bytes_column}, m.ns AS {median.name}
         FROM (SELECT run, call_id, {sums(figures)}{bytes_sum} FROM grouped GROUP BY run, call_id) s
         JOIN place p ON p.run = s.run AND p.call_id = s.call_id
-        LEFT JOIN ({of_calls}) m ON m.place = p.place
+        LEFT JOIN ({medians_by["place"]}) m ON m.place = p.place
     """  # noqa: S608
 
 
-def _by_kernel(of: _Medians | None, median: KernelFigure) -> str:
-    """Return the query of `Times.kernels`, which has no rows if `of` is None."""
-    of_kernels = _NO_MEDIANS if of is None else of.of_kernels()
+def _by_kernel(medians_by: Mapping[str, str], median: KernelFigure) -> str:
+    """Return the query of `Times.kernels`."""
     return f"""
         SELECT k.module, k.name, k.source, k.kind, m.ns AS {median.name}
-        FROM kernel k JOIN ({of_kernels}) m ON m.kernel = k.kernel
+        FROM kernel k JOIN ({medians_by["kernel"]}) m ON m.kernel = k.kernel
     """  # noqa: S608
 
 

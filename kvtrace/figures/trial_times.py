@@ -8,9 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Positions, integers
-from kvtrace.figures.kept import keep_rows, kept_rows
-from kvtrace.figures.times_at_rest import file_of_times
-from kvtrace.schema.table_types import I64, NAME, Column, Table
+from kvtrace.figures.kept import kept_rows
+from kvtrace.figures.sums_reading import facts_to_keep
 from kvtrace.schema.window import pieces_near, whole_trace
 
 if TYPE_CHECKING:
@@ -21,12 +20,6 @@ _SCHEMA: Final = pa.schema([("run", pa.string()), ("call_id", pa.int64()), ("ns"
 _LAUNCH: Final = ("seq", "call_id", "phase")
 _EXECUTION: Final = ("record", "launch_seq", "start", "end")
 _NONE: Final = np.zeros(0, np.int64)
-_ROWS: Final = Table(
-    "kept_trials",
-    "an execution of an autotuner's trial",
-    "derived",
-    (Column("run", NAME, "run"), Column("call_id", I64, "call"), Column("ns", I64, "time", "ns")),
-)
 
 
 def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
@@ -36,13 +29,12 @@ def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     (`kept.py`). Errors as `Trace.table`.
     """
     whole = whole_trace(trace)
-    file = file_of_times(whole, runs, "launch_sums", "trials")
-    rows = None if file is None else kept_rows(whole, file, _ROWS, _SCHEMA.names)
-    if rows is None:
-        rows = pa.concat_tables([_SCHEMA.empty_table(), *(_trials_of(whole, r) for r in runs)])
-        if file is not None:
-            keep_rows(whole, file, _ROWS, rows)
-    return rows
+    facts = facts_to_keep(whole, runs, "launch_sums")
+
+    def read() -> pa.Table:
+        return pa.concat_tables([_SCHEMA.empty_table(), *(_trials_of(whole, r) for r in runs)])
+
+    return read() if facts is None else kept_rows(whole, "trials", facts, read)
 
 
 def _trials_of(whole: "Trace", run: "Run") -> pa.Table:

@@ -33,10 +33,10 @@ from kvtrace.figures.kernels import (
     sums,
 )
 from kvtrace.figures.scans import quoted
-from kvtrace.figures.trials import TUNING
+from kvtrace.schema.features import TRIALS
 
 _SOURCE: Final = re.compile(r"(?<!DISTINCT )\b(FROM|JOIN) (\w+)")
-_TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
+_TRIALS: Final = ", ".join(f"'{phase}'" for phase in sorted(TRIALS))
 
 
 def phase_flags(phase: str) -> str:

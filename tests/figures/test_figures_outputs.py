@@ -19,7 +19,7 @@ from kvtrace.figures.identity import SOURCE, KernelKey, key_of
 from kvtrace.figures.kernels import EXECUTED, FURTHER, KERNEL_FIGURES, LAUNCHED
 from kvtrace.figures.makers import TRITON
 from kvtrace.figures.requested_part import WHOLE
-from kvtrace.figures.trials import HoldingTrials
+from kvtrace.schema.launch_flags import LaunchFlags
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Selection, open_trace
 from kvtrace.text import count, duration, quantity
@@ -132,13 +132,16 @@ def of_top(read):
     """What a page of the run would add up, were all that is recorded new."""
     found = defaultdict(lambda: dict.fromkeys((each.name for each in LAUNCHED), 0))
     for run in read.trace.runs:
+        flags = LaunchFlags()
         kernels = {row["kernel_id"]: row for row in plain_rows(read.trace.table("kernels", [run]))}
         calls = read.trace.table("calls", [run], ["call_id", "kernel_id"]).to_pylist()
         of_call = {row["call_id"]: kernels.get(row["kernel_id"], {}) for row in calls}
-        holding = HoldingTrials()
+        for table, rows in (("kernels", kernels.values()), ("calls", calls)):
+            for row in rows:
+                flags.refer(table, row)
         with database() as connection:
             for piece in read.trace.pieces("launches", [run]):
-                for row in launch_sums(connection, piece, of_call.__getitem__, holding):
+                for row in launch_sums(connection, piece, flags):
                     kernel = of_call[row.pop("call_id")]
                     own = found[key_of(kernel)]
                     for name, value in row.items():

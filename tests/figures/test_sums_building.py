@@ -205,12 +205,6 @@ def test_sums_of_any_window_are_those_of_its_rows(tmp_path_factory, runs, window
         assert figures_of(device, DEVICE) == leaves.device(by_run)
 
 
-def at_twentieths(steady, low, high, _pieces):
-    """Cut a run at the bounds of its steady part, and at each twentieth of its time."""
-    between = () if low is None else (low + (high - low) * part // 20 for part in range(1, 20))
-    return sorted({*steady, *between})
-
-
 def some_parts(runs):
     """Random parts of random ranks; the same ones for each trace."""
     random = Random(61)
@@ -222,8 +216,7 @@ def some_parts(runs):
 
 
 @pytest.mark.parametrize("runs", some(FIXTURES, 11), ids=lambda path: path.parent.name)
-def test_sums_of_recorded_traces_are_those_of_their_rows(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr("kvtrace.figures.sums_building._cuts", at_twentieths)
+def test_sums_of_recorded_traces_are_those_of_their_rows(runs, tmp_path):
     shutil.copytree(runs.parent, tmp_path / "out")
     leaves, trace = open_trace(tmp_path / "out"), open_trace(tmp_path / "out")
     asked = [(WHOLE, leaves.runs), (STEADY, leaves.runs), *some_parts(leaves.runs)]
@@ -259,7 +252,7 @@ def assert_equal_but_for_bins(ours, theirs):
             )
 
 
-def test_a_steady_part_is_read_from_stretches_alone(tmp_path):
+def test_a_steady_part_is_read_from_sums_alone(tmp_path):
     (runs,) = (runs for runs in FIXTURES if runs.parent.name == "decoding")
     shutil.copytree(runs.parent, tmp_path / "out")
     trace = open_trace(tmp_path / "out")
@@ -267,8 +260,7 @@ def test_a_steady_part_is_read_from_stretches_alone(tmp_path):
     window = windowed(trace, trace.runs)[0]
     assert isinstance(window, TraceWindow)
     for table in ("launch_sums", "execution_sums"):
-        rest = at_rest(window, trace.runs, table)
-        assert (rest.stored, rest.leaves) == (trace.runs, ())
+        assert at_rest(window, trace.runs, table) == (trace.runs, ())
 
 
 def test_sums_of_other_files_do_not_count(tmp_path):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.times import host_times
-from kvtrace.figures.trials import TUNING
 from kvtrace.figures.views import VIEWS, view_statements
+from kvtrace.schema.features import TRIALS
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.figures.written_runs import EPOCH, KERNELS, LAUNCHES, written
@@ -42,11 +42,11 @@ def test_sums_by_call_equal_a_loop_over_the_launches(tmp_path_factory, runs):
             row = found[f"r{number}", call]
             own = [
                 (seq, launch) for seq, launch in enumerate(launches)
-                if launch[0] == call and launch[4] not in TUNING
+                if launch[0] == call and launch[4] not in TRIALS
             ]  # fmt: skip
             assert row["launches"] == len(own)
             assert row["tuning_launches"] == sum(
-                of == call and phase in TUNING for of, _, _, _, phase, _, _ in launches
+                of == call and phase in TRIALS for of, _, _, _, phase, _, _ in launches
             )
             taken = [each[2] for seq, each in own if each[2] is not None and seq not in slow]
             assert row["host_ns"] == (sum(taken) if taken else None)
@@ -71,13 +71,13 @@ def slow_launches(kernels, launches):
     """Numbers of launches in which their kernel was compiled, loaded or tuned, by a search."""
     found, trials = set(), defaultdict(list)
     for seq, (call, enter, took, thread, phase, _, _) in enumerate(launches):
-        if phase in TUNING:
+        if phase in TRIALS:
             trials[thread].append(enter)
         if took is None:
             continue
         _, *begins = kernels[call % len(kernels)]
         compiled = any(b is not None and enter <= b < enter + took for b in begins)
-        held = phase not in TUNING and trials[thread]
+        held = phase not in TRIALS and trials[thread]
         if compiled or (held and enter <= max(trials[thread]) < enter + took):
             found.add(seq)
     return found

@@ -23,8 +23,8 @@ from kvtrace.addons.check.kept_elements import (
 )
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument
-from kvtrace.figures.trials import is_tuning
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.launch_flags import are_trials
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _launches_by_call(selection: Selection, kernel: str) -> dict[_CallId, int]:
         calls = selection.trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
         calls_of_kernel = {row["call_id"] for row in calls if row["kernel_id"] in kernel_ids}
         launches = selection.trace.table("launches", (run,), ["call_id", "phase"])
-        counted = launches["call_id"].to_numpy()[~is_tuning(launches)]
+        counted = launches["call_id"].to_numpy()[~are_trials(launches).to_numpy()]
         ids_and_counts = zip(*np.unique(counted, return_counts=True), strict=True)
         counts |= {
             (run.run_id, int(call)): int(count)

@@ -11,7 +11,7 @@ from kvtrace.converters.diff import samples
 from kvtrace.converters.diff.samples import device_samples, host_samples
 from kvtrace.converters.diff.times import RunCalls
 from kvtrace.figures.times import device_times, host_times
-from kvtrace.figures.trials import TUNING
+from kvtrace.schema.features import TRIALS
 from tests.figures.written_runs import KERNELS, LAUNCHES, written
 from tests.support.thorough import usually
 
@@ -41,7 +41,7 @@ def test_host_times_are_sampled_per_call(tmp_path_factory, runs):
     for number, (kernels, launches) in enumerate(runs):
         trials = {}
         for call, enter, took, thread, phase, _, _ in launches:
-            if phase in TUNING:
+            if phase in TRIALS:
                 trials.setdefault(thread, []).append(enter)
                 continue
             begins = (*kernels[call % len(kernels)][1:], max(trials.get(thread, [-1])))
@@ -66,7 +66,7 @@ def test_device_times_are_sampled_per_call(tmp_path_factory, runs):
         (VARIANT[call], number, ran)
         for number, (_, launches) in enumerate(runs)
         for call, _, _, _, phase, ran, _ in launches
-        if ran is not None and phase not in TUNING
+        if ran is not None and phase not in TRIALS
     ]
     for variant in range(3):
         own = found.of([variant])

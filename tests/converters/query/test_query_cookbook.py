@@ -9,7 +9,7 @@ import pytest
 
 from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.identity import KernelKey, key_of
-from kvtrace.figures.trials import TUNING
+from kvtrace.schema.features import TRIALS
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 
@@ -51,7 +51,7 @@ class Rows:
     @property
     def steady(self):
         """Executions of Triton's kernels that no trial made."""
-        tuned = {(r["run"], r["seq"]) for r in self.launches if r["phase"] in TUNING}
+        tuned = {(r["run"], r["seq"]) for r in self.launches if r["phase"] in TRIALS}
         return [
             r for r in self.gpu_kernels
             if r["call_id"] is not None and (r["run"], r["launch_seq"]) not in tuned
@@ -105,7 +105,7 @@ def test_1_kernels_by_time_on_devices(ranks):
 
 def test_2_kernels_by_time_to_launch(either):
     found = either.answer(2)
-    plain = [r for r in either.launches if r["phase"] not in TUNING]
+    plain = [r for r in either.launches if r["phase"] not in TRIALS]
     number = Counter(key_of(either.kernel(r)) for r in plain)
     assert {shown(row) for row in found} <= set(number)
     assert all(row["launches"] == number[shown(row)] for row in found)
@@ -117,7 +117,7 @@ def test_2_kernels_by_time_to_launch(either):
 
 def test_3_launches_of_each_rank(either):
     found = {row["run_id"]: row for row in either.answer(3)}
-    plain = Counter(r["run"] for r in either.launches if r["phase"] not in TUNING)
+    plain = Counter(r["run"] for r in either.launches if r["phase"] not in TRIALS)
     assert {run: row["launches"] for run, row in found.items()} == plain
     assert sum(row["calls"] for row in found.values()) == len(either.calls)
 
@@ -170,7 +170,7 @@ def test_9_lines_that_launch(either):
     expected = Counter()
     for row in either.launches:
         frame = stack[row["run"], row["call_id"]]
-        expected[frame["file"], frame["line"]] += row["phase"] not in TUNING
+        expected[frame["file"], frame["line"]] += row["phase"] not in TRIALS
     found = {(r["called_file"], r["called_line"]): r["launches"] for r in either.answer(9)}
     assert found == expected
 
@@ -249,7 +249,7 @@ def test_16_launches_in_marks(ranks):
 
 
 def test_17_cost_of_autotuning(ranks):
-    trials = [r for r in ranks.launches if r["phase"] in TUNING]
+    trials = [r for r in ranks.launches if r["phase"] in TRIALS]
     found = ranks.answer(17)
     assert {row["kernel"]: row["trials"] for row in found} == Counter(
         ranks.kernel(r)["name"] for r in trials

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kvtrace.figures import tables
 from kvtrace.figures.gaps import read_gaps
 from kvtrace.figures.times import compiling_launches, host_times
-from kvtrace.figures.trials import HoldingTrials
+from kvtrace.schema.launch_flags import HoldingTrials
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
 from tests.support.synthetic_trace import EPOCH

@@ -4,8 +4,8 @@ import pytest
 
 from kvtrace.figures import kept
 from kvtrace.figures.requested_part import STEADY, WHOLE
+from kvtrace.figures.sums_reading import facts_to_keep
 from kvtrace.figures.times import device_times, host_times
-from kvtrace.figures.times_at_rest import file_of_times
 from kvtrace.figures.window import windowed
 from kvtrace.schema.layout import KEPT_TIMES
 from kvtrace.schema.trace import open_trace
@@ -40,7 +40,7 @@ def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
         expected = figures_of(folder)
         assert not files_in(folder)
     assert figures_of(folder) == expected
-    assert len([file for file in files_in(folder) if file.name.startswith("times-")]) == 4
+    assert len([file for file in files_in(folder) if file.name.startswith("times-")]) == 10
     monkeypatch.delattr("kvtrace.figures.times.sums_of")  # sums are not read again
     assert figures_of(folder) == expected
     assert figures_of(folder, with_medians=False) == expected
@@ -50,39 +50,39 @@ def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
 def test_figures_do_not_count_for_other_files(folder, table):
     trace = open_trace(folder)
     sums = table if table.endswith("_sums") else "launch_sums"
-    before = file_of_times(trace, trace.runs, sums)
+    before = facts_to_keep(trace, trace.runs, sums)
     part = next((folder / table / f"run={trace.runs[0].run_id}").iterdir())
     part.write_bytes(part.read_bytes() + b" ")
-    assert file_of_times(trace, trace.runs, sums) != before
+    assert facts_to_keep(trace, trace.runs, sums) != before
 
 
 def test_figures_differ_by_part_and_by_runs(folder):
     trace = open_trace(folder)
     runs = trace.runs
     windows = [windowed(trace, runs, part)[0] for part in (WHOLE, STEADY)]
-    files = [file_of_times(window, runs, "launch_sums") for window in windows]
-    files.append(file_of_times(trace, runs[:3], "launch_sums"))
-    assert len({*files}) == 3
-    assert None not in files
+    facts = [facts_to_keep(window, runs, "launch_sums") for window in windows]
+    facts.append(facts_to_keep(trace, runs[:3], "launch_sums"))
+    assert len({*map(repr, facts)}) == 3
+    assert None not in facts
 
 
 def test_figures_of_few_runs_and_of_rows_are_not_kept(folder):
     trace = open_trace(folder)
-    assert file_of_times(trace, trace.runs[:1], "launch_sums") is None
+    assert facts_to_keep(trace, trace.runs[:1], "launch_sums") is None
     begin = windowed(trace, trace.runs)[1].begin
     edges = {run.run_id: RunWindow(begin, begin + 1, begin, begin + 1) for run in trace.runs}
     window = TraceWindow(trace, begin, begin + 1, edges)
-    assert file_of_times(window, trace.runs, "launch_sums") is None
+    assert facts_to_keep(window, trace.runs, "launch_sums") is None
 
 
 def test_oldest_files_are_removed(folder, monkeypatch):
-    monkeypatch.setattr(kept, "_MOST_FILES", 1)
+    monkeypatch.setattr(kept, "_MOST_FILES", 3)
     trace = open_trace(folder)
     host_times(trace, trace.runs)
-    (first,) = files_in(folder)
+    first = files_in(folder)
     device_times(trace, trace.runs)
-    (second,) = files_in(folder)
-    assert first != second
+    assert len(first) == len(files_in(folder)) == 3
+    assert first != files_in(folder)
 
 
 @pytest.mark.costly("reads each damaged file anew; removed ones stay by day")
