@@ -51,8 +51,7 @@ _GROWTH: Final = 16.0
 _FEW: Final = 16
 #: The smallest normal number of float32 and bfloat16.
 _LEAST: Final = 2.0**-126
-#: The number and relative size of moves that measure a reference's own loss.
-_OWN_DRAWS: Final = 4
+#: The relative size of the moves that measure a reference's own loss.
 _OWN_STEP: Final = 2.0**-12
 #: The relative difference, to the largest number, between two calls of a reference.
 _REPEATED: Final = 2.0**-36
@@ -238,13 +237,13 @@ def reference_losses(
         exact: the results of the unmoved inputs.
     """
     squares = {name: np.zeros(values.shape) for name, values in exact.items()}
-    for draw_number in range(_OWN_DRAWS):
+    for draw_number in range(DRAWS):
         rounded, wide = results(Draw(DRAWS + 1 + draw_number, _OWN_STEP))
         for name, total in squares.items():
             with np.errstate(all="ignore"):
                 square = (rounded[name] - wide[name]).reshape(total.shape) ** 2
             total += np.where(np.isfinite(square), square, 0.0)
-    return {name: np.sqrt(total / _OWN_DRAWS) for name, total in squares.items()}
+    return {name: np.sqrt(total / DRAWS) for name, total in squares.items()}
 
 
 def _mean_moves(

@@ -41,8 +41,8 @@ AWKWARD: Final = (
 )  # fmt: skip
 #: Values with ties, where several indices are equally right.
 TYING: Final = (ZERO, "equal", "nearly equal", "all equal", CONSTANTS, *STRUCTURES)
-#: Integers of all sizes, if they are not positions or lengths.
-WIDE: Final = "large integer"
+#: Integers of all sizes, if they are not positions or lengths; alone below zero, too.
+WIDE: Final = ("large integer", "negative integer")
 #: NaN and infinities, for which a right kernel may differ from the reference.
 SPECIAL: Final = "infinite or NaN"
 _WIDEST: Final = 1 << 40
@@ -115,7 +115,7 @@ def other_values(
         random: The generator to draw from.
         scaled: Multiply all floats by one factor, instead of mixing pairs of them.
         awkward: The kind of awkward values: `AWKWARD`, `CONSTANTS`, `BEYOND_CONSTANTS` or `SPECIAL`
-            for floats, `WIDE` for integers. "": usual values.
+            for floats, one of `WIDE` for integers. "": usual values.
         constants: Constants of the kernels.
     """
     elements = np.frombuffer(content, numpy_dtype(tensor.dtype)).copy()
@@ -132,8 +132,10 @@ def other_values(
                 if awkward
                 else usual
             )
-        elif awkward == WIDE and elements.dtype != np.bool_:
+        elif awkward in WIDE and elements.dtype != np.bool_:
             redrawn = _integers_of_all_sizes(elements.dtype, values.size, random)
+            if awkward != WIDE[0] and np.iinfo(elements.dtype).min:
+                redrawn = -np.abs(redrawn)
         else:
             redrawn = _other_integers(values.astype(np.int64), random, is_sorted=is_sorted)
         with np.errstate(all="ignore"):

@@ -212,10 +212,22 @@ def test_floats_that_are_all_nan_are_replaced_by_random_floats():
 
 
 def test_integers_of_all_sizes_reach_both_ends_of_their_type():
-    after = draw_values(RANDOM.integers(0, 5, 300), "int32", awkward=WIDE)
+    after = draw_values(RANDOM.integers(0, 5, 300), "int32", awkward=WIDE[0])
     assert after.min() < -(1 << 30)
     assert after.max() > 1 << 30
-    assert np.abs(draw_values(RANDOM.integers(0, 5, 300), "int64", awkward=WIDE)).max() <= 1 << 40
+    wide = draw_values(RANDOM.integers(0, 5, 300), "int64", awkward=WIDE[0])
+    assert np.abs(wide).max() <= 1 << 40
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("int32", -(1 << 30)), ("int8", -100)])
+def test_integers_may_all_lie_below_zero(dtype, least):
+    after = draw_values(RANDOM.integers(0, 5, 300), dtype, awkward=WIDE[1])
+    assert after.min() < least
+    assert after.max() <= 0
+
+
+def test_unsigned_integers_do_not_lie_below_zero():
+    assert draw_values(RANDOM.integers(0, 5, 300), "uint8", awkward=WIDE[1]).max() > 200
 
 
 def test_redrawn_scalar_between_zero_and_one_stays_in_that_range():
