@@ -126,7 +126,12 @@ def other_values(
         redrawn: NDArray[Any]
         if is_float(tensor):
             numbers = values.astype(np.float64)
-            usual = _other_floats(numbers, random, scaled=scaled)
+            is_free = tensor.is_drawn and numbers.size == 1
+            usual = (
+                random.standard_normal(1)
+                if is_free
+                else _other_floats(numbers, random, scaled=scaled)
+            )
             redrawn = (
                 _awkward_floats(numbers, usual, random, awkward, tensor, constants)
                 if awkward
@@ -185,8 +190,8 @@ def _awkward_floats(
     numbers = usual[changing]
     if not numbers.size:
         return usual
-    is_signed = bool((values < 0).any()) or not np.isfinite(values).any()
-    exceeds_one = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) > 1
+    is_signed = tensor.is_drawn or bool((values < 0).any()) or not np.isfinite(values).any()
+    exceeds_one = tensor.is_drawn or float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) > 1
     result = usual.copy()
     if kind in STRUCTURES:
         is_shifted = kind == ROWS

@@ -178,6 +178,23 @@ def test_elements_whose_roundings_meet_by_chance_are_granted_the_loss_of_others(
         wide = [values.astype(np.float64) for values in narrow]
         return {"out": function(*narrow).astype(np.float64)}, {"out": function(*wide)}
 
-    losses = reference_losses(both, {"out": function(x, g)})["out"]
+    measured = {"out": Condition(np.zeros(x.shape), np.zeros(x.shape))}
+    inputs = inputs_of([x, g], ["f32", "f32"])
+
+    losses = reference_losses(both, {"out": function(x, g)}, measured, inputs)["out"]
 
     assert losses.min() > np.median(losses) / 5
+
+
+def test_few_draws_measure_a_loss_that_the_condition_grants_anyway():
+    x = np.random.default_rng(0).random((1000,))
+    measured = {"out": Condition(np.full(x.shape, 1e-6), np.full(x.shape, 1e-6))}
+    seen = []
+
+    def both(draw):
+        seen.append(draw)
+        return {"out": x.astype(np.float32).astype(np.float64)}, {"out": x}
+
+    reference_losses(both, {"out": x}, measured, inputs_of([x], ["f32"]))
+
+    assert len(seen) == 4

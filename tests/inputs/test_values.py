@@ -1,6 +1,7 @@
 """Other values for inputs of the same shapes."""
 
 import math
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -243,3 +244,22 @@ def test_floats_of_eight_bits_are_drawn():
     after = np.frombuffer(other_values(before.tobytes(), tensor, RANDOM), kind)
     assert (after[1::2] == before[1::2]).all()
     assert (after[::2] != before[::2]).sum() > 20
+
+
+@pytest.mark.parametrize("shape", [(1,), (), (1, 1)])
+def test_a_number_that_nobody_gave_takes_both_signs_and_any_size(shape):
+    tensor = replace(whole_tensor("alpha", "float32", shape), is_drawn=True)
+    content = np.full(shape, 0.25, np.float32).tobytes()
+
+    def again(awkward=""):
+        return np.frombuffer(other_values(content, tensor, RANDOM, awkward=awkward), np.float32)[0]
+
+    drawn = [again() for _ in range(50)]
+    assert min(drawn) < 0 < max(drawn)
+    assert again("far above zero") > 100
+    assert again("far below zero") < -100
+
+
+def test_a_number_that_was_given_keeps_its_sign_and_size():
+    assert draw_values([0.25], "float32", awkward="far above zero")[0] < 1
+    assert all(0 < draw_values([0.25], "float32")[0] < 1 for _ in range(20))
