@@ -191,8 +191,10 @@ def _moved(
 def _joined(name: str, masks: Sequence[_Mask], shape: tuple[int, ...]) -> _Mask | None:
     """Return masks joined to one of a shape; None if the axis, which is not recorded, matters."""
     join = _JOINING.get(name)
+    if join is None:
+        return None
     joined: list[_Mask] = []
-    for axis in range(len(shape)) if join else ():
+    for axis in range(len(shape)):
         try:
             mask = join([mask for mask in masks if mask.shape != (0,)], axis)
         except ValueError:
