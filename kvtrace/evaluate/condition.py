@@ -51,7 +51,8 @@ _GROWTH: Final = 16.0
 _FEW: Final = 16
 #: The smallest normal number of float32 and bfloat16.
 _LEAST: Final = 2.0**-126
-#: The number and relative size of moves that measure a reference's own loss.
+#: The first draws that measure a reference's own loss, which end there if it is granted anyway, and
+#: the relative size of the moves.
 _OWN_DRAWS: Final = 4
 _OWN_STEP: Final = 2.0**-12
 #: The relative difference, to the largest number, between two calls of a reference.
@@ -229,22 +230,38 @@ def are_alike(values: Numbers, again: Numbers) -> bool:
 
 def reference_losses(
     results: Callable[[Draw], tuple[Mapping[str, Numbers], Mapping[str, Numbers]]],
-    exact: Mapping[str, Numbers],
-) -> dict[str, Numbers]:
+    exact: Mapping[str, Numbers], measured: Mapping[str, Condition], inputs: Inputs,
+) -> dict[str, Numbers]:  # fmt: skip
     r"""Return the root mean square error of a reference in the computation's type, by element.
 
     Args:
         results: computes the results for inputs moved by a draw: in that type, and in float64.
         exact: the results of the unmoved inputs.
+        measured: the results' conditions; DRAWS draws are made where a loss exceeds them.
+        inputs: the problem's inputs.
     """
     squares = {name: np.zeros(values.shape) for name, values in exact.items()}
-    for draw_number in range(_OWN_DRAWS):
-        rounded, wide = results(Draw(DRAWS + 1 + draw_number, _OWN_STEP))
+    draws = 0
+    while draws < DRAWS and (
+        draws != _OWN_DRAWS
+        or any(
+            _exceeds(total / draws, exact[n], measured[n], inputs) for n, total in squares.items()
+        )
+    ):
+        rounded, wide = results(Draw(DRAWS + 1 + draws, _OWN_STEP))
         for name, total in squares.items():
             with np.errstate(all="ignore"):
                 square = (rounded[name] - wide[name]).reshape(total.shape) ** 2
             total += np.where(np.isfinite(square), square, 0.0)
-    return {name: np.sqrt(total / _OWN_DRAWS) for name, total in squares.items()}
+        draws += 1
+    return {name: np.sqrt(total / draws) for name, total in squares.items()}
+
+
+def _exceeds(square: Numbers, exact: Numbers, condition: Condition, inputs: Inputs) -> bool:
+    """Return whether a reference's loss, squared, counts in any element beside its condition."""
+    with np.errstate(all="ignore"):
+        others = condition.working + inputs.working * _SPREAD * np.abs(exact)
+        return bool(np.any(_CHAIN * np.sqrt(square) > _GROWTH * others))
 
 
 def _mean_moves(

@@ -55,6 +55,7 @@ class TensorInput:
     """A tensor argument: a view into a storage of `storage` elements, beginning at `offset`.
 
     Strides and offset are in elements; `file` has the storage's bytes, if they were stored.
+    `is_drawn`: nobody gave them, so that they say nothing about the sign and size of others.
     """
 
     name: str
@@ -64,6 +65,7 @@ class TensorInput:
     offset: int
     storage: int
     file: str = ""
+    is_drawn: bool = False
 
     @property
     def contiguous(self) -> bool:
@@ -297,7 +299,7 @@ def tensor_of(entry: Mapping[str, Any]) -> TensorInput:
     tensor = TensorInput(
         str(entry["name"]), str(entry["dtype"]), tuple(map(int, entry["shape"])),
         tuple(map(int, entry["strides"])), int(entry["offset"]), int(entry["storage"]),
-        str(entry["file"]),
+        str(entry["file"]), bool(entry.get("is_drawn")),
     )  # fmt: skip
     extents_and_strides = zip(tensor.shape, tensor.strides, strict=True)
     last_offset = (

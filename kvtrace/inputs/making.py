@@ -82,6 +82,7 @@ class CaseMaker:
             if isinstance(entry, TensorInput):
                 if source is None or not entry.file:
                     content = self._draw(entry, case.inputs)
+                    entry = replace(entry, is_drawn=True)
                 else:
                     content = (source / entry.file).read_bytes()
                 inputs.append(self._store_content(entry, content))

@@ -28,8 +28,9 @@ _MANY: Final = 1 << 15
 _MANY_OF_VECTORS: Final = 1 << 17
 _MANY_OF_SQUARES: Final = 1 << 14
 _MOST_ELEMENTS: Final = 1 << 21
-#: Length of a row whose largest bytes have a sum beyond 16 bits.
-_WIDE: Final = 521
+#: Length of a row whose largest bytes have a sum beyond 16 bits, and an odd sum of products beyond
+#: the 24 bits of a float32.
+_WIDE: Final = 1_283
 #: More programs than a grid's second and third axis take on CUDA devices.
 _ROWS: Final = 65_537
 
@@ -56,7 +57,7 @@ def other_sizes(
     changes = chain(
         _large_sizes(inputs, extents), _small_sizes(extents),
         _sizes_of_numbers(inputs, extents, numbers), _sizes_around_blocks(inputs, extents, blocks),
-        _aligned_sizes(extents, blocks),
+        _aligned_sizes(inputs, extents, blocks),
     )  # fmt: skip
     for change in changes:
         key = tuple(sorted(change.items()))
@@ -127,10 +128,14 @@ def _sizes_around_blocks(
                 ][:1]
 
 
-def _aligned_sizes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[Change]:
+def _aligned_sizes(
+    inputs: Sequence[Input], extents: Sequence[int], blocks: Sequence[int]
+) -> Iterator[Change]:
     """Yield changes after which all extents are multiples of one number, or at a block."""
     for step in _ALIGNMENTS:
-        yield {old: step * (3 if at % 2 else 1) for at, old in enumerate(extents)}
+        change = {old: step * (3 if at % 2 else 1) for at, old in enumerate(extents)}
+        is_large = _most_elements(inputs, change) > _MOST_ELEMENTS >> 2
+        yield dict.fromkeys(extents, step) if is_large else change
     for block in (*blocks[-1:], *blocks[:1]):
         if block ** len(extents) <= _MOST_ELEMENTS >> 3:
             yield dict.fromkeys(extents, block)

@@ -41,8 +41,8 @@ AWKWARD: Final = (
 )  # fmt: skip
 #: Values with ties, where several indices are equally right.
 TYING: Final = (ZERO, "equal", "nearly equal", "all equal", CONSTANTS, *STRUCTURES)
-#: Integers of all sizes, if they are not positions or lengths.
-WIDE: Final = "large integer"
+#: Integers of all sizes, if they are not positions or lengths; alone below zero, too.
+WIDE: Final = ("large integer", "negative integer")
 #: NaN and infinities, for which a right kernel may differ from the reference.
 SPECIAL: Final = "infinite or NaN"
 _WIDEST: Final = 1 << 40
@@ -115,7 +115,7 @@ def other_values(
         random: The generator to draw from.
         scaled: Multiply all floats by one factor, instead of mixing pairs of them.
         awkward: The kind of awkward values: `AWKWARD`, `CONSTANTS`, `BEYOND_CONSTANTS` or `SPECIAL`
-            for floats, `WIDE` for integers. "": usual values.
+            for floats, one of `WIDE` for integers. "": usual values.
         constants: Constants of the kernels.
     """
     elements = np.frombuffer(content, numpy_dtype(tensor.dtype)).copy()
@@ -126,14 +126,21 @@ def other_values(
         redrawn: NDArray[Any]
         if is_float(tensor):
             numbers = values.astype(np.float64)
-            usual = _other_floats(numbers, random, scaled=scaled)
+            is_free = tensor.is_drawn and numbers.size == 1
+            usual = (
+                random.standard_normal(1)
+                if is_free
+                else _other_floats(numbers, random, scaled=scaled)
+            )
             redrawn = (
                 _awkward_floats(numbers, usual, random, awkward, tensor, constants)
                 if awkward
                 else usual
             )
-        elif awkward == WIDE and elements.dtype != np.bool_:
+        elif awkward in WIDE and elements.dtype != np.bool_:
             redrawn = _integers_of_all_sizes(elements.dtype, values.size, random)
+            if awkward != WIDE[0] and np.iinfo(elements.dtype).min:
+                redrawn = -np.abs(redrawn)
         else:
             redrawn = _other_integers(values.astype(np.int64), random, is_sorted=is_sorted)
         with np.errstate(all="ignore"):
@@ -183,8 +190,8 @@ def _awkward_floats(
     numbers = usual[changing]
     if not numbers.size:
         return usual
-    is_signed = bool((values < 0).any()) or not np.isfinite(values).any()
-    exceeds_one = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) > 1
+    is_signed = tensor.is_drawn or bool((values < 0).any()) or not np.isfinite(values).any()
+    exceeds_one = tensor.is_drawn or float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) > 1
     result = usual.copy()
     if kind in STRUCTURES:
         is_shifted = kind == ROWS

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from kvtrace.evaluate.condition import Condition, Draw, are_alike, conditions, granted, inputs_of
+from kvtrace.evaluate.condition import (
+    Condition,
+    Draw,
+    are_alike,
+    conditions,
+    granted,
+    inputs_of,
+    reference_losses,
+)
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
 SCALES = 7.0
@@ -150,3 +158,43 @@ def test_correct_tf32_products_are_within_the_granted_distance_everywhere():
 def cut_to_tf32(values):
     bits = values.astype(np.float32).view(np.uint32) & np.uint32(0xFFFFE000)
     return bits.view(np.float32).astype(np.float64)
+
+
+def backward_of_rms(x, g):
+    r = 1 / np.sqrt(x * x + x.dtype.type(1e-6))
+    return r * g - x * r**3 * (g * x)
+
+
+def cubes_apart(x, g):
+    return (g + x) * (g + x) * (g + x) - g * (g + x) * (g + x) - x * (g + x) * (g + x)
+
+
+@pytest.mark.parametrize("function", [backward_of_rms, cubes_apart])
+def test_elements_whose_roundings_meet_by_chance_are_granted_the_loss_of_others(function):
+    x, g = 1.5 + np.random.default_rng(0).random((2, 20_000))
+
+    def both(draw):
+        narrow = [draw.moved(values, 1.0).astype(np.float32) for values in (x, g)]
+        wide = [values.astype(np.float64) for values in narrow]
+        return {"out": function(*narrow).astype(np.float64)}, {"out": function(*wide)}
+
+    measured = {"out": Condition(np.zeros(x.shape), np.zeros(x.shape))}
+    inputs = inputs_of([x, g], ["f32", "f32"])
+
+    losses = reference_losses(both, {"out": function(x, g)}, measured, inputs)["out"]
+
+    assert losses.min() > np.median(losses) / 5
+
+
+def test_few_draws_measure_a_loss_that_the_condition_grants_anyway():
+    x = np.random.default_rng(0).random((1000,))
+    measured = {"out": Condition(np.full(x.shape, 1e-6), np.full(x.shape, 1e-6))}
+    seen = []
+
+    def both(draw):
+        seen.append(draw)
+        return {"out": x.astype(np.float32).astype(np.float64)}, {"out": x}
+
+    reference_losses(both, {"out": x}, measured, inputs_of([x], ["f32"]))
+
+    assert len(seen) == 4

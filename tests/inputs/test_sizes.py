@@ -1,7 +1,16 @@
 """Sizes and numbers that follow from given inputs."""
 
+import numpy as np
+import pytest
+
 from kvtrace.inputs.cases import parsed_shapes
-from kvtrace.inputs.sizes import grouped_sizes, other_scalars, other_sizes, unequal_extents
+from kvtrace.inputs.sizes import (
+    grouped_sizes,
+    other_scalars,
+    other_sizes,
+    unequal_extents,
+    wide_rows,
+)
 
 
 def shapes(inputs):
@@ -53,6 +62,23 @@ def test_all_extents_are_aligned_at_once():
     for step in (2, 16, 32, 64):
         assert any(all(size % step == 0 for size in change.values()) for change in whole), step
     assert {40: 32, 100: 32, 60: 32} in changes
+
+
+def test_aligned_extents_are_equal_where_others_have_many_elements():
+    heads = parsed_shapes("q=f32[37, 4, 101, 16], k=f32[37, 2, 101, 16]", [])
+    changes = [change for _, change in other_sizes(heads, [2, 4, 16], [32], [])]
+    assert {37: 32, 101: 96} in changes
+    assert {37: 64, 101: 64} in changes
+    assert {37: 64, 101: 192} not in changes
+
+
+@pytest.mark.parametrize(("shape", "largest"), [("i8[40, 100]", 127), ("u8[3, 40, 50]", 255)])
+def test_products_of_the_largest_bytes_have_no_exact_sum_in_float32(shape, largest):
+    bytes_ = parsed_shapes(f"x={shape}", [])
+    (size,) = wide_rows(bytes_, []).values()
+    exact = size * largest * largest
+    assert int(np.float32(exact)) != exact
+    assert size * largest > np.iinfo(np.uint16).max
 
 
 def test_large_blocks_are_tried_with_three_tiles_of_one_row():

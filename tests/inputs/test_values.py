@@ -1,6 +1,7 @@
 """Other values for inputs of the same shapes."""
 
 import math
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -212,10 +213,22 @@ def test_floats_that_are_all_nan_are_replaced_by_random_floats():
 
 
 def test_integers_of_all_sizes_reach_both_ends_of_their_type():
-    after = draw_values(RANDOM.integers(0, 5, 300), "int32", awkward=WIDE)
+    after = draw_values(RANDOM.integers(0, 5, 300), "int32", awkward=WIDE[0])
     assert after.min() < -(1 << 30)
     assert after.max() > 1 << 30
-    assert np.abs(draw_values(RANDOM.integers(0, 5, 300), "int64", awkward=WIDE)).max() <= 1 << 40
+    wide = draw_values(RANDOM.integers(0, 5, 300), "int64", awkward=WIDE[0])
+    assert np.abs(wide).max() <= 1 << 40
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("int32", -(1 << 30)), ("int8", -100)])
+def test_integers_may_all_lie_below_zero(dtype, least):
+    after = draw_values(RANDOM.integers(0, 5, 300), dtype, awkward=WIDE[1])
+    assert after.min() < least
+    assert after.max() <= 0
+
+
+def test_unsigned_integers_do_not_lie_below_zero():
+    assert draw_values(RANDOM.integers(0, 5, 300), "uint8", awkward=WIDE[1]).max() > 200
 
 
 def test_redrawn_scalar_between_zero_and_one_stays_in_that_range():
@@ -231,3 +244,22 @@ def test_floats_of_eight_bits_are_drawn():
     after = np.frombuffer(other_values(before.tobytes(), tensor, RANDOM), kind)
     assert (after[1::2] == before[1::2]).all()
     assert (after[::2] != before[::2]).sum() > 20
+
+
+@pytest.mark.parametrize("shape", [(1,), (), (1, 1)])
+def test_a_number_that_nobody_gave_takes_both_signs_and_any_size(shape):
+    tensor = replace(whole_tensor("alpha", "float32", shape), is_drawn=True)
+    content = np.full(shape, 0.25, np.float32).tobytes()
+
+    def again(awkward=""):
+        return np.frombuffer(other_values(content, tensor, RANDOM, awkward=awkward), np.float32)[0]
+
+    drawn = [again() for _ in range(50)]
+    assert min(drawn) < 0 < max(drawn)
+    assert again("far above zero") > 100
+    assert again("far below zero") < -100
+
+
+def test_a_number_that_was_given_keeps_its_sign_and_size():
+    assert draw_values([0.25], "float32", awkward="far above zero")[0] < 1
+    assert all(0 < draw_values([0.25], "float32")[0] < 1 for _ in range(20))

@@ -86,6 +86,10 @@ WRONG = [
         "torch.full((9,), 0x3F812345, dtype=torch.int32).view(torch.float32)",
     ),
     Question(
+        "values:maximum_from_zero", "row_max_of_integers", "k=i32[64, 100]",
+        "-1 - torch.arange(18, dtype=torch.int32).view(2, 9)",
+    ),
+    Question(
         "values:softmax_of_far_blocks", "softmax", ROWS, "100.0 * (torch.arange(99)[None] > 50)"
     ),
     Question(
@@ -116,6 +120,10 @@ WRONG = [
     ),
     Question("device:scratch_without_barrier", "row_sum", ROWS),
     Question("precision:matmul_in_bfloat16", "matmul", PRODUCT),
+    Question(
+        "precision:int8_matmul_in_float32", "int8_matmul", "x=i8[64, 96], y=i8[96, 32]",
+        "torch.full((2, 1283), 127).char(), torch.full((1283, 2), 127).char()",
+    ),
     Question("precision:softmax_by_polynomial", "softmax", ROWS, _RANDOM("4, 99")),
     Question("precision:norm_by_quick_rsqrt", "rsqrt_norm", ROWS, _RANDOM("4, 99")),
     Question("precision:float64_by_float32", "double", "x=f64[1000]", "torch.rand(9).double() / 3"),
@@ -145,6 +153,7 @@ RIGHT = [
     Question("elementwise:cast", "cast", FLAT),
     Question("elementwise:embedding", "embedding", "table=f16[64, 40], at=i64[64]"),
     *(Question("rows:layer_norm", "layer_norm", _NORM(kind)) for kind in ("f32", "bf16")),
+    Question("rows:rms_backward", "rms_backward", "g=f32[32, 100], x=f32[32, 100], w=f32[100]"),
     Question("rows:group_norm", "group_norm", "x=f32[2, 8, 20], weight=f32[8], bias=f32[8]"),
     Question("rows:log_sum_exp", "log_sum_exp", ROWS),
     Question("rows:argmax", "argmax", ROWS),

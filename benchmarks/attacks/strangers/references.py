@@ -53,6 +53,10 @@ def row_mean_of_integers(k):
     return k.float().mean(-1)
 
 
+def row_max_of_integers(k):
+    return k.amax(-1)
+
+
 def leaky_relu(x, slope):
     return torch.where(x > 0, x, x * slope)
 
@@ -193,6 +197,11 @@ def rotary(x, cos, sin):
 
 def dequantize(q, scale):
     return q.float() * scale[:, None]
+
+
+def rms_backward(g, x, w):
+    r = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return r * (g * w) - x * r.pow(3) * (g * w * x).mean(-1, keepdim=True)
 
 
 def int8_matmul(x, y):

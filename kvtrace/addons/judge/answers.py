@@ -267,12 +267,13 @@ def _wide_integer_cases(
     integers = [entry for entry in case.inputs if is_integers(entry)]
     if not integers:
         return
-    redrawn = _other_values(
-        case, inputs, folder, random, "wide", integers, (), scaled=False, awkward=WIDE
-    )
-    with suppress(Exception):  # values that the reference refuses prove nothing
-        expected = reference.results(redrawn, folder, folder, "wide")
-        yield FreshCase(redrawn, expected, False, WIDE)
+    for number, kind in enumerate(WIDE):
+        redrawn = _other_values(
+            case, inputs, folder, random, f"wide{number}", integers, (), scaled=False, awkward=kind
+        )
+        with suppress(Exception):  # values that the reference refuses prove nothing
+            expected = reference.results(redrawn, folder, folder, f"wide{number}")
+            yield FreshCase(redrawn, expected, False, kind)
 
 
 def _other_values(

@@ -80,7 +80,7 @@ def grants_of(
         if any(not are_alike(values, repeated[at]) for at, values in exact_by_name.items()):
             return None
         measured = conditions(results_by_name, exact_by_name, moving_inputs)
-        own_losses = reference_losses(losses_by_name, exact_by_name)
+        own_losses = reference_losses(losses_by_name, exact_by_name, measured, moving_inputs)
     except CannotMeasure:
         return None
     scales = deviations_for(CHANCE, sum(values.size for values in exact))

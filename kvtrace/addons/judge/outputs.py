@@ -413,7 +413,7 @@ class Outputs:
         untried = [*answer.untried]
         for fresh in answer.fresh:
             if not fresh.awkward or (
-                fresh.awkward == WIDE and self._may_be_positions(fresh, host_decides_places)
+                fresh.awkward in WIDE and self._may_be_positions(fresh, host_decides_places)
             ):
                 continue
             if time.process_time() > begun + _AWKWARD_SECONDS:

@@ -112,7 +112,7 @@ def _uses_by(operator_id: int, operator: Operator) -> list[_Use]:
         _Use(
             index, tensor.offset_bytes, tensor.storage_bytes, tensor.is_of_host,
             birth if tensor.role == "created" else None,
-            operator.effects.moves and tensor.role == "read" and not leaves,
+            operator.effects.moves and effect is not None and not (effect.may_write or leaves),
             effect, Place("operator", operator_id, index),
         )
         for index, (tensor, effect) in enumerate(

@@ -1,14 +1,14 @@
 """Results of operators on memory that nobody wrote: unwritten elements stay unwritten.
 
-Copies with all elements in their order (`clone`, `reshape` …) and concatenations are followed
-element by element. Of other moves, whose order the record does not tell, results are in doubt. So
-are results of operators that compute, unless a tensor that they read is unwritten as a whole: then
-they are, too.
+Copies with all elements in their order (`clone`, `reshape` …), concatenations, stacks and
+repetitions are followed element by element, growing storages byte by byte. Of other moves, whose
+order the record does not tell, results are in doubt. So are results of operators that compute,
+unless a tensor that they read is unwritten as a whole: then they are, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
-from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
+from kvtrace.addons.memory.operator_effects import RESIZING, OperatorEffects, OperatorTensor
 from kvtrace.addons.memory.states import Effect, Spoiling, State
 from kvtrace.metrics.unique_bytes import TooManyRanges, merged
 
@@ -35,6 +35,21 @@ _IN_ORDER: Final = frozenset(
     )
 )  # fmt: skip
 
+
+#: Operators that repeat a whole tensor along its axes.
+_REPEATING: Final = frozenset(("aten::repeat", "aten::tile"))
+
+#: Operators that join tensors along an axis that they are given, and that NumPy has, too.
+_JOINING: Final[Mapping[str, Callable[[Sequence[_Mask], int], _Mask]]] = {
+    "aten::cat": np.concatenate,
+    "aten::concat": np.concatenate,
+    "aten::concatenate": np.concatenate,
+    "aten::stack": np.stack,
+    "aten::hstack": lambda masks, _: np.hstack(masks),
+    "aten::vstack": lambda masks, _: np.vstack(masks),
+    "aten::dstack": lambda masks, _: np.dstack(masks),
+    "aten::column_stack": lambda masks, _: np.column_stack(masks),
+}
 
 #: Beginnings of names of operators on lists of tensors, of which each may have its own result.
 _ON_LISTS: Final = ("aten::_foreach_", "aten::_fused_", "aten::_amp_foreach_")
@@ -67,18 +82,21 @@ def made_of(
     `unwritten` are the states of storages that it reads and that may not have been written.
     """
     base = name.partition(".")[0]
-    sources = [
-        Source(tensor, unwritten.get(index) or State(tensor.storage_bytes, NOTHING), effect)
+    sources = {
+        index: Source(tensor, unwritten.get(index) or State(tensor.storage_bytes, NOTHING), effect)
         for index, (tensor, effect) in enumerate(zip(tensors, effects.effects, strict=True))
         if effect is not None and effect.may_read and tensor.storage_bytes
-    ]
-    made = {
-        index: spoiling(base, sources, tensors[index])
-        if effects.moves
-        else computed(base, sources, effect, is_known=base.startswith("aten::"))
-        for index, effect in enumerate(effects.writes)
-        if effect is not None
     }
+    made: dict[int, Spoiling | None] = {}
+    for index, effect in enumerate(effects.writes):
+        if effect is None:
+            continue
+        # of a tensor in which data chooses what changes, each element is in doubt by itself alone
+        of = [source for other, source in sources.items() if other != index or effect.writes]
+        if effects.moves:
+            made[index] = spoiling(base, of, tensors[index])
+        else:
+            made[index] = computed(base, of, effect, is_known=base.startswith("aten::"))
     return {index: spoiled for index, spoiled in made.items() if spoiled is not None}
 
 
@@ -120,7 +138,7 @@ def spoiling(name: str, sources: Sequence[Source], target: OperatorTensor) -> Sp
         target: the tensor that is written.
 
     """
-    read = [(tensor, state, _bytes_or_span(tensor)) for tensor, state, _ in sources]
+    read = [(tensor, state, effect.may_read) for tensor, state, effect in sources]
     if all(not (state.unwritten & region or state.doubtful & region) for _, state, region in read):
         return None
     in_doubt = Spoiling(
@@ -151,6 +169,8 @@ def _moved(
     """Return where bytes of sources are in the target; None: not known."""
     if not any(marked for _, marked in sources):
         return NOTHING
+    if name in RESIZING:
+        return sources[0][1] & ByteRanges.of(0, target.storage_bytes)
     tensors = [tensor for tensor, _ in sources] + [target]
     if any(prod(tensor.shape) > MOST_ELEMENTS for tensor in tensors):
         return None
@@ -160,25 +180,28 @@ def _moved(
         if mask.size == prod(target.shape):
             return _bytes(target, mask.reshape(target.shape))
         return _bytes(target, np.broadcast_to(mask, target.shape))
-    if name == "aten::cat":
-        axis = _joined_axis([tensor.shape for tensor, _ in sources], target.shape)
-        return None if axis is None else _bytes(target, np.concatenate(masks, axis))
-    return None
+    if name in _REPEATING:
+        mask = masks[0][(None,) * (len(target.shape) - masks[0].ndim)]
+        times = [to // of for to, of in zip(target.shape, mask.shape, strict=True)]
+        return _bytes(target, np.tile(mask, times))
+    joined = _joined(name, masks, target.shape)
+    return None if joined is None else _bytes(target, joined)
 
 
-def _joined_axis(shapes: Sequence[tuple[int, ...]], result: tuple[int, ...]) -> int | None:
-    """Return the axis along which shapes are joined to a result; None if several may be."""
-    axes = [
-        axis
-        for axis in range(len(result))
-        if all(
-            len(shape) == len(result)
-            and shape[:axis] + shape[axis + 1 :] == result[:axis] + result[axis + 1 :]
-            for shape in shapes
-        )
-        and sum(shape[axis] for shape in shapes) == result[axis]
-    ]
-    return axes[0] if len(axes) == 1 or (len(shapes) == 1 and axes) else None
+def _joined(name: str, masks: Sequence[_Mask], shape: tuple[int, ...]) -> _Mask | None:
+    """Return masks joined to one of a shape; None if the axis, which is not recorded, matters."""
+    join = _JOINING.get(name)
+    if join is None:
+        return None
+    joined: list[_Mask] = []
+    for axis in range(len(shape)):
+        try:
+            mask = join([mask for mask in masks if mask.shape != (0,)], axis)
+        except ValueError:
+            continue  # the shapes differ along another axis
+        if mask.shape == shape:
+            joined.append(mask)
+    return joined[0] if joined and all(np.array_equal(joined[0], m) for m in joined) else None
 
 
 def _begins(tensor: OperatorTensor) -> NDArray[np.int64]:

@@ -68,14 +68,14 @@ UNINITIALIZED: Final = frozenset(
 _SHAPES_ONLY: Final = UNINITIALIZED | frozenset(
     f"aten::{name}"
     for name in (
-        "_resize_output_", "as_strided_", "detach_", "full_like", "new_full", "new_ones",
+        "as_strided_", "detach_", "full_like", "new_full", "new_ones",
         "new_zeros", "ones_like", "rand_like", "randint_like", "randn_like", "record_stream",
-        "requires_grad_", "resize_", "resize_as_", "retain_grad", "set_", "set_data", "squeeze_",
+        "requires_grad_", "retain_grad", "set_", "set_data", "squeeze_",
         "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_", "zeros_like",
     )
 )  # fmt: skip
-#: Operators that may move a tensor into larger memory, whose end has no values yet.
-_RESIZING: Final = frozenset(("aten::_resize_output_", "aten::resize_", "aten::resize_as_"))
+#: Operators that may move a storage into larger memory, whose end has no values yet.
+RESIZING: Final = frozenset(("aten::_resize_output_", "aten::resize_", "aten::resize_as_"))
 #: Operators whose result is in memory that was there before, although no tensor argument shows it.
 SHARING: Final = frozenset(("aten::_nested_view_from_jagged", "aten::set_"))
 #: Operators without a tensor as result that read values. Others without one use shapes and types,
@@ -128,8 +128,16 @@ _WRITING_SOME: Final = frozenset(
         "scatter_", "scatter_add_", "scatter_reduce_", "tril_", "triu_",
     )
 )  # fmt: skip
+#: Those of them that read what they change, or do so by a number that is not recorded.
+_ACCUMULATING: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_index_put_impl_", "embedding_renorm_", "index_add_", "index_put_", "index_reduce_",
+        "put_", "scatter_add_", "scatter_reduce_",
+    )
+)  # fmt: skip
 #: Operators whose result has values of their arguments: unwritten bytes are passed on.
-MOVING: Final = frozenset(
+MOVING: Final = RESIZING | frozenset(
     f"aten::{name}"
     for name in (
         "_foreach_copy_", "_reshape_copy", "_to_copy", "_unsafe_index", "_unsafe_index_put",
@@ -266,6 +274,8 @@ def _effect(
         region = tensor.bytes
         reason = f"{_short(base)} does not read its momentum in its first step"
         return Effect(may_read=region, writes=region, may_write=region, reason=reason)
+    if base in RESIZING:
+        return _resizing(tensor, tensors)
     if tensor.role == "read":
         if base in _SHAPES_ONLY or _reads_no_values(base, tensors):
             return None
@@ -275,17 +285,28 @@ def _effect(
         return _reading(tensor.bytes)
     if base in _SHAPES_ONLY and (tensor.role == "written" or base in UNINITIALIZED):
         return None
-    if base in _RESIZING:
-        reason = f"{_short(base)} keeps what was written, in memory that grows"
-        return Effect(may_write=tensor.bytes, reason=reason)
     if tensor.role == "created":
         return _writing(tensor.bytes)
     if base in _WRITING_SOME:
-        reason = f"{_short(base)} writes elements that its data chooses"
-        return Effect(may_write=tensor.bytes, reason=reason)
+        adds = base in _ACCUMULATING or "reduce" in overload
+        doing = "may change" if adds else "writes"
+        reason = f"{_short(base)} {doing} elements that its data chooses"
+        region = tensor.bytes
+        return Effect(may_read=region if adds else NOTHING, may_write=region, reason=reason)
     if base in _OVERWRITING or overload.endswith("out") or base.endswith("_out"):
         return _writing(tensor.bytes)
     return Effect(tensor.bytes, tensor.bytes, tensor.bytes, tensor.bytes)
+
+
+def _resizing(tensor: OperatorTensor, tensors: Sequence[OperatorTensor]) -> Effect | None:
+    """Return the effect of memory that grows: all bytes of the smaller one move to its begin."""
+    if all(other.role != "created" for other in tensors):
+        return None
+    kept = min(other.storage_bytes for other in tensors if other.role in ("written", "created"))
+    region = ByteRanges.of(0, kept)
+    if tensor.role == "created":
+        return _writing(region)
+    return Effect(may_read=region) if tensor.role == "written" else None
 
 
 def _short(base: str) -> str:
@@ -295,9 +316,9 @@ def _short(base: str) -> str:
 def _reads_no_values(base: str, tensors: Sequence[OperatorTensor]) -> bool:
     """Return whether an operator makes views of its arguments only, or uses their shapes only.
 
-    A result without memory is a wrapper, such as a nested tensor.
+    A result with elements and without memory is a wrapper, such as a nested tensor.
     """
-    roles = {tensor.role for tensor in tensors if tensor.storage_bytes}
+    roles = {tensor.role for tensor in tensors if tensor.storage_bytes or 0 in tensor.shape}
     if "viewed" in roles:
         return roles <= {"viewed", "read"}
     return roles == {"read"} and base.startswith("aten::") and base not in _READING_ONLY

@@ -75,13 +75,15 @@ class ReferenceResults:
         measured = conditions(moved, self.values, inputs)
         if inputs.working != unit_of("f32"):
             return inputs, measured
-        float32_losses = self._own_losses(units)
+        float32_losses = self._own_losses(units, measured, inputs)
         return inputs, {
             name: replace(condition, own=float32_losses[name])
             for name, condition in measured.items()
         }
 
-    def _own_losses(self, units: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
+    def _own_losses(
+        self, units: Mapping[str, float], measured: Mapping[str, Condition], inputs: Inputs
+    ) -> dict[str, NDArray[np.float64]]:
         """Return the reference's losses in float32.
 
         Zeros if the reference does not accept float32.
@@ -99,7 +101,7 @@ class ReferenceResults:
         import torch
 
         try:
-            return reference_losses(both, self.values)
+            return reference_losses(both, self.values, measured, inputs)
         except (RuntimeError, TypeError, ValueError):
             return {name: np.zeros(result.shape) for name, result in self.values.items()}
 

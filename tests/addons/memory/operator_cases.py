@@ -105,6 +105,12 @@ def resized(x):
     return x.resize_(120)
 
 
+def grown(x):
+    x.fill_(1)
+    x.resize_(20).resize_(120)[100:] = 1
+    return x
+
+
 def sharing(x):
     return torch.empty(0, device=DEVICE).set_(x.untyped_storage(), 0, (100,), (1,))
 
@@ -144,6 +150,8 @@ def main():
         "failing": failing,
         "computed": lambda x: read(x[:50] * 2),
         "written_over": lambda x: read(torch.mul(x[:50], 2, out=empty(50))),
+        "grown": lambda x: read(grown(x)),
+        "stacked_halves": lambda x: read(torch.stack([ones(50), x[:50]])),
         "rows_put": lambda x: read(cases.put_rows(ones(96), range(6))),
         "complex": lambda x: read(part(100, torch.complex64)[:50]),
         "scales": lambda x: empty(100, dtype=torch.float8_e8m0fnu).view(torch.uint8).fill_(1),
@@ -167,11 +175,13 @@ def main():
             empty(10, 10).t().sum(),
         ),
         "row_left_out": lambda x: read(cases.put_rows(ones(96), (0, 1, 2, 4, 5))),
+        "resized": lambda x: read(resized(x)),
+        "stacked": lambda x: read(torch.stack([x, ones(100)])),
         "row_unwritten": lambda x: cases.put_rows(x, (0, 5, 1)),
     }
     unknown = {
         "indexed": lambda x: read(x[first(50)]),
-        "resized": lambda x: read(resized(x)),
+        "accumulated": lambda x: x.index_put_((first(100),), ones(100), accumulate=True),
         "chosen": cases.choose,
     }
     for expected, listed in (("right", right), ("wrong", wrong), ("unknown", unknown)):

@@ -81,7 +81,7 @@ def test_operators_are_judged_by_what_they_read_and_write(verdicts):
         }
         if not as_expected[expected]:
             unexpected[mark] = found
-    assert len(verdicts) == 42
+    assert len(verdicts) == 46
     assert not unexpected
 
 
@@ -90,6 +90,36 @@ def test_elements_of_all_types_have_their_size(dtype):
     tensor = OperatorTensor("read", short_dtype(dtype), False, (3,), (1,), 0, 1024)
 
     assert tensor.element_bytes == dtype.itemsize
+
+
+@pytest.mark.parametrize(
+    ("name", "may_read"),
+    [
+        ("aten::index_put_", True),
+        ("aten::index_add_", True),
+        ("aten::scatter_.reduce", True),
+        ("aten::scatter_.src", False),
+        ("aten::masked_fill_.Scalar", False),
+    ],
+)
+def test_what_data_chooses_to_change_may_be_read_where_it_accumulates(name, may_read):
+    changed = OperatorTensor("written", "fp32", False, (8,), (1,), 0, 32)
+
+    (effect,) = operator_effects(name, [changed]).effects
+
+    assert bool(effect.may_read) == may_read
+    assert not effect.reads
+    assert not effect.writes
+
+
+@pytest.mark.parametrize("shape", [(0, 1), (3, 1)])
+def test_an_operator_whose_result_has_no_elements_reads_all_the_same(shape):
+    read = OperatorTensor("read", "i32", False, (8,), (1,), 0, 32)
+    result = OperatorTensor("created", "i64", False, shape, (1, 1), 0, 8 * shape[0])
+
+    effect, _ = operator_effects("aten::nonzero", [read, result]).effects
+
+    assert list(effect.reads) == [(0, 32)]
 
 
 def test_effects_on_scattered_elements_are_bounds():

@@ -6,6 +6,18 @@ import triton.language as tl
 
 
 @triton.jit
+def rms_backward_kernel(g, x, w, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * columns
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + row + i, mask=i < columns, other=0.0)
+    scaled = tl.load(g + row + i, mask=i < columns, other=0.0) * tl.load(w + i, mask=i < columns)
+    scale = tl.rsqrt(tl.sum(value * value) / columns + 1e-6)
+    normal = value * scale
+    part = tl.sum(tl.where(i < columns, scaled * normal, 0.0)) / columns
+    tl.store(out + row + i, scale * (scaled - normal * part), mask=i < columns)
+
+
+@triton.jit
 def layer_norm_kernel(x, weight, bias, out, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     total = tl.zeros((BLOCK,), tl.float32)
@@ -183,6 +195,15 @@ def count_kernel(at, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     bucket = tl.load(at + i, mask=i < n, other=0)
     tl.atomic_add(out + bucket, 1.0, mask=i < n)
+
+
+def rms_backward(g, x, w):
+    """Return the gradient of x / rms(x) * w by the usual formula, which cancels in one column."""
+    g, x, w = g.contiguous(), x.contiguous(), w.contiguous()
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(x.shape[1])
+    rms_backward_kernel[(x.shape[0],)](g, x, w, out, x.shape[1], BLOCK=block)
+    return out
 
 
 def layer_norm(x, weight, bias):

@@ -27,6 +27,14 @@ def half_up(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def integer_maximum(k, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    value = tl.load(k + row * columns + i, mask=i < columns, other=0)
+    tl.store(out + row, tl.max(value, 0))
+
+
+@triton.jit
 def is_negative(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + i, tl.load(x + i, mask=i < n, other=0.0) < 0, mask=i < n)
@@ -228,6 +236,15 @@ def mean_of_none(x, mask):
     out = torch.empty(x.shape[0], dtype=x.dtype)
     block = triton.next_power_of_2(x.shape[1])
     mean_by_count[(x.shape[0],)](x, mask, out, x.shape[1], BLOCK=block)
+    return out
+
+
+def maximum_from_zero(k):
+    """Return k.amax(-1); wrong: 0 for rows below zero that are no power of two long."""
+    k = k.contiguous()
+    out = torch.empty(k.shape[0], dtype=k.dtype)
+    block = triton.next_power_of_2(k.shape[1])
+    integer_maximum[(k.shape[0],)](k, out, k.shape[1], BLOCK=block)
     return out
 
 
