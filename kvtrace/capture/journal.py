@@ -19,6 +19,7 @@ from dataclasses import asdict
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
@@ -142,6 +143,7 @@ class Journal:
         self.overhead = Overhead(recorder)
         of_host = {"run_id": run_id, "host": platform.node()}
         self.spool = Spool(recorder, out, run_id, of_host | self._facts | process_facts())
+        self._uncounted = Uncounted()  # the round in progress
         self._spooled = 0  # number of submissions when the spool was switched
         self._context: dict[str, Any] = {}
         self.listeners: list[Listener] = []
@@ -183,12 +185,13 @@ class Journal:
             self._closed.set()
             return  # a write hangs: what was flushed stays in the journal
         try:
-            self._cycle()
-            if not self.broken:
-                self._notify(lambda listener: listener.finish(self))
-            for _ in range(2):  # the second writes messages of the first
-                self._cycle(whole=True)
-            self._seal("limit" if self._keeping.full else ending, hurry, begin)
+            with Uncounted():
+                self._cycle()
+                if not self.broken:
+                    self._notify(lambda listener: listener.finish(self))
+                for _ in range(2):  # the second writes messages of the first
+                    self._cycle(whole=True)
+                self._seal("limit" if self._keeping.full else ending, hurry, begin)
         finally:
             self.lock.release()
             self._closed.set()
@@ -211,6 +214,7 @@ class Journal:
         self._keeping.refer(table, row)
         if table == "kernels":
             self.overhead.add_kernel()
+            self._uncounted.leaves_objects = True  # of the kernel's IR
             if self._writer is None:  # the writer's imports take a while
                 self.spool.add(table, row)
         self._rows.setdefault(table, []).append(dict(row))
@@ -277,31 +281,8 @@ class Journal:
         self.overhead.begin_round()
         deadline = time.monotonic() + patience
         try:
-            if self.broken:
-                self._take_launches()
-                self._lose_waiting()
-                return
-            if not self.spool.switched:
-                self.spool.switch()
-                self._spooled = self._taken + len(self._waiting)  # the former file has as many
-            self._process_waiting(deadline)
-            self._open()
-            self._take_launches()
-            self._process_waiting(deadline)
-            self._write_launches()
-            if not self._launches:  # listeners may rely on having seen all launches
-                self._notify(lambda listener: listener.round(self))
-            self._write_rows()
-            self._write_context()
-            assert self._writer is not None
-            if whole:
-                self._keeping.rest(self._writer.append)
-            self._writer.flush()
-            if self._taken >= self._spooled and not self._launches:
-                self.spool.empty()
-            reached = self._keeping.after_round(self._writer, self._next_seq)
-            if reached is not None:
-                self._limited(reached)
+            with Uncounted() as self._uncounted:
+                self._round(deadline, whole)
         except Exception as error:  # noqa: BLE001 - reported once; the program continues unrecorded
             self.broken = True
             self._failed(error)
@@ -310,6 +291,33 @@ class Journal:
             self.spool.remove()
         finally:
             self.overhead.end_round(self._program_wait(begin))
+
+    def _round(self, deadline: float, whole: bool) -> None:
+        if self.broken:
+            self._take_launches()
+            self._lose_waiting()
+            return
+        if not self.spool.switched:
+            self.spool.switch()
+            self._spooled = self._taken + len(self._waiting)  # the former file has as many
+        self._process_waiting(deadline)
+        self._open()
+        self._take_launches()
+        self._process_waiting(deadline)
+        self._write_launches()
+        if not self._launches:  # listeners may rely on having seen all launches
+            self._notify(lambda listener: listener.round(self))
+        self._write_rows()
+        self._write_context()
+        assert self._writer is not None
+        if whole:
+            self._keeping.rest(self._writer.append)
+        self._writer.flush()
+        if self._taken >= self._spooled and not self._launches:
+            self.spool.empty()
+        reached = self._keeping.after_round(self._writer, self._next_seq)
+        if reached is not None:
+            self._limited(reached)
 
     def _program_wait(self, begin: int) -> int | None:
         """Return the ns that the program waited for a round that began at `begin`.

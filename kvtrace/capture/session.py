@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.arguments import Identities
+from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
 from kvtrace.capture.messages import Messages, warn
@@ -359,7 +360,8 @@ class Session:
             return
         self._timeline_asked = True
         try:
-            timeline = start(self)
+            with Uncounted():
+                timeline = start(self)
         except KvtraceError as error:
             self.message("warning", "no-device-timeline", str(error))
         except Exception as error:  # noqa: BLE001 - launches are recorded without it
