@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
+from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
-from kvtrace.capture.messages import message_row
+from kvtrace.capture.messages import message_row, warn
 from kvtrace.capture.overhead import Overhead
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
@@ -47,8 +48,10 @@ _FIRST_PERIOD: Final = 0.0625
 #: Least seconds between rounds, in which other threads get the lock.
 _BREATH: Final = 0.01
 
-#: Seconds that the end of a run waits for a flush that is in progress.
+#: Seconds that the end of a run waits for a flush that is in progress, and that sealing takes.
 PATIENCE: Final = 30.0
+#: Seconds of sealing after which a line says that it is under way.
+_QUIET: Final = 3.0
 
 _GRAPH_MESSAGE: Final = (
     "info",
@@ -103,12 +106,13 @@ class Journal:
         keeping: RunLimits,
         limited: Callable[[str], None],
         end: Callable[[], None],
+        descriptors: Descriptors,
     ) -> None:
         """Make a journal without files and thread.
 
         `failed` is called with the error after which nothing can be written, `problem` with an
         error that lost a row. At a limit of the setting `limit`, `limited` is called with the
-        reason, and then `end` in the journal's thread.
+        reason, and then `end` in the journal's thread. `descriptors` are held between rounds.
         """
         self.lock = Lock(taken=True)
         self.run_id = run_id
@@ -120,6 +124,7 @@ class Journal:
         self._keeping = keeping
         self._limited = limited
         self._end = end
+        self._descriptors = descriptors
         self._waiting: deque[Waiting] = deque()
         self._rows: dict[str, list[dict[str, Any]]] = {}
         #: Artifacts without rows so far: hash, kind and content.
@@ -139,7 +144,7 @@ class Journal:
         self._saw_graph_capture = False
         self._saw_clock_step = False
         self._last_exit = 0
-        self._closing = False
+        self._closing = self._said_slow = False
         self.overhead = Overhead(recorder)
         of_host = {"run_id": run_id, "host": platform.node()}
         self.spool = Spool(recorder, out, run_id, of_host | self._facts | process_facts())
@@ -190,6 +195,7 @@ class Journal:
                 if not self.broken:
                     self._notify(lambda listener: listener.finish(self))
                 for _ in range(2):  # the second writes messages of the first
+                    self._may_seal_on(begin)
                     self._cycle(whole=True)
                 self._seal("limit" if self._keeping.full else ending, hurry, begin)
         finally:
@@ -281,6 +287,7 @@ class Journal:
         self.overhead.begin_round()
         deadline = time.monotonic() + patience
         try:
+            self._descriptors.release()
             with Uncounted() as self._uncounted:
                 self._round(deadline, whole)
         except Exception as error:  # noqa: BLE001 - reported once; the program continues unrecorded
@@ -290,6 +297,8 @@ class Journal:
             self.spool.end()
             self.spool.remove()
         finally:
+            if not self._closing:
+                self._descriptors.hold()
             self.overhead.end_round(self._program_wait(begin))
 
     def _round(self, deadline: float, whole: bool) -> None:
@@ -461,6 +470,18 @@ class Journal:
         context = {"versions": library_versions(), "devices": self._devices}
         return context | self._ranks | git
 
+    def _may_seal_on(self, begin: int) -> bool:
+        """Return whether sealing that began at `begin` goes on; if it takes long, say so."""
+        seconds = (time.monotonic_ns() - begin) / 1e9
+        if seconds > PATIENCE:
+            text = "the rest stays in the journal: run kvtrace trace recover"
+            warn(f"sealing the trace has taken {seconds:.0f} s; {text} {self._out}")
+            return False
+        if seconds > _QUIET and not self._said_slow:
+            self._said_slow = True
+            warn(f"the trace in {self._out} is being sealed, for {PATIENCE:g} s at most")
+        return True
+
     def _seal(self, ending: str, hurry: bool, begin: int) -> None:
         self.spool.end()
         if self._writer is None:
@@ -475,8 +496,7 @@ class Journal:
             return self.overhead.columns()
 
         try:
-            self._writer.seal(row, overhead)
-            self._sealed = True
+            self._sealed = self._writer.seal(row, overhead, lambda: self._may_seal_on(begin))
         except Exception as error:  # noqa: BLE001 - the journal stays, and readers find it
             if not self.broken:
                 self.broken = True
