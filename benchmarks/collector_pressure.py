@@ -5,13 +5,13 @@
 CPython makes a full collection once the objects that became old since the last one exceed a quarter
 of those that the last one left. The program holds 400,000 lists, makes others old until SHARE of
 that threshold is reached, and then loops: 200 launches, 1,000 lists that die, and a collection of
-young objects. Bare, the loop makes nothing old. Printed are, in per cent of the threshold, how much more is counted as old at the
-loop's end, and the full collections in it; the exit code is 1 if a recording adds 2 % or causes one.
+young objects. Bare, the loop makes nothing old. Printed are, in per cent of the threshold, how much
+more is counted as old at the loop's end, and the full collections in it; the exit code is 1 if a
+recording adds 2 % or causes one.
 
 `early` begins to record before the program makes its objects, `late` in the loop. With torch and
 Triton, launches are those of programs/standin.py, otherwise a session's with a stand-in for the
-launching function. The device timeline needs a device: tests/gpu/check_collections.py. Each PYTHON
-(this one, if none is named) needs pyarrow.
+launching function. Each PYTHON (this one, if none is named) needs pyarrow.
 """
 
 import argparse

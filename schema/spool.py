@@ -35,7 +35,7 @@ FIELDS: Final = {
 ROW: Final = Struct("=" + "".join(FIELDS.values()))
 #: The kind of a frame of launches: their first layout, of 56 bytes, is 2; another's is not read.
 LAUNCHES_FRAME: Final = 2 + (ROW.size - 56 << 8)
-#: Before the newest launches: the number of the first launch, of the next one, and `LAUNCHES_FRAME`.
+#: Before the newest launches: the numbers of the first and of the next one, and `LAUNCHES_FRAME`.
 NEWEST: Final = Struct("=qqq40x")
 NEWEST_ROWS: Final = 16_384
 NEWEST_BYTES: Final = 1 << 20
@@ -54,8 +54,8 @@ ARGUMENT_FIELDS: Final = (
 
 
 def memory_path(run_id: str) -> Path:
-    """Return the file of the memory of a run's spool, which exists on the recording machine only."""
-    return Path("/dev/shm", f"kvtrace-{run_id}")
+    """Return the file of the memory of a run's spool, on the machine that records it."""
+    return Path("/dev/shm", f"kvtrace-{run_id}")  # noqa: S108 - created exclusively, for its user
 
 
 def spool_folder(out: Path, run_id: str) -> Path:

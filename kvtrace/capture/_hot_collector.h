@@ -132,6 +132,23 @@ static PyObject *end_uncounted(PyObject *module, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
+/* Frozen objects of a type; no function of Python's returns them, and none of the program's is called. */
+static PyObject *frozen_objects(PyObject *module, PyObject *type) {
+  (void)module;
+  PyObject *found = PyList_New(0);
+  if (!found || !collector.pending) return found;
+  /* The frozen generation comes after the others and the address of the first. */
+  void **head = (void **)((char *)(collector.generations + GENERATIONS) + sizeof(void *));
+  for (void **entry = head[0]; entry != head; entry = entry[0]) {
+    PyObject *object = (PyObject *)(entry + 2);
+    if (PyType_IsSubtype(Py_TYPE(object), (PyTypeObject *)type) && PyList_Append(found, object)) {
+      Py_DECREF(found);
+      return NULL;
+    }
+  }
+  return found;
+}
+
 static PyObject *old_objects(PyObject *module, PyObject *unused) {
   (void)module, (void)unused;
   if (!collector.pending) Py_RETURN_NONE;
@@ -144,6 +161,8 @@ static PyMethodDef collector_functions[] = {
     {"begin_uncounted", begin_uncounted, METH_NOARGS,
      "Begin work that the collector does not count, and in which no full collection begins."},
     {"end_uncounted", end_uncounted, METH_NOARGS, "End such work."},
+    {"frozen_objects", frozen_objects, METH_O,
+     "frozen_objects(type) -> list: what gc.freeze() has hidden, of a type and its subtypes."},
     {"old_objects", old_objects, METH_NOARGS,
      "old_objects() -> (int, int) | None: objects that the last full collection left, and objects that\n"
      "became old since; None if the counts were not found."},

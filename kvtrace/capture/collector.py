@@ -38,6 +38,12 @@ class Uncounted:
             self._native.end_uncounted()
 
 
+def frozen_objects(of_type: type) -> list[Any]:
+    """Return objects of a type that `gc.freeze` hides; [] if the collector is not known."""
+    native = _native()
+    return [] if native is None else list(native.frozen_objects(of_type))
+
+
 _found: list[Any] = []
 
 

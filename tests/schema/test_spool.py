@@ -194,7 +194,8 @@ die()
     run(tmp_path / "out", then, program)
     assert not (tmp_path / "out").exists()  # nothing was launched
 
-    run(tmp_path / "out", f"{then.replace('die()', '')}launch(5000)\nlet_files_be_written(); die()", program)
+    then = then.replace("die()", "launch(5000)\nlet_files_be_written(); die()")
+    run(tmp_path / "out", then, program)
 
     (run_id,) = spooled_runs(tmp_path / "out")
     assert read_spool(tmp_path / "out", run_id).run["run_id"] == run_id
