@@ -58,9 +58,9 @@ def launching(launches: int) -> Callable[[], None]:
     """Return a function that makes so many launches, recorded if a recording has begun."""
     if find_spec("triton") and find_spec("torch"):
         sys.path.insert(0, str(ROOT / "benchmarks" / "programs"))
-        from standin import step_of
+        import standin
 
-        return step_of(launches, 0)
+        return standin.step_of(launches, 0)
     from kvtrace.capture import api
     from tests.capture.killed_program import arguments, kernel
 

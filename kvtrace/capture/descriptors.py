@@ -5,14 +5,14 @@ import os
 import resource
 from typing import Final
 
-#: Descriptors for the files of a run: segments, spool, and those that are open for a moment.
-_COUNT: Final = 16
+#: Descriptors for the files of a run: segments, spool, pipes to git, and what is open for a moment.
+_COUNT: Final = 24
 #: Descriptors for files that a run opens later, as those that are written at its end.
-_LATER: Final = 4
+_LATER: Final = 6
 #: Bound of the numbers: the kernel's table of a process is as large as the highest.
 _HIGHEST: Final = 1024
 #: Share of the limit that is held at most: the program may need the others.
-_SHARE: Final = 4
+_SHARE: Final = 3
 
 
 class Descriptors:
