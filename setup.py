@@ -141,6 +141,7 @@ NATIVE = [
             f"kvtrace/capture/_hot_{part}.h"
             for part in (
                 "state",
+                "collector",
                 "key",
                 "addresses",
                 "tables",

@@ -115,9 +115,12 @@ def watch() -> None:
 
 def _imported(name: str) -> None:
     try:
-        from kvtrace.capture import api
+        from kvtrace.capture.collector import Uncounted
 
-        api.library_imported(name)
+        with Uncounted():
+            from kvtrace.capture import api
+
+            api.library_imported(name)
     except Exception as error:  # noqa: BLE001 - no error of kvtrace may reach the user's program
         print(f"kvtrace: cannot record {name}: {type(error).__name__}: {error}", file=sys.stderr)
 

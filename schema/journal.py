@@ -86,10 +86,9 @@ class SegmentWriter:
 
         """
         try:
-            for pending in self._pending:
-                unwritten = pending
-                while unwritten:
-                    unwritten = unwritten[os.write(self._handle, unwritten) :]
+            unwritten = memoryview(b"".join(self._pending))  # a write may take long
+            while unwritten:
+                unwritten = unwritten[os.write(self._handle, unwritten) :]
         except OSError:
             os.ftruncate(self._handle, self.size_bytes)
             raise

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from kvtrace.schema.beside import folders_beside, run_folders_beside
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
 from kvtrace.schema.remote import RemoteFolder, remote_folder
-from kvtrace.schema.spool import spool_folder
+from kvtrace.schema.spool import memory_path, spool_folder
 
 JOURNAL: Final = ".journal"
 #: The folder of figures that are kept of many runs (`figures/kept.py`).
@@ -373,7 +373,13 @@ def sync_folder(path: Path) -> None:
 def remove_journal(out: Path, run_id: str) -> None:
     """Remove a sealed run's journal. `out/.journal` stays: another run may be about to start."""
     shutil.rmtree(journal_folder(out, run_id))
+    remove_spool(out, run_id)
+
+
+def remove_spool(out: Path, run_id: str) -> None:
+    """Remove the files of a run's spool, if it has one, and its memory."""
     shutil.rmtree(spool_folder(out, run_id), ignore_errors=True)
+    memory_path(run_id).unlink(missing_ok=True)
 
 
 def remove_kept_times(out: Path) -> None:

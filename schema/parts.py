@@ -27,6 +27,9 @@ from kvtrace.schema.versions import FileFacts
 ROW_GROUP_ROWS: Final = 131_072
 ROW_GROUP_BYTES: Final = 8 << 20
 
+#: Bytes that are written at once: Arrow makes small writes, and each may take long.
+_BUFFER_BYTES: Final = 1 << 20
+
 #: Most rows that are sorted without Arrow's functions, whose import takes 25 ms.
 _FEW: Final = 256
 
@@ -63,7 +66,10 @@ def _part_writer(table: Table, facts: FileFacts, batches: Batches) -> Callable[[
 
     def write(path: Path) -> None:
         try:
-            with pq.ParquetWriter(path, schema, **_writer_options(table)) as writer:
+            with (
+                pa.output_stream(path, compression=None, buffer_size=_BUFFER_BYTES) as file,
+                pq.ParquetWriter(file, schema, **_writer_options(table)) as writer,
+            ):
                 for group in _row_groups(batches, schema):
                     writer.write_table(group, row_group_size=group.num_rows)
                 reserve_checksum(writer)

@@ -27,6 +27,7 @@ from kvtrace.schema.layout import (
     part_path,
     refuse_links,
     remove_journal,
+    remove_spool,
     run_folder,
     run_ids,
     segments,
@@ -84,7 +85,7 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
                 skipped[run_id] = reason
                 continue
             if row is None and not journal_folder(folder, run_id).exists():
-                shutil.rmtree(spool_folder(folder, run_id))  # killed before a byte was written
+                remove_spool(folder, run_id)  # killed before a byte was written
                 continue
             _seal_run(folder, run_id, row, notes)
             sealed.append(run_id)

@@ -5,6 +5,11 @@ checksum, and a payload that is padded to 64-bit words. A payload is JSON, `[tab
 launches: the number of the first, and rows of `ROW`. While the process lives, the journal soon has
 all records, and the files are emptied in turn; `spooled.py` reads them after the process has died.
 
+What the files do not have yet is in memory that the kernel keeps after a kill, a file of /dev/shm
+(`memory_path`): its first `NEWEST_BYTES` have the newest launches, and after them come two areas of
+`AREA_BYTES` with frames for each file. Example: 20,000 launches were made, so `end` is 20,000, and
+launch 19,999 is row 19,999 modulo `NEWEST_ROWS`.
+
 This module imports only the standard library: recorded programs use the layout of launches, and
 `setup.py` builds the C hot path with it.
 """
@@ -30,6 +35,11 @@ FIELDS: Final = {
 ROW: Final = Struct("=" + "".join(FIELDS.values()))
 #: The kind of a frame of launches: their first layout, of 56 bytes, is 2; another's is not read.
 LAUNCHES_FRAME: Final = 2 + (ROW.size - 56 << 8)
+#: Before the newest launches: the numbers of the first and of the next one, and `LAUNCHES_FRAME`.
+NEWEST: Final = Struct("=qqq40x")
+NEWEST_ROWS: Final = 16_384
+NEWEST_BYTES: Final = 1 << 20
+AREA_BYTES: Final = 64 << 20
 #: Launch phases, by the number that the hot path keeps.
 PHASES: Final = ("run", "autotune", "warmup", "graph_capture")
 #: The hot path keeps the number of the graph that a launch is captured into above the phase's bits.
@@ -41,6 +51,11 @@ ARGUMENT_FIELDS: Final = (
     "name", "kind", "dtype", "device", "shape", "strides", "offset_bytes", "storage_bytes",
     "alias_group", "alignment", "scalar",
 )  # fmt: skip
+
+
+def memory_path(run_id: str) -> Path:
+    """Return the file of the memory of a run's spool, on the machine that records it."""
+    return Path("/dev/shm", f"kvtrace-{run_id}")  # noqa: S108 - created exclusively, for its user
 
 
 def spool_folder(out: Path, run_id: str) -> Path:

@@ -6,9 +6,10 @@ from array import array
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from struct import Struct
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
@@ -29,12 +30,17 @@ from kvtrace.schema.layout import (
 from kvtrace.schema.parts import read_part
 from kvtrace.schema.reading import captured_rows, quietly, segment_rows
 from kvtrace.schema.spool import (
+    AREA_BYTES,
     ARGUMENT_FIELDS,
     FIELDS,
     LAUNCHES_FRAME,
+    NEWEST,
+    NEWEST_BYTES,
+    NEWEST_ROWS,
     PHASE_MASK,
     PHASES,
     ROW,
+    memory_path,
     spool_folder,
 )
 from kvtrace.schema.tables import TABLES
@@ -74,34 +80,69 @@ _KEYS: Final = {"runs": "run_id", "artifacts": "sha256", "kernels": "kernel_id",
 
 
 def read_spool(out: Path, run_id: str) -> SpoolContents:
-    """Return the contents of both files of a run's spool, each up to the first damaged frame."""
+    """Return the contents of a run's spool, of each part up to the first damaged frame."""
     spooled = SpoolContents()
-    for file_number in (0, 1):
-        for kind, content in _frames(spool_folder(out, run_id) / str(file_number)):
-            if kind == LAUNCHES_FRAME and len(content) % ROW.size == _NUMBER.size:
-                (first_seq,) = _NUMBER.unpack_from(content)
-                spooled.launches.append((first_seq, content[_NUMBER.size :]))
-            elif kind == _JSON:
-                _add_row(spooled, content)
+    folder, memory = spool_folder(out, run_id), memory_path(run_id)
+    for path in (folder / "0", folder / "1"):
+        with _opened(path) as file:
+            _add_frames(spooled, file)
+    with _opened(memory if _is_of_owner(memory, folder) else None) as file:
+        for area in (0, 1):
+            file.seek(NEWEST_BYTES + area * AREA_BYTES)
+            _add_frames(spooled, file)
+        file.seek(0)
+        spooled.launches += _newest_launches(file.read(NEWEST_BYTES))
     spooled.launches.sort(key=lambda numbered: numbered[0])
     return spooled
 
 
-def _frames(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (kind, payload) of a file's frames up to the first incomplete or damaged frame."""
+def _opened(path: Path | None) -> BinaryIO:
+    """Return a file to be read; an empty file if there is none."""
     try:
+        if path is None:
+            return BytesIO()
         refuse_irregular(path)
+        return path.open("rb")
     except FileNotFoundError:
+        return BytesIO()
+
+
+def _is_of_owner(memory: Path, folder: Path) -> bool:
+    """Return whether a spool's memory and folder belong to one user: all can write to /dev/shm."""
+    try:
+        return memory.lstat().st_uid == folder.stat().st_uid
+    except FileNotFoundError:
+        return False
+
+
+def _newest_launches(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the first `seq` and the rows of launches in a spool's memory, in two pieces at most."""
+    if len(content) < NEWEST_BYTES:
         return
-    with path.open("rb") as file:
-        while len(head := file.read(_FRAME.size)) == _FRAME.size:
-            magic, kind, size, checksum = _FRAME.unpack(head)
-            if magic != _MAGIC or size > _MAX_BYTES:
-                return
-            content = file.read(-(-size // 8) * 8)
-            if len(content) < size or len(content) % 8 or _frame_checksum(content) != checksum:
-                return
-            yield kind, content[:size]
+    first, end, kind = NEWEST.unpack_from(content)
+    first = max(first, end - NEWEST_ROWS)
+    while kind == LAUNCHES_FRAME and 0 <= first < end:
+        row = first % NEWEST_ROWS
+        count = min(end - first, NEWEST_ROWS - row)
+        begin = NEWEST.size + row * ROW.size
+        yield first, content[begin : begin + count * ROW.size]
+        first += count
+
+
+def _add_frames(spooled: SpoolContents, file: BinaryIO) -> None:
+    """Add the frames from a file's position on, up to the first incomplete or damaged frame."""
+    while len(head := file.read(_FRAME.size)) == _FRAME.size:
+        magic, kind, size, checksum = _FRAME.unpack(head)
+        if magic != _MAGIC or size > _MAX_BYTES:
+            return
+        content = file.read(-(-size // 8) * 8)
+        if len(content) < size or len(content) % 8 or _frame_checksum(content) != checksum:
+            return
+        if kind == LAUNCHES_FRAME and size % ROW.size == _NUMBER.size:
+            (first_seq,) = _NUMBER.unpack_from(content)
+            spooled.launches.append((first_seq, content[_NUMBER.size : size]))
+        elif kind == _JSON:
+            _add_row(spooled, content[:size])
 
 
 def _frame_checksum(content: bytes) -> int:

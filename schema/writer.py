@@ -232,12 +232,14 @@ class RunWriter:
         self,
         runs_row: Mapping[str, Any],
         at_last: Callable[[], Mapping[str, Any]] = dict,
-    ) -> None:
+        may_go_on: Callable[[], bool] = lambda: True,
+    ) -> bool:
         """Turn the journal into Parquet parts, `runs` last, and remove the journal.
 
         `runs_row` updates the provisional row, and so does the result of `at_last`, called when all
         other tables are sealed. After an earlier failure this still seals the written rows, since
-        the disk may have space again. No rows can be added afterwards.
+        the disk may have space again. No rows can be added afterwards. Once `may_go_on`, called
+        before each table, returns False, the rest stays in the journal, and so does this.
 
         Raises:
             TraceWriteError: some rows could not be sealed; they stay in the journal, where readers
@@ -246,16 +248,20 @@ class RunWriter:
         """
         self._check_process()
         if self._sealed:
-            return
+            return True
         self._update_run_row(runs_row)
         try:
             self._flush_all()
-            self._seal_all(at_last)
+            if not self._seal_all(at_last, may_go_on):
+                self._write_final_row_to_journal()
+                self.close()
+                return False
         except OSError as error:
             failure = self._refuse_further_rows(error)
             self._write_final_row_to_journal()
             raise failure from error
         self._sealed = True
+        return True
 
     def close(self) -> None:
         """Close the files without sealing, as a forked child does with its parent's writer."""
@@ -344,12 +350,16 @@ class RunWriter:
         self._loss_messages.append(loss.message(self.out, self.run_id))
         loss.retire(self.out, self.run_id)
 
-    def _seal_all(self, at_last: Callable[[], Mapping[str, Any]]) -> None:
+    def _seal_all(
+        self, at_last: Callable[[], Mapping[str, Any]], may_go_on: Callable[[], bool]
+    ) -> bool:
         # The smallest first: on a full disk each sealed segment frees space for the next.
         tables = sorted(self._open, key=lambda name: self._open[name].size_bytes)
         is_small = sum(self._open[name].size_bytes for name in tables) <= _SMALL_BYTES
         with names_reach_disk_together() if is_small else nullcontext():
             for table in tables:
+                if not may_go_on():
+                    return False
                 self._seal_segment(table, stays=is_small)
         if self._loss_messages:
             messages, self._loss_messages = self._loss_messages, []
@@ -369,6 +379,7 @@ class RunWriter:
         if runs_segment is not None:
             runs_segment.close()
         remove_journal(self.out, self.run_id)
+        return True
 
     def _final_row(self) -> dict[str, Any]:
         dropped = self._run.get("dropped_rows")

@@ -19,6 +19,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "_hot_collector.h"
 #include "_hot_direct.h"
 #include "_hot_rows.h"
 #include "_hot_spool.h"
@@ -258,6 +259,7 @@ static PyObject *recorder_forget(PyObject *object, PyObject *unused) {
   recorder *self = (recorder *)object;
   spool_end(self, 0);
   forget(self);
+  uncounted_renew();
   self->dropped = self->overflows = self->new_ns = self->timed = self->timed_ns = 0;
   generation++;
   Py_RETURN_NONE;
@@ -471,7 +473,8 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, const char *n
 
 PyMODINIT_FUNC PyInit__hot(void) {
   PyObject *module = PyModule_Create(&definition);
-  if (!module || PyModule_AddFunctions(module, row_functions)) {
+  if (!module || PyModule_AddFunctions(module, row_functions) ||
+      PyModule_AddFunctions(module, collector_functions)) {
     Py_XDECREF(module);
     return NULL;
   }

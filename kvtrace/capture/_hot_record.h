@@ -4,6 +4,7 @@
 #define KVTRACE_HOT_RECORD_H
 
 #include "_hot_addresses.h"
+#include "_hot_collector.h"
 #include "_hot_look.h"
 
 enum { WORDS_AHEAD = 64 };
@@ -13,7 +14,9 @@ static PyObject *name_new_kernel, *name_new_call; /* interned */
 SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
                              struct kernel *out) {
   int64_t begin = now();
+  uncounted_begin();
   PyObject *facts = PyObject_CallMethodObjArgs(adapter, name_new_kernel, owner, object, NULL);
+  uncounted_end();
   self->new_ns += now() - begin;
   if (!facts) return -1;
   long long id;
@@ -83,9 +86,11 @@ SELDOM static int call_new(recorder *self, PyObject *adapter, PyObject *owner, P
   if (kwargs) Py_INCREF(kwargs);
   struct key *outer = thread_facts.making;
   thread_facts.making = key;
+  uncounted_begin();
   if (id && grid && given && values)
     made = PyObject_CallMethodObjArgs(adapter, name_new_call, owner, object, id, grid, values,
                                       given, NULL);
+  uncounted_end();
   thread_facts.making = outer;
   self->new_ns += now() - begin;
   Py_XDECREF(id);

@@ -1,12 +1,15 @@
 /* The spool: two files, which outlive the process, of records that the journal has not written.
  * Included only by _hot.c.
  *
- * A thread without Python writes the files every TICK_NS, or BUSY_TICK_NS while launches are made: so
- * they are on disk soon after, also while another thread holds the interpreter's lock, and a slow disk
- * delays no other thread by more than TICK_NS, at a kernel's first launch. The program's threads pass
- * bytes; launches are read from the recorder's chunks. A round of the journal begins by switching to
- * the other file, and empties the former file once the journal has all of its records. See
- * kvtrace/schema/spool.py for the files' layout.
+ * What is not in the files yet lies in memory that the kernel keeps after a kill: a file of /dev/shm,
+ * mapped, with the newest launches (`struct newest`) and with frames that wait for each file. So a launch
+ * that has returned is not lost, and nothing waits for a disk. Where there is no such memory, private
+ * memory is used, and a kernel's first launch waits up to TICK_NS for its record to be written.
+ *
+ * A thread without Python writes the files every TICK_NS, or BUSY_TICK_NS while launches are made. The
+ * program's threads pass bytes; launches are read from the recorder's chunks. A round of the journal
+ * begins by switching to the other file, and empties the former file once the journal has all of its
+ * records. See kvtrace/schema/spool.py for the layout of files and memory.
  */
 #ifndef KVTRACE_HOT_SPOOL_H
 #define KVTRACE_HOT_SPOOL_H
@@ -17,9 +20,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { TICK_NS = 20000000, BUSY_TICK_NS = 2000000, SPOOL_WAITS = 250, SPOOL_MOST = 256 << 20 };
+enum { TICK_NS = 20000000, BUSY_TICK_NS = 2000000, SPOOL_WAITS = 250 };
+/* Layout of the memory, as schema/spool.py has it: the newest launches, and two areas of frames. Areas
+ * are reserved by RESERVE_BYTES: without, a full /dev/shm would kill the process. */
+enum { NEWEST_BYTES = 1 << 20, AREA_BYTES = 64 << 20, RESERVE_BYTES = 256 << 10 };
+enum { MEMORY_BYTES = NEWEST_BYTES + 2 * AREA_BYTES };
 /* Launches of another layout are another kind, as LAUNCHES_FRAME of schema/spool.py says. */
 enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 + ((sizeof(struct row) - 56) << 8) };
 
@@ -33,21 +41,29 @@ struct spool {
   pthread_cond_t turn;
   recorder *owner; /* NULL: the recorder has released the spool */
   pid_t process;   /* that has the thread, unlike a forked child */
-  struct {
-    char *bytes; /* waiting to be written */
-    size_t used, size;
-    int empty; /* truncate the file before writing */
+  char *memory;
+  int shared; /* its file; -1: the memory is private */
+  struct area {
+    char *bytes;
+    size_t written, used; /* what lies in between waits to be written */
+    size_t reserved;
+    unsigned emptied; /* how often: what the thread was writing then does not count */
+    int empty;        /* truncate the file before writing */
   } files[2];
   int current;
   int64_t launches; /* number of launches taken from the recorder */
   int64_t wanted, written; /* requests to write at once, and how many of them are fulfilled */
-  char ending, ended, failed, holders;
+  char opened, ending, ended, failed, holders;
+  char *shared_path; /* after the folder */
   char folder[];
 };
 
 /* Returns the spool of this process; NULL in a forked child, where the lock may be held forever. */
 static struct spool *own_spool(recorder *self) {
-  if (self->spool && self->spool->process != getpid()) self->spool = NULL;
+  if (self->spool && self->spool->process != getpid()) {
+    self->spool = NULL;
+    self->newest = NULL;
+  }
   return self->spool;
 }
 
@@ -69,26 +85,44 @@ static uint64_t frame_sum(const char *bytes, size_t count) {
   return sum;
 }
 
+/* Lets an area hold so many bytes; -1: it cannot. Holds the lock. */
+static int reserve(struct spool *spool, struct area *area, size_t bytes) {
+  if (bytes <= area->reserved) return 0;
+  if (bytes > AREA_BYTES) return -1;
+  size_t whole = (bytes + RESERVE_BYTES - 1) / RESERVE_BYTES * RESERVE_BYTES;
+  off_t begin = area->bytes - spool->memory + (off_t)area->reserved;
+  if (spool->shared >= 0 && posix_fallocate(spool->shared, begin, (off_t)(whole - area->reserved)))
+    return -1;
+  area->reserved = whole;
+  return 0;
+}
+
+/* Makes an area empty, all of which is written or no longer needed. Holds the lock. */
+static void area_clear(struct spool *spool, struct area *area) {
+  if (area->used) memset(area->bytes, 0, sizeof(struct frame)); /* readers stop there */
+  area->written = area->used = 0;
+#ifdef FALLOC_FL_PUNCH_HOLE
+  if (spool->shared < 0 || area->reserved <= RESERVE_BYTES) return;
+  off_t begin = area->bytes - spool->memory + RESERVE_BYTES;
+  if (!fallocate(spool->shared, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin,
+                 (off_t)(area->reserved - RESERVE_BYTES)))
+    area->reserved = RESERVE_BYTES;
+#endif
+}
+
 /* Makes room for a frame in the current file; NULL: the spool accepts no more. Holds the lock. */
 static char *spool_room(struct spool *spool, size_t bytes) {
   size_t whole = sizeof(struct frame) + (bytes + 7) / 8 * 8;
-  size_t used = spool->files[spool->current].used, size = spool->files[spool->current].size;
-  char *room = spool->files[spool->current].bytes;
+  struct area *area = &spool->files[spool->current];
   if (spool->failed) return NULL;
-  if (used + whole > SPOOL_MOST) goto full; /* the disk does not answer */
-  if (used + whole > size) {
-    size = (used + whole) * 2;
-    room = realloc(room, size);
-    if (!room) goto full;
-    spool->files[spool->current].bytes = room;
-    spool->files[spool->current].size = size;
+  if (reserve(spool, area, area->used + whole)) { /* the disk does not answer, or memory is lacking */
+    spool->failed = 1;                            /* later records may refer to the missing one */
+    return NULL;
   }
-  memset(room + used + whole - 8, 0, 8);
-  spool->files[spool->current].used = used + whole;
-  return room + used + sizeof(struct frame);
-full:
-  spool->failed = 1; /* later records may refer to the missing one */
-  return NULL;
+  char *room = area->bytes + area->used;
+  memset(room + whole - 8, 0, 8);
+  area->used += whole;
+  return room + sizeof(struct frame);
 }
 
 static void frame_end(char *content, uint32_t kind, size_t bytes) {
@@ -119,11 +153,18 @@ static void spool_take(recorder *self) {
   spool->launches += fresh;
 }
 
+static void memory_free(struct spool *spool) {
+  if (spool->memory) munmap(spool->memory, MEMORY_BYTES);
+  if (spool->shared >= 0) close(spool->shared);
+}
+
 /* Unlocks the spool; frees it if both owner and thread are gone. */
 static void spool_release(struct spool *spool) {
   int holders = --spool->holders;
   pthread_mutex_unlock(&spool->lock);
-  if (!holders) free(spool);
+  if (holders) return;
+  memory_free(spool);
+  free(spool);
 }
 
 /* ---- its thread ------------------------------------------------------------------------------- */
@@ -178,27 +219,33 @@ static void *spool_work(void *given) {
     failed = (files[i] = open_file(spool->folder, i)) < 0;
   pthread_mutex_lock(&spool->lock);
   for (;;) {
-    char *bytes[2];
-    size_t used[2];
-    int empty[2], older = !spool->current, ending = spool->ending;
+    struct area areas[2];
+    int older = !spool->current, ending = spool->ending;
     int64_t launches = spool->launches, wanted = spool->wanted;
     spool->failed |= failed != 0;
     if (spool->owner) spool_take(spool->owner);
     int is_busy = spool->launches != launches;
     for (int i = 0; i < 2; i++) {
-      bytes[i] = spool->files[i].bytes;
-      used[i] = spool->files[i].used;
-      empty[i] = spool->files[i].empty;
-      memset(&spool->files[i], 0, sizeof spool->files[i]);
+      areas[i] = spool->files[i];
+      spool->files[i].empty = 0;
     }
     pthread_mutex_unlock(&spool->lock);
     for (int i = 0; i < 2; i++) {
       int file = i ? !older : older;
-      if (!failed && empty[file]) failed = ftruncate(files[file], 0);
-      if (!failed && used[file]) failed = write_whole(files[file], bytes[file], used[file]);
-      free(bytes[file]);
+      struct area *area = &areas[file];
+      size_t waiting = area->used - area->written;
+      if (!failed && area->empty) failed = ftruncate(files[file], 0);
+      if (!failed && waiting)
+        failed = write_whole(files[file], area->bytes + area->written, waiting);
     }
     pthread_mutex_lock(&spool->lock);
+    for (int i = 0; i < 2 && !failed; i++) {
+      struct area *area = &spool->files[i];
+      if (area->emptied != areas[i].emptied) continue;
+      area->written = areas[i].used;
+      if (area->written == area->used) area_clear(spool, area);
+    }
+    spool->opened = !failed;
     if (ending) break;
     if (spool->written != wanted) {
       spool->written = wanted;
@@ -211,6 +258,7 @@ static void *spool_work(void *given) {
     if (files[i] >= 0) close(files[i]);
   pthread_mutex_lock(&spool->lock);
   spool->ended = 1;
+  if (spool->shared >= 0) unlink(spool->shared_path);
   pthread_cond_broadcast(&spool->turn);
   spool_release(spool);
   return NULL;
@@ -226,14 +274,44 @@ static void spool_put(struct spool *spool, const char *bytes, size_t count) {
   frame_end(room, FRAME_JSON, count);
 }
 
+/* Makes the memory, private if none is shared; -1: there is no memory. */
+static int memory_make(struct spool *spool) {
+  int sharing = MAP_SHARED, flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  spool->shared = open(spool->shared_path, flags, 0600);
+  if (spool->shared >= 0 && (ftruncate(spool->shared, MEMORY_BYTES) ||
+                             posix_fallocate(spool->shared, 0, NEWEST_BYTES))) {
+    unlink(spool->shared_path);
+    close(spool->shared);
+    spool->shared = -1;
+  }
+  if (spool->shared < 0) sharing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, sharing, spool->shared, 0);
+  if (memory == MAP_FAILED) {
+    if (spool->shared >= 0) unlink(spool->shared_path);
+    return -1;
+  }
+  spool->memory = memory;
+  for (int i = 0; i < 2; i++) spool->files[i].bytes = spool->memory + NEWEST_BYTES + i * AREA_BYTES;
+  return 0;
+}
+
 static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   recorder *self = (recorder *)object;
-  const char *folder, *first; /* the first write has the first frame, which names the run */
-  Py_ssize_t length, count;
-  if (!PyArg_ParseTuple(args, "y#y#:spool_begin", &folder, &length, &first, &count)) return NULL;
+  const char *folder, *shared, *first; /* the first write has the first frame, which names the run */
+  Py_ssize_t length, shared_length, count;
+  if (!PyArg_ParseTuple(args, "y#y#y#:spool_begin", &folder, &length, &shared, &shared_length,
+                        &first, &count))
+    return NULL;
   if (own_spool(self) || memchr(folder, 0, (size_t)length)) Py_RETURN_FALSE;
-  struct spool *spool = calloc(1, sizeof *spool + (size_t)length + 1);
+  struct spool *spool = calloc(1, sizeof *spool + (size_t)(length + shared_length) + 2);
   if (!spool) return PyErr_NoMemory();
+  spool->shared_path = spool->folder + length + 1;
+  memcpy(spool->shared_path, shared, (size_t)shared_length);
+  if (memory_make(spool)) {
+    memory_free(spool);
+    free(spool);
+    Py_RETURN_FALSE;
+  }
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -249,9 +327,16 @@ static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   self->spool = spool;
   if (start_thread(spool_work, spool)) {
     self->spool = NULL;
-    free(spool->files[0].bytes);
+    if (spool->shared >= 0) unlink(spool->shared_path);
+    memory_free(spool);
     free(spool);
     Py_RETURN_FALSE;
+  }
+  if (spool->shared >= 0) {
+    self->newest = (struct newest *)spool->memory;
+    self->newest->first = self->newest->end =
+        self->pending + (self->last ? self->row - self->last->rows : 0);
+    self->newest->kind = FRAME_LAUNCHES;
   }
   Py_RETURN_TRUE;
 }
@@ -268,11 +353,12 @@ static PyObject *recorder_spool_add(PyObject *object, PyObject *content) {
   Py_RETURN_NONE;
 }
 
-/* Returns once all that was added is written, or after TICK_NS on a slow disk; without the GIL. */
+/* Returns once all that was added outlives the process, or after TICK_NS on a slow disk; without the GIL. */
 static PyObject *recorder_spool_write(PyObject *object, PyObject *unused) {
   (void)unused;
   struct spool *spool = own_spool((recorder *)object);
   if (!spool) Py_RETURN_NONE;
+  if (spool->shared >= 0 && spool->opened) Py_RETURN_NONE; /* and readers find the run */
   pthread_mutex_lock(&spool->lock);
   int64_t wanted = ++spool->wanted;
   spool->holders++;
@@ -302,7 +388,8 @@ static PyObject *recorder_spool_empty(PyObject *object, PyObject *unused) {
   if (!own_spool(self)) Py_RETURN_NONE;
   pthread_mutex_lock(&self->spool->lock);
   int former = !self->spool->current;
-  self->spool->files[former].used = 0;
+  area_clear(self->spool, &self->spool->files[former]);
+  self->spool->files[former].emptied++;
   self->spool->files[former].empty = 1;
   pthread_mutex_unlock(&self->spool->lock);
   Py_RETURN_NONE;
@@ -317,6 +404,7 @@ static void spool_end(recorder *self, int wait) {
   spool->ending = 1;
   spool->owner = NULL;
   self->spool = NULL;
+  self->newest = NULL;
   pthread_cond_broadcast(&spool->turn);
   PyThreadState *state = wait ? PyEval_SaveThread() : NULL;
   for (int i = 0; wait && !spool->ended && i < SPOOL_WAITS; i++) spool_wait(spool, TICK_NS);

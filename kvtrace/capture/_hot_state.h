@@ -69,6 +69,15 @@ struct chunk {
   struct row rows[ROWS_IN_CHUNK];
 };
 
+/* The newest launches, in memory that outlives the process; see _hot_spool.h. */
+enum { NEWEST_ROWS = 16384 };
+struct newest {
+  int64_t first, end; /* numbers of the first launch, and of the next one */
+  int64_t kind;       /* FRAME_LAUNCHES, which names the layout of rows */
+  int64_t unused[5];
+  struct row rows[NEWEST_ROWS]; /* a launch is at its number, modulo NEWEST_ROWS */
+};
+
 /* A prime, so that every position of a program's period is timed. */
 enum { TIMED_EACH = 31, INTERRUPTED = 1000000 };
 
@@ -138,6 +147,7 @@ typedef struct {
   size_t kernel_slots;
   uint64_t *arena;
   struct row *row, *row_end; /* next row to write, and end of its chunk */
+  struct newest *newest;     /* NULL: no memory outlives the process */
   struct call *calls;
   size_t call_slots, call_count;
   size_t kernel_used, arena_used, arena_size;

@@ -243,6 +243,12 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
                       .device = device,
                       .phase = phase};
   __atomic_store_n(&self->row, row + 1, __ATOMIC_RELEASE); /* for the spool's thread */
+  struct newest *newest = self->newest;
+  if (newest) {
+    int64_t number = newest->end;
+    newest->rows[number & (NEWEST_ROWS - 1)] = *row;
+    __atomic_store_n(&newest->end, number + 1, __ATOMIC_RELEASE);
+  }
   if (self->keeps_addresses) keep_addresses(self);
   thread_facts.theirs = leave - enter;
 }

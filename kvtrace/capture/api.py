@@ -260,7 +260,9 @@ def _session_of_environment() -> Session | None:
 
 def _install_for_imported(session: Session) -> None:
     from kvtrace.capture.backends import install_for, libraries
+    from kvtrace.capture.collector import Uncounted
 
-    for name in libraries():
-        if name in sys.modules:
-            install_for(name, session)
+    with Uncounted(leaves_objects=True):
+        for name in libraries():
+            if name in sys.modules:
+                install_for(name, session)

@@ -19,10 +19,12 @@ from dataclasses import asdict
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
+from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
-from kvtrace.capture.messages import message_row
+from kvtrace.capture.messages import message_row, warn
 from kvtrace.capture.overhead import Overhead
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
@@ -46,8 +48,10 @@ _FIRST_PERIOD: Final = 0.0625
 #: Least seconds between rounds, in which other threads get the lock.
 _BREATH: Final = 0.01
 
-#: Seconds that the end of a run waits for a flush that is in progress.
+#: Seconds that the end of a run waits for a flush that is in progress, and that sealing takes.
 PATIENCE: Final = 30.0
+#: Seconds of sealing after which a line says that it is under way.
+_QUIET: Final = 3.0
 
 _GRAPH_MESSAGE: Final = (
     "info",
@@ -102,12 +106,13 @@ class Journal:
         keeping: RunLimits,
         limited: Callable[[str], None],
         end: Callable[[], None],
+        descriptors: Descriptors,
     ) -> None:
         """Make a journal without files and thread.
 
         `failed` is called with the error after which nothing can be written, `problem` with an
         error that lost a row. At a limit of the setting `limit`, `limited` is called with the
-        reason, and then `end` in the journal's thread.
+        reason, and then `end` in the journal's thread. `descriptors` are held between rounds.
         """
         self.lock = Lock(taken=True)
         self.run_id = run_id
@@ -119,6 +124,7 @@ class Journal:
         self._keeping = keeping
         self._limited = limited
         self._end = end
+        self._descriptors = descriptors
         self._waiting: deque[Waiting] = deque()
         self._rows: dict[str, list[dict[str, Any]]] = {}
         #: Artifacts without rows so far: hash, kind and content.
@@ -138,10 +144,11 @@ class Journal:
         self._saw_graph_capture = False
         self._saw_clock_step = False
         self._last_exit = 0
-        self._closing = False
+        self._closing = self._said_slow = False
         self.overhead = Overhead(recorder)
         of_host = {"run_id": run_id, "host": platform.node()}
         self.spool = Spool(recorder, out, run_id, of_host | self._facts | process_facts())
+        self._uncounted = Uncounted()  # the round in progress
         self._spooled = 0  # number of submissions when the spool was switched
         self._context: dict[str, Any] = {}
         self.listeners: list[Listener] = []
@@ -183,12 +190,14 @@ class Journal:
             self._closed.set()
             return  # a write hangs: what was flushed stays in the journal
         try:
-            self._cycle()
-            if not self.broken:
-                self._notify(lambda listener: listener.finish(self))
-            for _ in range(2):  # the second writes messages of the first
-                self._cycle(whole=True)
-            self._seal("limit" if self._keeping.full else ending, hurry, begin)
+            with Uncounted():
+                self._cycle()
+                if not self.broken:
+                    self._notify(lambda listener: listener.finish(self))
+                for _ in range(2):  # the second writes messages of the first
+                    self._may_seal_on(begin)
+                    self._cycle(whole=True)
+                self._seal("limit" if self._keeping.full else ending, hurry, begin)
         finally:
             self.lock.release()
             self._closed.set()
@@ -211,6 +220,7 @@ class Journal:
         self._keeping.refer(table, row)
         if table == "kernels":
             self.overhead.add_kernel()
+            self._uncounted.leaves_objects = True  # of the kernel's IR
             if self._writer is None:  # the writer's imports take a while
                 self.spool.add(table, row)
         self._rows.setdefault(table, []).append(dict(row))
@@ -277,31 +287,9 @@ class Journal:
         self.overhead.begin_round()
         deadline = time.monotonic() + patience
         try:
-            if self.broken:
-                self._take_launches()
-                self._lose_waiting()
-                return
-            if not self.spool.switched:
-                self.spool.switch()
-                self._spooled = self._taken + len(self._waiting)  # the former file has as many
-            self._process_waiting(deadline)
-            self._open()
-            self._take_launches()
-            self._process_waiting(deadline)
-            self._write_launches()
-            if not self._launches:  # listeners may rely on having seen all launches
-                self._notify(lambda listener: listener.round(self))
-            self._write_rows()
-            self._write_context()
-            assert self._writer is not None
-            if whole:
-                self._keeping.rest(self._writer.append)
-            self._writer.flush()
-            if self._taken >= self._spooled and not self._launches:
-                self.spool.empty()
-            reached = self._keeping.after_round(self._writer, self._next_seq)
-            if reached is not None:
-                self._limited(reached)
+            self._descriptors.release()
+            with Uncounted() as self._uncounted:
+                self._round(deadline, whole)
         except Exception as error:  # noqa: BLE001 - reported once; the program continues unrecorded
             self.broken = True
             self._failed(error)
@@ -309,7 +297,36 @@ class Journal:
             self.spool.end()
             self.spool.remove()
         finally:
+            if not self._closing:
+                self._descriptors.hold()
             self.overhead.end_round(self._program_wait(begin))
+
+    def _round(self, deadline: float, whole: bool) -> None:
+        if self.broken:
+            self._take_launches()
+            self._lose_waiting()
+            return
+        if not self.spool.switched:
+            self.spool.switch()
+            self._spooled = self._taken + len(self._waiting)  # the former file has as many
+        self._process_waiting(deadline)
+        self._open()
+        self._take_launches()
+        self._process_waiting(deadline)
+        self._write_launches()
+        if not self._launches:  # listeners may rely on having seen all launches
+            self._notify(lambda listener: listener.round(self))
+        self._write_rows()
+        self._write_context()
+        assert self._writer is not None
+        if whole:
+            self._keeping.rest(self._writer.append)
+        self._writer.flush()
+        if self._taken >= self._spooled and not self._launches:
+            self.spool.empty()
+        reached = self._keeping.after_round(self._writer, self._next_seq)
+        if reached is not None:
+            self._limited(reached)
 
     def _program_wait(self, begin: int) -> int | None:
         """Return the ns that the program waited for a round that began at `begin`.
@@ -453,6 +470,18 @@ class Journal:
         context = {"versions": library_versions(), "devices": self._devices}
         return context | self._ranks | git
 
+    def _may_seal_on(self, begin: int) -> bool:
+        """Return whether sealing that began at `begin` goes on; if it takes long, say so."""
+        seconds = (time.monotonic_ns() - begin) / 1e9
+        if seconds > PATIENCE:
+            text = "the rest stays in the journal: run kvtrace trace recover"
+            warn(f"sealing the trace has taken {seconds:.0f} s; {text} {self._out}")
+            return False
+        if seconds > _QUIET and not self._said_slow:
+            self._said_slow = True
+            warn(f"the trace in {self._out} is being sealed, for {PATIENCE:g} s at most")
+        return True
+
     def _seal(self, ending: str, hurry: bool, begin: int) -> None:
         self.spool.end()
         if self._writer is None:
@@ -467,8 +496,7 @@ class Journal:
             return self.overhead.columns()
 
         try:
-            self._writer.seal(row, overhead)
-            self._sealed = True
+            self._sealed = self._writer.seal(row, overhead, lambda: self._may_seal_on(begin))
         except Exception as error:  # noqa: BLE001 - the journal stays, and readers find it
             if not self.broken:
                 self.broken = True

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.arguments import Identities
+from kvtrace.capture.collector import Uncounted
+from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
 from kvtrace.capture.messages import Messages, warn
@@ -43,6 +45,8 @@ _NO_ROOM: Final = tuple(
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
 )
 
+
+_MORE_FILES: Final = "raise their number with ulimit -n"
 
 #: A kernel's record, or a function that makes the record in the background thread.
 KernelSource = KernelRecord | Callable[[], KernelRecord]
@@ -76,6 +80,7 @@ class Session:
         self._closed = False
         self._failure: str | None = None
         self._process = os.getpid()
+        self._descriptors = Descriptors()
         part = self.settings.recorded_part
         #: The part of the program in which launches are recorded; None: all of it.
         self.window: Window | None = None
@@ -156,6 +161,7 @@ class Session:
     def stop(self, ending: str = "stopped", hurry: bool = False) -> None:
         """End the recording and seal its files, once; with `hurry`, git is not waited for."""
         with self._lock:
+            self._descriptors.release()
             journal = self._journal
             closing = self._closed
             self._closed = journal is not None
@@ -359,7 +365,8 @@ class Session:
             return
         self._timeline_asked = True
         try:
-            timeline = start(self)
+            with Uncounted():
+                timeline = start(self)
         except KvtraceError as error:
             self.message("warning", "no-device-timeline", str(error))
         except Exception as error:  # noqa: BLE001 - launches are recorded without it
@@ -425,6 +432,7 @@ class Session:
         with self._lock:
             if self._journal is not None:
                 return self._journal
+            self._descriptors.release()
             facts = {
                 "started": self._began,
                 # `_follow` sets "timeline" once the timeline has begun.
@@ -444,6 +452,7 @@ class Session:
                 RunLimits(self.settings, self.out, run_id),
                 lambda text: self.message("warning", "limit-reached", text),
                 lambda: self.stop("limit"),
+                self._descriptors,
             )
             self.message("info", "hot-path", self._hot_path)
             for write in self._early:
@@ -457,8 +466,12 @@ class Session:
 
     def _writing_failed(self, error: Exception) -> None:
         """Print the error after which nothing can be written; called once by the journal."""
-        if getattr(error.__cause__, "errno", None) in _NO_ROOM:
+        number = getattr(error.__cause__ or error, "errno", None)
+        if number in _NO_ROOM:
             self._failure = "disk-full"
+        if number in (errno.EMFILE, errno.ENFILE):
+            warn(f"recording has ended: the program uses up all file descriptors; {_MORE_FILES}")
+            return
         warn(f"recording has ended: {error}")
 
     # -- forks ------------------------------------------------------------------------------

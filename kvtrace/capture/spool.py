@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from kvtrace.capture.hot import Recorder
 from kvtrace.schema.content import UNKNOWN, Producer
-from kvtrace.schema.spool import spool_folder
+from kvtrace.schema.spool import memory_path, spool_folder
 
 #: Larger artifacts, such as binaries with debug information, are left to the journal.
 _ARTIFACT_BYTES: Final = 4 << 20
@@ -33,9 +33,9 @@ class Spool:
         """Begin to spool the recorder's launches; `run` is the first record, a row of `runs`."""
         self._folder = spool_folder(Path(os.path.abspath(out)), run_id)  # noqa: PTH100 - not resolved
         self._native: Any = recorder if hasattr(recorder, "spool_begin") else None
-        if self._native is not None and not self._native.spool_begin(
-            os.fsencode(self._folder), _frame("runs", run)
-        ):
+        self._memory = memory_path(run_id)
+        paths = os.fsencode(self._folder), os.fsencode(self._memory)
+        if self._native is not None and not self._native.spool_begin(*paths, _frame("runs", run)):
             self._native = None
         #: A round has switched files, and the journal does not have all of the former file yet.
         self.switched = False
@@ -69,7 +69,7 @@ class Spool:
         return digest
 
     def write(self) -> None:
-        """Return once the files have all that was added, or after 20 ms on a slow disk."""
+        """Return once all that was added outlives the process, or after 20 ms on a slow disk."""
         if self._native is not None:
             self._native.spool_write()
 
@@ -94,6 +94,7 @@ class Spool:
     def remove(self) -> None:
         """Remove the files of an ended spool whose run has no journal."""
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._memory.unlink(missing_ok=True)
 
 
 def _frame(table: str, row: Mapping[str, Any]) -> bytes:

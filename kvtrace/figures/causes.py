@@ -113,6 +113,11 @@ class RequestRows:
         self._order = np.argsort(numbers, kind="stable")
         self._numbers = numbers[self._order]
 
+    def may_have(self, first: int, last: int) -> bool:
+        """Return whether a number from `first` to `last` may be one of the requests'."""
+        numbers = self._numbers
+        return bool(numbers.size and numbers[0] <= last and first <= numbers[-1])
+
     def of(self, wanted: Integers) -> Integers:
         """Return for each wanted number the first row that has it, or NONE."""
         if not self._numbers.size:

@@ -84,7 +84,7 @@ def launch_new_kernels(session: Session) -> Callable[[int], int]:
     """Return what gives a call of a new kernel for each launch."""
 
     def call_of(number: int) -> int:
-        made = session.add_kernel(lambda: kernel(number))
+        made = session.add_kernel(lambda: kernel(number), early=lambda: kernel(number))
         return session.add_call(made, (1, 1, 1), arguments(number), stack(number))
 
     return call_of

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal
 from kvtrace.capture.run_limits import RunLimits
@@ -45,7 +46,7 @@ class Program:
         run_id = new_run_id()
         self.journal = Journal(
             str(out), run_id, self.recorder, {}, self.fail, self.fail,
-            RunLimits(DEFAULT, str(out), run_id), self.fail, self.fail,
+            RunLimits(DEFAULT, str(out), run_id), self.fail, self.fail, Descriptors(),
         )  # fmt: skip
         self.calls = 0
         self.errors: list[Exception] = []

@@ -23,7 +23,8 @@ def test_forked_child_does_not_wait_for_a_lock_of_its_parents_spool(tmp_path):
             function.run(1, grid=(1,), warmup=False)
             function.given.clear()
         for attempt in range(12):  # the thread holds the lock while it copies all launches
-            assert recorder.spool_begin(os.fsencode(tmp_path / str(attempt)), b"{}")
+            paths = os.fsencode(tmp_path / str(attempt)), os.fsencode(tmp_path / "memory")
+            assert recorder.spool_begin(*paths, b"{}")
             time.sleep(attempt * 0.0005)
             child = os.fork()
             if child == 0:

@@ -12,7 +12,7 @@ import pytest
 from kvtrace.schema.errors import EmptyTrace, KvtraceError
 from kvtrace.schema.layout import spooled_runs
 from kvtrace.schema.recovery import recover
-from kvtrace.schema.spool import spool_folder
+from kvtrace.schema.spool import memory_path, spool_folder
 from kvtrace.schema.spooled import read_spool
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -38,17 +38,19 @@ def launch(count):
         now = time.time_ns()
         session.add_launch(call, now, now + 1, 0, 7)
 
-def die():
+def let_files_be_written():
     end = time.monotonic() + 0.1
     while time.monotonic() < end:
         pass
+
+def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 launch(5000)
 """  # noqa: E501
 
 
-def run(out, then="die()", program=PROGRAM):
+def run(out, then="let_files_be_written(); die()", program=PROGRAM):
     return subprocess.run(
         [sys.executable, "-c", f"{program}{then}", out], cwd=ROOT, capture_output=True, text=True,
         timeout=300,
@@ -97,13 +99,16 @@ def test_recover_adds_spooled_launches_calls_stacks_and_kernels_with_their_ir(co
 
 def test_recover_adds_no_spooled_row_that_the_journal_has(tmp_path):
     out = tmp_path / "out"
-    done = run(out, "session.flush(); launch(9); session.flush(); launch(100); die()")
+    done = run(out, "session.flush(); launch(9); session.flush(); launch(20000); die()")
     assert done.returncode == -signal.SIGKILL
+    (run_id,) = spooled_runs(out)
+    assert memory_path(run_id).exists()
 
     recover(out)
+    assert not memory_path(run_id).exists()
 
     numbers = open_trace(out).table("launches", columns=["seq"]).column("seq").to_pylist()
-    assert numbers == list(range(5109))
+    assert numbers == list(range(25009))
     assert open_trace(out).table("kernels").num_rows == 3
     assert validate(out) == []
 
@@ -189,10 +194,12 @@ die()
     run(tmp_path / "out", then, program)
     assert not (tmp_path / "out").exists()  # nothing was launched
 
-    run(tmp_path / "out", f"{then.replace('die()', '')}launch(5000)\ndie()", program)
+    then = then.replace("die()", "launch(5000)\nlet_files_be_written(); die()")
+    run(tmp_path / "out", then, program)
 
     (run_id,) = spooled_runs(tmp_path / "out")
     assert read_spool(tmp_path / "out", run_id).run["run_id"] == run_id
+    assert len(recover(tmp_path / "out").sealed) == 1
 
 
 def test_second_recover_completes_a_killed_recover_of_a_spool(copy, monkeypatch):

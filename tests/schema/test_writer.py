@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.features import features_of_run
 from kvtrace.schema.layout import journal_folder, part_path, segments
+from kvtrace.schema.recovery import recover
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -404,6 +406,46 @@ FULL_DISK = """
         told.add(str(error))
     print(*told, sep="\\n")
 """
+
+
+def test_sealing_that_takes_too_long_is_left_to_recover(tmp_path):
+    # given a run of several tables, which may be another process's
+    writer = RunWriter(tmp_path, new_run_id(), of_this_process=False)
+    add_calls(writer)
+    writer.append("launches", launches(0, 100))
+
+    # when sealing ends after the first table
+    answers = iter([True, False])
+    assert not writer.seal({"ending": "exit"}, may_go_on=lambda: next(answers))
+
+    # then all rows are there, and recover seals the rest
+    assert read_seq(tmp_path) == list(range(100))
+    assert len(recover(tmp_path, force=True).sealed) == 1
+    (run,) = open_trace(tmp_path).runs
+    assert (run.ending, run.sealed) == ("exit", True)
+    assert read_seq(tmp_path) == list(range(100))
+    assert validate(tmp_path) == []
+
+
+def written_times() -> int:
+    """Return how many writes this process has made (proc(5))."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["syscw"])
+
+
+def test_rows_are_written_in_few_large_writes(tmp_path):
+    # a network's disk may take 150 ms for each write
+    writer = RunWriter(tmp_path, new_run_id())
+    add_calls(writer)
+    for batch in range(50):
+        writer.append("launches", launches(batch * 1000, 1000))
+    before = written_times()
+    writer.flush()
+    flushed = written_times()
+    writer.seal({"ending": "exit"})
+    assert flushed - before <= 5
+    assert written_times() - flushed <= 30
+    assert len(read_seq(tmp_path)) == 50_000
 
 
 @pytest.mark.process

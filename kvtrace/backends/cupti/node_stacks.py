@@ -24,7 +24,7 @@ from kvtrace.figures.modules import engine_row, module_rows, node_row
 
 #: The number of the running node where no node runs, or one that accumulates gradients.
 NO_NODE: Final = 2**64 - 1
-#: Most launches of a thread, the newest, whose stacks are kept for nodes to come.
+#: Launches of a thread, the newest, whose stacks are kept for nodes to come, at least.
 _LIMIT: Final = 1 << 18
 
 
@@ -37,8 +37,8 @@ class NodeStacks:
     def __init__(self, frames: Callable[[int], tuple[Frame, ...]]) -> None:
         """Begin without launches; `frames` returns the frames of a positive number."""
         self._frames = frames
-        #: by thread: newest nodes, in order, and stacks
-        self._made: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        self._made: dict[int, _MadeNodes] = {}  # by thread
+        self._forward: dict[int, bool] = {}  # by stack: a module's forward is in it
         self._numbers: dict[tuple[bool, int, int], int] = {}
         self._made_of: list[tuple[bool, int, int]] = []
 
@@ -72,7 +72,9 @@ class NodeStacks:
         return np.where(missing, self._stacks(launches, missing), result)
 
     def _is_forward(self, stack: int) -> bool:
-        return bool(module_rows(_functions(self._frames(stack))))
+        if stack not in self._forward:
+            self._forward[stack] = bool(module_rows(_functions(self._frames(stack))))
+        return self._forward[stack]
 
     def _enter(self, launches: NDArray[Any], stacks: NDArray[np.int64]) -> None:
         newest = launches["next"].astype(np.int64) - 1
@@ -80,24 +82,14 @@ class NodeStacks:
             rows = np.flatnonzero((launches["here"] == thread) & (newest >= 0) & (stacks != 0))
             if not len(rows):
                 continue
-            known = self._made.get(thread)
-            numbers, of_numbers = newest[rows], stacks[rows]
-            if known is not None:
-                numbers = np.concatenate((known[0], numbers))
-                of_numbers = np.concatenate((known[1], of_numbers))
-            order = np.argsort(numbers, kind="stable")
-            numbers, of_numbers = numbers[order], of_numbers[order]
-            changed = np.ones(len(numbers), bool)
-            changed[1:] = (np.diff(numbers) != 0) | (np.diff(of_numbers) != 0)
-            kept = np.flatnonzero(changed)[-_LIMIT:]
-            self._made[thread] = numbers[kept], of_numbers[kept]
+            self._made.setdefault(thread, _MadeNodes()).add(newest[rows], stacks[rows])
 
     def _stacks(self, launches: NDArray[Any], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
         result = np.zeros(len(launches), np.int64)
         for thread in np.unique(launches["maker"][wanted]).tolist():
             if thread not in self._made:
                 continue
-            numbers, stacks = self._made[thread]
+            numbers, stacks = self._made[thread].columns
             rows = np.flatnonzero(wanted & (launches["maker"] == thread))
             nodes = launches["node"][rows].astype(np.int64)
             after = np.searchsorted(numbers, nodes)
@@ -126,6 +118,46 @@ class NodeStacks:
             self._made_of.append(key)
             self._numbers[key] = -len(self._made_of)
         return self._numbers[key]
+
+
+class _MadeNodes:
+    """The newest nodes of a thread, in order, with the stacks at which they were made.
+
+    Threads number nodes upward, so new ones are appended to what is sorted already: a round costs
+    as much as its launches, not as all that are kept.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._numbers, self._stacks = (np.zeros(1024, np.int64) for _ in range(2))
+
+    @property
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of nodes in ascending order, and their stacks."""
+        return self._numbers[: self._count], self._stacks[: self._count]
+
+    def add(self, numbers: NDArray[np.int64], stacks: NDArray[np.int64]) -> None:
+        """Add nodes; beyond twice `_LIMIT`, forget all but the newest `_LIMIT`."""
+        begin = np.searchsorted(self._numbers[: self._count], numbers.min(), side="right")
+        numbers = np.concatenate((self._numbers[begin : self._count], numbers))
+        stacks = np.concatenate((self._stacks[begin : self._count], stacks))
+        if (np.diff(numbers) < 0).any():
+            order = np.argsort(numbers, kind="stable")
+            numbers, stacks = numbers[order], stacks[order]
+        changed = np.ones(len(numbers), bool)
+        changed[1:] = (np.diff(numbers) != 0) | (np.diff(stacks) != 0)
+        numbers, stacks = numbers[changed], stacks[changed]
+        if begin + len(numbers) > 2 * _LIMIT:
+            dropped = max(0, int(begin) - _LIMIT)
+            self._numbers, self._stacks = self._numbers[dropped:], self._stacks[dropped:]
+            begin -= dropped
+        self._count = int(begin) + len(numbers)
+        lacking = self._count - len(self._numbers)
+        if lacking > 0:
+            room = (0, lacking + self._count)
+            self._numbers, self._stacks = np.pad(self._numbers, room), np.pad(self._stacks, room)
+        self._numbers[begin : self._count] = numbers
+        self._stacks[begin : self._count] = stacks
 
 
 def _functions(frames: tuple[Frame, ...]) -> list[str]:

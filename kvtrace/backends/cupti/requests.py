@@ -114,7 +114,12 @@ class Requests:
         at which autograd made the node that ran. All are 0 where they are not known.
         """
         begin, stack, node_stack = (np.zeros(len(correlation), np.int64) for _ in range(3))
+        if not len(correlation):
+            return begin, stack, node_stack
+        first, last = correlation.min(), correlation.max()
         for rows, launches, node_stacks in self._launches:
+            if not rows.may_have(first, last):
+                continue
             row = rows.of(correlation)
             has_request = row != NONE
             begin[has_request] = launches["begin"][row[has_request]]

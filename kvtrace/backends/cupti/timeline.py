@@ -54,6 +54,8 @@ class Timeline:
         Raises:
             CuptiUnavailable: CUPTI cannot be used here; the message gives the reason.
         """
+        import kvtrace.schema.writer  # noqa: F401 - here, not in a round beside the program
+
         try:
             from kvtrace.backends.cupti import _buffers, _requests  # type: ignore[attr-defined]
         except ImportError as error:

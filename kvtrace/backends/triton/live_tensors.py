@@ -7,6 +7,7 @@ collector tracks; that tensor is kept alive while its storage is used.
 import gc
 import sys
 import weakref
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from kvtrace.backends.triton.runtime_arguments import memory_view
 from kvtrace.capture.arguments import short_dtype
+from kvtrace.capture.collector import frozen_objects
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.evaluate.arguments import Storage
 from kvtrace.evaluate.reach import LiveStorage
@@ -74,11 +76,8 @@ def _all_memory() -> list[Memory]:
 
     They are found as referrers of the tensor classes. `gc.get_objects` would also return objects
     that other threads are just making, and a tuple that has a second owner cannot be completed.
-    Objects that the program froze (`gc.freeze`, as vLLM does) are no referrers until the collector
-    has them back.
+    Tensors that the program froze (`gc.freeze`, as vLLM does) are no referrers, and stay frozen.
     """
-    if gc.get_freeze_count():
-        gc.unfreeze()
     torch = sys.modules["torch"]
     kinds = {torch.Tensor}
     work = [torch.Tensor]
@@ -87,7 +86,8 @@ def _all_memory() -> list[Memory]:
         kinds |= subclasses
         work += subclasses
     storages: dict[int, Memory] = {}
-    for value in gc.get_referrers(*kinds):
+    frozen = frozen_objects(torch.Tensor) if gc.get_freeze_count() else []
+    for value in chain(gc.get_referrers(*kinds), frozen):
         # `type(value)`: reading `__class__` may run the program's code
         memory = _memory_of(value) if type(value) in kinds else None
         if memory is not None and memory[1] > storages.get(memory[0], (0, 0))[1]:

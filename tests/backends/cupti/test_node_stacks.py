@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from kvtrace.backends.cupti import _requests, autograd_nodes
+from kvtrace.backends.cupti import _requests, autograd_nodes, node_stacks
 from kvtrace.backends.cupti.node_stacks import NO_NODE, NodeStacks
 from kvtrace.backends.cupti.requests import Requests
 from kvtrace.capture.records import Frame
@@ -254,3 +254,28 @@ def test_nodes_of_a_forward_that_is_computed_again_have_its_stack():
     assert found.tolist() == [0, 7, -1]
     functions = [frame.function for frame in nodes.frames(-1)]
     assert [functions[row] for row in module_rows(functions)] == ["Norm.forward", "Block.forward"]
+
+
+def test_nodes_of_many_rounds_have_the_stacks_of_one_round(monkeypatch):
+    # given launches in the order of their nodes, but for some that come late
+    random = np.random.default_rng(5)
+    numbers = np.sort(random.integers(0, 9000, 4000))
+    numbers[::37] -= 5
+    stacks = random.integers(1, 50, 4000)
+
+    # when they are added at once, and in batches
+    at_once, in_batches = node_stacks._MadeNodes(), node_stacks._MadeNodes()
+    at_once.add(numbers, stacks)
+    for rows in np.array_split(np.arange(4000), 60):
+        in_batches.add(numbers[rows], stacks[rows])
+
+    # then each node has the same stacks, and the newest are left where room is lacking
+    for one, many in zip(at_once.columns, in_batches.columns, strict=True):
+        assert one.tolist() == many.tolist()
+    monkeypatch.setattr(node_stacks, "_LIMIT", 100)
+    limited = node_stacks._MadeNodes()
+    for rows in np.array_split(np.arange(4000), 60):
+        limited.add(numbers[rows], stacks[rows])
+    count = len(limited.columns[0])
+    assert 100 <= count <= 300
+    assert limited.columns[0].tolist() == at_once.columns[0][-count:].tolist()

@@ -101,13 +101,15 @@ class Wrapper(torch.Tensor):
 
 
 @pytest.mark.usefixtures("young_heap")
-def test_tensors_that_the_program_froze_are_found(tmp_path):
+def test_tensors_that_the_program_froze_are_found_and_stay_frozen(tmp_path):
     target = torch.ones(16)
     table = torch.tensor([target.data_ptr()])
     gc.freeze()
     try:
+        frozen = gc.get_freeze_count()
         with kvtrace.capture(tmp_path, sanitize="off"):
             doubled[(1,)](table, 16, BLOCK=16)
+        assert gc.get_freeze_count() > frozen // 2  # but for those that have died since
     finally:
         gc.unfreeze()
 

@@ -1,0 +1,58 @@
+"""File descriptors that a recording holds, so that it can write where the program uses up all."""
+
+import fcntl
+import os
+import resource
+from typing import Final
+
+#: Descriptors for the files of a run: segments, spool, pipes to git, and what is open for a moment.
+_COUNT: Final = 24
+#: Descriptors for files that a run opens later, as those that are written at its end.
+_LATER: Final = 6
+#: Bound of the numbers: the kernel's table of a process is as large as the highest.
+_HIGHEST: Final = 1024
+#: Share of the limit that is held at most: the program may need the others.
+_SHARE: Final = 3
+
+
+class Descriptors:
+    """Reserved descriptors with high numbers, so that the program's files have those of a bare run.
+
+    All are of one file without content, by which they are known: a program may have closed them,
+    as daemons close all, and have other files with their numbers.
+    """
+
+    def __init__(self) -> None:
+        """Reserve as many as a run needs, or fewer under a low limit."""
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._begin = max(3, min(limit, _HIGHEST) - _COUNT)
+        self._held: list[int] = []
+        self._file: tuple[int, int] | None = None
+        self.hold(min(_COUNT, limit // _SHARE))
+
+    def hold(self, count: int = _LATER) -> None:
+        """Reserve descriptors until `count` are held, or none is left."""
+        try:
+            file = os.memfd_create("kvtrace")
+        except (OSError, AttributeError):
+            return
+        try:
+            facts = os.fstat(file)
+            self._file = facts.st_dev, facts.st_ino
+            while len(self._held) < count:
+                self._held.append(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, self._begin))
+        except OSError:
+            pass  # all are in use
+        finally:
+            os.close(file)
+
+    def release(self) -> None:
+        """Close the reserved descriptors, whose numbers the next files get."""
+        while self._held:
+            number = self._held.pop()
+            try:
+                facts = os.fstat(number)
+                if (facts.st_dev, facts.st_ino) == self._file:
+                    os.close(number)
+            except OSError:
+                continue  # the program has closed it
