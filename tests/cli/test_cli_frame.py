@@ -102,8 +102,8 @@ def test_commands_leave_pandas_to_those_who_ask_for_it(sound_trace):
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (("info", "TRACE"), 111),
-        (("profile", "TRACE"), 133),
+        (("info", "TRACE"), 115),
+        (("profile", "TRACE"), 137),
         (("trace", "validate", "TRACE"), 59),
         (("import", "kineto", "FILE", "-o", "OUT"), 77),
     ],
