@@ -8,6 +8,7 @@ PACKAGES: Final[Mapping[str, str]] = {
     "demangle": "demangle",
     "duckdb": "duckdb",
     "ml_dtypes": "ml_dtypes",
+    "msgspec": "msgspec",
     "numpy": "numpy",
     "threadpoolctl": "threadpoolctl",
     "z3": "z3-solver",

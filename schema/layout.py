@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import secrets
 import shutil
 import stat
 import threading
@@ -272,7 +271,7 @@ def write_aside(path: Path, write: Callable[[Path], None]) -> Path:
 
     """
     make_folder(path.parent)
-    unique = f"{secrets.token_hex(4)}-{os.getpid()}"
+    unique = f"{os.urandom(4).hex()}-{os.getpid()}"
     temporary = path.with_name(f".{path.name}.{unique}{TEMPORARY_SUFFIX}")
     try:
         write(temporary)
@@ -310,7 +309,7 @@ def left_behind(folder: Path) -> tuple[tuple[Path, int], ...]:
 
 def compaction_folder(out: Path) -> Path:
     """Return a new path for the files of a compaction of this process."""
-    return out / JOURNAL / f"compaction-{secrets.token_hex(4)}-{os.getpid()}"
+    return out / JOURNAL / f"compaction-{os.urandom(4).hex()}-{os.getpid()}"
 
 
 def compaction_folders(out: Path) -> tuple[tuple[Path, int], ...]:

@@ -1,12 +1,12 @@
 """Ids of runs; without pyarrow, as a recording needs the id before the writer."""
 
-import secrets
+import os
 import time
 
 
 def new_run_id() -> str:
     """Return a new run id, unique among processes and sorted by time: UTC in ms, 32 random bits."""
-    return f"{first_run_id(time.time_ns())}-{secrets.token_hex(4)}"
+    return f"{first_run_id(time.time_ns())}-{os.urandom(4).hex()}"
 
 
 def first_run_id(time_ns: int) -> str:

@@ -327,7 +327,8 @@ class _KeySet:
         """Add the values of a piece of the column, and its length to `rows`."""
         self.rows += len(column)
         if pa.types.is_integer(column.type):
-            self._numbers.add(column.drop_null().cast(pa.int64()).combine_chunks())
+            for chunk in column.chunks:  # to combine none, Arrow would import pandas
+                self._numbers.add(chunk.drop_null().cast(pa.int64()))
         elif self._texts is None:
             self._texts = pc.unique(column)
         else:

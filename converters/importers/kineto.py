@@ -8,9 +8,12 @@ around it: see the samples of that repository's former tb_plugin.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import UNSET
 
 from kvtrace.converters.importers.event_rows import json_text
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
@@ -26,8 +29,12 @@ from kvtrace.converters.importers.json_values import (
 )
 from kvtrace.converters.importers.kineto_members import (
     CALL_STACK,
+    Event,
     KeptEvents,
+    decode_events,
+    event_of,
     execution_members,
+    ids_of,
 )
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
@@ -106,13 +113,13 @@ class Kineto:
         yield reading.finished(rows)
 
 
-def _executed(kind: Any, event: Mapping[str, Any]) -> int | None:
+def _executed(kind: Any, event: Event) -> int | None:
     """Return what a range of a category is on the device: a kernel, copy or fill; None: nothing."""
     if kind != _MTIA:
         return _KINDS.get(kind)
-    if event.get("name") in _MTIA_WAITS:
+    if event.name in _MTIA_WAITS:
         return None
-    return COPY if event.get("name") == _MTIA_COPY else KERNEL
+    return COPY if event.name == _MTIA_COPY else KERNEL
 
 
 def _is_host_range(category: str, name: str) -> bool:
@@ -147,25 +154,31 @@ class _KinetoEvents:
 
     def add_events(self, source: JsonFile) -> None:
         """Add all events of the array that comes next in the file; BadSource for malformed ones."""
-        for number, event in enumerate(source.entries()):
-            try:
-                self._add(event, source)
-            except (ValueError, TypeError, AttributeError, OverflowError):
-                self._left_out["events that Kineto does not write"] += 1
-                if isinstance(event, dict):
-                    whole = json_text(event)
-                    self._device.events.add("", None, None, record=number, members=whole)
-            self._events = number + 1
+        for batch in source.batches(partial(decode_events, exact=source.exact)):
+            for event in batch:
+                try:
+                    self._add(event if isinstance(event, Event) else event_of(event))
+                except (ValueError, TypeError, AttributeError, OverflowError):
+                    self._left_out["events that Kineto does not write"] += 1
+                    self._keep_whole(event)
+                self._events += 1
 
-    def _add(self, event: Mapping[str, Any], source: JsonFile) -> None:
-        kind: Any = event.get("cat")
-        kind = _OLD_CATEGORIES.get(kind, kind)
-        is_range = event.get("ph") == "X"
+    def _keep_whole(self, event: Any) -> None:
+        """Keep a malformed event as it is, if it is an object."""
+        if isinstance(event, Event):
+            event = event.members() | ({"args": event.arguments()} if bytes(event.args) else {})
+        if isinstance(event, dict):
+            whole = json_text(event)
+            self._device.events.add("", None, None, record=self._events, members=whole)
+
+    def _add(self, event: Event) -> None:
+        kind = _OLD_CATEGORIES.get(event.cat, event.cat)
+        is_range = event.ph == "X"
         executed = _executed(kind, event) if is_range else None
         if executed is not None:
             self._add_execution(executed, event)
             return
-        times = self._kept.add(event, self._events, source)
+        times = self._kept.add(event, self._events)
         if times is None:
             return
         if not is_range:
@@ -175,18 +188,18 @@ class _KinetoEvents:
         if kind == "python_function":  # nearly all events, where there are some
             begin, end = _range(begin, end)
             self._functions += 1
-            name = text(event.get("name")) or "?"
-            thread, process = integer(event.get("tid")), integer(event.get("pid"))
+            name = text(event.name) or "?"
+            thread, process = integer(event.tid), integer(event.pid)
             self._device.host.add(thread, begin, end, name, process)
         elif kind in _HOST_CATEGORIES:
             self._add_host(kind, event, *_range(begin, end))
         elif kind in _CALL_CATEGORIES:
             begin, end = _range(begin, end)
             self._calls += 1
-            correlation = integer(mapping(event.get("args")).get("correlation"))
-            name = text(event.get("name")) or "?"
-            thread = integer(event.get("tid"))
-            process = integer(event.get("pid"))
+            correlation = integer(ids_of(event).correlation)
+            name = text(event.name) or "?"
+            thread = integer(event.tid)
+            process = integer(event.pid)
             self._device.call(
                 name, begin, end, thread, correlation, process=process, as_event=False
             )
@@ -194,39 +207,39 @@ class _KinetoEvents:
         else:
             self._leave_out(event)
 
-    def _leave_out(self, event: Mapping[str, Any]) -> None:
+    def _leave_out(self, event: Event) -> None:
         """Count an event that no figure counts, unless it repeats or describes others."""
-        kind, name = text(event.get("cat")), text(event.get("name")) or "?"
-        if event.get("ph") == "M" or (kind in _REPEATED and event.get("ph") not in _ASYNCHRONOUS):
+        kind, name = text(event.cat), text(event.name) or "?"
+        if event.ph == "M" or (kind in _REPEATED and event.ph not in _ASYNCHRONOUS):
             return
         if kind is None and name.startswith(_REPEATED_NAMES):
             return
         self._left_out[f"{kind} {name}" if kind == _MTIA else kind or name] += 1
 
-    def _add_host(self, kind: str, event: Mapping[str, Any], begin: int, end: int) -> None:
-        thread, name = integer(event.get("tid")), text(event.get("name")) or "?"
+    def _add_host(self, kind: str, event: Event, begin: int, end: int) -> None:
+        thread, name = integer(event.tid), text(event.name) or "?"
         if name.startswith(_STEP):  # an operator in PyTorch 1.8 to 1.10
             self._steps.append((name, begin, end, thread))
         elif kind != "user_annotation":
-            self._device.host.add(thread, begin, end, name, integer(event.get("pid")))
+            self._device.host.add(thread, begin, end, name, integer(event.pid))
             self._set_process(event)
-            self._left_out[CALL_STACK] += bool(mapping(event.get("args")).get(CALL_STACK))
+            self._left_out[CALL_STACK] += bool(ids_of(event).stack)
         else:
             self._marks.append((name, begin, end, thread))
 
-    def _set_process(self, event: Mapping[str, Any]) -> None:
+    def _set_process(self, event: Event) -> None:
         if self._process == NONE:
-            self._process = integer(event.get("pid"))
+            self._process = integer(event.pid)
 
-    def _add_execution(self, kind: int, event: Mapping[str, Any]) -> None:
-        start = nanoseconds(event.get("ts"))
-        end = start + nanoseconds(event["dur"]) if "dur" in event else NONE
-        args = mapping(event.get("args"))
-        process = integer(event.get("pid"))
+    def _add_execution(self, kind: int, event: Event) -> None:
+        start = nanoseconds(event.ts)
+        end = NONE if event.dur is UNSET else start + nanoseconds(event.dur)
+        args = mapping(event.arguments())
+        process = integer(event.pid)
         device = self._device_of(process, integer(args.get("device", process)))
-        stream = integer(args.get("stream", event.get("tid")))
+        stream = integer(args.get("stream", event.tid))
         self._device.add(
-            text(event.get("name")) or "?",
+            text(event.name) or "?",
             start,
             end,
             device=device,
@@ -242,7 +255,7 @@ class _KinetoEvents:
             size=integer(args.get("bytes", args.get("size"))),
             record=self._events,
             external=integer(args.get("External id")),
-            members=execution_members(event, device, stream),
+            members=execution_members(event, args, device, stream),
         )
 
     def _device_of(self, process: int, device: int) -> int:

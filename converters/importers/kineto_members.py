@@ -1,12 +1,17 @@
 """Members of Kineto's events that columns have, and those that are kept as JSON beside them."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from json.encoder import encode_basestring_ascii
+from types import MappingProxyType
 from typing import Any, Final, TypeGuard
 
+import msgspec
+from msgspec import UNSET
+
 from kvtrace.converters.importers.event_rows import EventRows, json_text
-from kvtrace.converters.importers.json_stream import JsonFile
 from kvtrace.converters.importers.json_values import integer, mapping, nanoseconds, text
 from kvtrace.converters.importers.rows import NONE
 
@@ -18,6 +23,7 @@ _INTEGERS: Final = frozenset(
 #: Arguments of executions where 0 stands for none, which the column has as null.
 _GRAPHS: Final = frozenset({"graph id", "graph node id"})
 _SIZES: Final = frozenset({"grid", "block"})
+_ARGUMENTS: Final = _INTEGERS | _GRAPHS | _SIZES
 #: Categories that a converter gives back for kernels, copies and fills.
 _CATEGORIES: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 _TEXTS: Final = frozenset({"ph", "cat", "name"})
@@ -25,18 +31,119 @@ _PLACES: Final = frozenset({"pid", "tid"})
 _LARGEST: Final = 2**63 - 1
 #: Columns of 32 bits.
 _NARROW: Final = frozenset({"device", "registers per thread"})
-#: Numbers that Python writes and JSON does not have.
-_NOT_JSON: Final = re.compile("NaN|Infinity")
+#: Numbers that Python writes and JSON does not have; and a key that is not to be there twice.
+_NOT_PLAIN: Final = re.compile('NaN|Infinity|"args"')
+_NO_ARGS: Final = msgspec.Raw()
 #: An argument of operators in PyTorch 1.8 to 1.10: their Python stacks, which are not imported.
 CALL_STACK: Final = "Call stack"
+_ID_DEFAULTS: Final = (("correlation", NONE), ("External id", NONE), (CALL_STACK, None))
+
+
+class Event(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """An event with the keys that Kineto writes, in its order; UNSET for those that it lacks.
+
+    `args` stays JSON, which is empty for an event without this key.
+    """
+
+    ph: Any = UNSET
+    cat: Any = UNSET
+    name: Any = UNSET
+    pid: Any = UNSET
+    tid: Any = UNSET
+    id: Any = UNSET
+    ts: Any = UNSET
+    dur: Any = UNSET
+    s: Any = UNSET
+    bp: Any = UNSET
+    args: msgspec.Raw = _NO_ARGS
+
+    def members(self) -> dict[str, Any]:
+        """Return the event's members other than `args`."""
+        return {key: value for key in _KEYS if (value := getattr(self, key)) is not UNSET}
+
+    def arguments(self) -> Any:
+        """Return the decoded `args`; {} for an event without this key."""
+        if self.args is _NO_ARGS:
+            return {}
+        try:
+            return msgspec.json.decode(self.args)
+        except msgspec.MsgspecError:  # halves of a surrogate pair
+            return json.loads(bytes(self.args))
+
+
+class _ExactEvent(Event):
+    """An event whose times have more digits than a float."""
+
+    ts: Decimal | msgspec.UnsetType = UNSET
+    dur: Decimal | msgspec.UnsetType = UNSET
+
+
+class _OtherEvent(Event):
+    """An event with more keys."""
+
+    more: Mapping[str, Any] = MappingProxyType({})
+
+    def members(self) -> dict[str, Any]:
+        """Return the event's members other than `args`."""
+        return {**super().members(), **self.more}
+
+
+class _Ids(msgspec.Struct):
+    """The arguments of an event that is no execution which have columns, or a meaning."""
+
+    correlation: Any = NONE
+    external: Any = msgspec.field(name="External id", default=NONE)
+    stack: Any = msgspec.field(name=CALL_STACK, default=None)
+
+
+_KEYS: Final = tuple(key for key in Event.__struct_fields__ if key != "args")
+_DECODERS: Final = {
+    exact: msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
+    for exact, kind in ((False, Event), (True, _ExactEvent))
+}
+_IDS: Final = msgspec.json.Decoder(_Ids)
+_NO_IDS: Final = _Ids()
+
+
+def decode_events(text: str, *, exact: bool) -> list[Event] | None:
+    """Return the events of a JSON array; None if one has other keys, or is not strict JSON.
+
+    With `exact`, times are Decimal.
+    """
+    try:
+        return _DECODERS[exact].decode(text)
+    except msgspec.MsgspecError:
+        return None
+
+
+def event_of(value: Any) -> Event:
+    """Return a JSON value as an event; TypeError if it is not an object."""
+    if not isinstance(value, dict):
+        raise TypeError("an event is not an object")
+    args = msgspec.Raw(json_text(value["args"]).encode()) if "args" in value else _NO_ARGS
+    members = {key: member for key, member in value.items() if key in _KEYS}
+    more = {key: value[key] for key in value.keys() - {*_KEYS, "args"}}
+    return _OtherEvent(**members, args=args, more=more) if more else Event(**members, args=args)
+
+
+def ids_of(event: Event) -> _Ids:
+    """Return those of an event's arguments that have columns, or a meaning."""
+    raw = event.args
+    if raw is _NO_ARGS:
+        return _NO_IDS
+    try:
+        return _IDS.decode(raw)
+    except msgspec.MsgspecError:  # not an object, or halves of a surrogate pair
+        args = mapping(event.arguments())
+        return _Ids(*(args.get(key, default) for key, default in _ID_DEFAULTS))
 
 
 class KeptEvents:
     """Events that are not executions, on their way to `tool_events`.
 
     Nearly all events have the keys, texts and ids of an event before them, so that these are
-    checked once. `args` are kept as the file has them where they are the last member, since making
-    a JSON text again takes longer than reading one.
+    checked once. `args` are kept as the file has them, since making a JSON text again takes longer
+    than reading one.
     """
 
     def __init__(self, events: EventRows, is_host_range: Callable[[str, str], bool]) -> None:
@@ -44,100 +151,90 @@ class KeptEvents:
         self._is_host_range = is_host_range
         #: By the keys, texts and ids of events that have a time, and only values that columns can
         #: have: the number of the shape, whether they are ranges of stacks, and the keys of other
-        #: members.
+        #: members than `args`.
         self._shapes: dict[tuple[Any, ...], tuple[int, bool, tuple[str, ...]]] = {}
 
-    def add(
-        self, event: Mapping[str, Any], record: int, source: JsonFile
-    ) -> tuple[int, int] | None:
+    def add(self, event: Event, record: int) -> tuple[int, int] | None:
         """Add an event, and return its begin and end in ns; NONE for those that it does not have.
 
         Returns None if the event was also noted as a range of its thread's stacks: one whose
         category and name `is_host_range` accepts, without a text of a stack in its `args`.
 
-        Args:
-            event: The event, which `source.entries()` just yielded.
-            record: The event's number in the file.
-            source: The file.
-
         Raises:
             ValueError: one of its times is not a number of µs.
 
         """
-        get = event.get
-        process, thread, args = get("pid"), get("tid"), get("args")
-        if type(process) is not int or type(thread) is not int:  # 1.0 and True equal 1
-            return self._add_uncommon(event, record, source)
+        process, thread, ts, dur = event.pid, event.tid, event.ts, event.dur
+        if type(process) is not int or type(thread) is not int or ts is UNSET:  # 1.0, True equal 1
+            return self._add_uncommon(event, record)
+        key = (
+            event.ph, event.cat, event.name, process, thread,
+            dur is UNSET, event.id is UNSET, event.s is UNSET, event.bp is UNSET,
+        )  # fmt: skip
         try:
-            shape = self._shapes.get(
-                (tuple(event), get("ph"), get("cat"), get("name"), process, thread)
-            )
+            shape = self._shapes.get(key)
         except TypeError:
             shape = None  # an object or array, which no column has
-        if shape is None:
-            return self._add_uncommon(event, record, source)
+        if shape is None or type(event) is _OtherEvent:
+            return self._add_uncommon(event, record, key)
         number, is_host, others = shape
-        correlation = external = NONE
-        if type(args) is dict:
-            if is_host and CALL_STACK in args:
-                return self._add_uncommon(event, record, source)
-            correlation, external = args.get("correlation", NONE), args.get("External id", NONE)
-        begin = nanoseconds(event["ts"])
-        end = begin + nanoseconds(event["dur"]) if "dur" in event and "dur" not in others else NONE
+        ids = ids_of(event)
+        if is_host and ids.stack is not None:
+            return self._add_uncommon(event, record)
+        begin, end = nanoseconds(ts), NONE
+        if dur is not UNSET and "dur" not in others:
+            end = begin + nanoseconds(dur)
+        correlation, external = ids.correlation, ids.external
         self._events.add_of_shape(
             number, begin, end, record,
-            correlation if _is_integer(correlation) else NONE,
-            external if _is_integer(external) else NONE,
-            _members_text({key: event[key] for key in others}, source) if others else None,
+            correlation if correlation is NONE or _is_integer(correlation) else NONE,
+            external if external is NONE or _is_integer(external) else NONE,
+            _members_text({key: getattr(event, key) for key in others} if others else {}, event),
         )  # fmt: skip
         return None if is_host else (begin, end)
 
     def _add_uncommon(
-        self, event: Mapping[str, Any], record: int, source: JsonFile
+        self, event: Event, record: int, key: tuple[Any, ...] | None = None
     ) -> tuple[int, int]:
-        texts = {key: event[key] for key in _TEXTS & event.keys() if _is_text(event[key])}
-        places = {key: event[key] for key in _PLACES & event.keys() if _is_integer(event[key])}
+        """Add an event as `add` does, and its shape by its key if it may be one of many."""
+        values = event.members()
+        texts = {key: values[key] for key in _TEXTS & values.keys() if _is_text(values[key])}
+        places = {key: values[key] for key in _PLACES & values.keys() if _is_integer(values[key])}
         begin = end = NONE
-        if "ts" in event:
-            begin = nanoseconds(event["ts"])
-            if event.get("ph") == "X" and "dur" in event:
-                end = begin + nanoseconds(event["dur"])
+        if "ts" in values:
+            begin = nanoseconds(event.ts)
+            if event.ph == "X" and "dur" in values:
+                end = begin + nanoseconds(event.dur)
         in_columns = {"ts", *texts, *places}
         if end != NONE:
             in_columns.add("dur")
-        members = {key: value for key, value in event.items() if key not in in_columns}
-        args = mapping(event.get("args"))
-        correlation, external = args.get("correlation"), args.get("External id")
+        members = {key: value for key, value in values.items() if key not in in_columns}
+        ids = ids_of(event)
         phase, category, name = texts.get("ph", ""), texts.get("cat"), texts.get("name")
         process, thread = places.get("pid", NONE), places.get("tid", NONE)
         self._events.add(
             phase, category, name, begin, end, record=record, process=process, thread=thread,
-            correlation=correlation if _is_integer(correlation) else NONE,
-            external=external if _is_integer(external) else NONE,
-            members=_members_text(members, source) if members else None,
+            correlation=ids.correlation if _is_integer(ids.correlation) else NONE,
+            external=ids.external if _is_integer(ids.external) else NONE,
+            members=_members_text(members, event),
         )  # fmt: skip
-        if "ts" in event and len(texts) == len(_TEXTS) and len(places) == len(_PLACES):
-            shape = (phase, category, name, process, thread)
+        if key is not None and len(texts) == len(_TEXTS) and len(places) == len(_PLACES):
             is_host = end != NONE and self._is_host_range(texts["cat"], texts["name"])
-            number = self._events.shape(*shape, is_host=is_host)
-            self._shapes[(tuple(event), *shape)] = number, is_host, tuple(members)
+            shape = self._events.shape(phase, category, name, process, thread, is_host=is_host)
+            if type(event) is not _OtherEvent:
+                self._shapes[key] = shape, is_host, tuple(members)
         return begin, end
 
 
-def _members_text(members: dict[str, Any], source: JsonFile) -> str:
-    """Return members of the event that `source` just yielded as JSON, `args` as in the file."""
-    if type(members.get("args")) is not dict:
-        return _flat_text(members)
-    first = ""
-    if len(members) > 1:
-        others = {key: value for key, value in members.items() if key != "args"}
-        if any(isinstance(value, dict | list) for value in others.values()):
-            return json_text(members)
-        first = _flat_text(others)[1:-1] + ","
-    text = source.last_member('"args"')
-    if text is None or _NOT_JSON.search(text):
-        return json_text(members)
-    return f'{{{first}"args":{text}}}'
+def _members_text(members: dict[str, Any], event: Event) -> str | None:
+    """Return members of an event as JSON, and its `args` as in the file; None if it has neither."""
+    if event.args is _NO_ARGS:
+        return _flat_text(members) if members else None
+    args = bytes(event.args).decode()
+    if _NOT_PLAIN.search(args) or event.name == "args" or args[0] != "{":
+        return json_text({**members, "args": event.arguments()})
+    first = f"{_flat_text(members)[1:-1]}," if members else ""
+    return f'{{{first}"args":{{{args[1:-1].strip()}}}}}'
 
 
 def _flat_text(members: Mapping[str, Any]) -> str:
@@ -161,36 +258,36 @@ def _is_integer(value: Any) -> TypeGuard[int]:
     return type(value) is int and -_LARGEST <= value <= _LARGEST
 
 
-def execution_members(event: Mapping[str, Any], device: int, stream: int) -> str | None:
+def execution_members(
+    event: Event, arguments: Mapping[str, Any], device: int, stream: int
+) -> str | None:
     """Return what no column of `gpu_kernels` has of an execution's event, as a JSON object.
 
     Args:
         event: The event.
+        arguments: Its `args`.
         device: Its column `device`, which a converter gives back as its `pid`.
         stream: Its column `stream`, which a converter gives back as its `tid`.
 
     """
-    event_args = mapping(event.get("args"))
     args = {
         key: value
-        for key, value in event_args.items()
-        if not (key in _INTEGERS and _is_in_column(key, value))
-        and not (key in _GRAPHS and _is_integer(value) and value)
-        and not (key in _SIZES and _is_size(value))
+        for key, value in arguments.items()
+        if key not in _ARGUMENTS or not _is_in_column(key, value)
     }
     members = {
         key: value
-        for key, value in event.items()
-        if key not in ("ph", "name", "ts", "dur", "args")
+        for key, value in event.members().items()
+        if key not in ("ph", "name", "ts", "dur")
         and not (key == "cat" and value in _CATEGORIES)
         and not (key == "pid" and value == device)
         and not (key == "tid" and value == stream)
     }
     # MTIA's events have these as pid, tid and size alone; null says so to a converter.
-    others = {"device": device, "stream": stream, "bytes": integer(event_args.get("size"))}
-    if type(event_args.get("device")) is int and event_args["device"] != device:
-        args["device"] = event_args["device"]  # of a file of several ranks
-    args |= {key: None for key in others if key not in event_args and others[key] != NONE}
+    others = {"device": device, "stream": stream, "bytes": integer(arguments.get("size"))}
+    if type(arguments.get("device")) is int and arguments["device"] != device:
+        args["device"] = arguments["device"]  # of a file of several ranks
+    args |= {key: None for key in others if key not in arguments and others[key] != NONE}
     if args:
         members["args"] = args
     return json_text(members) if members else None
@@ -201,4 +298,9 @@ def _is_size(value: Any) -> bool:
 
 
 def _is_in_column(key: str, value: Any) -> bool:
-    return _is_integer(value) and (key not in _NARROW or -(2**31) < value < 2**31)
+    """Return whether the column of an argument in `_ARGUMENTS` has the value."""
+    if key in _SIZES:
+        return _is_size(value)
+    if not _is_integer(value) or (key in _GRAPHS and not value):
+        return False
+    return key not in _NARROW or -(2**31) < value < 2**31

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import DamagedFile
 
@@ -35,6 +35,7 @@ def command(
     """
     from kvtrace.schema.compaction import compact
 
+    leave_pandas()
     compaction = compact(trace, dry_run=dry_run)
     if as_json:
         print(json.dumps(asdict(compaction), indent=2))

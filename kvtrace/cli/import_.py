@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kvtrace.cli import note
-from kvtrace.cli.options import JsonOption, say, tell
+from kvtrace.cli.options import JsonOption, leave_pandas, say, tell
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
 from kvtrace.schema.errors import KvtraceError
@@ -66,6 +66,7 @@ def command(
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import plural
 
+    leave_pandas()
     source = None
     if str(files[0]) in importer_names() and (len(files) > 1 or not files[0].exists()):
         source, files = str(files[0]), files[1:]

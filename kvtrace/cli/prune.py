@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def command(
     from kvtrace.schema.pruning import prune
     from kvtrace.settings import amount_of
 
+    leave_pandas()
     pruning = prune(
         trace,
         keep_last=keep_last,

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Annotated
 
-from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
 
 
@@ -26,6 +26,7 @@ def command(
     """
     from kvtrace.schema.recovery import recover
 
+    leave_pandas()
     recovery = recover(trace, force=force)
     if as_json:
         print(json.dumps(asdict(recovery), indent=2))

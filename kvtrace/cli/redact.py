@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def command(
     from kvtrace.schema.private import PRIVATE
     from kvtrace.schema.redaction import redact
 
+    leave_pandas()
     choices = {
         "source": source, "paths": paths, "names": names, "scalars": scalars, "tensors": tensors,
         "command": command_line, "host": host, "git": git, "marks": marks,

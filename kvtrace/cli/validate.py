@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Annotated, Final, Literal
 
 from kvtrace.cli.needs import NOTHING
-from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
 
 NEEDS: Final = NOTHING
@@ -34,6 +34,7 @@ def command(
     """
     from kvtrace.schema.validation import validate
 
+    leave_pandas()
     problems = validate(trace, profile)
     if as_json:
         print(json.dumps([asdict(problem) for problem in problems], indent=2))

@@ -47,12 +47,13 @@ _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits on the cost of judging one call: solver time, proof time and evaluated lanes.
+    """Limits on the cost of judging one call: solver time, processor time and evaluated lanes.
 
     The solver may spend `solver_seconds` on one claim and `solver_seconds_a_call` on all claims of
-    a call. After `seconds_a_call` seconds of proofs, claims are decided by intervals only. `lanes`
-    limits the lanes of memory accesses (over all programs and trips) of an evaluation that decides
-    verdicts; `replay_lanes` limits an evaluation that only confirms a witness.
+    a call. After `seconds_a_call` seconds of the thread's processor time, claims are decided by
+    intervals only. `lanes` limits the lanes of memory accesses (over all programs and trips) of an
+    evaluation that decides verdicts; `replay_lanes` limits an evaluation that only confirms a
+    witness.
     """
 
     solver_seconds: float = SOLVER_SECONDS
@@ -180,12 +181,12 @@ class BoundCall:
             budget = self.budget
             remaining = budget.solver_seconds_a_call - self._spent
             seconds = max(min(budget.solver_seconds, remaining), 0.0)
-            began = time.perf_counter()
+            began = time.thread_time()
             if self._spent > budget.seconds_a_call:
                 decision = self._by_intervals(claim, given)
             else:
                 decision = self._decide(claim, given, seconds)
-            self._spent += time.perf_counter() - began
+            self._spent += time.thread_time() - began
             decided = self._decided[key] = (decision, given)
         return decided[0]
 

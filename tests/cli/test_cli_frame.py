@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace import __version__, registry
-from kvtrace.cli import main, own_commands
+from kvtrace.cli import GROUPS, main, own_commands
 from kvtrace.schema.errors import BadSetting
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,49 @@ def test_commands_leave_pandas_to_those_who_ask_for_it(sound_trace):
     )
     done = python("-c", program, f"info|{sound_trace}", f"diff|{sound_trace}|{sound_trace}")
     assert done.stderr.splitlines()[-2:] == ["[0, 0] False", "[7]"]
+
+
+@pytest.mark.process
+@pytest.mark.costly("starts a Python for each command, whose modules are counted")
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (("info", "TRACE"), 115),
+        (("profile", "TRACE"), 137),
+        (("trace", "validate", "TRACE"), 59),
+        (("import", "kineto", "FILE", "-o", "OUT"), 77),
+    ],
+)
+def test_a_command_loads_no_more_modules_than_before(words, most, sound_trace, tmp_path):
+    """A tenth of a second for each hundred: raise a number only for what the command needs."""
+    file = tmp_path / "a.pt.trace.json"
+    event = '{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 1}'
+    file.write_text(f'{{"deviceProperties": [], "traceEvents": [{event}]}}')
+    paths = {"TRACE": str(sound_trace), "FILE": str(file), "OUT": str(tmp_path / "out")}
+    program = (
+        "import sys, kvtrace.cli; code = kvtrace.cli.main(sys.argv[1:]); "
+        "loaded = {name: name.partition('.')[0] for name in sys.modules}; "
+        "print(code, *loaded.values(), file=sys.stderr)"
+    )
+    done = python("-c", program, *(paths.get(word, word) for word in words))
+    code, *packages = done.stderr.splitlines()[-1].split()
+    assert code == "0"
+    assert not {"pandas", "torch", "triton", "z3", "subprocess", "ml_dtypes"} & set(packages)
+    assert packages.count("kvtrace") <= most
+
+
+def test_each_command_that_reads_or_writes_a_trace_leaves_pandas():
+    """By `select` or at once: pyarrow tries the import at its first array, in any of them."""
+    modules = {command.module for commands in GROUPS.values() for command in commands.values()}
+    without_arrays = {f"kvtrace.cli.{name}" for name in ("run", "doctor", "env")}
+    leaving = re.compile(r"\b(select|leave_pandas)\(")
+    assert [
+        module
+        for module in sorted(modules - without_arrays)
+        if not leaving.search(
+            Path(importlib.import_module(module).__file__).read_text(encoding="utf-8")
+        )
+    ] == []
 
 
 def test_the_readme_names_every_command():

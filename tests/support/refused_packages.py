@@ -6,7 +6,7 @@ from pathlib import Path
 #: What a recorder does without; and what kvtrace has needed before.
 REFUSED = (
     "numpy", "duckdb", "z3", "ml_dtypes", "threadpoolctl", "zstandard", "typer", "click", "rich",
-    "pandas", "scipy", "demangle",
+    "pandas", "scipy", "demangle", "msgspec",
 )  # fmt: skip
 #: Is read by every Python that is started with its folder on PYTHONPATH.
 _CUSTOMIZED = """

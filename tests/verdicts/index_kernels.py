@@ -99,6 +99,21 @@ def flat(x, groups, lengths, out, programs, heads, rows, WIDTH: tl.constexpr, BL
 
 
 @triton.jit
+def target_of_row(x, targets, ignored, columns, WIDTH: tl.constexpr):
+    """What a loss does in place: a row is overwritten, then its target's element once more."""
+    row = x + tl.program_id(0).to(tl.int64) * columns
+    target = tl.load(targets + tl.program_id(0))
+    lanes = tl.arange(0, WIDTH)
+    if target == ignored:
+        tl.store(row + lanes, 0.0, mask=lanes < columns)
+        return
+    chosen = tl.load(row + target)
+    tl.store(row + lanes, tl.load(row + lanes, mask=lanes < columns), mask=lanes < columns)
+    tl.debug_barrier()
+    tl.store(row + target, chosen - 1.0)
+
+
+@triton.jit
 def stores_and_gathers(table, x, out, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     index = tl.load(table + lanes)
@@ -153,6 +168,14 @@ def ragged_call(rng, sequences, longest, *, width=128, block=64, more=0):
     return call(
         ragged, grid, x=tensor(rows, width), starts=integers(starts), out=tensor(rows, width),
         WIDTH=width, BLOCK=block,
+    )  # fmt: skip
+
+
+def targets_call(targets, columns, *, ignored=-100):
+    return call(
+        target_of_row, (len(targets),), x=tensor(len(targets), columns),
+        targets=integers(targets, "i64"), ignored=ignored, columns=columns,
+        WIDTH=triton.next_power_of_2(columns),
     )  # fmt: skip
 
 
@@ -216,8 +239,17 @@ def _flat(rng):
     )  # fmt: skip
 
 
+def _targets(rng):
+    rows, columns = int(rng.integers(1, 6)), int(rng.integers(2, 7))
+    targets = rng.integers(0, columns, rows).astype(np.int64)
+    targets[rng.random(rows) < 0.4] = -100
+    if rng.integers(2):
+        targets[rng.integers(rows)] = rng.integers(-2, columns + 2)
+    return targets_call(targets, columns)
+
+
 CALLS = {
     "flat": _flat, "paged": _paged, "slots": _slots, "ragged": _ragged, "experts": _experts,
-    "chosen": _chosen,
+    "chosen": _chosen, "targets": _targets,
 }  # fmt: skip
 """Random small calls, right ones and broken ones, by a generator of numbers."""

@@ -10,6 +10,7 @@ from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts import all_launches
 from kvtrace.verdicts.all_launches import judge_launches
+from tests.verdicts.index_kernels import target_of_row
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
@@ -187,3 +188,23 @@ def test_one_launch_of_a_slice_and_launches_of_whole_tensors_are_proven(tmp_path
 def test_launches_beyond_the_distinct_contents_that_are_judged_are_unknown(tmp_path, monkeypatch):
     monkeypatch.setattr(all_launches, "_MOST_JUDGED", 3)
     assert race_verdicts(tmp_path, torch.arange(32).split(8)) == {"proven", "unknown"}
+
+
+def test_one_of_many_contents_that_races_is_a_violation_of_its_launch(tmp_path):
+    """Only launch 3 has a target in another program's row; all others prove the accesses."""
+    rows, columns = 8, 16
+    with kvtrace.capture(tmp_path / "out"):
+        for launch in range(6):
+            targets = (torch.arange(rows) + launch) % columns
+            targets[launch % rows] = -100
+            targets[5] = -1 if launch == 3 else 2
+            target_of_row[(rows,)](torch.zeros(rows, columns), targets, -100, columns, WIDTH=16)
+    trace = open_trace(tmp_path / "out")
+    (call,) = calls_of(trace, trace.runs[0])
+
+    verdicts = judge_launches(call, ["race", "out-of-bounds"])
+
+    races = [v for v in verdicts if (v.rule, v.verdict) == ("race", "violation")]
+    assert races
+    assert all("the contents of launch 3: 1 of 6 distinct contents" in v.message for v in races)
+    assert {v.verdict for v in verdicts if v.rule == "out-of-bounds"} == {"proven"}

@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.prover import Given, Ranges, Refuted, is_counterexample, prove
+from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, is_counterexample, prove
 from kvtrace.symbolic.prover.digits import Common, Side, nothing
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
-from kvtrace.verdicts.conflicts.copies import Actors, Copy
+from kvtrace.verdicts.conflicts.copies import Actors, Copy, Question
 from kvtrace.verdicts.conflicts.outcomes import SuspectedConflict
+from kvtrace.verdicts.conflicts.read_spans import Overlaps, Spans
 from kvtrace.verdicts.contents.gathering import Gathering
 from kvtrace.verdicts.contents.read_values import Reading, Rows, TooLarge
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _MAX_NUMBER: Final = 1 << 62
+_MAX_COMPARED_ROWS: Final = 8
+_UNKNOWN: Final = ("content", "unknown")
 _READ: Final = Symbol("content", ("read",), -_MAX_NUMBER, _MAX_NUMBER)
 """The number loaded for a row, as a multiple of the unit of both sides."""
 
@@ -109,7 +112,7 @@ class ReadIndices:
         left, right = _inside_storage(left, nbytes), _inside_storage(right, nbytes)
         for _ in range(2):
             try:
-                answer = self._compare_rows(deciding_symbols, left, right)
+                answer = self._compare_rows(deciding_symbols, left, right, nbytes)
             except TooLarge:
                 return False
             if answer is not False:
@@ -126,7 +129,7 @@ class ReadIndices:
         return False
 
     def _compare_rows(
-        self, deciding: frozenset[Symbol], left: Copy, right: Copy
+        self, deciding: frozenset[Symbol], left: Copy, right: Copy, nbytes: int
     ) -> SuspectedConflict | bool:
         is_same = left[0] == right[0] and tuple(left[2]) == tuple(right[2])
         split_accesses = [
@@ -140,9 +143,11 @@ class ReadIndices:
         if not all(len(column.numbers) for column in columns):
             return True
         rows = _rows_with_equal_numbers(columns)
-        if rows is None:
-            return self._is_digit(sides, columns, unit)
-        return self._meeting(sides[0], columns[0], unit, rows) if is_same else False
+        if rows is not None and is_same:
+            return self._meeting(sides[0], columns[0], unit, rows)
+        if rows is None and self._is_digit(sides, columns, unit):
+            return True
+        return self._overlapping(sides, columns, unit, (left, right), nbytes)
 
     def _split(self, deciding: frozenset[Symbol], side: Copy) -> _SplitAccess | None:
         """Return a side's address as a multiple of one loaded number plus a rest, else None."""
@@ -211,6 +216,81 @@ class ReadIndices:
             return True
         other_axes = [axis for axis in self._axes if axis not in columns[0].parts[0].columns]
         return shared_digits.determines(_READ) and shared_digits.are_equal(other_axes)
+
+    def _overlapping(
+        self,
+        parts: Sequence[_SplitAccess],
+        columns: Sequence[_ReadColumn],
+        unit: int,
+        copies: tuple[Copy, Copy],
+        nbytes: int,
+    ) -> SuspectedConflict | bool:
+        """Return two actors that meet in rows whose bytes overlap, True if none do, else False."""
+        spans = [
+            self._spans(part, column, unit) for part, column in zip(parts, columns, strict=True)
+        ]
+        left_spans, right_spans = spans[0], spans[-1]
+        if left_spans is None or right_spans is None:
+            return True
+        other_axes = [axis for axis in self._axes if axis not in columns[0].parts[0].columns]
+        overlaps = Overlaps(left_spans, right_spans, are_actors_told_apart=not other_axes)
+        for left, right in overlaps.pairs(_MAX_COMPARED_ROWS):
+            is_one_reader = columns[0].readers[left] == columns[-1].readers[right]
+            rows = columns[0].row(left), columns[-1].row(right)
+            actors = Actors(other_axes if is_one_reader else None, self._shared)
+            answer = self._meeting_of_rows(rows, copies, actors, nbytes)
+            if answer is not True:
+                return answer
+        return overlaps.count <= _MAX_COMPARED_ROWS
+
+    def _spans(self, part: _SplitAccess, column: _ReadColumn, unit: int) -> Spans | None:
+        """Return the bytes of each row of a side, None if it never runs."""
+        given = [c for c in part.given if c.atoms().isdisjoint(part.sums)]
+        bounds = Given(given, self._bound.ranges).bounds(part.rest)
+        if bounds is None:
+            return None
+        if (
+            max(map(abs, bounds)) >= _MAX_NUMBER
+            or int(np.abs(column.numbers).max()) * unit >= _MAX_NUMBER
+        ):
+            raise TooLarge
+        starts = column.numbers * unit
+        return Spans(
+            starts + bounds[0],
+            starts + (bounds[1] + part.width),
+            column.readers,
+            column.shared_values,
+        )
+
+    def _meeting_of_rows(
+        self, rows: tuple[Rows, Rows], copies: tuple[Copy, Copy], actors: Actors, nbytes: int
+    ) -> SuspectedConflict | bool:
+        """Return whether the actors of two rows meet, as `judged` does, from exact formulas."""
+        left, right = (self._at_row(copy, row) for copy, row in zip(copies, rows, strict=True))
+        question = Question(left, right, actors, self._bound.ranges, nbytes)
+        decision = prove(question.claim, question.given, seconds=0, order=self._bound.order)
+        if isinstance(decision, Proven):
+            return True
+        if not isinstance(decision, Refuted) or not all(row.certain.all() for row in rows):
+            return False
+        if any(isinstance(key, Opaque) or key.kind in _UNKNOWN for key in decision.model):
+            return False
+        first, second = (
+            self._bound.program_of({**point, **_values(row)})
+            for point, row in zip(question.sides(decision.model), rows, strict=True)
+        )
+        return SuspectedConflict((first, second), question.byte(decision.model), decision.method)
+
+    def _at_row(self, copy: Copy, row: Rows) -> Copy:
+        """Return a copy in which the row's symbols and loaded numbers are numbers."""
+        numbers: dict[Any, int] = dict(_values(row))
+        atoms = copy[0].atoms().union(*(condition.atoms() for condition in copy[2]))
+        for atom in atoms:
+            if isinstance(atom, Symbol) and atom.kind == "content":
+                number = self._bound.contents.number(atom, numbers)
+                if number is not None:
+                    numbers[atom] = number
+        return _substituted(copy, Substitution(numbers))
 
     def _shared_but_read(self, symbol: Symbol) -> bool:
         return symbol is not _READ and self._shared(symbol)

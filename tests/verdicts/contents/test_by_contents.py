@@ -240,6 +240,26 @@ def test_a_race_of_tokens_stored_to_recorded_slots_is_decided():
     assert {race.program[0], race.other_program[0]} == {7, 9}
 
 
+@pytest.mark.parametrize(
+    ("place", "target", "race"),
+    [(5, 16383, False), (5, -1, True), (5, 16384, True), (0, -1, False), (5, -100, False)],
+)
+def test_targets_of_rows_are_decided_where_some_are_ignored(place, target, race):
+    """Of an ignored row no range excludes the number: only rows that are run count."""
+    targets = np.random.default_rng(0).integers(0, 16384, 1024)
+    targets[100:200] = -100
+    targets[place] = target
+
+    verdicts = judge(kernels.targets_call(targets, 16384), ["race", *BOUNDS], UNAFFORDABLE)
+
+    races = [v for v in verdicts if (v.rule, v.verdict) == ("race", "violation")]
+    assert bool(races) == race
+    assert all(5 in {v.program[0], v.other_program[0]} for v in races)
+    outside = {v.verdict for v in verdicts if v.rule in BOUNDS}
+    assert ("violation" in outside) == (place == 0)
+    assert "unknown" not in {v.verdict for v in verdicts}
+
+
 def test_ragged_rows_are_decided():
     rng = np.random.default_rng(0)
     sound = verdicts_of(kernels.ragged_call(rng, 512, 4096))
