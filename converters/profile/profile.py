@@ -194,6 +194,16 @@ class Profile:
     sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
+    def launched(self) -> list[KernelProfile]:
+        """The kernels that were launched or ran in the profiled part."""
+        return [k for k in self.kernels if k.launches or k.tuning_launches or k.runs]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was launched and no device did anything."""
+        return not self.launched and self.device_time is None
+
+    @property
     def replay_helps(self) -> bool:
         """Whether `kvtrace replay` would add figures: a call with IR has no row in `ops`."""
         return self.missing_calls > 0 or (not self.replayed and self.not_evaluated is None)
