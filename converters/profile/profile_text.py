@@ -174,6 +174,8 @@ def _excluded_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
         k.measured.device_executions for k in kernels
     )
     lines = []
+    if profile.on_host and profile.device_time is None:
+        lines += wrapped("no device was seen: host time is what kernels took on the CPU", width)
     tuning_launches = sum(k.tuning_launches for k in kernels)
     time = profile.device_time
     excluded = [plural(tuning_launches, "launch")] if tuning_launches else []
