@@ -109,7 +109,7 @@ def _is_own_command() -> bool:
         return False
     # `__file__` is gone by now; a module that -m runs has a spec.
     is_script = getattr(sys.modules.get("__main__"), "__spec__", None) is None
-    return is_first and is_script and str(*sys.argv[:1]).endswith(".py")
+    return is_first and is_script and bool(sys.argv) and sys.argv[0].endswith(".py")
 
 
 def watch() -> None:
