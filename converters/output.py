@@ -42,11 +42,20 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         raise BadSetting(f"cannot write {path}: {reason}") from problem
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Raise BadSetting if no file can be made at `path`, before there is anything to write."""
+    if path.exists() and not path.is_file():
+        return  # a device, a pipe or a folder
+    if not path.parent.is_dir():
+        raise BadSetting(f"the folder {path.parent} of the output does not exist; make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise BadSetting(f"cannot write {path}: its folder does not permit it.")
+
+
 def _check_path(path: Path) -> None:
     if path.is_dir():
         raise BadSetting(f"{path} is a folder; name a file to write.")
-    if not path.parent.is_dir():
-        raise BadSetting(f"the folder {path.parent} of the output does not exist; make it first.")
+    refuse_unwritable(path)
 
 
 def _publish(temporary: Path, path: Path) -> None:

@@ -94,15 +94,22 @@ def _seal() -> None:
 
 
 def _is_own_command() -> bool:
-    """Return whether this process is a command that was typed at a terminal.
+    """Return whether this process is the program that the user wants recorded.
 
-    A shell makes a process group of each such command. A program without a library that has kernels
-    is often a tool whose output other programs read, and then has no closing line.
+    A program without a library that has kernels is often a tool whose output other programs read,
+    and then has no closing line. It is the user's if it was typed at a terminal, where a shell
+    makes a process group of each command, or if it is a script and its parent has no `KVTRACE`.
     """
     try:
-        return sys.stderr.isatty() and os.getpgrp() == os.getpid()
+        if sys.stderr.isatty() and os.getpgrp() == os.getpid():
+            return True
+        with open(f"/proc/{os.getppid()}/environ", "rb") as file:  # noqa: PTH123 - imports pathlib
+            is_first = not any(line.startswith(b"KVTRACE=") for line in file.read().split(b"\0"))
     except (AttributeError, ValueError, OSError):  # closed, or not of this system
         return False
+    # `__file__` is gone by now; a module that -m runs has a spec.
+    is_script = getattr(sys.modules.get("__main__"), "__spec__", None) is None
+    return is_first and is_script and bool(sys.argv) and sys.argv[0].endswith(".py")
 
 
 def watch() -> None:

@@ -187,6 +187,10 @@ class RunWriter:
         """Add rows that were lost before they reached the writer to `dropped_rows`."""
         self._lost_rows += rows
 
+    def has_rows(self, table: str) -> bool:
+        """Return whether rows of a table were written."""
+        return table in self._next
+
     def append(self, table: str, columns: Mapping[str, ColumnValues]) -> None:
         """Add rows as columns: NumPy arrays, sequences or Arrow arrays of one length.
 

@@ -23,6 +23,7 @@ from kvtrace.converters.diff.figures import kernel_figures
 from kvtrace.converters.diff.finding_changes import finding_differences
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import headline
+from kvtrace.converters.diff.inputs import differing_inputs
 from kvtrace.converters.diff.marks import launch_changes, order_note
 from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
 from kvtrace.converters.diff.meanings import MEANING_SECONDS, meanings_of_changed
@@ -171,7 +172,7 @@ def compare(
             before, after, {name: old_names.get(name, name) for name in changed}, seconds
         ) if seconds else None,
     )  # fmt: skip
-    answers = merge_answers(difference, gate)
+    answers = merge_answers(difference, gate, tuple(differing_inputs(matched, a, b)))
     return replace(difference, headline=headline(difference), answers=answers)
 
 

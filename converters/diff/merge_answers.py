@@ -22,23 +22,27 @@ _UNKNOWN_REASONS: Final = {"same results": "whether results differ", "safe": "wh
 _BIT_FOR_BIT: Final = ("same", "equal")
 
 
-def merge_answers(difference: Difference, gate: Gate | None = None) -> tuple[Answer, ...]:
+def merge_answers(
+    difference: Difference, gate: Gate | None = None, other_inputs: Sequence[str] = ()
+) -> tuple[Answer, ...]:
     """Return the answers to "faster", "same results", "safe" and "merge", in this order.
 
     Args:
         difference: The difference.
         gate: Judged rules; the answer to "same results" is added to its judgments.
+        other_inputs: Arguments whose recorded contents differ, as "x_ptr of add".
 
     """
-    results, safety = _results_answer(difference), _safety_answer(difference)
+    results, safety = _results_answer(difference, other_inputs), _safety_answer(difference)
     if gate is not None:
         gate.compare_results(results)
     return (_speed_answer(difference), results, safety, _merge_answer(results, safety, gate))
 
 
-def _results_answer(difference: Difference) -> Answer:
+def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answer:
     """Return the answer to whether every kernel computes the same results on both sides.
 
+    A "yes" is about equal inputs: it is "not known" where recorded contents of inputs differ.
     Meanings of changed kernels decide. Digests of results can only turn a "yes" into "not known",
     since another rounding changes digests.
     """
@@ -83,12 +87,19 @@ def _results_answer(difference: Difference) -> Answer:
     without_args = dict.fromkeys(name for side in sides for name in side.without_args)
     if without_args:
         return Answer(question, "not known", _without(without_args, "arguments to compare"))
+    if other_inputs:
+        more = f" (and {len(other_inputs) - 1} more)" if len(other_inputs) > 1 else ""
+        return Answer(
+            question, "not known", f"the sides have other inputs: recorded contents of "
+            f"{other_inputs[0]} differ{more}", "record both with the same inputs",
+        )  # fmt: skip
     return Answer(question, "yes", _evidence(meanings or (), difference, exactly=exactly))
 
 
 def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exactly: bool) -> str:
     if not meanings:
-        return f"no code or argument of {plural(difference.same_kernels, 'kernel')} changed"
+        kernels = plural(difference.same_kernels, "kernel")
+        return f"for equal inputs: no code or argument of {kernels} changed"
     by_data = [meaning for meaning in meanings if meaning.by_data]
     if by_data:
         more = f" (and {len(by_data) - 1} more)" if len(by_data) > 1 else ""
@@ -126,6 +137,8 @@ def _safety_answer(difference: Difference) -> Answer:
         location = f", line {first.line}" if first.line else ""
         text = f"new {_severity(first)}: {first.rule} in {first.kernel}{location}{more}"
         return Answer(question, "no", text)
+    if not difference.before.kernels or not difference.after.kernels:
+        return Answer(question, "not known", "a side has no kernel", "record it again")
     unjudged_calls = [
         finding for finding in (*new, *difference.still) if finding.is_of_unjudged_call
     ]

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.executions import DeviceExecutions, device_executions
 from kvtrace.converters.diff.further import combined_further, fill_further
+from kvtrace.converters.diff.inputs import recorded_contents
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.samples import TimeStore, device_samples, host_samples
 from kvtrace.converters.diff.times import Kind, RunCalls, Samples
@@ -69,7 +70,7 @@ class Snapshot:
 
     `medians` are each kernel's median host and device time. `earlier` has the texts of add-ons'
     stages by the hashes in `Variant.stages`. `without_args` are the names of kernels with a call of
-    which no arguments were recorded.
+    which no arguments were recorded. `contents` are those of tensors that were recorded.
     """
 
     label: str
@@ -85,6 +86,7 @@ class Snapshot:
     executions: DeviceExecutions
     unevaluated: Unevaluated | None
     without_args: tuple[str, ...]
+    contents: dict[KernelKey, dict[str, set[str]]] = field(repr=False)
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
     def text(self, sha256: str | None) -> str | None:
@@ -134,6 +136,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     with scratch() as database:
         calls = trace.table("calls", runs, list(_CALL_COLUMNS))
         without_args = _without_args(calls, variants, members)
+        contents = recorded_contents(trace, runs, calls, members, [v.key for v in variants])
         prepare(database, members, calls)
         del calls
         places = [run_calls(database, run) for run in runs]
@@ -162,7 +165,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     return Snapshot(
         label, trace, runs, kernels, medians, ops.num_rows > 0, earlier,
         host, device, tuple(places), executions,
-        read_unevaluated(trace, runs), without_args,
+        read_unevaluated(trace, runs), without_args, contents,
     )  # fmt: skip
 
 

@@ -204,6 +204,8 @@ def _summary_text(kernels: Sequence[KernelConditions], width: int, left_out: int
     if not accesses:
         if left_out:
             return [f"nothing was judged of {plural(left_out, 'unique call')}"]
+        if not kernels:
+            return ["nothing was judged: no kernel was launched while this trace was recorded"]
         return ["no accesses to memory"]
     count = len(accesses)
     exact = sum(access.exact for access in accesses)

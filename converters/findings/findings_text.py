@@ -15,6 +15,7 @@ from kvtrace.converters.findings.model import (
     CONTEXT,
     COUNTED,
     FOLLOWED,
+    OF_CONTENTS,
     SEVERITIES,
     UNUSED_IGNORE,
     Finding,
@@ -359,7 +360,7 @@ def calls_and_launches(group: Sequence[Finding]) -> tuple[int, int]:
 def calls_and_launches_text(group: Sequence[Finding]) -> str:
     """Return a text with the number of unique calls and launches that have a group's findings."""
     calls, launches = calls_and_launches(group)
-    if group[0].method == OBSERVED and launches > calls:
+    if launches > calls and any(finding.is_of_some_launches for finding in group):
         return f"{plural(calls, 'unique call')}, in one or more of {launches:,} launches"
     return f"{plural(calls, 'unique call')}, {plural(launches, 'launch')}"
 
@@ -383,8 +384,10 @@ def _function_name(finding: Finding) -> str | None:
 
 def _none_if_repeated(text: str | None, finding: Finding) -> str | None:
     """Return `text`, or None if the finding's message or hint contains it."""
-    is_repeated = text is not None and (text in message_of(finding) or text in (finding.hint or ""))
-    return None if is_repeated else text
+    if text is None:
+        return None
+    claim = OF_CONTENTS.sub("", text)
+    return None if claim in message_of(finding) or claim in (finding.hint or "") else text
 
 
 def _visible_part(text: str, column: int | None, width: int) -> tuple[str, int | None]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from kvtrace.converters.findings.model import RuleText
+from kvtrace.converters.findings.model import OF_CONTENTS, RuleText
 
 _NEIGHBOR: Final = (
     "in the same storage: check the strides and the extent that are passed for this view"
@@ -47,7 +47,8 @@ def hint_for(
         generated: whether Inductor wrote the kernel.
 
     """
-    rule, verdict, reason = row["rule"], row["verdict"], row["reason"] or ""
+    rule, verdict = row["rule"], row["verdict"]
+    reason = OF_CONTENTS.sub("", row["reason"] or "")
     if verdict == "proven":
         return None
     if verdict != "violation":

@@ -1,10 +1,12 @@
 """Findings as dataclasses, which `reading.py` creates and all outputs use."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from kvtrace.schema.layout import OBSERVED
 from kvtrace.text import plural
 
 VERDICTS: Final = ("violation", "unknown", "proven")
@@ -21,6 +23,10 @@ UNUSED_IGNORE: Final = "unused-ignore"
 
 #: The method of findings whose second location made the memory that they are about.
 FOLLOWED: Final = "followed"
+#: The end of a verdict on some contents of a call's tensors, with the launches that had them.
+OF_CONTENTS: Final = re.compile(
+    r" \[for the contents of launch[^\]]*?([\d,]+) of ([\d,]+) launches\]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,14 @@ class Finding:
     def counts_as(self) -> str:
         """The name in `COUNTED` that the finding is counted and labeled by."""
         return counted_as(self.verdict, self.severity, suppressed=self.suppressed)
+
+    @property
+    def is_of_some_launches(self) -> bool:
+        """Whether other launches of the call may be without it: they had other contents."""
+        of_contents = OF_CONTENTS.search(self.message or "")
+        if of_contents is not None:
+            return of_contents[1] != of_contents[2]
+        return self.method in (OBSERVED, FOLLOWED)
 
     @property
     def is_defect(self) -> bool:
@@ -217,11 +231,13 @@ class Findings:
         if self.judges_nothing:
             reason = next(iter(self.reasons), "no reason was recorded")
             return f"nothing was judged of {plural(self.calls, 'unique call')}: {reason}"
-        if not self.analyzed and not self.tallies and not self.rules:
-            return "nothing was judged: what the chosen rules need was not recorded"
-        if not self.tallies and len(self.not_evaluated) >= self.calls:
+        if self.tallies:
+            return None
+        if len(self.not_evaluated) >= self.calls:
             return f"nothing was judged: {self.not_evaluated[0]}"
-        return None
+        names = " and ".join(sorted(self.named)) or "the chosen rules"
+        text = f"nothing was judged: {plural(self.calls, 'unique call')} had nothing for {names}"
+        return text if self.rules else f"{text}, or what is needed was not recorded"
 
     def failures(self, *, strict: bool = False) -> int:
         """Return the number of errors; with `strict`, of warnings and unknown verdicts, too."""

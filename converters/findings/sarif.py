@@ -113,7 +113,9 @@ def _result(
         "level": severity if kind == "fail" else "none",
         "message": {"text": _message(finding)},
         "partialFingerprints": {"finding/v1": finding.finding_id},
-        "occurrenceCount": max(1, sum(finding.launches for finding in group)),
+        "occurrenceCount": max(
+            1, sum(f.calls if f.is_of_some_launches else f.launches for f in group)
+        ),
         "properties": _properties(finding, sum(finding.calls for finding in group)),
     }
     if finding.file is not None:

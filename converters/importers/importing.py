@@ -54,6 +54,11 @@ FILE: Final = "imported_from"
 #: Times of less than this many ns since 1970 (the year 2001) count from another moment, such as the
 #: start of the machine.
 EPOCH_NS: Final = 10**18
+#: What is missing of a file without launches and executions.
+_NO_KERNELS: Final = (
+    "the file has no launch and no execution of a kernel, so there is nothing to profile: record "
+    "the device, too (torch.profiler: ProfilerActivity.CUDA)"
+)
 #: The rank in a file's name, such as `rank-3.pt.trace.json.gz` or `trace_rank_3_.ndjson`.
 _RANK: Final = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 
@@ -63,6 +68,7 @@ class ImportedRunFile:
     """One imported run: its tool and file, and sentences about data that the file lacks.
 
     `left_out` and `has_all_events` are as in `ImportedRun`. `group` is the run's `group_id`.
+    `has_kernels`: a launch or an execution of a kernel is recorded.
     """
 
     run_id: str
@@ -72,6 +78,7 @@ class ImportedRunFile:
     left_out: Mapping[str, int]
     has_all_events: bool
     group: str
+    has_kernels: bool
 
 
 class _UnpackedContent(io.RawIOBase):
@@ -273,7 +280,8 @@ def _sealed(
     begin = run.row.get("started")
     if begin is None or begin < EPOCH_NS:
         begin = None
-    lacks = *run.lacks, *rows.notes
+    has_kernels = writer.has_rows("launches") or writer.has_rows("gpu_kernels")
+    lacks = *run.lacks, *rows.notes, *(() if has_kernels else (_NO_KERNELS,))
     for text in lacks:
         rows.message(f"import-{name}", text)
     left_out = left_out_sentence(run.left_out, in_events=run.has_all_events)
@@ -299,8 +307,9 @@ def _sealed(
         }
     )
     return ImportedRunFile(
-        writer.run_id, name, path.name, lacks, run.left_out, run.has_all_events, group
-    )
+        writer.run_id, name, path.name, lacks, run.left_out, run.has_all_events, group,
+        has_kernels,
+    )  # fmt: skip
 
 
 def _publish(work: Path, out: Path) -> None:

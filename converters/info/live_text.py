@@ -14,10 +14,12 @@ _MOST_LINES = 3
 _FEWEST_KERNELS = 5
 
 
-def page_lines(page: LivePage, out: str, now: int, width: int, height: int) -> list[str]:
+def page_lines(
+    page: LivePage, out: str, now: int, width: int, height: int, ended: int = 0
+) -> list[str]:
     """Return the lines of a page of the trace `out`, at most `width` columns, about `height` lines.
 
-    `now` is the time to show, in ns since 1970.
+    `now` is the time to show, in ns since 1970; `ended` counts the runs of the trace before.
     """
     clock = time.strftime("%H:%M:%S", time.localtime(now / 1e9))
     running = sum(process.state.startswith("recording") for process in page.processes)
@@ -25,6 +27,9 @@ def page_lines(page: LivePage, out: str, now: int, width: int, height: int) -> l
     facts = f"{clock}  {plural(running, 'process')} recording, {_rate_text(rate)} launches/s"
     lines = [f"{shorten(printable(out), max(width - len(facts) - 2, 12))}  {facts}", ""]
     lines += _process_lines(page, width)
+    if not page.processes and ended:
+        text = f"{plural(ended, 'run')} of {printable(out)} ended before and can be shown by"
+        lines += wrapped(f"{text} kvtrace info and kvtrace profile", width)
     events = [
         *_event_lines(f"new variants (recompiles: {page.recompiles})", page.variants, width),
         *_event_lines("findings", page.findings, width),
@@ -36,7 +41,7 @@ def page_lines(page: LivePage, out: str, now: int, width: int, height: int) -> l
 
 def _process_lines(page: LivePage, width: int) -> Iterator[str]:
     if not page.processes:
-        yield "no recorded process has launched a kernel yet (ended runs: kvtrace info)"
+        yield "no process that is being recorded here has launched a kernel yet"
     else:
         header = ("process", "launches", "a second", "device busy", "variants", "state")
         rows = [

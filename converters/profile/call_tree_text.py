@@ -5,6 +5,7 @@ from typing import Final
 
 from kvtrace.converters.profile.call_paths import Grouping
 from kvtrace.converters.profile.call_tree import Branch, CallSums, call_notes, call_tree
+from kvtrace.figures.window import nothing_sentence
 from kvtrace.text import (
     columns,
     count,
@@ -41,7 +42,7 @@ def call_tree_text(
     """
     root = call_tree(sums, grouping)
     if not root.branches:
-        return ["no kernel was launched"]
+        return [nothing_sentence(sums.window)]
     header = _header(sums, grouping, width)
     label_width = width - _FIGURE_WIDTH * len(header)
     rows = []

@@ -49,15 +49,20 @@ def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
     return f"{text}; idle {duration(gaps.idle_ns)}: {', '.join(cause_texts)}"
 
 
-def busy_phrase(busy: Busy, devices: int) -> str:
-    """Return how long devices were busy, of which time, and how long with two kernels at once."""
+def busy_phrase(busy: Busy, devices: int, steps: int = 1) -> str:
+    """Return how long devices were busy, of which time, and how long with two kernels at once.
+
+    The times are those of one step on average.
+    """
     if not busy.span_ns:
         return "when the GPU was busy is not known: the times are sums"
     subject = "GPU busy" if devices == 1 else f"{devices} GPUs busy"
     share = percent(busy.busy_ns / busy.span_ns)
-    text = f"{subject} {duration(busy.busy_ns)} of {duration(busy.span_ns)} ({share})"
+    text = (
+        f"{subject} {duration(busy.busy_ns / steps)} of {duration(busy.span_ns / steps)} ({share})"
+    )
     if busy.overlapped_ns:
-        text += f", {duration(busy.overlapped_ns)} with two kernels at once"
+        text += f", {duration(busy.overlapped_ns / steps)} with two kernels at once"
     return text
 
 

@@ -172,6 +172,7 @@ class Profile:
         left_out: Replay's notes on figures that were skipped for their cost.
         sectors: Memory ops counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
         sections: Add-ons' sections by name (`profile_sections.py`).
+        on_host: The program was recorded without a device, so that kernels ran on the host.
 
     """
 
@@ -192,6 +193,17 @@ class Profile:
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
     sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    on_host: bool = False
+
+    @property
+    def launched(self) -> list[KernelProfile]:
+        """The kernels that were launched or ran in the profiled part."""
+        return [k for k in self.kernels if k.launches or k.tuning_launches or k.runs]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was launched and no device did anything."""
+        return not self.launched and self.device_time is None
 
     @property
     def replay_helps(self) -> bool:
@@ -301,6 +313,7 @@ def read_profile(
         left_out=left_out,
         sectors=sectors,
         lines=() if source_lines is None else _line_profiles(trace, runs, line_sums, source_lines),
+        on_host=not any(run.devices or run.source for run in runs),
         sections={
             name: section.read(trace, runs)
             for name, section in (profile_sections() if sections else {}).items()

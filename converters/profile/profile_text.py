@@ -25,6 +25,7 @@ from kvtrace.figures.kernels import (
     KERNEL_FIGURES,
     KernelFigure,
 )
+from kvtrace.figures.window import nothing_sentence
 from kvtrace.text import (
     amount,
     columns,
@@ -52,12 +53,10 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
 
     `full` shows every row, and adds tables of each kernel's measured and derived figures.
     """
-    launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
+    launched = profile.launched
     lines = [*_summary_text(profile, full, width)]
-    if not launched and profile.device_time is None:
-        is_whole = profile.window is None or profile.window.how == "whole"
-        what = "no kernel was launched" if is_whole else "no launch of this part is recorded"
-        return [*lines, what]
+    if profile.is_empty:
+        return [*lines, nothing_sentence(profile.window)]
     lines += table_text(profile, None if full else _SHOWN_ROWS, width)
     lines += _notes_text(profile, launched, width)
     if profile.gaps is not None and profile.gaps.groups:
@@ -175,6 +174,8 @@ def _excluded_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
         k.measured.device_executions for k in kernels
     )
     lines = []
+    if profile.on_host and profile.device_time is None:
+        lines += wrapped("no device was seen: host time is what kernels took on the CPU", width)
     tuning_launches = sum(k.tuning_launches for k in kernels)
     time = profile.device_time
     excluded = [plural(tuning_launches, "launch")] if tuning_launches else []

@@ -70,7 +70,10 @@ def answer_of(profile: Profile, kernels: Sequence[KernelKey], origin: int) -> An
     kernel_indexes = {key: index for index, key in enumerate(kernels)}
     time, window = profile.device_time, profile.window
     has_device_times = time is not None
-    summary = [] if time is None else [step_sentence(time), busy_phrase(time.busy, time.devices)]
+    steps = 1 if time is None or time.steps is None else time.steps.number
+    summary = (
+        [] if time is None else [step_sentence(time), busy_phrase(time.busy, time.devices, steps)]
+    )
     work_notes = [] if time is None else [library_sentence(time), excluded_sentence(time)]
     return Answer(
         part=window.sentence if window is not None and has_device_times else None,

@@ -60,10 +60,14 @@ def _nothing_launched(session: "Session | None", out: str) -> str:
     which = "" if kernels == "*" else f" that KVTRACE_KERNELS={kernels} selects"
     has_run = session is not None and session.run_id is not None
     text = f"no kernel{which} was launched" + ("" if has_run else f", so nothing is in {out}")
+    if which:
+        return text
     if "triton" not in sys.modules:
         text += "; the program did not import Triton, whose kernels are what is recorded"
         if "torch" in sys.modules:
             text += " (those of torch.compile, too, but no other operator of torch)"
+    elif "torch._inductor.codegen.cpp" in sys.modules:
+        text += "; torch.compile's code for tensors on the CPU is C++, which is not recorded"
     return f"{text}; this machine has no GPU: {_REMEDY}" if _lacks_gpu(session) else text
 
 

@@ -357,6 +357,10 @@ def _no_command(name: str) -> str:
         )
     if path.suffix == ".py" and path.is_file():
         return f"{name} is a program; kvtrace run -o out/ {name} records it."
+    if name.startswith("-"):
+        return (
+            f"{name} has to follow a command, as in kvtrace info out/ {name}; see kvtrace --help."
+        )
     return f"there is no command {name!r}{nearest(name, own_commands())}; see kvtrace --help."
 
 

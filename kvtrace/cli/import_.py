@@ -98,7 +98,7 @@ def command(
     for skipped, reason in ((found.unknown, "of no known tool"), (found.repeated, "repeated")):
         if skipped:
             note(f"skipped {plural(len(skipped), 'file')} {reason}: {_listed(skipped)}")
-    if not as_json:
+    if not as_json and any(run.has_kernels for run in runs):
         tell(f"kvtrace profile {output} shows what took the time")
 
 

@@ -113,6 +113,12 @@ _COMMON: Final[Mapping[str, tuple[Any, Any]]] = {
 }
 
 
+#: Options whose FILE is written, in all commands.
+_WRITTEN: Final = frozenset(
+    {"--output", "--html", "--json-file", "--junit", "--markdown", "--sarif"}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of a command's function.
@@ -140,6 +146,11 @@ class Parameter:
     def hidden(self) -> bool:
         """Whether the help does not list the option."""
         return isinstance(self.declaration, Option) and self.declaration.hidden
+
+    @property
+    def is_written_file(self) -> bool:
+        """Whether the value is the path of a file that the command writes."""
+        return self.declaration.metavar == "FILE" and not _WRITTEN.isdisjoint(self.on)
 
     @property
     def metavar(self) -> str:
@@ -278,6 +289,7 @@ class CommandLine:
 
         Raises:
             BadUsage: A word does not fit the command, or a word is missing.
+            BadSetting: A file to write cannot be made.
             HelpRequested: The words contain --help.
 
         """
@@ -293,7 +305,17 @@ class CommandLine:
                 raise BadUsage(f"{self._name} needs {parameter.heading}; {self._hint}.")
             else:
                 arguments[parameter.name] = parameter.default
+        self._refuse_unwritable(arguments)
         return arguments
+
+    def _refuse_unwritable(self, arguments: Mapping[str, Any]) -> None:
+        """Raise BadSetting if a file that the command would write cannot be made."""
+        from kvtrace.converters.output import refuse_unwritable
+
+        for parameter in self.parameters:
+            file = arguments[parameter.name]
+            if parameter.is_written_file and file is not None and str(file) != "-":
+                refuse_unwritable(Path(file))
 
     @property
     def _name(self) -> str:

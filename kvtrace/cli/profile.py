@@ -48,14 +48,15 @@ def command(
     engine_name: EngineOption = "here",
     master: MasterOption = None,
     json: JsonOption = False,
-) -> None:
+) -> int:
     """Show where the time went, what to try, and time, rates and roofline of each kernel.
 
     Figures are of the steady part of the runs, if that is known: steps that a mark or the launches
     repeat. The time before the steady part is one line.
     Times are measured. Bytes, FLOPs and rooflines are derived from the IR by kvtrace replay;
     rooflines use the limits of the recorded device or of --device. With --engine another engine
-    counts launches and executions; idle times of devices are then left out.
+    counts launches and executions; idle times of devices are then left out. Exit code 2 if nothing
+    was launched.
 
     Example:
         kvtrace profile out/
@@ -84,7 +85,7 @@ def command(
         sums = read_call_sums(selection.trace, selection.runs, part)
         complain_of(selection.trace)
         print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
-        return
+        return 0 if sums.rows else 2
     times = None
     if engine is not None:
         from kvtrace.figures.times import times_of_engine
@@ -103,5 +104,6 @@ def command(
             sums = read_call_sums(selection.trace, selection.runs, part)
             output["by"] = call_tree_object(sums, by)
         print(json_format.dumps(output, indent=2))
-        return
-    print_lines(profile_text(profile, full=full, width=terminal_width()))
+    else:
+        print_lines(profile_text(profile, full=full, width=terminal_width()))
+    return 2 if profile.is_empty else 0

@@ -44,7 +44,8 @@ def command(
     """Evaluate each unique call over its whole grid, without a GPU.
 
     The tracer fills the derived table accesses, the profiler ops and loops: executions, lanes,
-    bytes and FLOPs of every IR op. Running a client again replaces its rows.
+    bytes and FLOPs of every IR op. Running a client again replaces its rows. Exit code 2 if no call
+    was evaluated.
 
     Example:
         kvtrace replay out/
@@ -89,4 +90,8 @@ def command(
     if as_json:
         print(json.dumps(outcomes, indent=2))
     complain_of(selection.trace)
+    if not any(outcome["replayed"] for outcome in outcomes):
+        if not any(outcome["calls"] or outcome["left_out"] for outcome in outcomes):
+            complain("nothing was replayed: no kernel was launched while this trace was recorded")
+        return 2
     return 2 if errors else 0

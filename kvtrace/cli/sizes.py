@@ -65,7 +65,7 @@ def command(
 
     Conditions on sizes are derived from the kernel's IR; the output lists their assumptions. Exit
     code 1 on a call that breaks a condition, with --strict also on an unknown verdict or a call
-    that cannot be evaluated.
+    that cannot be evaluated; 2 if no call could be judged.
 
     Example:
         kvtrace sizes out/
@@ -102,5 +102,7 @@ def show_sizes(
         width = min(terminal_width(), 120)
         lines = conditions_text(kernels, width=width, base=str(Path.cwd()), left_out=len(failures))
         print_lines(lines)
+    if not kernels:
+        return 2
     has_undecided = strict and failures
     return 1 if has_undecided or condition_failures(kernels, strict=strict) else 0

@@ -47,11 +47,13 @@ def command(
     from kvtrace.schema.trace import open_trace
     from kvtrace.text import terminal_width
 
-    follower, live = Follower(open_trace(trace).path, COLUMNS, FROM_START), Live()
+    opened = open_trace(trace)
+    ended = sum(run.sealed for run in opened.runs)
+    follower, live = Follower(opened.path, COLUMNS, FROM_START), Live()
     try:
         if not (once or as_json) and sys.stdout.isatty():
             with suppress(KeyboardInterrupt):
-                _watch(follower, live, str(trace), interval, whole=whole)
+                _watch(follower, live, str(trace), interval, ended, whole=whole)
             return
         now = time.time_ns()
         live.add(follower.look(), now)
@@ -59,13 +61,15 @@ def command(
         if as_json:
             print(json.dumps(asdict(page), indent=2))
             return
-        print_lines(page_lines(page, str(trace), now, terminal_width(), 40))
+        print_lines(page_lines(page, str(trace), now, terminal_width(), 40, ended))
     finally:
         follower.close()
 
 
-def _watch(follower: "Follower", live: "Live", trace: str, interval: float, *, whole: bool) -> None:
-    """Show a page every `interval` seconds until q is pressed."""
+def _watch(
+    follower: "Follower", live: "Live", trace: str, interval: float, ended: int, *, whole: bool
+) -> None:
+    """Show a page every `interval` seconds until q is pressed; `ended` as in `page_lines`."""
     import shutil
     import time
 
@@ -78,7 +82,7 @@ def _watch(follower: "Follower", live: "Live", trace: str, interval: float, *, w
             live.add(follower.look(), now)
             page = live.page(now, whole=whole)
             width, height = shutil.get_terminal_size()
-            lines = page_lines(page, trace, now, width, height)
+            lines = page_lines(page, trace, now, width, height, ended)
             show([shorten(printable(line), width) for line in lines[: height - 1]])
             if pressed(interval) in ("q", "Q"):
                 return

@@ -113,6 +113,13 @@ class Window:
         return f"{kind}{steps_text(self.steps, self.runs)} {found_by}{median}"
 
 
+def nothing_sentence(window: Window | None) -> str:
+    """Return the reason for an empty profile of a part of the runs."""
+    if window is None or window.how == "whole":
+        return "nothing to profile: no kernel was launched while this trace was recorded"
+    return "nothing to profile: no launch of this part is recorded"
+
+
 def steps_text(number: int, runs: int) -> str:
     """Return a number of steps, summed over runs, as text: of each run if all have as many."""
     if runs > 1 and number % runs == 0:

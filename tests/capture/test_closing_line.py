@@ -72,6 +72,9 @@ def test_program_that_launches_nothing_says_so(autostarting, tmp_path):
     assert "did not import Triton" in line
     code, (line,) = closing_lines(autostarting, tmp_path, LAUNCH, KVTRACE_KERNELS="other*")
     assert line.startswith("kvtrace: no kernel that KVTRACE_KERNELS=other* selects was launched")
+    assert NO_GPU not in line
+    code, (line,) = closing_lines(autostarting, tmp_path, "import json")
+    assert line.startswith(NOTHING)
 
 
 def test_recording_that_the_program_starts_says_so_too(autostarting, tmp_path):

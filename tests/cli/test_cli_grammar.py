@@ -136,6 +136,19 @@ def test_file_that_cannot_be_written_is_reported_in_a_sentence(kvtrace, own_trac
     assert kept.read_text() == "earlier"
 
 
+@pytest.mark.parametrize("options", [("diff", "--html"), ("sanitize", "--junit"), ("report", "-o")])
+def test_files_are_checked_before_anything_is_read(options, kvtrace, tmp_path):
+    command, option = options
+    traces = [tmp_path / "no trace"] * (2 if command == "diff" else 1)
+    code, _, complaints = kvtrace(command, *traces, option, tmp_path / "missing" / "file")
+    assert code == 2
+    assert f"the folder {tmp_path / 'missing'} of the output does not exist" in complaints
+
+
+def test_option_before_the_command_is_told_to_follow_it(kvtrace):
+    assert "-q has to follow a command" in kvtrace("-q", "info")[2]
+
+
 def test_completion_option_has_help(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SHELL", "/bin/bash")

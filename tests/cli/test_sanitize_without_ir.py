@@ -4,6 +4,8 @@ The traces are of another producer, and of another profiler.
 """
 
 import json
+from pathlib import Path
+from shutil import copytree
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +16,8 @@ from tests.converters.written_trace import Kernel, Op, add_ops, write_trace
 from tests.support.foreign_producer import COPY, write_foreign
 from tests.support.foreign_traces import write_kineto
 from tests.support.tiers import some
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 @pytest.fixture(params=some(["none", "no origin", "imported", "unknown dialect"], 2))
@@ -61,6 +65,24 @@ def test_a_trace_without_launches_is_not_judged(tmp_path, capsys):
     answer = json.loads(text)
     assert (code, answer["verdicts"], set(answer["counts"].values())) == (2, [], {0})
     assert "no kernel was launched" in answer["unjudged"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    "words", [("profile",), ("profile", "--by", "source"), ("sizes",), ("replay",), ("invariance",)]
+)
+def test_a_trace_without_launches_is_bad_input(words, tmp_path, capsys):
+    out = write_trace(tmp_path / "out", []).trace.path
+    command, *options = words
+    code, text, err = said(capsys, command, out, *options)
+    assert code == 2
+    assert "launched" in text + err
+
+
+def test_rules_without_anything_to_judge_are_not_green(tmp_path, capsys):
+    out = copytree(FIXTURES / "missing_mask", tmp_path / "out")
+    code, _, err = said(capsys, "sanitize", out, "--rule", "device-assert")
+    assert code == 2
+    assert "had nothing for device-assert" in err
 
 
 def test_lines_end_with_the_counts_on_standard_error(tmp_path, capsys):
@@ -188,7 +210,7 @@ def test_rules_that_judge_nothing_are_not_green(tmp_path, capsys):
     )  # fmt: skip
     code, _, err = said(capsys, "sanitize", out, "--rule", "uninitialized-read", "--strict")
     assert code == 2
-    assert "nothing was judged: what the chosen rules need was not recorded" in err
+    assert "had nothing for uninitialized-read, or what is needed was not recorded" in err
     code, text, _ = said(capsys, "invariance", out, "--strict")
     assert code == 1
     assert "No kernel could be judged." in text

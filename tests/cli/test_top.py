@@ -138,7 +138,8 @@ def test_top_shows_nothing_of_a_run_that_has_ended(kvtrace, sound_trace):
     code, out, err = kvtrace("top", sound_trace)
 
     assert (code, err) == (0, "")
-    assert "no recorded process has launched a kernel yet" in out
+    assert "no process that is being recorded here has launched a kernel yet" in out
+    assert "ended before and can be shown by kvtrace info" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("make", ["missing", "file", "empty"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +76,13 @@ def write_trace(
     first_kernel_id: int = 0,
     alignment: int = 0,
     marks: Sequence[tuple[str, int, int]] = (),
+    contents: Sequence[tuple[int, str]] = (),
     **run: Any,
 ) -> Selection:
     """Write one run; kernel and call ids count up in the order of `kernels`.
 
-    `marks` have a name, and begin and end in nanoseconds from `start`.
+    `marks` have a name, and begin and end in nanoseconds from `start`. `contents` are the argument
+    and its contents at the first launch.
     """
     writer = RunWriter(out, run_id)
     rows: dict[str, list[dict[str, Any]]] = {"kernels": [], "calls": [], "launches": []}
@@ -118,6 +121,10 @@ def write_trace(
                     )
     rows["artifacts"] = list(artifacts.values())
     rows["gpu_kernels"] = executions
+    rows["contents"] = [
+        {"seq": 0, "call_id": 0, "arg": arg, "artifact": sha256(text.encode()).hexdigest()}
+        for arg, text in contents
+    ]
     rows["marks"] = [
         {"mark_id": n, "name": name, "begin": start + begin, "end": start + end, "thread": 1}
         for n, (name, begin, end) in enumerate(marks)

@@ -24,7 +24,7 @@ _TABLE: Final = client_table(
     "a line whose fresh memory was filled while the program ran again",
     (
         Column("line", TEXT, "file name and line number, as model.py:12", key=True),
-        Column("answer", TEXT, "changes, same, varies or unfilled"),
+        Column("answer", TEXT, "changes, same, varies, unfilled or failed"),
         Column("evidence", TEXT, "the first printed line that differs, with both fillings"),
     ),
     sort=("line",),

@@ -20,7 +20,7 @@ from typing import Final, Literal
 from kvtrace.addons.memory.fresh_memory import FILL, FILLED
 from kvtrace.schema.errors import KvtraceError
 
-Answer = Literal["changes", "same", "varies", "unfilled"]
+Answer = Literal["changes", "same", "varies", "unfilled", "failed"]
 
 _NAN: Final = ("NaN", "NaN again")
 _ZEROS: Final = ("zeros", "zeros again")
@@ -39,14 +39,20 @@ class Confirmation:
     Attributes:
         answer: `changes`: output or exit code differ between fillings; `same`: they do not;
             `varies`: they differ between two runs with the same filling, too; `unfilled`: the
-            program made no such memory.
-        evidence: the first line that differs, with both fillings; "" if none does.
+            program made no such memory; `failed`: the program fails whatever memory has.
+        evidence: the first line that differs, with both fillings, or how the program failed; "" if
+            neither.
         seconds: how long the last run took.
     """
 
     answer: Answer
     evidence: str
     seconds: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known if the output depends on the memory."""
+        return self.answer in ("changes", "same")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,13 @@ class _Ended:
     def is_like(self, other: _Ended) -> bool:
         """Return whether output and exit code are those of another run."""
         return (self.code, self.output) == (other.code, other.output)
+
+    @property
+    def failure(self) -> str:
+        """The exit code or signal of a run that failed; "" if it did not."""
+        if self.code < 0:
+            return f"signal {-self.code}"
+        return f"exit code {self.code}" if self.code else ""
 
 
 def confirm(
@@ -93,7 +106,9 @@ def confirmations(
             continue
         how = "nan" if place is None else f"nan@{place}"
         filled = _run(command, how, environment)
-        if not filled.is_filled:
+        if filled.is_like(zeros) and zeros.failure:
+            yield Confirmation("failed", zeros.failure, filled.seconds)
+        elif not filled.is_filled:
             yield Confirmation("unfilled", "", filled.seconds)
         elif filled.is_like(zeros):
             yield Confirmation("same", "", filled.seconds)
@@ -151,4 +166,6 @@ def confirmed_text(confirmation: Confirmation, place: str | None) -> str:
         "unfilled": f"Not known: the program made no tensor of {memory}."
         if place is None
         else f"Not known: the program allocated no tensor at {place}, or not by torch.empty.",
+        "failed": f"Not known: the program failed in each run ({confirmation.evidence}), whatever "
+        f"{memory} had.",
     }[confirmation.answer]

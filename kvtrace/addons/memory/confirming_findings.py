@@ -125,6 +125,7 @@ _TEXTS: Final = {
     "proves nothing about what is not printed, nor about other inputs",
     "varies": "not known: the output also varies between two runs with the same filling: ",
     "unfilled": "not known: the program allocated nothing there this time",
+    "failed": "not known: the program failed in each run: ",
 }
 
 
@@ -148,6 +149,16 @@ def count_text(lines: Sequence[UnwrittenLine]) -> str:
     confirmed = sum(
         e.confirmation is not None and e.confirmation.answer == "changes" for e in lines
     )
+    unknown = sum(e.confirmation is not None and not e.confirmation.is_known for e in lines)
     unasked = sum(each.confirmation is None for each in lines)
-    asked = f"; {unasked} were not asked" if unasked else ""
-    return f"{confirmed} of {plural(len(lines), 'line')} confirmed{asked}."
+    rest = f"; {unknown} not known" if unknown else ""
+    rest += f"; {unasked} not asked" if unasked else ""
+    return f"{confirmed} of {plural(len(lines), 'line')} confirmed{rest}."
+
+
+def exit_code(lines: Sequence[UnwrittenLine]) -> int:
+    """Return 1 if a line is confirmed, 2 if one asked for is not known or none was, else 0."""
+    answers = [each.confirmation for each in lines if each.confirmation is not None]
+    if any(answer.answer == "changes" for answer in answers):
+        return 1
+    return 2 if lines and not (answers and all(answer.is_known for answer in answers)) else 0

@@ -393,6 +393,8 @@ class Subject:
     def _contract_text(self, proven: ProvenRange) -> str:
         if proven.low == proven.high:
             return f"{self.name} = {proven.high:,}"
+        if proven.low == self.least < 0:  # all that its type has below, which no size is
+            return f"{self.name} <= {proven.high:,}"
         return f"{proven.low:,} <= {self.name} <= {proven.high:,}"
 
     # -- refutation ------------------------------------------------------------------------------

@@ -68,12 +68,17 @@ def test_other_unwritten_memory_does_not_vary(confirmed):
 
 def test_a_line_that_allocates_nothing_is_said_so(confirmed):
     code, answer = confirmed("90", options=("--at", "prog.py:10"))
-    assert (code, answer["answer"]) == (0, "unfilled")
+    assert (code, answer["answer"]) == (2, "unfilled")
+
+
+def test_a_program_that_fails_whatever_memory_has_is_not_known(confirmed):
+    code, answer = confirmed("none")  # after it made the memory
+    assert (code, answer["answer"], answer["evidence"]) == (2, "failed", "exit code 1")
 
 
 def test_output_that_varies_by_itself_decides_nothing(confirmed):
     code, answer = confirmed("90", "random")
-    assert (code, answer["answer"]) == (0, "varies")
+    assert (code, answer["answer"]) == (2, "varies")
 
 
 def test_a_command_that_is_not_there_is_one_sentence(capsys):

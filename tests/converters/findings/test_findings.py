@@ -63,6 +63,20 @@ def test_a_call_that_was_launched_stands_for_one_that_was_not(tmp_path):
     assert (found.call, found.calls, found.launches) == (1, 2, 3)
 
 
+@pytest.mark.parametrize(
+    ("launches", "seen"), [("1 of 4", "in one or more of 4 launches"), ("4 of 4", "4 launches")]
+)
+def test_a_verdict_on_some_contents_is_not_of_all_launches(launches, seen, tmp_path):
+    scope = f" [for the contents of launch 3: 1 of 2 distinct contents, {launches} launches]"
+    reason = "the mask admits i = 5" + scope
+    row = {**VIOLATION, "message": VIOLATION["message"] + scope, "reason": reason}
+    written = write_trace(tmp_path / "t", [KERNEL])
+    add_findings(written, [row], [LOAD])
+    text = " ".join(" ".join(findings_text(found_in(written))).split())
+    assert f"seen in: 1 unique call, {seen} hint: the mask admits i = 5: narrow" in text
+    assert text.count("the mask admits") == 1
+
+
 def test_json_objects_have_the_documented_fields(side):
     (first, second) = json.loads(json.dumps(finding_objects(found_in(side).listed)))
     expected = {

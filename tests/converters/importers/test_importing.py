@@ -55,6 +55,17 @@ def test_a_file_is_recognized_and_sums_of_kernel_times_are_those_written(kind, t
     assert trace.table("messages").num_rows
 
 
+def test_a_file_without_kernels_promises_no_profile(tmp_path, capsys):
+    source = write_kineto(tmp_path)
+    content = json.loads(source.read_text())
+    content["traceEvents"] = [e for e in content["traceEvents"] if e.get("cat") == "cpu_op"]
+    source.write_text(json.dumps(content))
+    assert main(["import", str(source), "-o", str(tmp_path / "out")]) == 0
+    text = capsys.readouterr().out
+    assert "there is nothing to profile: record the device, too" in text
+    assert "shows what took the time" not in text
+
+
 def test_rows_from_torch_profiler_have_every_field_of_the_file(tmp_path):
     trace = imported(write_kineto(tmp_path, rank=1), tmp_path / "out")
     (run,) = trace.runs

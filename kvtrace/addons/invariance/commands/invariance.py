@@ -81,7 +81,7 @@ def command(
     For each output of each kernel it shows whether a row's value changes with the size of the
     batch, the grid or the row's position; whether launches at several batch sizes compute a row the
     same way; and whether the kernel writes the same bits when it runs again. Exit code 1 with
-    --strict where an output is not proven invariant and deterministic.
+    --strict where an output is not proven invariant and deterministic, 2 if there is no output.
 
     With --over M, or a comment `# kvtrace: invariant over M` in the source: whether the argument M
     may have any value. --over grid asks about the grid and the row's program.
@@ -136,6 +136,8 @@ def command(
     )
     if over is not None:
         failed = any(result.answer.verdict != "proven" for result in answers)
+    if not invariance.outputs and not invariance.failures:
+        return 2
     return int(strict and (failed or bool(invariance.failures)))
 
 

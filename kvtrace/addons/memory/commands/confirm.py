@@ -50,7 +50,8 @@ def command(
     Runs the program with fresh memory of torch.empty filled with zeros, the same again, and with
     NaN (integers: their largest number); again with NaN if that differs. Standard output and exit
     code are compared. If one line's memory is asked for, all other fresh memory is zeros in each
-    run. Works with a GPU or without one. Exit code 1 if they differ between fillings.
+    run. Works with a GPU or without one. Exit code 1 if they differ between fillings, 2 if that is
+    not known: the program fails whatever memory has, or does not make such memory.
 
     Example:
         kvtrace confirm -- python serve.py
@@ -71,7 +72,7 @@ def command(
         print(json.dumps(asdict(confirmation), indent=2))
     else:
         print_lines([confirmed_text(confirmation, at)])
-    return int(confirmation.answer == "changes")
+    return {"changes": 1, "same": 0}.get(confirmation.answer, 2)
 
 
 def _of_trace(program: list[str], trace: Path, run: str | None, most: int, as_json: bool) -> int:
@@ -79,6 +80,7 @@ def _of_trace(program: list[str], trace: Path, run: str | None, most: int, as_js
         UnwrittenLine,
         confirm_findings,
         count_text,
+        exit_code,
         line_text,
     )
 
@@ -105,4 +107,4 @@ def _of_trace(program: list[str], trace: Path, run: str | None, most: int, as_js
     else:
         print_lines([count_text(lines)])
     complain_of(selection.trace)
-    return int(any(each.confirmation and each.confirmation.answer == "changes" for each in lines))
+    return exit_code(lines)

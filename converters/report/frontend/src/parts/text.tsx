@@ -74,10 +74,14 @@ export function Note(props: { kind?: "warning"; children: ComponentChildren }) {
   return <p class={props.kind ? `note ${props.kind}` : "note"}>{props.children}</p>;
 }
 
+/** Why a trace without a kernel shows nothing. */
+export const NOTHING = "No kernel was launched while this trace was recorded";
+
 /** Says that nothing was judged, and what was checked nevertheless. */
 export function NotJudged({ report, what = "this trace" }: { report: Report; what?: string }) {
   if (report.without_ir !== null)
     return <Note kind="warning">Not judged: {report.without_ir}</Note>;
+  if (!report.totals.calls) return <Note>{NOTHING}: there is nothing to judge.</Note>;
   const seen =
     report.finding_counts && !report.judged
       ? " Only findings that the run itself observed (pass observed), or that kvtrace check made, are listed."
@@ -128,6 +132,7 @@ export function JudgedChip({ report, words }: { report: Report; words: string | 
     const others = `${plural(unjudged, "kernel")} without IR not judged`;
     return <Pill kind="warning">{others}</Pill>;
   }
+  if (!report.totals.calls) return null;
   const remaining = report.partial?.verdicts ? report.partial.remaining : 0;
   if (!remaining) return words === null ? null : <Pill kind="fine">{words}</Pill>;
   const all = plural(report.totals.calls, "unique call");

@@ -26,7 +26,7 @@ export function Detail({ listed }: { listed: Listed }) {
       <p class="small">
         {kernel === null ? shortText(found.kernel, 120) : <KernelLink kernel={kernel} />}{" "}
         <span class="muted">
-          {plural(found.calls, "unique call")}, {plural(found.launches, "launch", "launches")}
+          {plural(found.calls, "unique call")} of {plural(found.launches, "launch", "launches")}
           {decided(found)}
         </span>
       </p>

@@ -43,15 +43,16 @@ function Overview() {
   const { report } = page;
   const filter = chosenFilter();
   const all = listedFindings();
-  const judged = report.finding_counts !== null;
+  const hasCalls = report.totals.calls > 0;
+  const judged = report.finding_counts !== null && hasCalls;
   return (
     <>
       <h1>Findings</h1>
       <DroppedNotes />
-      {report.judged ? null : <NotJudged report={report} />}
+      {report.judged && hasCalls ? null : <NotJudged report={report} />}
       <NotReached report={report} />
       {judged ? <VerdictFigures /> : null}
-      {report.judged && !all.length ? (
+      {report.judged && hasCalls && !all.length ? (
         <p id="no-finding">
           <JudgedChip report={report} words="no finding" /> Everything that was judged is proven.
         </p>

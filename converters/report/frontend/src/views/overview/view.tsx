@@ -4,7 +4,7 @@
 import type { View } from "../../app/view";
 import { page } from "../../data/page";
 import { WithRows } from "../../parts/rows";
-import { DroppedNotes, Note, Section } from "../../parts/text";
+import { DroppedNotes, NOTHING, Note, Section } from "../../parts/text";
 import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
 import { AllThatRan } from "./all_that_ran";
 import { CostlyLines } from "./costly_lines";
@@ -21,7 +21,10 @@ import { WhatToTry } from "./what_to_try";
 
 function Overview() {
   const { report } = page;
-  return (
+  const isEmpty = !report.totals.launches && !report.kernels.length && !report.device_time;
+  return isEmpty ? (
+    <WithoutKernels />
+  ) : (
     <>
       <h1 class="hidden">Overview</h1>
       {PARTS.filter((part) => part.shown()).map(({ Component }, place) => (
@@ -54,6 +57,22 @@ function Overview() {
       <Section title="What was recorded" id="what-ran">
         <WhatRan />
         <TotalFigures />
+      </Section>
+    </>
+  );
+}
+
+/** What there is to say of a trace in which nothing ran. */
+function WithoutKernels() {
+  return (
+    <>
+      <h1 class="hidden">Overview</h1>
+      <Note kind="warning">{NOTHING}: there is nothing to profile or to judge.</Note>
+      <Section title="Warnings and notes" id="messages">
+        <Messages />
+      </Section>
+      <Section title="What was recorded" id="what-ran">
+        <WhatRan />
       </Section>
     </>
   );

@@ -79,6 +79,7 @@ function Settings({ run }: { run: Run }) {
 
 function devices(run: Run): string {
   if (run.devices.length) return run.devices.join("; ");
+  if (!page.report.totals.launches) return "none seen";
   return "none seen: launches ran on the CPU, and host time is what they took there";
 }
 

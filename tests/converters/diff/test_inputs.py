@@ -1,0 +1,37 @@
+"""Recorded contents of inputs: sides that had others have no known results."""
+
+from dataclasses import replace
+
+import pytest
+
+from kvtrace.converters.diff import compare
+from tests.converters.compared_kernels import OTHER, SCALE
+from tests.converters.written_trace import write_trace
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        ([(0, "a")], [(0, "a")], "yes"),
+        ([(0, "a")], [(0, "b")], "not known"),
+        ([(0, "a"), (0, "b")], [(0, "b"), (0, "a")], "yes"),
+        ([(0, "a"), (1, "b")], [(0, "a"), (1, "a")], "not known"),
+        ([(0, "a")], [], "yes"),  # one side did not record them: nothing differs
+    ],
+)
+def test_results_are_the_same_only_of_inputs_that_do_not_differ(before, after, word, tmp_path):
+    a = write_trace(tmp_path / "a", [SCALE, OTHER], contents=before)
+    b = write_trace(tmp_path / "b", [replace(SCALE, line=40), OTHER], contents=after)
+    results = next(a for a in compare(a, b).answers if a.question == "same results")
+    assert results.word == word
+    if word == "yes":
+        assert results.evidence.startswith("for equal inputs: ")
+    else:
+        name = "x_ptr" if before[0] != after[0] else "y_ptr"
+        assert f"recorded contents of {name} of scale differ" in results.evidence
+
+
+def test_a_side_without_kernels_is_not_safe(tmp_path):
+    sides = [write_trace(tmp_path / name, kernels) for name, kernels in (("a", [SCALE]), ("b", []))]
+    words = {answer.question: answer.word for answer in compare(*sides).answers}
+    assert words["safe"] == words["merge"] == "not known"
