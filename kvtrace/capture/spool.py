@@ -7,18 +7,23 @@ its launches in the spool, which `kvtrace.schema.spooled` reads. The spool needs
 import json
 import os
 import shutil
+import time
 from base64 import b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.capture.hot import Recorder
 from kvtrace.schema.content import UNKNOWN, Producer
+from kvtrace.schema.run_ids import first_run_id
 from kvtrace.schema.spool import memory_path, spool_folder
 
 #: Larger artifacts, such as binaries with debug information, are left to the journal.
 _ARTIFACT_BYTES: Final = 4 << 20
+#: What killed runs left in memory waits this long for `kvtrace trace recover`: a week.
+_KEPT_NS: Final = 7 * 24 * 3600 * 10**9
 #: Values that JSON does not know become text, which the reader refuses if it does not fit.
 _encoded: Final = json.JSONEncoder(default=str, skipkeys=True).encode
 
@@ -34,6 +39,7 @@ class Spool:
         self._folder = spool_folder(Path(os.path.abspath(out)), run_id)  # noqa: PTH100 - not resolved
         self._native: Any = recorder if hasattr(recorder, "spool_begin") else None
         self._memory = memory_path(run_id)
+        _remove_old_memories()
         paths = os.fsencode(self._folder), os.fsencode(self._memory)
         if self._native is not None and not self._native.spool_begin(*paths, _frame("runs", run)):
             self._native = None
@@ -95,6 +101,15 @@ class Spool:
         """Remove the files of an ended spool whose run has no journal."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._memory.unlink(missing_ok=True)
+
+
+def _remove_old_memories() -> None:
+    """Remove what runs that were killed long ago left in memory: names are in order of time."""
+    oldest = memory_path(first_run_id(time.time_ns() - _KEPT_NS))
+    for memory in oldest.parent.glob(memory_path("*").name):
+        if memory.name < oldest.name:
+            with suppress(OSError):  # another user's, or another process was faster
+                memory.unlink()
 
 
 def _frame(table: str, row: Mapping[str, Any]) -> bytes:

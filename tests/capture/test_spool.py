@@ -1,4 +1,4 @@
-"""The spool and processes that are forked while its thread is at work."""
+"""The spool's memory, and processes that are forked while its thread is at work."""
 
 import os
 import signal
@@ -6,13 +6,33 @@ import time
 
 import pytest
 
+from kvtrace.capture.hot import Recorder
+from kvtrace.capture.spool import Spool
+from kvtrace.schema.run_ids import first_run_id, new_run_id
+from kvtrace.schema.spool import memory_path
 from tests.capture.recorders import Function, Kernel, _hot, wrapped
-
-pytestmark = pytest.mark.process
 
 LAUNCHES = 50_000
 
 
+def test_memory_of_runs_that_were_killed_a_week_ago_is_removed(tmp_path):
+    week = 7 * 24 * 3600 * 10**9
+    ids = [
+        f"{first_run_id(time.time_ns() - age)}-{os.getpid():08x}" for age in (week * 2, week // 2)
+    ]
+    old, recent = map(memory_path, ids)
+    for memory in (old, recent):
+        memory.touch()
+
+    Spool(Recorder(print, print, (), 1), str(tmp_path), new_run_id(), {})
+
+    try:
+        assert (old.exists(), recent.exists()) == (False, True)
+    finally:
+        recent.unlink()
+
+
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_forked_child_does_not_wait_for_a_lock_of_its_parents_spool(tmp_path):
     if _hot is None:
