@@ -45,6 +45,13 @@ def reverse_by_descriptor(source, out, BLOCK: tl.constexpr):
     out.store([program * BLOCK], source.load([(last - program) * BLOCK]))
 
 
+@triton.jit
+def promised(source, out, BYTES: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    start = tl.multiple_of(source + tl.program_id(0) * BLOCK, BYTES)
+    tl.store(out + lanes, tl.load(start + lanes))
+
+
 def judged(folder, launches):
     """Return what is not proven of a program that makes these launches: rules and verdicts."""
     with kvtrace.capture(folder):
@@ -122,6 +129,17 @@ def test_the_order_of_launches_decides_no_verdict(tmp_path, right, wrong, expect
     assert expected <= alone
     assert judged(tmp_path / "first", [wrong, right]) == alone
     assert judged(tmp_path / "last", [right, wrong]) == alone
+
+
+@pytest.mark.parametrize(("promise", "expected"), [(16, set()), (32, {("wrong-hint", "unknown")})])
+def test_promises_beyond_what_launches_share_are_not_proven(tmp_path, promise, expected):
+    source = torch.arange(96.0)
+    parts = source[:32], source[4:36]  # 16 bytes apart
+    launches = [
+        lambda part=part: promised[(1,)](part, torch.zeros(32), promise, 32) for part in parts
+    ]
+
+    assert judged(tmp_path / "aligned first", launches) == expected
 
 
 def test_several_views_of_one_launch_are_read_where_that_launch_had_them(tmp_path):

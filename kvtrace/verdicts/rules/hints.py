@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 RULE: Final = "wrong-hint"
 _STORAGE_ALIGNMENT: Final = 256
 """Assumed alignment of storages, in bytes."""
+_SHARED_ALIGNMENT: Final = 16
+"""Bytes modulo which the launches of one call have equal pointers (`capture/_hot_key.h`)."""
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
@@ -99,7 +101,13 @@ def _judge_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
             "constancy": f"groups of {number} equal elements",
         }[hint.what]
         subject = f"{name} is declared as {promise}{axis_text}"
-        yield _judge_promise(bound, place, claim, subject, hint.value, test)
+        verdict = _judge_promise(bound, place, claim, subject, hint.value, test)
+        depends_on_start = hint.argument is not None and hint.what == "divisibility"
+        if verdict.verdict == "proven" and depends_on_start and number > _SHARED_ALIGNMENT:
+            shared = f"modulo {_SHARED_ALIGNMENT} bytes"
+            reason = f"the addresses of a call's launches are known to be alike only {shared}"
+            verdict = _unknown(hint.op, subject, reason)
+        yield verdict
 
 
 def _claim_and_test(
