@@ -118,7 +118,7 @@ def all_fixed_rows(run_id: str) -> dict[str, list[dict[str, Any]]]:
 
 def _fixed(name: str, kind: pa.DataType, index: int) -> Any:
     if name == "required_features":
-        return ["weights"]
+        return ["graph-replays", "weights"]
     if name in ("sha256", "artifact", "source_artifact", "value_artifact"):
         return HASHES[index]
     if name == "size_bytes":
