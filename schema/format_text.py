@@ -106,8 +106,10 @@ out/
 
 While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
 system twice a second; newer launches, calls and kernels' names are in the run's spool,
-`.journal/spool=<run_id>/`, written every 2 to 20 ms. A spool is for the kvtrace that writes it, and
-has no promised format. What a row refers to is always written before it.
+`.journal/spool=<run_id>/`, written every 2 to 20 ms, and what is newer still in the file
+`/dev/shm/kvtrace-<run_id>` of the recording machine, which outlives a killed process and goes when
+the run is sealed. A spool is for the kvtrace that writes it, and has no promised format. What a row
+refers to is always written before it.
 
 Segment N of a table is sealed into part N when it has grown large or when the run ends: written
 under a temporary name, flushed (fsync) and renamed; only then is the segment removed. So each row
