@@ -269,9 +269,11 @@ def test_observed_defects_stay_in_a_redacted_copy_without_their_texts(captured, 
 @pytest.mark.costly("ten commands; a copy is judged, and looked through for words, by day")
 def test_commands_work_on_a_copy_with_everything_redacted(captured, kvtrace, tmp_path):
     assert kvtrace("trace", "redact", captured, "-o", "copy", "--all")[0] == 0
+    code, _, err = kvtrace("replay", "copy")
+    assert (code, "does not have the value of the argument" in err) == (2, True)
 
     for command in (
-        ["replay", "copy"], ["profile", "copy"], ["report", "copy", "-o", "report.html"],
+        ["profile", "copy"], ["report", "copy", "-o", "report.html"],
         ["trace", "validate", "copy"], ["diff", "copy", captured], ["trace", "compact", "copy"],
         ["convert", "perfetto", "copy", "-o", "trace.perfetto"],
         ["convert", "chrome", "copy", "-o", "trace.json"], ["info", "copy", "--recompiles"],
