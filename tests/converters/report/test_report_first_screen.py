@@ -171,8 +171,8 @@ def test_the_page_says_what_the_terminal_says(report_browser, steady_page):
     with opened_page(report_browser, steady_page) as opened:
         first = opened.text("#step-time")
         for sentence in (
-            step_sentence(time), busy_phrase(time.busy, 1), profile.window.sentence,
-            *notable_sentences(profile),
+            step_sentence(time), busy_phrase(time.busy, 1, time.steps.number),
+            profile.window.sentence, *notable_sentences(profile),
         ):  # fmt: skip
             assert sentence in first
         assert library_sentence(time) in opened.text("#top-kernels")
