@@ -102,10 +102,10 @@ def test_commands_leave_pandas_to_those_who_ask_for_it(sound_trace):
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (("info", "TRACE"), 115),
-        (("profile", "TRACE"), 137),
-        (("trace", "validate", "TRACE"), 59),
-        (("import", "kineto", "FILE", "-o", "OUT"), 77),
+        (("info", "TRACE"), 116),
+        (("profile", "TRACE"), 138),
+        (("trace", "validate", "TRACE"), 61),
+        (("import", "kineto", "FILE", "-o", "OUT"), 78),
     ],
 )
 def test_a_command_loads_no_more_modules_than_before(words, most, sound_trace, tmp_path):
