@@ -99,7 +99,7 @@ def test_recover_adds_spooled_launches_calls_stacks_and_kernels_with_their_ir(co
 
 def test_recover_adds_no_spooled_row_that_the_journal_has(tmp_path):
     out = tmp_path / "out"
-    done = run(out, "session.flush(); launch(9); session.flush(); launch(20000); die()")
+    done = run(out, "session.flush(); launch(9); session.flush(); launch(16000); die()")
     assert done.returncode == -signal.SIGKILL
     (run_id,) = spooled_runs(out)
     assert memory_path(run_id).exists()
@@ -108,7 +108,7 @@ def test_recover_adds_no_spooled_row_that_the_journal_has(tmp_path):
     assert not memory_path(run_id).exists()
 
     numbers = open_trace(out).table("launches", columns=["seq"]).column("seq").to_pylist()
-    assert numbers == list(range(25009))
+    assert numbers == list(range(21009))
     assert open_trace(out).table("kernels").num_rows == 3
     assert validate(out) == []
 
