@@ -14,9 +14,10 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Trace, open_trace
 from tests.converters.written_trace import SCALE, write_trace
 from tests.schema.make_golden import GOLDEN, SEALED
+from tests.schema.make_golden import VERSIONS as GOLDEN_VERSIONS
 from tests.support.tiers import some
 
-VERSIONS = sorted(folder.name for folder in GOLDEN.iterdir())
+VERSIONS = [folder.name for folder in GOLDEN_VERSIONS]
 #: Tables of which readers are given one of several rows: they are not scanned in golden traces.
 UNITED = {"findings", "artifacts", "stacks"}
 
