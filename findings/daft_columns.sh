@@ -33,4 +33,4 @@ listed = Counter(tuple(daft.read_parquet(paths).schema().column_names()) for _ i
 print("daft", daft.__version__, "by a glob:", dict(globbed), "by a list:", dict(listed))
 raise SystemExit(0 if len(globbed) == 2 and len(listed) == 1 else "changed")
 PROGRAM
-"$folder/venv/bin/python" "$folder/program.py" "$folder/rows"
+"$folder/venv/bin/python" "$folder/program.py" "$folder/rows" || exit 1

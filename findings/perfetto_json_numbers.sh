@@ -130,4 +130,4 @@ print("2^63 - 1, 2^63, 2^64 - 1 as integer and real:", seen[3])
 expected = [(1000, 0), (644, 356), [(1,), (1,)], [(2**63 - 1, None), (None, -(2.0**63)), (None, -1.0)]]
 raise SystemExit(0 if seen == expected else "changed")
 PROGRAM
-"$folder/venv/bin/python" "$folder/program.py" "$folder/engine.js"
+"$folder/venv/bin/python" "$folder/program.py" "$folder/engine.js" || exit 1

@@ -102,7 +102,7 @@ class OlderSums:
 
     @property
     def ends_in_trials(self) -> bool:
-        """Whether a later launch may hold the last trial in the part that was added last."""
+        """The last part ends in a trial, which a later launch may hold."""
         return self._flags.ends_in_trials
 
     def refer(self, table: str, row: Mapping[str, Any]) -> None:

@@ -219,8 +219,9 @@ def unmatched_collectives(a: DeviceExecutions, b: DeviceExecutions) -> set[Named
 
 def judge_libraries(gate: "Gate", before: DeviceExecutions, after: DeviceExecutions) -> None:
     """Judge what ran in AFTER without a recorded launch by the gate's rules."""
+    unmatched = unmatched_collectives(before, after)
     for named, executions in after.others.items():
-        if named in unmatched_collectives(before, after):
+        if named in unmatched:
             continue
         earlier = before.others.get(named)
         totals = None if earlier is None else _as_totals(earlier)

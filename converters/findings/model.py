@@ -112,7 +112,7 @@ class Finding:
 
     @property
     def is_of_some_launches(self) -> bool:
-        """Whether other launches of the call may be without it: they had other contents."""
+        """Other launches of the call may lack the finding: it is of some recorded contents."""
         of_contents = OF_CONTENTS.search(self.message or "")
         if of_contents is not None:
             return of_contents[1] != of_contents[2]

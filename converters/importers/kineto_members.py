@@ -79,7 +79,7 @@ class _ExactEvent(Event):
 
 
 class _OtherEvent(Event):
-    """An event with more keys."""
+    """An event with members that `Event` has no field for, kept in `more`."""
 
     more: Mapping[str, Any] = MappingProxyType({})
 

@@ -202,7 +202,7 @@ class Profile:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was launched and no device did anything."""
+        """No kernel was launched, and no device execution was recorded."""
         return not self.launched and self.device_time is None
 
     @property

@@ -44,14 +44,15 @@ def frozen_objects(of_type: type) -> list[Any]:
     return [] if native is None else list(native.frozen_objects(of_type))
 
 
-_found: list[Any] = []
+#: The C module, or None without the counts; empty until they were looked for.
+_modules: list[Any] = []
 
 
 def _native() -> Any:
     """Return the C module once it knows the collector's counts, else None."""
-    if not _found and gc.isenabled():
+    if not _modules and gc.isenabled():
         from kvtrace.capture.hot_choice import compiled_part
 
         native = None if _IN_STEPS else compiled_part()[0]
-        _found.append(native if native is not None and native.find_collector(gc) else None)
-    return _found[0] if _found else None
+        _modules.append(native if native is not None and native.find_collector(gc) else None)
+    return _modules[0] if _modules else None

@@ -149,7 +149,7 @@ class Parameter:
 
     @property
     def is_written_file(self) -> bool:
-        """Whether the value is the path of a file that the command writes."""
+        """The option's value is the path of a file that the command writes."""
         return self.declaration.metavar == "FILE" and not _WRITTEN.isdisjoint(self.on)
 
     @property

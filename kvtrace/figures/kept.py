@@ -87,7 +87,7 @@ def kept(
 
 
 def kept_rows(trace: "Trace", what: str, facts: Any, read: Callable[[], pa.Table]) -> pa.Table:
-    """Return the one table of `what`, as `kept`."""
+    """Return the kept table of a kind that has one alone; see `kept`."""
     return kept(trace, what, facts, ["rows"], lambda: {"rows": read()})["rows"]
 
 

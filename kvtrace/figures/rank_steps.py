@@ -78,7 +78,7 @@ class RankSteps:
 
     @property
     def duration(self) -> Integers:
-        """Duration of each step."""
+        """Duration of each step of the rank, in ns."""
         return np.diff(self.bounds)
 
 
@@ -155,8 +155,7 @@ def _executions(trace: "Trace", run: "Run") -> _Executions:
 
 def _device_bounds(executions: _Executions, host: Integers) -> Integers:
     """Return when the rank began each step, whose begins on the host are `host`, and the end."""
-    known = executions.asked >= 0
-    asked = np.where(known, executions.asked, executions.start)
+    asked = np.where(executions.asked >= 0, executions.asked, executions.start)
     step = np.searchsorted(host, asked, "right")
     ended, begun = np.full(host.size + 1, host[0]), np.full(host.size + 1, np.iinfo(np.int64).max)
     np.maximum.at(ended, step, executions.end)

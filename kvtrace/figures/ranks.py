@@ -272,8 +272,8 @@ def _cause(times: _Times, index: int, late_ns: float) -> tuple[Part, float, floa
 def _compared(amount: Floats, index: int) -> tuple[float, float | None]:
     """Return how much more a rank has than the others in a step (median), and by which factor."""
     more = float(np.median(more_than_others(amount)[index]))
-    own = float(np.median(amount[index]))
-    return more, own / (own - more) if own > more else None
+    median = float(np.median(amount[index]))
+    return more, median / (median - more) if median > more else None
 
 
 def _limit(
@@ -303,7 +303,7 @@ def _slow_steps(
     duration = np.median(times.durations, axis=0)
     usual = float(np.median(duration))
     parts_more = times.parts - np.median(times.parts, axis=2, keepdims=True)
-    own = [index for index, name in enumerate(PARTS) if name != "waiting"]
+    blamed_parts = [index for index, name in enumerate(PARTS) if name != "waiting"]
     slow = []
     for step in np.flatnonzero(duration > _SLOW_STEP * usual).tolist():
         more_ns = int(duration[step] - usual)
@@ -311,7 +311,7 @@ def _slow_steps(
         if lateness[index, step] < _HALF * more_ns:
             slow.append(SlowStep(steps[0].first + step, more_ns, None, None, 0))
             continue
-        part = max(own, key=lambda part: parts_more[index, part, step])
+        part = max(blamed_parts, key=lambda part: parts_more[index, part, step])
         rank, cause_ns = steps[index].run.rank or 0, int(parts_more[index, part, step])
         slow.append(SlowStep(steps[0].first + step, more_ns, rank, PARTS[part], cause_ns))
     return tuple(sorted(slow, key=lambda step: -step.more_ns))

@@ -45,9 +45,9 @@ def test_each_part_of_each_step_is_as_a_simulation_counts_it(tmp_path, seed):
     # given three ranks that pause, collect garbage, launch and compute at random
     ranks = simulated(drawn_plans(seed))
     # when their steps are split
-    found = rank_steps(write_ranks(tmp_path, ranks))
+    steps_of_ranks = rank_steps(write_ranks(tmp_path, ranks))
     # then each part is that of the simulation, and all parts add up to the step
-    for index, steps in enumerate(found):
+    for index, steps in enumerate(steps_of_ranks):
         truth = true_parts(ranks, index)
         for name in ("compute", "transfer", "waiting", "collect", "wait"):
             assert steps.part(name).tolist() == [step.get(name, 0) for step in truth], name

@@ -54,8 +54,8 @@ def test_pauses_in_three_steps_are_slow_steps_of_that_rank(tmp_path):
         plans = changed(plans, 1, range(step, step + 1), pause=500)
     ranks = ranks_of(tmp_path, plans)
     assert ranks.late is None
-    found = sorted((s.step, s.rank, s.cause, s.cause_ns // UNIT) for s in ranks.slow_steps)
-    assert found == [(step, 1, "pause", 502) for step in (3, 6, 8)]
+    slow_steps = sorted((s.step, s.rank, s.cause, s.cause_ns // UNIT) for s in ranks.slow_steps)
+    assert slow_steps == [(step, 1, "pause", 502) for step in (3, 6, 8)]
     assert all(step.more_ns == 500 * UNIT for step in ranks.slow_steps)
 
 

@@ -35,7 +35,7 @@ class Step:
 
 @dataclass
 class Rank:
-    """What a rank did: spans in units, and of executions when they were requested."""
+    """Events of one rank: spans in units, and the time at which each execution was requested."""
 
     kernels: list[tuple[int, int, int]] = field(default_factory=list)
     collectives: list[tuple[int, int, int]] = field(default_factory=list)

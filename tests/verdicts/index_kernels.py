@@ -100,7 +100,7 @@ def flat(x, groups, lengths, out, programs, heads, rows, WIDTH: tl.constexpr, BL
 
 @triton.jit
 def target_of_row(x, targets, ignored, columns, WIDTH: tl.constexpr):
-    """What a loss does in place: a row is overwritten, then its target's element once more."""
+    """A loss computed in place: a row is overwritten, then its target's element once more."""
     row = x + tl.program_id(0).to(tl.int64) * columns
     target = tl.load(targets + tl.program_id(0))
     lanes = tl.arange(0, WIDTH)

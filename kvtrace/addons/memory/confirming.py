@@ -51,7 +51,7 @@ class Confirmation:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known if the output depends on the memory."""
+        """The comparison decided if the output depends on the memory."""
         return self.answer in ("changes", "same")
 
 
