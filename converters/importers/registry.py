@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from kvtrace import registry
+from kvtrace.converters.importers.other_files import advice_on
 from kvtrace.converters.importers.rows import RunRows
 from kvtrace.converters.registry import load_named
 from kvtrace.schema.errors import BadSetting, KvtraceError
@@ -106,6 +107,9 @@ def importer_of(path: Path, head: bytes) -> str:
             f"{path} is the profile of {beside[0].name} beside it for a browser, without what "
             f"kernels need: import {beside[0]}"
         )
+    advice = advice_on(path, head)
+    if advice is not None:
+        raise BadSource(advice)
     raise BadSource(
         f"{path} is not recognized as a file of a tool that kvtrace imports "
         f"({', '.join(importer_names())}); if it is, name the tool before the file"

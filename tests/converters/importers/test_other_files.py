@@ -1,0 +1,53 @@
+"""Files of tools that have nothing to import: each is named, with what to import instead."""
+
+import json
+import pickle
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.importers.other_files import advice_on
+
+#: How files of each kind begin, as the tools' versions of the module's docstring write them.
+BEGINNINGS = {
+    "prof.nsys-rep": (b"\x8d\x00binary", "nsys export --type sqlite prof.nsys-rep"),
+    "gemm.ncu-rep": (b"NVR\0\x08\x00", "ncu --import gemm.ncu-rep --page raw --csv"),
+    "renamed.bin": (b"NVR\0\x08\x00", "a report of Nsight Compute"),
+    "nodes.json": (
+        b'{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 1, "time": "2026-11-27", "nodes": []}',
+        "a Chakra execution trace",
+    ),
+    "snapshot.pickle": (
+        pickle.dumps({"segments": [], "device_traces": [[]]}),
+        "a pickle, which is not opened",
+    ),
+    "onnx.json": (
+        b'[\n{"cat" : "Session","pid" :1,"tid" :1,"dur" :256,"ts" :9,"ph" : "X","name" :"run"}]',
+        "a profile of ONNX Runtime",
+    ),
+    "viz.json": (
+        json.dumps({"traceEvents": [{"ph": "X", "cat": "fee", "dur": 2.9}]}).encode(),
+        "a trace of VizTracer",
+    ),
+    "spy.json": (b'[{"args":{"line":1},"cat":"py-spy","name":"f","ph":"B"}]', "py-spy"),
+    "speed.json": (
+        b'{"$schema":"https://www.speedscope.app/file-format-schema.json","profiles":[]}',
+        "a speedscope profile",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_a_file_that_has_nothing_to_import_is_named_with_what_has(name, tmp_path, capsys):
+    content, words = BEGINNINGS[name]
+    tmp_path.joinpath(name).write_bytes(content)
+    assert main(["import", str(tmp_path / name), "-o", str(tmp_path / "out")]) == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert words in message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("head", [b"", b"[]", b'{"schema": "mine"}', b"\x80\x04N.", b"segments"])
+def test_other_unknown_files_get_no_advice(head, tmp_path):
+    assert advice_on(tmp_path / "unknown.json", head) is None
