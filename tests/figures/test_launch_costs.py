@@ -95,3 +95,5 @@ def test_only_what_sets_a_kernel_apart_is_said_of_its_launches():
         "most kernels by kernel[grid]",
     ]
     assert list(_facts({"origin": None, "arguments": None}, others)) == []
+    unknown = [{"origin": "jit", "arguments": None}] * 5
+    assert list(_facts({"origin": "jit", "arguments": 12}, unknown)) == []

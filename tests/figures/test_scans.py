@@ -15,6 +15,7 @@ from kvtrace.schema.trace import Trace, open_trace
 from tests.converters.written_trace import SCALE, write_trace
 from tests.schema.make_golden import GOLDEN, SEALED
 from tests.schema.make_golden import VERSIONS as GOLDEN_VERSIONS
+from tests.schema.many_runs import COMMON, own, write_run
 from tests.support.tiers import some
 
 VERSIONS = [folder.name for folder in GOLDEN_VERSIONS]
@@ -113,6 +114,16 @@ def test_run_without_rows_of_a_table_is_not_read_by_the_reader(tmp_path, monkeyp
     with connect(trace, runs, "SELECT * FROM findings") as database:
         assert query_arrow(database, "SELECT * FROM findings").num_rows == 0
     assert read == []
+
+
+def test_artifacts_that_another_run_holds_are_read_by_the_reader(tmp_path):
+    for number in range(2):
+        write_run(tmp_path, number, 2 - number, shares=number > 0)
+    trace = open_trace(tmp_path)
+    text = "SELECT sha256 FROM artifacts"
+    with connect(trace, trace.runs[1:], text) as database:
+        digests = query_arrow(database, text)["sha256"].to_pylist()
+    assert set(digests) == {COMMON["sha256"], own(1)["sha256"]}
 
 
 @pytest.mark.parametrize("seal", [True, False])

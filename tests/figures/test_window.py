@@ -155,7 +155,8 @@ def test_requested_steps_marks_and_times_select_that_part_of_a_run():
     assert whole.how == "whole"
     assert whole.begin < half.begin < half.end < whole.end
     _, _, last = part_of("llama", RequestedPart(steps="9:"))
-    assert last.steps == 1
+    assert (last.steps, last.after_ns) == (1, all_steps.after_ns)
+    assert (whole.before_ns, whole.after_ns) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ class _Sums:
         if report.when == "teardown":
             self.tests[report.nodeid] = dict(report.user_properties).get("processor", 0.0)
 
+    @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
     def pytest_testnodedown(self, node: Any) -> None:
         self.processes.append(tuple(node.workeroutput["budgets"]))
 

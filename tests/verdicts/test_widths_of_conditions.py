@@ -68,3 +68,21 @@ def test_an_access_behind_a_false_condition_without_wraps_is_unreached(how):
     found = [each for each in judge(led(how, 100)) if each.rule == "out-of-bounds"]
 
     assert {each.verdict for each in found} <= {"proven"}
+
+
+@triton.jit
+def compared_with_a_product(out, stride, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    near = tl.program_id(0) + n
+    tl.store(out + lanes, 1.0, mask=near + lanes * 0 > tl.program_id(0) * stride)
+
+
+def test_the_operand_that_wraps_is_named_and_not_the_other():
+    launch = call(
+        compared_with_a_product, (40_000,), out=tensor(64), stride=65_536, n=64, BLOCK=64
+    )
+    verdicts = [each for each in judge(launch) if each.rule == "overflow"]
+
+    assert {each.op.name: each.verdict for each in verdicts} == {
+        "arith.addi": "proven", "arith.muli": "violation",
+    }  # fmt: skip

@@ -194,7 +194,7 @@ def _recomputed(record: AccessRecord) -> AccessRecord:
     for form in record.conditions:
         low, high = domain.extremes(form, record.lanes)
         if high < 0:
-            return replace(record, lanes=None, conditions=(), extremes=(0, 0))
+            return replace(record, lanes=None, conditions=())
         if low < 0:
             conditions.append(form)
     return replace(

@@ -81,11 +81,11 @@ class ValueWatch(Instrument):
         if not len(positions):
             return
         program_index, *lane = map(int, positions[0])
-        program = int(scope.linear[program_index if len(scope.linear) > 1 else 0])
+        program = int(scope.linear[program_index])
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
         self.sighting = Sighting(
             program_at(program, scope.launch.grid),
-            int(trips[program_index if len(trips) > 1 else 0]),
+            int(trips[program_index]),
             tuple(lane),
             int(numbers[tuple(positions[0])]),
         )
