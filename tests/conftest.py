@@ -33,7 +33,8 @@ settings.load_profile("untimed")
 #: (fsync), and waiting for that was half the time of tests/schema.
 MEMORY = Path("/dev/shm")
 LEAST_FREE = 4 << 30
-#: The garbage collector looks rarely: it was a seventh of the time of tests that make many terms.
+#: The garbage collector looks rarely: it was a third of the time in which tests are imported, and a
+#: seventh of the time of those that make many terms.
 COLLECTED_EACH = 50_000
 
 _file = pytest.StashKey[Path]()
@@ -45,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.set_threshold(COLLECTED_EACH)
     for plugin in (tiers, budgets, changed):
         config.pluginmanager.register(plugin)
     # Arrow's own allocator keeps what is freed: 92 MB after 14 tests of figures.
@@ -65,7 +67,6 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector leave alone what lives to the end: modules, tests, parameters."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(COLLECTED_EACH)
 
 
 @pytest.hookimpl(tryfirst=True)
