@@ -62,7 +62,7 @@ build/tilelang: requirements/tilelang.lock | .venv/.packages
 demo: install  ## capture a training run; make every file; find a defect; diff two versions
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
 
-test: install  ## before a commit: the core, and the add-ons that the change since main reaches; ROOM=tests/ir: only those
+test: install  ## before a commit: the core, and the add-ons and converters that the change since main reaches; ROOM=tests/ir: only those
 	@$(MAKE) pytest CHOSEN='$(ROOM) --changed -m "$(FIRST_TIER)" $(DAY_BUDGET)'
 
 # mypy, and what node checks, take one core each; pytest takes them all.

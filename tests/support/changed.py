@@ -1,8 +1,9 @@
 """Selection of tests by what changed since the main branch: `--changed`, of `make test`.
 
-The core's tests always run. Of an add-on they run where the change reaches it: a file of the
-add-on or of its tests, or a module that it imports, however far away. Of other add-ons the first
-test of each file stays, and what is marked `smoke`. Without git's history all tests run.
+The core's tests always run. Those of a part, which is an add-on or a folder of converters, run
+where the change reaches it: a file of the part or of its tests, or a module that one of them
+imports, however far away. Of other parts the first test of each file stays, and what is marked
+`smoke`. Without git's history all tests run.
 """
 
 import subprocess
@@ -17,7 +18,8 @@ from tests.support.tree import ROOT
 
 #: Branches that a change is counted from, the first that exists.
 BASES: Final = ("origin/main", "main")
-ADD_ONS: Final = "kvtrace.addons."
+#: Folders whose folders are parts.
+GROUPS: Final = ("addons", "converters")
 #: Paths whose change reaches every test.
 OF_ALL: Final = ("tests/conftest.py", "tests/support/", "requirements/", "pyproject.toml")
 
@@ -26,7 +28,7 @@ def add_options(parser: pytest.Parser) -> None:
     parser.getgroup("budgets").addoption(
         "--changed",
         action="store_true",
-        help="leave out most tests of add-ons that no change since the main branch reaches",
+        help="leave out most tests of add-ons and converters that no change since main reaches",
     )
 
 
@@ -48,12 +50,12 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def _unreached(config: pytest.Config) -> frozenset[str] | None:
-    """Return the add-ons that the change does not reach; None without git."""
+    """Return the parts that the change does not reach; None without git."""
     if (workerinput := getattr(config, "workerinput", None)) is not None:
         unreached: frozenset[str] | None = workerinput["unreached"]
         return unreached
     paths = changed_paths()
-    return None if paths is None else unreached_add_ons(paths)
+    return None if paths is None else unreached_parts(paths)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -61,10 +63,10 @@ def pytest_report_header(config: pytest.Config) -> str | None:
         return None
     paths = changed_paths()
     if paths is None:
-        return "changed: no git history here, so all add-ons are tested"
-    unreached = unreached_add_ons(paths)
+        return "changed: no git history here, so all parts are tested"
+    unreached = unreached_parts(paths)
     return (
-        f"changed: {len(paths)} files since the main branch; one test a file of the add-ons that "
+        f"changed: {len(paths)} files since the main branch; one test a file of the parts that "
         f"the change does not reach: {', '.join(sorted(unreached)) or 'none'}"
     )
 
@@ -92,38 +94,43 @@ def _git(*arguments: str) -> str | None:
     return done.stdout
 
 
-def unreached_add_ons(paths: frozenset[str]) -> frozenset[str]:
-    """Return the add-ons that no path of a change reaches."""
+def unreached_parts(paths: frozenset[str]) -> frozenset[str]:
+    """Return the parts that no path of a change reaches, as `addons/judge`."""
     if any(path.startswith(OF_ALL) for path in paths):
         return frozenset()
-    imported = imports_of_add_ons()
+    if not paths:
+        return frozenset(PARTS)
     return frozenset(
-        name
-        for name, modules in imported.items()
-        if not any(
-            path.startswith((f"kvtrace/addons/{name}/", f"tests/addons/{name}/"))
-            or module_of(path) in modules
-            for path in paths
-        )
+        part
+        for part, modules in imports_of_parts().items()
+        if not any(_is_of_part(path, part) or module_of(path) in modules for path in paths)
     )
 
 
+def _is_of_part(path: str, part: str) -> bool:
+    """Return whether a file is the part's or its tests', or lies beside the tests of its group."""
+    group = part.partition("/")[0]
+    own = path.startswith((f"kvtrace/{part}/", f"{part}/", f"tests/{part}/"))
+    return own or str(PurePosixPath(path).parent) == f"tests/{group}"
+
+
 def module_of(path: str) -> str | None:
-    """Return the name that a file of the product is imported by."""
+    """Return the name that a file of the product or of the tests is imported by."""
     parts = PurePosixPath(path).with_suffix("").parts
-    if not path.endswith(".py") or parts[0] not in ("kvtrace", "schema", "converters"):
+    if not path.endswith(".py") or parts[0] not in ("kvtrace", "schema", "converters", "tests"):
         return None
-    package = parts if parts[0] == "kvtrace" else ("kvtrace", *parts)
+    package = parts if parts[0] in ("kvtrace", "tests") else ("kvtrace", *parts)
     return ".".join(part for part in package if part != "__init__")
 
 
 @cache
-def imports_of_add_ons() -> dict[str, frozenset[str]]:
-    """Return every module that each add-on imports, directly or by way of others."""
-    files = dict(MODULES)
+def imports_of_parts() -> dict[str, frozenset[str]]:
+    """Return every module that each part and its tests import, directly or by way of others."""
+    tests = (ROOT / "tests").rglob("*.py")
+    files = dict(MODULES) | {str(module_of(str(path.relative_to(ROOT)))): path for path in tests}
     imported: dict[str, frozenset[str]] = {}
-    for name in sorted({module.split(".")[2] for module in files if _is_in_add_on(module)}):
-        reached = {module for module in files if module.startswith(f"{ADD_ONS}{name}.")}
+    for part in PARTS:
+        reached = {module for module in files if _part_of(module) == part}
         remaining = list(reached)
         while remaining:
             module = remaining.pop()
@@ -132,25 +139,30 @@ def imports_of_add_ons() -> dict[str, frozenset[str]]:
                 if owner in files and owner not in reached:
                     reached.add(owner)
                     remaining.append(owner)
-        imported[name] = frozenset(reached)
+        imported[part] = frozenset(reached)
     return imported
 
 
-def _is_in_add_on(module: str) -> bool:
-    return module.startswith(ADD_ONS) and module.count(".") > 2
+def _part_of(module: str) -> str | None:
+    """Return the part that holds a module in its folder; None for the core's."""
+    names = module.split(".")
+    return "/".join(names[1:3]) if len(names) > 3 and names[1] in GROUPS else None
+
+
+PARTS: Final = sorted({part for module, _ in MODULES if (part := _part_of(module)) is not None})
 
 
 def partition(
     items: list[pytest.Item], unreached: frozenset[str]
 ) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Split tests into those that run and those of unreached add-ons that wait for `.ci/run`."""
+    """Split tests into those that run and those of unreached parts that wait for `.ci/run`."""
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     represented: set[str] = set()
     for item in items:
         path = item.nodeid.partition("::")[0]
         parts = PurePosixPath(path).parts
-        if parts[:2] != ("tests", "addons") or len(parts) < 4 or parts[2] not in unreached:
+        if len(parts) < 4 or "/".join(parts[1:3]) not in unreached:
             kept.append(item)
         elif item.get_closest_marker("smoke") or path not in represented:
             represented.add(path)

@@ -1,15 +1,12 @@
-"""Tests of an add-on run where a change reaches it; of others one test a file stays."""
+"""Tests of a part run where a change reaches it; of others one test a file stays."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from tests.support.changed import imports_of_add_ons, module_of, partition, unreached_add_ons
+from tests.support.changed import PARTS, module_of, partition, unreached_parts
 
-
-@pytest.fixture(scope="module")
-def add_ons():
-    return frozenset(imports_of_add_ons())
+ALL = frozenset(PARTS)
 
 
 def items(*nodeids, smoke=()):
@@ -19,30 +16,41 @@ def items(*nodeids, smoke=()):
     ]
 
 
-def test_without_a_change_no_add_on_is_reached(add_ons):
-    assert unreached_add_ons(frozenset()) == add_ons
+def test_without_a_change_no_part_is_reached():
+    assert unreached_parts(frozenset()) == ALL
+    assert {"addons/judge", "converters/diff", "converters/report"} < ALL
 
 
 @pytest.mark.parametrize(
-    "path", ["kvtrace/addons/judge/kernels.txt", "tests/addons/judge/test_new.py"]
+    ("path", "part"),
+    [
+        ("kvtrace/addons/judge/kernels.txt", "addons/judge"),
+        ("tests/addons/judge/test_new.py", "addons/judge"),
+        ("converters/importers/proton.py", "converters/importers"),
+        ("converters/report/frontend/src/app/view.ts", "converters/report"),
+        ("tests/converters/diff/conftest.py", "converters/diff"),
+    ],
 )
-def test_file_of_an_add_on_reaches_that_add_on_alone(path, add_ons):
-    assert unreached_add_ons(frozenset({path})) == add_ons - {"judge"}
+def test_file_that_no_other_part_imports_reaches_its_part_alone(path, part):
+    assert unreached_parts(frozenset({path})) == ALL - {part}
 
 
-def test_module_that_every_add_on_imports_reaches_all():
-    assert unreached_add_ons(frozenset({"schema/trace.py"})) == frozenset()
+def test_module_that_every_part_imports_reaches_all():
+    assert unreached_parts(frozenset({"schema/trace.py"})) == frozenset()
 
 
-def test_converter_that_no_add_on_imports_reaches_none(add_ons):
-    assert "kvtrace.converters.importers.proton" not in frozenset().union(
-        *imports_of_add_ons().values()
-    )
-    assert unreached_add_ons(frozenset({"converters/importers/proton.py"})) == add_ons
+def test_module_that_only_the_tests_of_a_part_import_reaches_it():
+    assert "converters/diff" not in unreached_parts(frozenset({"kvtrace/verdicts/widths.py"}))
+    assert "addons/judge" not in unreached_parts(frozenset({"tests/cli/conftest.py"}))
+
+
+def test_file_beside_the_tests_of_converters_reaches_all_converters():
+    reached = ALL - unreached_parts(frozenset({"tests/converters/conftest.py"}))
+    assert {part for part in ALL if part.startswith("converters/")} <= reached
 
 
 def test_support_of_all_tests_reaches_all():
-    assert unreached_add_ons(frozenset({"tests/support/tiers.py"})) == frozenset()
+    assert unreached_parts(frozenset({"tests/support/tiers.py"})) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -50,7 +58,7 @@ def test_support_of_all_tests_reaches_all():
     [
         ("schema/writer.py", "kvtrace.schema.writer"),
         ("kvtrace/ir/__init__.py", "kvtrace.ir"),
-        ("tests/schema/test_writer.py", None),
+        ("tests/schema/test_writer.py", "tests.schema.test_writer"),
         ("docs/profile.md", None),
     ],
 )
@@ -58,14 +66,15 @@ def test_files_of_the_product_have_the_names_they_are_imported_by(path, module):
     assert module_of(path) == module
 
 
-def test_unreached_add_ons_keep_the_first_test_of_a_file_and_smoke_tests():
+def test_unreached_parts_keep_the_first_test_of_a_file_and_smoke_tests():
     core = "tests/schema/test_writer.py::test_x"
     first, second, smoke = (f"tests/addons/judge/test_a.py::test_{at}" for at in range(3))
     other = "tests/addons/judge/test_b.py::test_0"
     reached = "tests/addons/suite/test_a.py::test_1"
 
     kept, left_out = partition(
-        items(core, first, second, smoke, other, reached, smoke=(smoke,)), frozenset({"judge"})
+        items(core, first, second, smoke, other, reached, smoke=(smoke,)),
+        frozenset({"addons/judge"}),
     )
 
     assert [item.nodeid for item in kept] == [core, first, smoke, other, reached]
