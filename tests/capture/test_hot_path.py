@@ -93,14 +93,14 @@ LAUNCH = st.tuples(
 
 @pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, max_size=12))
-@settings(max_examples=usually(30, thorough=400), deadline=None)
+@settings(max_examples=usually(15, thorough=400), deadline=None)
 def test_both_recorders_distinguish_the_same_launches(launches):
     assert calls_of(hot.Recorder, launches) == calls_of(_hot.Recorder, launches)
 
 
 @pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=30))
-@settings(max_examples=usually(30, thorough=300), deadline=None)
+@settings(max_examples=usually(15, thorough=300), deadline=None)
 def test_both_recorders_recognize_the_same_launches_after_an_overflow(launches, order):
     met = [launches[index % len(launches)] for index in order]
     assert calls_of(hot.Recorder, met, max_calls=2) == calls_of(_hot.Recorder, met, max_calls=2)
@@ -108,7 +108,7 @@ def test_both_recorders_recognize_the_same_launches_after_an_overflow(launches, 
 
 @pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, min_size=1, max_size=6))
-@settings(max_examples=usually(30, thorough=300), deadline=None)
+@settings(max_examples=usually(15, thorough=300), deadline=None)
 def test_repeated_launches_have_the_same_call(launches):
     for each in KINDS:
         ids = calls_of(each, launches + launches)

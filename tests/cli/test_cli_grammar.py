@@ -12,12 +12,18 @@ from kvtrace.cli import Command, command_line, main, own_commands
 from kvtrace.cli.parsing import CommandLine
 from kvtrace.text import display_width
 from tests.cli.reading_commands import READING
+from tests.support.tiers import some
 
 COMMANDS = own_commands()
 #: Speaks a protocol on standard input and output: nothing is printed, nothing written.
 SERVING = {"mcp"}
-#: Commands that print data of a trace within a tenth of a second.
-QUICK = ("info", "profile", "top", "sql", "fault", "trace validate", "trace recover", "diff")
+#: Commands that print data of a trace, soon.
+QUICK = [
+    name
+    for name in ("info", "profile", "top", "sql", "fault", "trace validate", "trace recover")
+    if name in READING
+]
+DIFF = pytest.param("diff", marks=pytest.mark.costly("five diffs; the other commands stay by day"))
 
 
 def options_of(name):
@@ -82,7 +88,7 @@ def test_help_fits_the_terminal(name, width):
         assert display_width(line) <= width or " " not in line.strip()
 
 
-@pytest.mark.parametrize("name", [name for name in QUICK if name in READING])
+@pytest.mark.parametrize("name", [*QUICK, DIFF])
 def test_json_output_and_quiet_mean_the_same_everywhere(name, kvtrace, own_trace, tmp_path):
     words = [str(own_trace) if word == "TRACE" else word for word in READING[name]]
     words = ["select 1 AS one" if word.startswith("SELECT") else word for word in words]
@@ -99,8 +105,8 @@ def test_json_output_and_quiet_mean_the_same_everywhere(name, kvtrace, own_trace
     assert json.loads(kvtrace(*words, "--json", "-o", "-")[1]) is not None
 
 
-@pytest.mark.parametrize("width", ["40", "80", "200"])
-@pytest.mark.parametrize("name", [name for name in QUICK if name in READING])
+@pytest.mark.parametrize("width", some(["40", "80", "200"], 3))
+@pytest.mark.parametrize("name", [*QUICK, "diff"])
 def test_output_fits_the_terminal(name, width, kvtrace, own_trace, monkeypatch):
     monkeypatch.setenv("COLUMNS", width)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -111,6 +117,7 @@ def test_output_fits_the_terminal(name, width, kvtrace, own_trace, monkeypatch):
         assert display_width(line) <= int(width) or " " not in line.strip()
 
 
+@pytest.mark.costly("three diffs; the flag stays by day, and how it is parsed in test_parsing")
 def test_file_after_json_still_works_with_a_line_of_deprecation(kvtrace, own_trace, tmp_path):
     file = tmp_path / "d.json"
     code, text, complaints = kvtrace("diff", own_trace, own_trace, "--json", file)

@@ -20,7 +20,7 @@ from tests.support.tiers import some
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
-@pytest.fixture(params=some(["none", "no origin", "imported", "unknown dialect"], 2))
+@pytest.fixture(params=some(["none", "no origin", "imported", "unknown dialect"], 4))
 def trace(request, tmp_path):
     if request.param == "imported":
         import_files([write_kineto(tmp_path)], tmp_path / "out")

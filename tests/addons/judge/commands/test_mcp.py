@@ -8,7 +8,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 from kvtrace.addons.judge.commands.mcp import Roots, server
 from tests.addons.judge.labeled import FOLDER, labeled
@@ -19,6 +18,7 @@ __all__ = ["own_trace", "sound_trace"]
 
 def answers_of(*calls, serving):
     """Return the server's tools, and its answers to calls."""
+    from mcp import Client  # 33 MB, and a second, for a process that runs none of these tests
 
     async def ask():
         async with Client(serving) as client:
@@ -37,6 +37,8 @@ def trace(own_trace, tmp_path):
 
 @pytest.mark.process
 def test_a_real_client_finds_the_tools_and_judges(trace):
+    from mcp import StdioServerParameters
+
     kernel = str(labeled("wrong")["add_no_mask"])
     reference = f"{FOLDER / 'references.py'}:add"
 
