@@ -18,11 +18,10 @@ from tests.converters.recorded_outputs import FIXTURES, recorded_outputs
 from tests.converters.report_page import opened_page, written_page
 
 SMALL = ["llama_graphs", "ranks", "planted/item", "planted/good"]
-LARGE = [
-    "llama", "llama_liger", "llama_liger_cached", "llama_ranks", "llama_steady", "decoding",
-    "device", "inductor", "planted/loader",
-]  # fmt: skip
+LARGE = ["llama", "llama_ranks", "decoding", "inductor"]
+LARGEST = ["llama_liger", "llama_liger_cached", "llama_steady", "device", "planted/loader"]
 OF_MODELS = pytest.mark.costly("all outputs of a larger run; those of four others stay by day")
+NIGHT = pytest.mark.night("as the other eight runs, of which llama and llama_ranks are alike")
 
 
 class Tables:
@@ -55,7 +54,12 @@ def as_json(value):
 
 
 @pytest.fixture(
-    scope="module", params=[*SMALL, *(pytest.param(name, marks=OF_MODELS) for name in LARGE)]
+    scope="module",
+    params=[
+        *SMALL,
+        *(pytest.param(name, marks=OF_MODELS) for name in LARGE),
+        *(pytest.param(name, marks=NIGHT) for name in LARGEST),
+    ],
 )
 def outputs(request):
     """The trace, what `info` and `profile` print as JSON, and the data of the page."""
@@ -225,7 +229,7 @@ def test_called_from_covers_the_part_that_was_asked_for():
     assert whole.totals.device_ns > steady.totals.device_ns
 
 
-@pytest.mark.parametrize("name", ["llama_steady", "llama_ranks"])
+@pytest.mark.parametrize("name", [pytest.param("llama_steady", marks=NIGHT), "llama_ranks"])
 def test_the_tiles_of_the_page_are_the_figures_of_the_profile(
     name, report_browser, tmp_path, capsys
 ):

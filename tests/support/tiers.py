@@ -48,10 +48,18 @@ def needs(kind: str) -> Callable[[Fixture], Fixture]:
     return mark
 
 
-def some(values: Sequence[Any], each: int) -> list[Any]:
-    """Return parameters of which `make test` takes one in so many; the others are a sweep."""
+def some(values: Sequence[Any], each: int, pushed: int = 1) -> list[Any]:
+    """Return parameters of which `make test` takes one in so many, and the night takes all.
+
+    Of the others `.ci/run` takes one in `pushed`, as a sweep.
+    """
+    night = pytest.mark.night(
+        f"alike values; one in {each} stays by day, one in {pushed} at a push"
+    )
     return [
-        value if at % each == 0 else pytest.param(value, marks=pytest.mark.sweep)
+        value
+        if at % each == 0
+        else pytest.param(value, marks=night if at % pushed else pytest.mark.sweep)
         for at, value in enumerate(values)
     ]
 

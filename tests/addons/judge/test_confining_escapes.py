@@ -38,8 +38,17 @@ ENDED = {
 REACHING = [name for name in ESCAPES if name not in ENDED]
 SYSTEMS = [(ROOT, "all"), (ROOT, "none-of-users"), (ROOT, "no-landlock"), (NOBODY, "all")]
 NIGHT = pytest.mark.night("bounds of time, memory and disk; by day with all namespaces")
+CALLS = pytest.mark.night("all calls of sockets, 8 s; at each push as root with all namespaces")
+
+
+def marks(system, name):
+    if name == "calls_a_socket" and system != SYSTEMS[0]:
+        return [CALLS]
+    return [NIGHT] * (name in ENDED and system[1] != "all")
+
+
 CASES = [
-    pytest.param(user, namespaces, name, marks=[NIGHT] * (name in ENDED and namespaces != "all"))
+    pytest.param(user, namespaces, name, marks=marks((user, namespaces), name))
     for user, namespaces in SYSTEMS
     for name in ESCAPES
 ]

@@ -57,10 +57,12 @@ def test_a_whole_result_is_the_same_whatever_memory_had(confirmed):
     assert (code, answer["answer"], answer["evidence"]) == (0, "same", "")
 
 
+@pytest.mark.night("5 s; a line that allocates nothing is asked for at each push")
 def test_the_memory_of_one_line_is_enough(confirmed):
     assert confirmed("90", options=("--at", "prog.py:11"))[1]["answer"] == "changes"
 
 
+@pytest.mark.night("5 s; test_a_whole_result_is_the_same_whatever_memory_had stays")
 def test_other_unwritten_memory_does_not_vary(confirmed):
     code, answer = confirmed("90", "printed", options=("--at", "prog.py:13"))
     assert (code, answer["answer"]) == (0, "same")  # y is printed, too, and is zeros
@@ -76,6 +78,7 @@ def test_a_program_that_fails_whatever_memory_has_is_not_known(confirmed):
     assert (code, answer["answer"], answer["evidence"]) == (2, "failed", "exit code 1")
 
 
+@pytest.mark.night("4 s; test_a_program_whose_output_varies_confirms_nothing stays")
 def test_output_that_varies_by_itself_decides_nothing(confirmed):
     code, answer = confirmed("90", "random")
     assert (code, answer["answer"]) == (2, "varies")

@@ -105,6 +105,7 @@ def test_a_confirmed_finding_is_an_error_and_others_stay_as_they_are(program, ca
     assert not open_trace(redacted).client_tables
 
 
+@pytest.mark.night("7 s; test_a_confirmed_finding_is_an_error_and_others_stay_as_they_are stays")
 def test_most_lines_are_asked_first_and_later_answers_are_added(program, capsys):
     out = program.parent / "out"
     asked = ["confirm", "--trace", str(out), "--json", "--most", "1"]
