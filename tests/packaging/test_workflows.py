@@ -80,7 +80,7 @@ def test_actions_are_pinned_to_a_commit_with_their_release(path):
 def test_one_python_runs_everything_and_the_others_the_first_tier():
     first, others = (workflow("ci.yml")["jobs"][name] for name in ("everything", "test"))
     assert ".ci/run" in first["steps"][-1]["run"]
-    assert others["steps"][-1]["run"].startswith("make test CHANGED= #")
+    assert others["steps"][-1]["run"] == "make test CHANGED="
 
 
 def test_coverage_is_measured_once_a_night():
