@@ -87,7 +87,7 @@ def test_an_unknown_run_is_reported(kvtrace, sound_trace, command, run):
     assert run.removeprefix("@") in err
 
 
-@pytest.mark.parametrize("case", some(DAMAGED, 3, 2), ids="-".join)
+@pytest.mark.parametrize("case", some(DAMAGED, 3), ids="-".join)
 def test_a_truncated_parquet_file(kvtrace, own_trace, case):
     command, table = case
     part = part_of(own_trace, table)
@@ -98,7 +98,7 @@ def test_a_truncated_parquet_file(kvtrace, own_trace, case):
     assert table in err
 
 
-@pytest.mark.parametrize("case", some(DAMAGED, 3, 2), ids="-".join)
+@pytest.mark.parametrize("case", some(DAMAGED, 3), ids="-".join)
 def test_a_file_of_major_version_2(kvtrace, own_trace, case):
     command, table = case
     rewrite_as_version(part_of(own_trace, table), "2.0")

@@ -401,7 +401,7 @@ def test_control_characters_in_folder_names_are_escaped(command, own_trace, kvtr
     assert [c for c in out + err if not c.isprintable() and c != "\n"] == []
 
 
-@pytest.mark.parametrize("command", some(list(READING), 8, 2))
+@pytest.mark.parametrize("command", some(list(READING), 8))
 def test_a_folder_name_with_control_characters_is_escaped(command, own_trace, kvtrace, tmp_path):
     hostile = tmp_path / "\x1b[31mred"
     own_trace.rename(hostile)

@@ -40,7 +40,7 @@ def test_times_computed_by_another_engine_equal_those_of_the_trace(runs):
     assert ours == theirs
 
 
-@pytest.mark.parametrize("runs", some(FIXTURES, 8, 2), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 8), ids=lambda path: path.parent.name)
 def test_medians_of_rows_of_weight_one_equal_weighted_medians(runs, monkeypatch):
     trace = open_trace(runs.parent)
     expected = [device_times(trace, trace.runs), host_times(trace, trace.runs)]

@@ -119,7 +119,7 @@ LAST = dict.fromkeys(
 ) | {"start": 1000, "took": 1, "call": 1}
 
 
-@pytest.mark.parametrize("runs", some(FIXTURES, 16, 2), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 16), ids=lambda path: path.parent.name)
 def test_sums_of_dropped_rows_of_recordings_are_those_of_the_rows(runs, tmp_path):
     shutil.copytree(runs.parent, tmp_path / "leaves")
     leaves = open_trace(tmp_path / "leaves")

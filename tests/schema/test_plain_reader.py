@@ -64,9 +64,7 @@ def test_schemas_of_the_plain_reader_are_those_of_the_format(name: str) -> None:
     assert schemas()[name].equals(TABLES[name].schema)
 
 
-@pytest.mark.parametrize(
-    "out", some(TRACES, 4, 2), ids=lambda path: f"{path.parent.name}-{path.name}"
-)
+@pytest.mark.parametrize("out", some(TRACES, 4), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_the_plain_reader_reads_every_table_as_kvtrace_does(out: Path) -> None:
     trace = open_trace(out)
     assert [run["run_id"] for run in read_runs(out, FEATURES)] == list(trace.run_ids)
