@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 SUITE = Path(__file__).parents[2] / "fixtures" / "suite"
 CANDIDATES = Path(__file__).with_name("candidates")
 
 
 async def answers(*calls):
+    from mcp import Client, StdioServerParameters  # not in processes that run none of these tests
+
     serving = StdioServerParameters(
         command=sys.executable,
         args=["-m", "kvtrace", "mcp", "--root", str(SUITE), "--root", str(CANDIDATES)],
