@@ -146,7 +146,10 @@ def constant(out, C: tl.constexpr, N: tl.constexpr):
 def summed_as(x, out, DTYPE: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
     """The sum of a whole matrix, in a type that is named."""
     block = tl.load(x + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
-    tl.store(out, tl.sum(block, dtype=DTYPE))
+    if DTYPE == "":
+        tl.store(out, tl.sum(block))
+    else:
+        tl.store(out, tl.sum(block, dtype=getattr(tl, DTYPE)))
 
 
 @triton.jit
@@ -169,7 +172,7 @@ def summed_running(x, out, NAME: tl.constexpr, REVERSE: tl.constexpr, N: tl.cons
 @triton.jit
 def summed_running_as(x, out, DTYPE: tl.constexpr, N: tl.constexpr):
     lanes = tl.arange(0, N)
-    tl.store(out + lanes, tl.cumsum(tl.load(x + lanes), 0, dtype=DTYPE))
+    tl.store(out + lanes, tl.cumsum(tl.load(x + lanes), 0, dtype=getattr(tl, DTYPE)))
 
 
 @triton.jit
