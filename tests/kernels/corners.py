@@ -65,6 +65,8 @@ def mixed(x, y, out, OP: tl.constexpr, N: tl.constexpr):
         r = a / b
     elif OP == "maximum":
         r = tl.maximum(a, b)
+    elif OP == "%":
+        r = a % b
     else:
         tl.static_assert(OP == "where")
         r = tl.where(a > 0, a, b)

@@ -15,11 +15,15 @@ import triton
 import triton.language as tl
 
 from tests.kernels.answers.agreement import ANSWERS, STEPS, listed, subject_of
-from tests.kernels.answers.question import BITS
-from tests.kernels.answers.table import Table, count, read
-from tests.kernels.answers.values import FLOATS, INTEGERS
+from tests.kernels.answers.compared import comparison
+from tests.kernels.answers.corners import corners
+from tests.kernels.answers.question import BITS, LAST_BITS, Buffer, Question
+from tests.kernels.answers.table import Answer, Table, count, read
+from tests.kernels.answers.values import FLOATS, FORMATS, INTEGERS, Bits
+from tests.kernels.case import NUMPY
 from tests.kernels.catalog import ALL_CASES
 
+CORNER = "corner, "
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "internals" / "coverage.md"
 
 #: Functions of `triton.language` that name no row of the table: where they are tested instead.
@@ -140,11 +144,11 @@ def rows(table: Table) -> dict[str, Row]:
     """Return a row for each op; the language refuses the types that it does not name."""
     result: dict[str, Row] = defaultdict(Row)
     differences = listed()
-    for number, question in enumerate(table.questions):
-        op = subject_of(question.op)
-        row = result[op]
-        for answers in table.answers.values():
-            answer = answers[number]
+    answers = next(iter(table.answers.values()))
+    for question, answer in zip(table.questions, answers, strict=True):
+        if not question.op.startswith(CORNER):
+            op = subject_of(question.op)
+            row = result[op]
             if isinstance(answer, str):
                 if "PassManager" in answer:
                     row.failing.append(question.dtype)
@@ -177,6 +181,76 @@ def _differences() -> Iterator[str]:
         )
 
 
+def _number(dtype: str, bits: Bits) -> str:
+    """Return the number of one element as text."""
+    number = bits.view(NUMPY[dtype])[0]
+    return f"{float(number):.9g}" if FORMATS[dtype].is_float else str(int(number))
+
+
+def _first_unlike(dtype: str, one: Bits, other: Bits, steps: int) -> int | None:
+    """Return the first place at which two answers are more steps apart, else None."""
+    compared = comparison(dtype, one, other)
+    places = compared.places[compared.steps > steps]
+    return int(places[0]) if len(places) else None
+
+
+def wrong_guesses(table: Table) -> Iterator[str]:
+    """Yield a row for each subject of a corner whose guess the device did not confirm."""
+    first = next(iter(table.answers.values()))
+    answers = {
+        question.name + str(question.constexprs): answer
+        for question, answer in zip(table.questions, first, strict=True)
+    }
+    seen: set[str] = set()
+    for corner in corners():
+        question = corner.question
+        subject = question.op.removeprefix(CORNER)
+        for name, guess in corner.guesses.items():
+            answer = answers[question.name + str(dict(question.constexprs))]
+            assert not isinstance(answer, str), f"{subject}: {answer}"
+            buffer = question.arguments[name]
+            assert isinstance(buffer, Buffer)
+            steps = 0 if question.agreement == BITS else STEPS
+            place = _first_unlike(buffer.dtype, guess, answer[name], steps)
+            if place is not None and subject not in seen:
+                seen.add(subject)
+                one, other = (
+                    _number(buffer.dtype, bits[place : place + 1]) for bits in (guess, answer[name])
+                )
+                yield f"|{subject}|{one}|{other}|"
+
+
+def version_differences(table: Table) -> Iterator[str]:
+    """Yield a row for each op whose answers differ between the first run and another one."""
+    first, *others = table.answers.values()
+    for run, answers in zip(list(table.answers)[1:], others, strict=True):
+        rows: dict[str, tuple[list[str], str]] = {}
+        for question, before, after in zip(table.questions, first, answers, strict=True):
+            change = _change(question, before, after)
+            if change:
+                op = subject_of(question.op).removeprefix("libdevice.").removeprefix(CORNER)
+                rows.setdefault(op, ([], change))[0].append(question.dtype)
+        for op, (dtypes, change) in rows.items():
+            yield f"|{run.triton}|`{op}`|{_short(dtypes)}|{change}|"
+
+
+def _change(question: Question, before: Answer, after: Answer) -> str:
+    """Return two cells, the first unlike numbers of two answers; empty if they are alike."""
+    if isinstance(before, str) or isinstance(after, str):
+        cells = ["refused" if isinstance(answer, str) else "answered" for answer in (before, after)]
+        asked = "not asked" not in (before, after)
+        return "|".join(cells) if asked and cells[0] != cells[1] else ""
+    steps = STEPS if question.agreement == LAST_BITS else 0
+    for name, bits in before.items():
+        buffer = question.arguments[name]
+        assert isinstance(buffer, Buffer)
+        place = _first_unlike(buffer.dtype, bits, after[name], steps)
+        if place is not None:
+            at = slice(place, place + 1)
+            return "|".join(_number(buffer.dtype, answer[name][at]) for answer in (before, after))
+    return ""
+
+
 def _headed(first: str, others: str, lines: Iterable[str]) -> list[str]:
     titles = [first, *others.split(", ")]
     return ["", f"| {' | '.join(titles)} |", "|---|" + "---|" * (len(titles) - 1), *lines, ""]
@@ -186,7 +260,9 @@ def document() -> str:
     """Return the text of the document."""
     table = read(ANSWERS)
     ops = rows(table)
-    runs = "; ".join(f"{run.name}, torch {run.torch}" for run in table.answers)
+    first, *others = table.answers
+    runs = f"{first.name}, torch {first.torch}"
+    asked_afresh = len(corners())
     asked = {question.op for question in table.questions} | {*ops}
     defined = dict.fromkeys(case.op for case in ALL_CASES if case.op not in asked)
     columns = f"equal bits, within {STEPS} steps, listed below, Triton's compiler fails"
@@ -215,6 +291,16 @@ def document() -> str:
         *_headed("function", columns.rpartition(",")[0], _grouped(ops, library=True)),
         "## Where values differ",
         *_headed("op", "places, steps, reason", _differences()),
+        "## Guessed first",
+        "",
+        f"{asked_afresh} questions about little-used corners (`tests/kernels/corners.py`), each "
+        "with numbers guessed before the device was asked. Wrong guesses, by their first number:",
+        *_headed("question", "guess, device", wrong_guesses(table)),
+        "## Other versions",
+        "",
+        f"The same questions of {'; '.join(run.name for run in others)}: what differs, by its "
+        f"first number. The evaluator follows Triton {first.triton} and what the IR says.",
+        *_headed("Triton", f"op, types, {first.triton}, there", version_differences(table)),
     ]
     return "\n".join(parts).rstrip() + "\n"
 

@@ -5,6 +5,8 @@ Meanings follow https://mlir.llvm.org/docs/Dialects/ArithOps/ ; integers wrap, d
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,7 @@ from kvtrace.evaluate.values import (
 from kvtrace.evaluate.zeros import larger_number, maximum, minimum, smaller_number
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+from kvtrace.ir.constants import constant_of
 from kvtrace.ir.integers import PREDICATES
 
 
@@ -234,7 +237,23 @@ elementwise("arith.mulf", flops=1)(np.multiply)
 elementwise("arith.divf", flops=1, accuracy=Accuracy(2, pole=1))(np.divide)
 
 
-@elementwise("arith.remf", flops=1, accuracy=JUMPS)
+def _signed_by_constant(function: Callable[..., Any], _target: str, op: Op) -> Callable[..., Any]:
+    """Return remainders with the dividend's sign, zero included, by a constant 2^k, k >= 0.
+
+    LLVM expands those apart, but not where it computes the remainder in a narrow type, since the
+    dividend was widened and the result is narrowed.
+    """
+    divisor = constant_of(op.operand("right"))
+    if not divisor or abs(divisor) < 1 or abs(math.frexp(divisor)[0]) != 0.5:
+        return function
+    dividend, rest = op.operand("left").owner, op.results[0]
+    uses = [user.name for user in op.block.ops if rest in user.operands] if op.block else []
+    if isinstance(dividend, Op) and dividend.name == "arith.extf" and set(uses) == {"arith.truncf"}:
+        return function
+    return lambda left, right: np.copysign(function(left, right), left)
+
+
+@elementwise("arith.remf", flops=1, accuracy=JUMPS, by_target=_signed_by_constant)
 def remf(left: Array, right: Array) -> Array:
     """Return left - trunc(left / right) * right, with two roundings: that is not exact `fmod`."""
     rest = fused_multiply_add("rn", -np.trunc(left / right), right, left)

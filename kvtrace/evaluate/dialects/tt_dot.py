@@ -71,6 +71,35 @@ class DotForm:
         return self.precision in _SPLIT_PRODUCTS
 
 
+_SATURATING_DEPTH: Final = 32
+"""Factors along K that one `mma` of int8 multiplies, and adds with saturation."""
+
+
+def saturates(op: Op, target: str) -> bool:
+    """Return whether sums of int8 products saturate: Triton's `mma` on NVIDIA GPUs, not `wgmma`.
+
+    From sm_90 to before sm_120 blocks whose rows are multiples of 64 go to larger units, if a
+    program has whole groups of four warps, which the IR does not tell: it is assumed.
+    """
+    backend, _, architecture = target.partition(":")
+    sum_type = value_type(op.operand("added").type)
+    if backend != "cuda" or sum_type.element.kind != "i" or op.name != "tt.dot":
+        return False
+    in_groups = architecture.isdigit() and 90 <= int(architecture) < 120
+    return not (in_groups and len(sum_type.shape) == 2 and sum_type.shape[0] % 64 == 0)
+
+
+def saturated_product(left: Array, right: Array, start: Array) -> Array:
+    """Return the product of int8 factors plus an int32 addend, cut off after each instruction."""
+    limits = np.iinfo(np.int32)
+    total = start.astype(np.int64)
+    for first in range(0, left.shape[-1], _SATURATING_DEPTH):
+        part = slice(first, first + _SATURATING_DEPTH)
+        added = product(left[..., part], right[..., part, :], np.dtype(np.float64), tf32=False)
+        total = np.clip(total + added.astype(np.int64), limits.min, limits.max)
+    return total
+
+
 def dot_form(op: Op) -> DotForm:
     """Return the arithmetic of a `tt.dot`."""
     left, total = (value_type(op.operand(name).type).element for name in ("left", "added"))
@@ -169,6 +198,8 @@ def dot(op: Op, compiler: Compiler) -> Step:
     form = dot_form(op)
     rounded = rounding_to(element)
     flops = 2 * sum_type.size * left_type.shape[-1]
+    is_saturating = saturates(op, compiler.module.target)
+    largest = left_type.shape[-1] * 2**14  # of int8 products
 
     def step(values: list[Any], scope: Scope) -> None:
         left, right, addend = operands(values, scope)
@@ -177,11 +208,14 @@ def dot(op: Op, compiler: Compiler) -> Step:
             values[result] = unknown
             return
         factors = full_array(left, left_type), full_array(right, right_type)
+        start = to_array(addend, sum_type)
+        if is_saturating and largest + max(int(start.max()), -int(start.min())) >= 2**31:
+            values[result] = saturated_product(*factors, start).astype(element.value)
+            return
         if form.is_split:
             total = split_product(*factors, form.precision)
         else:
             total = product(*factors, form.working, tf32=form.tf32)
-        start = to_array(addend, sum_type)
         if start.size != 1 or start.flat[0] != 0:
             fits = start.shape[0] <= total.shape[0] and start.dtype == total.dtype
             total = np.add(total, start, out=total) if fits else total + start

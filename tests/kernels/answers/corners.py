@@ -1,4 +1,4 @@
-"""Questions about little-used corners, each with a guess that was written before a device was asked.
+"""Questions about little-used corners, each with a guess written before a device was asked.
 
 A guess is the numbers that a careful reader of Triton's documentation and source expects.
 """
@@ -180,14 +180,10 @@ def folded_corners() -> Iterator[Corner]:
     for dtype, width in (("i32", 32), ("i64", 64), ("i8", 8)):
         top = 2 ** (width - 1)
         a = [top // 2, top - 1, -top, 5]
-        square = [int(_signed((n - 1) ** 2, width)) for n in a]
-        rows = [
-            [-top // 2, -1, 0, 5], [1, 0, 1, 1], [1, 1, 0, 1],
-            [int(math.trunc(s / 3)) if abs(s) < 2**50 else -(-s // 3) if s < 0 else s // 3
-             for s in square],
-        ]  # fmt: skip
+        thirds = [_toward_zero(_signed((n - 1) ** 2, width), 3) for n in a]
+        numbers = [-top // 2, -1, 0, 5, 1, 0, 1, 1, 1, 1, 0, 1, *thirds]
         yield corner(
-            "integers that wrap", "folded", {"x": (dtype, a)}, {"out": (dtype, sum(rows, []))}, N=4
+            "integers that wrap", "folded", {"x": (dtype, a)}, {"out": (dtype, numbers)}, N=4
         )
     for dtype in ("fp32", "fp16", "bf16", "fp64"):
         a = np.array([-0.0, 0.0, INF, NAN, -1, 1])
@@ -200,6 +196,10 @@ def folded_corners() -> Iterator[Corner]:
             "floats that a compiler may not simplify", "folded_floats",
             {"x": (dtype, [*a, -0.0, -0.0])}, {"out": (dtype, padded)}, N=8,
         )  # fmt: skip
+
+
+def _toward_zero(number: int, divisor: int) -> int:
+    return -(-number // divisor) if number < 0 else number // divisor
 
 
 def _signed(number: int, width: int) -> int:
@@ -526,6 +526,23 @@ def remainder_corners() -> Iterator[Corner]:
                 f"% of a block and {number}", "with_number", {"x": (dtype, a)},
                 {"out": (dtype, rest)}, OP="%", C=number, N=8,
             )  # fmt: skip
+    for number in (-1.0, -2.0):
+        yield corner(
+            f"% of a block and {number}", "with_number", {"x": ("fp32", [-3.0, -2.0, 4.0, -0.0])},
+            {"out": ("fp32", [-0.0 if number == -1 else -1, -0.0, 0.0, -0.0])}, OP="%", C=number,
+            N=4,
+        )  # fmt: skip
+    for dtype in ("fp16", "bf16"):
+        yield corner(
+            "% of a block and 1.0, kept wide", "with_number", {"x": (dtype, [-3.0, -2.5])},
+            {"out": ("fp32", [-0.0, -0.5])}, OP="%", C=1.0, N=2,
+        )  # fmt: skip
+    for dtype in ("fp32", "fp64"):
+        yield corner(
+            "% of two blocks", "mixed",
+            {"x": (dtype, [-3.0, -2.5, -0.0, 3]), "y": (dtype, [1.0] * 4)},
+            {"out": (dtype, [0.0, -0.5, 0.0, 0.0])}, OP="%", N=4,
+        )  # fmt: skip
 
 
 def saturating_corners() -> Iterator[Corner]:
@@ -587,10 +604,12 @@ def assembly_corners() -> Iterator[Corner]:
         ("add.ftz.f32 $0, $1, $2;", "fp32", [1e-40, -1e-40], [0, 0], [0.0, 0.0]),
         ("mul.ftz.f32 $0, $1, $2;", "fp32", [1e-30, -1e-30], [1e-10, 1e-10], [0.0, -0.0]),
         ("add.rz.f32 $0, $1, $2;", "fp32", [1, -1], [2**-24, -(2**-24)], [1, -1]),
-        ("mul.rp.f32 $0, $1, $2;", "fp32", [1 + 2**-23, 3], [1 + 2**-23, 5], [1 + 2**-22 + 2**-23, 15]),
+        ("mul.rp.f32 $0, $1, $2;", "fp32", [1 + 2**-23, 3], [1 + 2**-23, 5],
+         [1 + 2**-22 + 2**-23, 15]),
         ("sub.sat.f32 $0, $1, $2;", "fp32", [3, NAN], [1, 1], [1, 0]),
         ("copysign.f32 $0, $1, $2;", "fp32", [-1, 1], [2, -0.0], [-2, 0.0]),
-        ("div.rn.f32 $0, $1, $2;", "fp32", [1, 1], [3, -0.0], [np.float32(1) / np.float32(3), -INF]),
+        ("div.rn.f32 $0, $1, $2;", "fp32", [1, 1], [3, -0.0],
+         [np.float32(1) / np.float32(3), -INF]),
         ("rem.s32 $0, $1, $2;", "i32", [-7, 7], [3, -3], [-1, 1]),
         ("mul24.lo.s32 $0, $1, $2;", "i32", [2**23, 3], [2, -3], [-(2**24), -9]),
     ):  # fmt: skip
@@ -605,11 +624,11 @@ def fused_corners() -> Iterator[Corner]:
     a = np.float32(1 + 2**-12)
     near = np.float32(1 + 2**-11)
     exact = 2.0**-24
+    both = [float(a * a) + sign * float(a) * float(near) for sign in (1, -1)]
     yield corner(
         "which product is fused", "two_products",
         {"x": ("fp32", [a, a]), "y": ("fp32", [a, a]), "z": ("fp32", [near, -near])},
-        {"out": ("fp32", [exact, 2 + 2**-10, -exact, -2 - 2**-10,
-                          float(a * a) + float(a) * float(near), float(a * a) - float(a) * float(near)])},
+        {"out": ("fp32", [exact, 2 + 2**-10, -exact, -2 - 2**-10, both[0], both[1]])},
         N=2, agreement=ORDER,
     )  # fmt: skip
     for fused in (True, False):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.dialects.tt_dot import dot_form
+from kvtrace.evaluate.dialects.tt_dot import dot_form, saturates
 from kvtrace.evaluate.plan.array_functions import TO_TF32, converted_into, ufunc_operation
 from kvtrace.evaluate.plan.bridge import array_call_step
 from kvtrace.evaluate.plan.instructions import Dot, Operation
@@ -41,7 +41,7 @@ def dot(op: Op, compiler: PlanCompiler) -> PlanStep:
     result = op.results[0].id
     element = sum_type.element
     form = dot_form(op)
-    if form.is_split:
+    if form.is_split or saturates(op, compiler.module.target):
         return array_call_step(op, compiler)
     working = form.working
     convert = _conversion(working)
