@@ -29,7 +29,7 @@ def test_a_part_of_the_answers_equals_the_device(run):
 def test_remainders_by_constants_and_saturating_products_equal_the_device(run, words):
     asked = [pair for pair in answered(run) if pair[0].op.startswith(f"corner, {words}")]
 
-    differences, totals = compare(asked, run)
+    differences, totals = compare(asked[::3], run)
 
     assert complaints(differences, listed()) == []
     assert totals.values > 50
