@@ -1,5 +1,6 @@
 """Evaluation of the unique calls of a recorded run for clients, whose tables are written."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -21,6 +22,11 @@ from kvtrace.schema.without_ir import runs_without_ir
 
 #: Stages with the IR that is evaluated.
 IR_STAGES: Final = ("ttir_generic", "ttgir")
+#: In the text of IR, divisions of blocks of integers, and extents of blocks.
+_DIVISION: Final = re.compile(rb"arith\.(?:div|rem)[su]i[^\n]*tensor<")
+_BLOCK: Final = re.compile(rb"tensor<(\d+(?:x\d+)*)x")
+#: What a lane adds to the cost of a kernel with one such division, in costs of a grid of few lanes.
+_LANE_COST: Final = 3e-6
 #: Seconds of processor time that each call gets of a pass that ends at a time.
 _LEAST_SHARE: Final = 3.0
 
@@ -116,7 +122,7 @@ def replay(
         return Outcome(run.run_id, 0, (), left_out=left_out)
     began, remaining = time.process_time(), evaluable_calls(trace, run)
     total = len(remaining)
-    costs = estimated_costs(trace, run)
+    costs = (in_time and in_time.costs) or estimated_costs(trace, run)
     done, all_costs = 0.0, sum(costs.get(call_id, 0.0) for call_id in remaining)
     order = None if in_time is None else in_time.order
     end_of = None if in_time is None else partial(_end_of_call, in_time, began, remaining)
@@ -152,21 +158,26 @@ def _end_of_call(in_time: InTime, began: float, remaining: Set[int], call_id: in
 def estimated_costs(trace: Trace, run: Run) -> dict[int, float]:
     """Return the estimated cost of each call of a run by its id, the cheapest call first.
 
-    The cost is the size of the kernel's IR times the fourth root of the number of programs: of the
-    estimates from tables alone, without parsing, this predicts best (benchmarks/RESULTS.md).
+    The cost is the size of the kernel's IR, and more for each lane if it divides blocks of integers:
+    such addresses are counted lane by lane, others as progressions. Of the estimates that need no
+    parsed module, this predicts best (benchmarks/RESULTS.md).
     """
-    sizes: dict[str, int] = {}
-    for row in trace.table("artifacts", (run,), ["sha256", "size_bytes"]).to_pylist():
-        sizes[row["sha256"]] = row["size_bytes"] or 0
-    ir_sizes: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    lane_costs: dict[int, float] = {}
     for row in trace.table("kernels", (run,), ["kernel_id", "stages"]).to_pylist():
         stages = (stage for stage in row["stages"] or () if stage["stage"] in IR_STAGES)
-        ir_sizes[row["kernel_id"]] = max((sizes.get(s["artifact"], 0) for s in stages), default=0)
+        text = max(
+            (trace.artifact(stage["artifact"]) or b"" for stage in stages), key=len, default=b""
+        )
+        block = max((prod(map(int, b.split(b"x"))) for b in _BLOCK.findall(text)), default=1)
+        sizes[row["kernel_id"]] = max(len(text), 1)
+        lane_costs[row["kernel_id"]] = _LANE_COST * len(_DIVISION.findall(text)) ** 0.5 * block
     costs: dict[int, float] = {}
     columns = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z"]
     for row in trace.table("calls", (run,), columns).to_pylist():
-        programs = prod(max(row[axis] or 1, 1) for axis in columns[2:])
-        costs[row["call_id"]] = max(ir_sizes.get(row["kernel_id"], 0), 1) * programs**0.25
+        kernel_id, programs = row["kernel_id"], prod(max(row[axis] or 1, 1) for axis in columns[2:])
+        lanes = programs * lane_costs.get(kernel_id, 0.0)
+        costs[row["call_id"]] = sizes.get(kernel_id, 1) * (1 + lanes)
     return dict(sorted(costs.items(), key=lambda entry: entry[1]))
 
 

@@ -8,7 +8,7 @@ import pytest
 from kvtrace.analysis import missing_passes
 from kvtrace.analysis.missing_passes import TimedProgress
 from kvtrace.cli import main
-from kvtrace.clients.recorded import estimated_costs
+from kvtrace.clients.recorded import IR_STAGES, estimated_costs
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import open_trace, select_runs
 from tests.analysis.reported import passes, report
@@ -110,19 +110,27 @@ def test_a_trace_that_cannot_be_written_has_the_results_on_its_page(unanalyzed_t
     assert list(elsewhere.iterdir()) == []
 
 
-def test_calls_are_ordered_by_size_of_ir_and_programs(unanalyzed_trace):
-    selection = select_runs(unanalyzed_trace)
-    (run,) = selection.runs
+def test_costs_are_sizes_of_ir_and_more_for_lanes_of_kernels_that_divide():
+    selection = select_runs(FIXTURE.parent / "llama")
+    run = selection.runs[0]
     costs = estimated_costs(selection.trace, run)
+    assert list(costs.values()) == sorted(costs.values())
+    texts = {}
+    for row in selection.trace.table("kernels", [run], ["kernel_id", "stages"]).to_pylist():
+        ir = [s["artifact"] for s in row["stages"] if s["stage"] in IR_STAGES]
+        texts[row["kernel_id"]] = max((selection.trace.artifact(s).decode() for s in ir), key=len)
     calls = selection.trace.table("calls", [run]).to_pylist()
     assert sorted(costs) == sorted(row["call_id"] for row in calls)
-    assert list(costs.values()) == sorted(costs.values())
-    grids: dict[int, set[tuple[int, int]]] = {}
+    divided = set()
     for row in calls:
-        programs = row["grid_x"] * row["grid_y"] * row["grid_z"]
-        grids.setdefault(row["kernel_id"], set()).add((programs, costs[row["call_id"]]))
-    for of_kernel in grids.values():  # 16 times as many programs cost twice as much
-        assert len({round(cost / programs**0.25, 6) for programs, cost in of_kernel}) == 1
+        text, cost = texts[row["kernel_id"]], costs[row["call_id"]]
+        divides = any(
+            "tensor<" in line and ("arith.remsi" in line or "arith.divsi" in line)
+            for line in text.splitlines()
+        )
+        assert cost > len(text) if divides else cost == len(text)
+        divided.add(divides)
+    assert divided == {False, True}
 
 
 def test_a_slow_pass_of_a_diff_is_stopped_and_writes_nothing(unanalyzed_trace, capsys, monkeypatch):
