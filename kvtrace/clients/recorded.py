@@ -158,17 +158,15 @@ def _end_of_call(in_time: InTime, began: float, remaining: Set[int], call_id: in
 def estimated_costs(trace: Trace, run: Run) -> dict[int, float]:
     """Return the estimated cost of each call of a run by its id, the cheapest call first.
 
-    The cost is the size of the kernel's IR, and more for each lane if it divides blocks of integers:
-    such addresses are counted lane by lane, others as progressions. Of the estimates that need no
-    parsed module, this predicts best (benchmarks/RESULTS.md).
+    The cost is the size of the kernel's IR, and more for each lane if it divides blocks of
+    integers: such addresses are counted lane by lane, others as progressions. Of the estimates
+    that need no parsed module, this predicts best (benchmarks/RESULTS.md).
     """
     sizes: dict[int, int] = {}
     lane_costs: dict[int, float] = {}
     for row in trace.table("kernels", (run,), ["kernel_id", "stages"]).to_pylist():
         stages = (stage for stage in row["stages"] or () if stage["stage"] in IR_STAGES)
-        text = max(
-            (trace.artifact(stage["artifact"]) or b"" for stage in stages), key=len, default=b""
-        )
+        text = max((_text(trace, stage["artifact"]) for stage in stages), key=len, default=b"")
         block = max((prod(map(int, b.split(b"x"))) for b in _BLOCK.findall(text)), default=1)
         sizes[row["kernel_id"]] = max(len(text), 1)
         lane_costs[row["kernel_id"]] = _LANE_COST * len(_DIVISION.findall(text)) ** 0.5 * block
@@ -179,6 +177,13 @@ def estimated_costs(trace: Trace, run: Run) -> dict[int, float]:
         lanes = programs * lane_costs.get(kernel_id, 0.0)
         costs[row["call_id"]] = sizes.get(kernel_id, 1) * (1 + lanes)
     return dict(sorted(costs.items(), key=lambda entry: entry[1]))
+
+
+def _text(trace: Trace, sha256: str | None) -> bytes:
+    try:
+        return trace.artifact(sha256) or b""
+    except KvtraceError:  # its calls fail, and are named
+        return b""
 
 
 def examine(
