@@ -207,6 +207,7 @@ def _write_page(
     from tempfile import TemporaryDirectory
 
     from kvtrace.converters.diff.page import write_comparison
+    from kvtrace.text import size
 
     if destination == STANDARD_OUTPUT:
         with TemporaryDirectory(prefix="kvtrace-") as folder:
@@ -214,7 +215,7 @@ def _write_page(
             write_comparison(difference, sides[1], path, before=sides[0], gate=gate)
             return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     written = write_comparison(difference, sides[1], Path(destination), before=sides[0], gate=gate)
-    tell(f"wrote {destination} ({written.size_bytes / 1e6:,.1f} MB)")
+    tell(f"wrote {destination} ({size(written.size_bytes)})")
     for entry in written.dropped:
         tell(f"  {entry.text} {entry.command}")
     return None

@@ -208,6 +208,8 @@ def _last_launch_text(run: RunOverview) -> str:
 def _no_passes_text(run: RunOverview) -> str:
     if run.without_ir is not None:
         return "none: there is no IR to evaluate"
+    if not run.launches:
+        return "none: there is no launch to evaluate"
     return "none yet (kvtrace replay, kvtrace sanitize)"
 
 

@@ -146,6 +146,7 @@ def _bytes(kernel: "KernelProfile") -> float:
 
 # -- accesses -------------------------------------------------------------------------------------
 
+
 _Location = tuple[str, str | None, int | None]
 
 
@@ -154,27 +155,42 @@ def _access_advice(
 ) -> Iterator[Advice]:
     sector_bytes = sum(int(row["sectors"] or 0) * 32 for row in accesses)
     requested_bytes = sum(int(row["bytes"] or 0) for row in accesses)
+    wasteful_rows: dict[tuple[str, str | None], list[Mapping[str, Any]]] = {}
     for row in accesses:
         location = (kernel.name, row["file"], row["line"])
         moved_bytes, used_bytes = int(row["sectors"] or 0) * 32, int(row["sector_bytes"] or 0)
-        wasted_bytes = moved_bytes - used_bytes
         uncoalesced_bytes = _ELEMENTS_PER_SECTOR * _element_bytes(row["dtype"]) * (moved_bytes / 32)
-        if moved_bytes and used_bytes < uncoalesced_bytes and wasted_bytes > _PART * sector_bytes:
-            used_share = percent(used_bytes / moved_bytes)
-            yield Advice(
-                "uncoalesced", *location,
-                f"the {row['kind']} uses {used_share} of the 32-byte sectors that it requests: let "
-                "neighboring lanes touch neighboring elements (the order of the block's axes, or a "
-                "transposed copy)",
-                (
-                    Figure("share of sectors' bytes requested", used_share, "derived"),
-                    Figure("share of the kernel's sectors", percent(moved_bytes / sector_bytes),
-                           "derived"),
-                ),
-                _share_of_device_time(kernel, wasted_bytes / sector_bytes),
-            )  # fmt: skip
+        if used_bytes < uncoalesced_bytes and moved_bytes - used_bytes > _PART * sector_bytes:
+            wasteful_rows.setdefault((row["kind"], row["file"]), []).append(row)
         yield from _redundant_load_advice(kernel, row, location, requested_bytes, caches)
+    for rows in wasteful_rows.values():
+        yield _uncoalesced_advice(kernel, rows, sector_bytes)
     yield from _masked_off_advice(kernel, accesses, requested_bytes)
+
+
+def _uncoalesced_advice(
+    kernel: "KernelProfile", rows: Sequence[Mapping[str, Any]], sector_bytes: int
+) -> Advice:
+    """Return the advice on the uncoalesced accesses of one kind, at the line of the first."""
+    moved_bytes = sum(int(row["sectors"]) * 32 for row in rows)
+    used_bytes = sum(int(row["sector_bytes"] or 0) for row in rows)
+    used_share, kind = percent(used_bytes / moved_bytes), rows[0]["kind"]
+    lines = ", ".join(str(line) for line in sorted({row["line"] for row in rows if row["line"]}))
+    if len(rows) == 1:
+        use = f"the {kind} uses {used_share} of the 32-byte sectors that it requests"
+    else:
+        accesses = f"{len(rows)} {kind}s" + (f" in lines {lines}" if "," in lines else "")
+        use = f"{accesses} use {used_share} of the 32-byte sectors that they request"
+    return Advice(
+        "uncoalesced", kernel.name, rows[0]["file"], rows[0]["line"],
+        f"{use}: let neighboring lanes touch neighboring elements (the order of the block's axes, "
+        "or a transposed copy)",
+        (
+            Figure("share of sectors' bytes requested", used_share, "derived"),
+            Figure("share of the kernel's sectors", percent(moved_bytes / sector_bytes), "derived"),
+        ),
+        _share_of_device_time(kernel, (moved_bytes - used_bytes) / sector_bytes),
+    )  # fmt: skip
 
 
 def _element_bytes(dtype: str | None) -> int:

@@ -48,6 +48,8 @@ class ReportConverter:
         written = write_report(report, selection, output, max_mb, source=source)
         totals = report.totals
         counts = f"{plural(totals.launches, 'launch')}, {plural(totals.kernels, 'kernel')}"
+        errors = sum(kernel.errors or 0 for kernel in report.kernels)
+        counts += f", {plural(errors, 'error')}" if errors else ""
         omitted_parts = (f"{entry.text} {entry.command}" for entry in written.dropped)
         return Conversion((output,), (counts, *omitted_parts))
 

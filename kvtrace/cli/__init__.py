@@ -460,10 +460,13 @@ def note(sentence: str) -> None:
 
 def complain(sentence: str) -> int:
     """Print a sentence, control characters escaped, to standard error; return `BAD_INPUT`."""
-    from kvtrace.text import printable
+    from kvtrace.text import narrowed, printable, terminal_width
 
     erase_progress()
-    print(f"kvtrace: {printable(' '.join(sentence.split()))}", file=sys.stderr)
+    line = f"kvtrace: {printable(' '.join(sentence.split()))}"
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    lines = narrowed(line, terminal_width()) if is_terminal else [line]
+    print("\n".join(lines), file=sys.stderr)
     return BAD_INPUT
 
 

@@ -56,14 +56,15 @@ def command(
     from kvtrace.analysis.writing import convert, narrowed_to_seconds
     from kvtrace.cli import FOUND, complain
     from kvtrace.converters.registry import load_converter
+    from kvtrace.text import size
 
     load_converter(converter)  # an unknown name is reported before anything is read
     settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])
     selection = narrowed_to_seconds(select(trace, run), since, until)
     with written_to(output, load_converter(converter).default_output) as (target, report):
         _, conversion = convert(selection, converter, target, settings, complain)
-        size = conversion.size_bytes
-    report(f"wrote {output or target} ({size / 1e6:,.1f} MB)")
+        size_bytes = conversion.size_bytes
+    report(f"wrote {output or target} ({size(size_bytes)})")
     for note in (*conversion.notes, *selection.trace.notes):
         report(f"  {note}")
     for difference in conversion.differences:

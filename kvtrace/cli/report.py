@@ -85,6 +85,7 @@ def command(
 
     """
     from kvtrace.analysis.writing import write_report
+    from kvtrace.text import size
 
     part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
@@ -94,7 +95,7 @@ def command(
             selection, target, tell, replay=replay, seconds=seconds, source=not no_source,
             max_mb=max_mb, part=part,
         )  # fmt: skip
-        size = written.size_bytes
-    tell(f"wrote {output} ({size / 1e6:,.1f} MB)")
+        size_bytes = written.size_bytes
+    tell(f"wrote {output} ({size(size_bytes)})")
     for note in (*written.notes, *selection.trace.notes):
         tell(f"  {note}")

@@ -118,7 +118,10 @@ def _times_by_recorded_run(recording: Selection, times: Selection) -> dict[Run, 
     if not recorded:
         raise BadSetting(f"{recording.trace.path} has no launches to join times to.")
     if not time_runs:
-        raise BadSetting(f"{times.trace.path} has no times of kernels on a device.")
+        raise BadSetting(
+            "what --times names has no times of kernels on a device: record it with the device's "
+            "activity (torch.profiler: ProfilerActivity.CUDA)"
+        )
     pairs: dict[Run, list[Run]] = {}
     for time_run in time_runs:
         pairs.setdefault(_recorded_run_of(time_run, recorded, len(time_runs)), []).append(time_run)
