@@ -80,7 +80,7 @@ VARYING = (
     (r"\b\d{8}-\d{6}-\d{3}-[0-9a-f]{8}\b", "RUN"),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b", "DATE"),
     (r"(?<![\w.])-?\d[\d,.]* (?:ns|µs|ms|s)\b", "TIME"),
-    (r"\b\d[\d.]* MB\b", "SIZE"),
+    (r"\b\d[\d.,]* (?:[KM]iB|MB)\b", "SIZE"),
     (r"\b\d+ cases in\b", "CASES in"),  # of `kvtrace judge`, which tries more on a fast machine
     (r"\s+", " "),
 )

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.order import memory_sites
@@ -64,8 +65,11 @@ def facts_of_calls(
     evaluable = _evaluable_calls(trace, [calls[0] for calls in groups])
     deadline = time.monotonic() + seconds
     facts = []
+    costs = {run.run_id: estimated_costs(trace, run) for run in selection.runs}
+    group_costs = [costs[calls[0].run.run_id][calls[0].call_id] for calls in groups]
+    done = 0.0
     with progress("suite: judging calls") as report:
-        for number, calls in enumerate(groups, start=1):
+        for calls, cost in zip(groups, group_costs, strict=True):
             call = evaluable.get(calls[0])
             pairs: list[tuple[str, str]] = []
             if calls[0].run.run_id in judged:
@@ -75,7 +79,8 @@ def facts_of_calls(
                 pairs = _judged(call)
             updated, leading = ((), ()) if call is None else _storages(call)
             facts.append(CallFacts(_worst(pairs), updated, leading))
-            report(number, len(groups))
+            done += cost
+            report(done, sum(group_costs))
     return facts
 
 
