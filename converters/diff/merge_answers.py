@@ -118,6 +118,8 @@ def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exac
 
 def _safety_answer(difference: Difference) -> Answer:
     question = "safe"
+    if not difference.before.kernels or not difference.after.kernels:
+        return Answer(question, "not known", "a side has no kernel", "record it again")
     unjudged = [side for side in (difference.before, difference.after) if side.judged_by is None]
     if unjudged:
         judgeable = [side.label for side in unjudged if side.judgeable]
@@ -137,8 +139,6 @@ def _safety_answer(difference: Difference) -> Answer:
         location = f", line {first.line}" if first.line else ""
         text = f"new {_severity(first)}: {first.rule} in {first.kernel}{location}{more}"
         return Answer(question, "no", text)
-    if not difference.before.kernels or not difference.after.kernels:
-        return Answer(question, "not known", "a side has no kernel", "record it again")
     unjudged_calls = [
         finding for finding in (*new, *difference.still) if finding.is_of_unjudged_call
     ]

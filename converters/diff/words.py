@@ -151,7 +151,7 @@ def unjudged_sides(d: Difference) -> str:
     if not sides:
         return ""
     labels = " and ".join(printable(side.label) for side in sides)
-    advice = " (kvtrace sanitize)" if any(side.judgeable for side in sides) else ""
+    advice = " (kvtrace sanitize)" if any(side.judgeable and side.kernels for side in sides) else ""
     return f"findings: not judged in {labels}, so none are compared{advice}"
 
 

@@ -224,8 +224,9 @@ def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
 
 
 def _not_derived_sentence(profile: Profile) -> str:
-    """Return a sentence: bytes and FLOPs are not known, and which command derives them."""
-    return f"bytes and FLOPs (derived from the IR) are not known yet: kvtrace replay {profile.path}"
+    """Return a sentence: derived figures are not known, and which command derives them."""
+    derived = "bytes, FLOPs and --lines (derived from the IR)"
+    return f"{derived} are not known yet: kvtrace replay {profile.path}"
 
 
 def _missing_calls_sentence(profile: Profile) -> str:

@@ -1,7 +1,7 @@
 """The last line of a recorded program that launched no kernel, or that ended for want of a GPU.
 
 Only the process that began the recording reports that no kernel was launched, and not where a
-process that it started recorded one, an exception ended it, or a warning gave the reason.
+process that it started recorded one, or a warning gave the reason.
 """
 
 import os
@@ -42,11 +42,10 @@ def print_closing_line(
     """
     if number(os.environ, "RANK"):
         return
-    if error is not None:
-        if _needs_gpu(error) and _lacks_gpu(session):
-            warn(f"this machine has no GPU; {_REMEDY}")
+    if error is not None and _needs_gpu(error) and _lacks_gpu(session):
+        warn(f"this machine has no GPU; {_REMEDY}")
     elif _should_have_launched(session, out, began_ns):
-        warn(_nothing_launched(session, out))
+        warn(_nothing_launched(session, out, error))
 
 
 _REMEDY: Final = (
@@ -55,11 +54,13 @@ _REMEDY: Final = (
 )
 
 
-def _nothing_launched(session: "Session | None", out: str) -> str:
+def _nothing_launched(session: "Session | None", out: str, error: BaseException | None) -> str:
     kernels = "*" if session is None else session.settings.kernels
     which = "" if kernels == "*" else f" that KVTRACE_KERNELS={kernels} selects"
     has_run = session is not None and session.run_id is not None
     text = f"no kernel{which} was launched" + ("" if has_run else f", so nothing is in {out}")
+    if error is not None:
+        return f"{text}: {type(error).__name__} ended the program"
     if which:
         return text
     if "triton" not in sys.modules:

@@ -67,9 +67,11 @@ def command(
         kvtrace profile out/ --since 50% --until 12s
 
     """
+    from kvtrace.cli import complain
     from kvtrace.cli.options import chosen_engine, chosen_part, complain_of, print_lines, select
     from kvtrace.converters.profile.profile import profile_object, read_profile
     from kvtrace.converters.profile.profile_text import profile_text
+    from kvtrace.figures.window import nothing_sentence
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
@@ -104,6 +106,8 @@ def command(
             sums = read_call_sums(selection.trace, selection.runs, part)
             output["by"] = call_tree_object(sums, by)
         print(json_format.dumps(output, indent=2))
+        if profile.is_empty:
+            complain(nothing_sentence(profile.window))
     else:
         print_lines(profile_text(profile, full=full, width=terminal_width()))
     return 2 if profile.is_empty else 0

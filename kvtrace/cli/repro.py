@@ -42,6 +42,7 @@ def command(
 
     """
     from kvtrace.converters.registry import load_converter
+    from kvtrace.text import size
 
     converter = load_converter("repro")
     named = {"launch": launch, "call": call, "finding": finding, "contents": contents}
@@ -51,7 +52,7 @@ def command(
     selection = select(trace, run)
     with written_to(output, converter.default_output) as (target, tell):
         conversion = converter.convert(selection, target, settings)
-        size = conversion.size_bytes
-    tell(f"wrote {output or target} ({size / 1e3:,.1f} kB)")
+        size_bytes = conversion.size_bytes
+    tell(f"wrote {output or target} ({size(size_bytes)})")
     for note in (*conversion.notes, *selection.trace.notes):
         tell(f"  {note}")

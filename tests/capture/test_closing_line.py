@@ -77,6 +77,11 @@ def test_program_that_launches_nothing_says_so(autostarting, tmp_path):
     assert line.startswith(NOTHING)
 
 
+def test_program_that_an_exception_ends_before_a_launch_says_so(autostarting, tmp_path):
+    code, (line,) = closing_lines(autostarting, tmp_path, "import torch\nraise OSError('no file')")
+    assert (code, line) == (1, f"{NOTHING}{tmp_path}/out: OSError ended the program")
+
+
 def test_recording_that_the_program_starts_says_so_too(autostarting, tmp_path):
     program = f'import kvtrace\nkvtrace.start("own")\n{KERNEL}'
     code, (line,) = closing_lines(autostarting, tmp_path, program, KVTRACE="")
@@ -90,11 +95,10 @@ def test_recording_that_the_program_starts_says_so_too(autostarting, tmp_path):
         ("import torch", ["--help"], {}),
         ("import torch", [], {"RANK": "1"}),
         ("import torch", [], {"KVTRACE_GROUP": "1-2"}),
-        ("import torch\nraise OSError('no such file')", [], {}),
         (f"import os, torch\nif os.fork() == 0:\n{LAUNCH.replace(chr(10), chr(10) + '    ')}\n"
          "else:\n    os.wait()", [], {}),
     ],
-    ids=["launches", "help", "second rank", "started by another", "other error", "child launches"],
+    ids=["launches", "help", "second rank", "started by another", "child launches"],
 )  # fmt: skip
 def test_program_that_launches_elsewhere_or_need_not_says_nothing(
     program, arguments, variables, autostarting, tmp_path

@@ -89,13 +89,7 @@ function ByKernel({ scene, range, only }: InViewProps) {
       key: (sum) => sum.name ?? kernelName(sum.kernel),
     },
     figure("launches", "measured", (sum) => (sum.name === null ? sum.count : null)),
-    figure(
-      "host time",
-      "measured",
-      (sum) => (sum.name === null ? sum.host : null),
-      "ns",
-      "Of all launches in view; other tables leave out launches that compiled, loaded or tuned",
-    ),
+    figure("host time", "measured", (sum) => (sum.name === null ? sum.host : null), "ns"),
     device && figure("executions", "measured", (sum) => sum.executions),
     device && figure("GPU time", "measured", (sum) => sum.device, "ns"),
   ];
@@ -112,6 +106,10 @@ function ByKernel({ scene, range, only }: InViewProps) {
         }}
         empty="No launch in view."
       />
+      <p class="muted small">
+        Host time is of all launches in view; other tables leave out those that compiled, loaded or
+        tuned their kernel.
+      </p>
       {sums.some((sum) => sum.kernel === OTHERS) ? (
         <p class="muted small">
           Bins tell only the kernels with most time apart: the figures of a kernel are of the bins
