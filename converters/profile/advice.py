@@ -124,24 +124,15 @@ def _shares(kernels: Sequence["KernelProfile"]) -> dict[KernelKey, float]:
 
     Without device times it is the share in the roofline times, and without these in the bytes.
     """
-    for figure in (_device_ns, _best_ns, _bytes):
-        values = {k.key: figure(k) for k in kernels}
+    for values in (
+        {k.key: k.measured.device_ns or 0 for k in kernels},
+        {k.key: k.roofline.best_ns if k.roofline else 0 for k in kernels},
+        {k.key: k.derived.bytes or 0 for k in kernels},
+    ):
         total = sum(values.values())
         if total:
             return {key: value / total for key, value in values.items()}
     return {}
-
-
-def _device_ns(kernel: "KernelProfile") -> float:
-    return kernel.measured.device_ns or 0
-
-
-def _best_ns(kernel: "KernelProfile") -> float:
-    return kernel.roofline.best_ns if kernel.roofline else 0
-
-
-def _bytes(kernel: "KernelProfile") -> float:
-    return kernel.derived.bytes or 0
 
 
 # -- accesses -------------------------------------------------------------------------------------

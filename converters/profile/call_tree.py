@@ -28,7 +28,7 @@ from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.forward_stacks import with_forward_frames
 from kvtrace.converters.profile.profile_tables import Row, work_of_calls
 from kvtrace.figures.database import scratch
-from kvtrace.figures.identity import KernelKey, kernel_rows
+from kvtrace.figures.identity import kernel_rows
 from kvtrace.figures.libraries import library_times, node_times
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.sums_building import add_up
@@ -348,16 +348,15 @@ def _branch_object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
     step, kernel = asdict(branch.step), branch.step.kernel
     del step["kernel"]
     figures = asdict(branch.figures)
+    key = (
+        None if kernel is None else {name: text or None for name, text in kernel._asdict().items()}
+    )
     return {
         **step,
-        "kernel": None if kernel is None else _key_object(kernel),
+        "kernel": key,
         **{name: figures[name] if name in known else None for name in FIGURES},
         "branches": [_branch_object(child, known) for child in branch.branches],
     }
-
-
-def _key_object(kernel: KernelKey) -> dict[str, str | None]:
-    return {name: value or None for name, value in kernel._asdict().items()}
 
 
 def _without_none(entries: Sequence[Any] | None) -> list[Any]:

@@ -74,7 +74,7 @@ def occupancy(
     blocks_by_resource = {
         "warps": limits.warps // warps,
         "blocks": limits.blocks,
-        "registers": _rounded_down(_REGISTERS // registers_per_warp, _WARP_UNIT) // warps
+        "registers": _REGISTERS // registers_per_warp // _WARP_UNIT * _WARP_UNIT // warps
         if registers_per_warp
         else limits.blocks,
         "shared memory": limits.shared_bytes // shared_per_block
@@ -100,7 +100,3 @@ def _limits(target: str | None) -> _Multiprocessor | None:
 
 def _rounded_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
-
-
-def _rounded_down(value: int, unit: int) -> int:
-    return value // unit * unit

@@ -79,11 +79,6 @@ def _kernel_row(kernel: KernelProfile, name: str) -> TableRow:
     return TableRow(name, location, kernel.launches, taken_ns, None, kernel=kernel)
 
 
-def _has_device_times(profile: Profile) -> bool:
-    """Return whether any kernel has a device time, also in profiles without `device_time`."""
-    return any(kernel.measured.device_ns is not None for kernel in profile.kernels)
-
-
 def _location_text(file: str | None, line: int | None) -> str:
     name = PurePath(file).name if file else ""
     return f"{name}:{line}" if name and line else name
@@ -97,7 +92,7 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     rows = table_rows(profile)
     shown_rows = rows[:most]
     has_executions = profile.device_time is not None
-    on_device = has_executions or _has_device_times(profile)
+    on_device = has_executions or any(k.measured.device_ns is not None for k in profile.kernels)
     time_header = "GPU time" if on_device else "host time"
     work_header = "rate" if on_device else "bytes/launch"
     header = ["kernel", *(["share"] if has_executions else []), time_header,

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
-import pyarrow as pa
 
 from kvtrace.figures.database import scratch
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
@@ -271,10 +270,12 @@ class ProfileTables:
             columns = list(_COLUMNS_READ[name])
             if name == "calls" and not calls:
                 columns.remove("args")
-            read_rows = known_rows if name in ("calls", "kernels") else _trace_rows
             # Stacks are those of ops, and large.
             read_runs = runs if name != "stacks" or has_ops else ()
-            table: pa.Table = read_rows(trace, read_runs, name, columns)
+            if name in ("calls", "kernels"):
+                table = known_rows(trace, read_runs, name, columns)
+            else:
+                table = trace.table(name, read_runs, columns)
             if name == "ops":
                 has_ops = table.num_rows > 0
                 calls = calls or has_ops
@@ -341,12 +342,6 @@ class ProfileTables:
 
     def _rows(self, query: str) -> list[Row]:
         return _rows(self._database, query)
-
-
-def _trace_rows(
-    trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]
-) -> pa.Table:
-    return trace.table(name, runs, columns)
 
 
 def _sql_list(numbers: Iterable[int]) -> str:

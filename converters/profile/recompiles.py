@@ -221,7 +221,7 @@ def delayed_launches(
         if since is not None and begin is None:
             continue
         kernel_by_call = _kernels_of_calls(trace, run)
-        for row in _compiling_launch_rows(trace, run):
+        for row in plain_rows(compiling_launches(trace, run)):
             variant = variants.get((run.run_id, kernel_by_call.get(row["call_id"], -1)))
             if variant is None or (begin is not None and row["enter"] < begin):
                 continue
@@ -277,10 +277,6 @@ def _kernels_of_calls(trace: "Trace", run: "Run") -> dict[int, int]:
     calls = trace.table("calls", [run], ["call_id", "kernel_id"])
     pairs = zip(calls["call_id"].to_pylist(), calls["kernel_id"].to_pylist(), strict=True)
     return {call: kernel for call, kernel in pairs if kernel is not None}
-
-
-def _compiling_launch_rows(trace: "Trace", run: "Run") -> Iterator[dict[str, Any]]:
-    yield from plain_rows(compiling_launches(trace, run))
 
 
 class _ScalarArguments:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from kvtrace.converters.profile.call_tree import Branch, CallSums, call_tree
+from kvtrace.converters.profile.call_tree import CallSums, call_tree
 
 __all__ = ["CostlyLine", "CostlyLines", "costly_lines"]
 
@@ -43,7 +43,9 @@ def costly_lines(sums: CallSums) -> CostlyLines | None:
     if sums.cost != "device_ns":
         return None
     root = call_tree(sums, "source")
-    branches = [line for file in root.branches for line in file.branches if _is_line(line)]
+    # Below a file are lines, and kernels without a known line.
+    below_files = (branch for file in root.branches for branch in file.branches)
+    branches = [b for b in below_files if b.step.kernel is None and b.step.line is not None]
     branches.sort(key=lambda line: -line.figures.device_ns)
     lines = tuple(
         CostlyLine(line.step.label, line.step.note, line.figures.device_ns)
@@ -52,8 +54,3 @@ def costly_lines(sums: CallSums) -> CostlyLines | None:
     )
     known_ns = sum(line.figures.device_ns for line in branches)
     return CostlyLines(lines, known_ns, root.figures.device_ns) if lines else None
-
-
-def _is_line(branch: Branch) -> bool:
-    """Return whether a branch below a file is a line; else it is a kernel without a known line."""
-    return branch.step.kernel is None and branch.step.line is not None

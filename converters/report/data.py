@@ -344,7 +344,8 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables
     runs = [run]
     _read_stacks(plain_rows(trace.table("stacks", runs)), tables)
     _read_marks(plain_rows(trace.table("marks", runs)), index, tables)
-    _read_messages(plain_rows(trace.table("messages", runs)), index, tables)
+    for row in plain_rows(trace.table("messages", runs)):
+        tables.messages.append(Message(index, row["level"], row["code"], row["text"], row["count"]))
 
 
 def _was_derived(trace: "Trace", table: str, run: "TraceRun") -> bool:
@@ -384,11 +385,6 @@ def _read_marks(rows: Sequence[Mapping[str, Any]], run: int, tables: _ReportTabl
         duration = None if end is None else end - begin
         attributes = {key: str(value) for key, value in row["attributes"] or ()}
         tables.marks.append(Mark(run, row["name"], begin, duration, row["thread"], attributes))
-
-
-def _read_messages(rows: Sequence[Mapping[str, Any]], run: int, tables: _ReportTables) -> None:
-    for row in rows:
-        tables.messages.append(Message(run, row["level"], row["code"], row["text"], row["count"]))
 
 
 def _device_names(runs: "Sequence[TraceRun]") -> list[str]:

@@ -102,7 +102,9 @@ class Timeline:
     def shown_tracks(self) -> tuple[Track, ...]:
         """Return the tracks in the order of their indices."""
         return tuple(
-            Track(_track_label(kind, number, stream), kind, run, number)
+            Track(f"device {number} stream {stream}", kind, run, number)
+            if kind == "device"
+            else Track(f"thread {number}", kind, run, number)
             for kind, run, number, stream in self.tracks
         )
 
@@ -475,7 +477,3 @@ def _concatenated(columns: list[Integers]) -> Integers:
     joined = np.concatenate(columns or [np.zeros(0, np.int64)])
     columns.clear()
     return joined
-
-
-def _track_label(kind: str, number: int, stream: int) -> str:
-    return f"device {number} stream {stream}" if kind == "device" else f"thread {number}"

@@ -218,7 +218,7 @@ class _Aliases:
         frames = self._stacks.get(location)
         if frames is None:
             self._stacks[location] = ()  # ends the recursion of a location that contains itself
-            frames = self._location(_tokens(location), 0)[:MAX_FRAMES]
+            frames = self._location(_TOKEN.findall(location)[::-1], 0)[:MAX_FRAMES]
             self._stacks[location] = frames
         return frames
 
@@ -278,11 +278,6 @@ class _Aliases:
         while tokens and tokens.pop() != "]":
             stack = stack or self._location(tokens, depth + 1)
         return stack
-
-
-def _tokens(text: str) -> list[str]:
-    """Return the tokens of a text in reverse order, so that `pop` returns the next one."""
-    return _TOKEN.findall(text)[::-1]
 
 
 def _take_token(tokens: list[str], expected: str) -> bool:

@@ -62,7 +62,7 @@ def write_report(
         BadSetting: the budget is too small for the page without launches and texts, or the file
             cannot be written.
     """
-    room = int(max_mb * MEBIBYTE) - _bytes_without_blocks(report.title)
+    room = int(max_mb * MEBIBYTE) - len(_page_text(report.title, {}).encode())
     budget = Budget(report, room, dict(blocks or {}))
     fitted_blocks(budget, selection.trace, selection.runs, source=source)
     if budget.room() < 0:
@@ -84,10 +84,6 @@ def _write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
     with whole_file(path) as file:
         file.write(content)
     return len(content)
-
-
-def _bytes_without_blocks(title: str) -> int:
-    return len(_page_text(title, {}).encode())
 
 
 def _page_text(title: str, blocks: Mapping[str, str]) -> str:

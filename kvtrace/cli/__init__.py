@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
 
@@ -282,17 +282,11 @@ def _groups() -> dict[str, dict[str, Command]]:
     groups = {heading: dict(group) for heading, group in GROUPS.items()}
     for name, command_or_function in registry.loaded("commands"):
         if name not in _CORE:
-            command = (
-                command_or_function
-                if isinstance(command_or_function, Command)
-                else Command("", _first_line(command_or_function))
-            )
+            command = command_or_function
+            if not isinstance(command, Command):
+                command = Command("", (command.__doc__ or "").strip().partition("\n")[0])
             groups.setdefault(command.group, {}).setdefault(name, command)
     return groups
-
-
-def _first_line(function: Callable[..., Any]) -> str:
-    return (function.__doc__ or "").strip().partition("\n")[0]
 
 
 def _lines(group: dict[str, Command]) -> str:

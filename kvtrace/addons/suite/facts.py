@@ -67,9 +67,8 @@ def facts_of_calls(
     facts = []
     costs = {run.run_id: estimated_costs(trace, run) for run in selection.runs}
     group_costs = [costs[calls[0].run.run_id][calls[0].call_id] for calls in groups]
-    done = 0.0
     with progress("suite: judging calls") as report:
-        for calls, cost in zip(groups, group_costs, strict=True):
+        for number, calls in enumerate(groups, start=1):
             call = evaluable.get(calls[0])
             pairs: list[tuple[str, str]] = []
             if calls[0].run.run_id in judged:
@@ -79,8 +78,7 @@ def facts_of_calls(
                 pairs = _judged(call)
             updated, leading = ((), ()) if call is None else _storages(call)
             facts.append(CallFacts(_worst(pairs), updated, leading))
-            done += cost
-            report(done, sum(group_costs))
+            report(sum(group_costs[:number]), sum(group_costs))
     return facts
 
 
