@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kvtrace.figures.window import Window
     from kvtrace.schema.trace import Run, Trace
 
-_LEVELS: Final = ("error", "warning", "info")
+_LEVELS: Final = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,8 +321,4 @@ def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:
         )
         for row in rows
     ]
-    return tuple(sorted(messages, key=lambda message: _severity_order(message.level)))
-
-
-def _severity_order(name: str) -> int:
-    return _LEVELS.index(name) if name in _LEVELS else len(_LEVELS)
+    return tuple(sorted(messages, key=lambda message: _LEVELS.get(message.level, len(_LEVELS))))

@@ -23,7 +23,6 @@ from kvtrace.figures.kernels import (
     FURTHER,
     HOST_MEDIAN,
     KERNEL_FIGURES,
-    KernelFigure,
 )
 from kvtrace.figures.window import nothing_sentence
 from kvtrace.text import (
@@ -149,7 +148,7 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     header = (
         "measured",
         "launches",
-        *(_label(figure) for figure in (*shown_figures, *FURTHER)),
+        *(f.label if f.adds_up else "median" for f in (*shown_figures, *FURTHER)),
         "compile",
     )
     rows = [
@@ -194,10 +193,6 @@ def _excluded_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     if has_own_device_times or profile.device_time is not None:
         lines += _executed_text(kernels, width)
     return lines
-
-
-def _label(figure: KernelFigure) -> str:
-    return figure.label if figure.adds_up else "median"
 
 
 def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
