@@ -182,10 +182,12 @@ def _overhead_line(run: RunOverview) -> str | None:
         return f"{text}; {begin} until all kernels were compiled, {end} at exit"
     if run.self_overhead_ns is None:
         return None
-    text = f"{duration(run.self_overhead_ns)} (measured), start-up included"
-    if run.overhead is None:
+    text = f"{duration(run.self_overhead_ns)} (measured)"
+    if run.overhead is not None:
+        return f"{text}, start-up included: too short after the last compilation for a share"
+    if run.started is None or run.ended is None or run.ended <= run.started:
         return text
-    return f"{text}; too few launches followed the last compilation to tell a share"
+    return f"{text}, {100 * run.self_overhead_ns / (run.ended - run.started):.2f} % of the run"
 
 
 def _lost_text(run: RunOverview) -> str | None:

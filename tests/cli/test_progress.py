@@ -1,5 +1,6 @@
 """Progress on a terminal, where a bar is drawn again and erased, and in a pipe, as lines."""
 
+import sys
 import threading
 from io import StringIO
 from types import SimpleNamespace
@@ -100,3 +101,14 @@ def test_a_line_is_printed_in_the_place_of_the_bar(monkeypatch, capsys):
         complain("one call cannot be judged")
         assert stream.getvalue().endswith("\r\x1b[K")
     assert capsys.readouterr().err == "kvtrace: one call cannot be judged\n"
+
+
+@pytest.mark.parametrize(("is_terminal", "lines"), [(True, 3), (False, 1)])
+def test_complaints_are_wrapped_on_a_terminal_alone(is_terminal, lines, monkeypatch):
+    stream = Stream(is_terminal=is_terminal)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys, "stderr", stream)
+    complain("out/ has no launch recorded for checks; record the program with KVTRACE_CHECK=first")
+    shown = stream.getvalue().splitlines()
+    assert len(shown) == lines
+    assert not is_terminal or max(map(len, shown)) <= 40

@@ -72,7 +72,7 @@ def test_lost_rows_and_overhead_are_shown(tmp_path):
     side = write_trace(tmp_path, [SCALE], dropped_rows=12, self_overhead_ns=5_000_000)
     text = "\n".join(overview_text(overview_of(side)))
     assert "12 rows could not be kept" in text
-    assert "overhead  5 ms (measured), start-up included" in text
+    assert "overhead  5 ms (measured), 0.50 % of the run" in text
 
 
 PARTS = {
@@ -91,6 +91,14 @@ def test_overhead_of_recording_is_shown_by_part(tmp_path):
     form = overview_object(overview_of(side))["runs"][0]
     assert form["overhead"] == PARTS
     assert form["overhead_percent"]["total"] == pytest.approx(6)
+
+
+def test_overhead_of_a_run_that_compiled_to_its_end_is_no_share(tmp_path):
+    overhead = {**PARTS, "running_ns": 0}
+    side = write_trace(tmp_path, [SCALE], overhead=overhead, self_overhead_ns=338_000_000)
+    text = " ".join(" ".join(overview_text(overview_of(side))).split())
+    assert "overhead 338 ms (measured), start-up included: too short after the last" in text
+    assert "% of the run" not in text
 
 
 def test_profiler_with_unknown_cost_is_left_out_of_the_overhead(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 import kvtrace
 from kvtrace.clients.recorded import replay
-from kvtrace.converters.profile.advice import _tuning_advice
+from kvtrace.converters.profile.advice import _access_advice, _tuning_advice
 from kvtrace.converters.profile.autotune import Trial, Tuning
 from kvtrace.converters.profile.lost_time import _roofline_advice
 from kvtrace.converters.profile.profile import Measured, profile_object, read_profile
@@ -121,6 +121,26 @@ def test_lost_time_of_kernels_far_from_their_roofline_is_summed():
     # What something else is said of is not said to be far away, too, nor what is little together.
     assert [one.kernel for one in _roofline_advice(kernels, 1_000_000, advised)] == [None]
     assert list(_roofline_advice(kernels[3:], 10_000_000, ())) == []
+
+
+def access(kind, line, sectors, sector_bytes):
+    row = {"kind": kind, "file": "k.py", "line": line, "dtype": "fp32", "lanes": 32, "masked": 0}
+    figures = {"sectors": sectors, "sector_bytes": sector_bytes, "bytes": sector_bytes}
+    return row | figures | {"unique_once": sector_bytes, "unique_asked": sector_bytes}
+
+
+def test_uncoalesced_accesses_of_a_kind_are_one_piece_of_advice():
+    wasteful = [access("load", line, 100, 400) for line in (7, 5)]
+    rows = [*wasteful, access("store", 9, 100, 400), access("load", 3, 100, 3_200)]
+    loads, store = _access_advice(kernel("spread", 8_000, 0.5), rows, True)
+
+    assert (loads.rule, loads.line, loads.cost_ns) == ("uncoalesced", 7, pytest.approx(3_500))
+    assert loads.text.startswith(
+        "2 loads in lines 5, 7 use 12.5 % of the 32-byte sectors that they"
+    )
+    assert [figure.value for figure in loads.figures] == ["12.5 %", "50.0 %"]
+    assert store.text.startswith("the store uses 12.5 % of the 32-byte sectors that it requests")
+    assert store.cost_ns == pytest.approx(1_750)
 
 
 def tuning(*medians, kept):
