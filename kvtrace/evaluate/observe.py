@@ -68,6 +68,12 @@ class AccessParts:
             lanes = lanes & factor
         return lanes
 
+    def covers(self, byte: int, width: int) -> NDArray[np.bool_]:
+        """Return which active lanes cover a byte with elements of a width, in full shape."""
+        offsets = self.offsets()
+        covering = self.active_of((offsets <= byte) & (byte < offsets + width))
+        return np.broadcast_to(covering, self.shape)
+
 
 class AffineAxis(NamedTuple):
     """A variable of an address: a program axis, the trips of a loop, or a lane axis.

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate.compiler import attribute
@@ -40,6 +41,8 @@ from kvtrace.symbolic.conditions import Condition
 from kvtrace.verdicts.ideal_trips import are_ideal, has_ideal_trips
 
 if TYPE_CHECKING:
+    from kvtrace.symbolic.summary import Access, Loop
+    from kvtrace.symbolic.terms import Symbol
     from kvtrace.verdicts.binding import BoundCall
 
 
@@ -268,6 +271,27 @@ def _maybe_barriers(module: Module) -> frozenset[int]:
 _BARRIERS_AROUND_RELEASES: Final = (3, 9)
 
 
+@dataclass(frozen=True)
+class PairOrder:
+    """An order of the ops of a pair with no barrier between; `is_reversed`: the second op first.
+
+    `trips` are those of the common loops that may be in different trips, outermost first. In the
+    first of these loops the earlier op is in an earlier trip, or in the trip directly before if
+    `once`. `is_doubtful`: the compiled code may have a barrier that the kernel's source lacks.
+    """
+
+    is_reversed: bool
+    trips: tuple[Symbol, ...]
+    once: bool
+    is_doubtful: bool
+
+
+def common_loops(left: Access, right: Access) -> list[Loop]:
+    """Return the loops around both accesses, outermost first."""
+    pairs = zip(left.loops, right.loops, strict=False)
+    return [loop for loop, other in takewhile(lambda pair: pair[0].op is pair[1].op, pairs)]
+
+
 class Barriers:
     """The barriers between memory ops of one call, in its TTIR and PTX."""
 
@@ -318,6 +342,52 @@ class Barriers:
         # PTX has a path around a nested loop or branch that the program may never take.
         may_be_skipped = all(path.is_doubtful and path.nested for path in paths)
         return None if is_separated is None or may_be_skipped else False
+
+    # -- orders of a pair ------------------------------------------------------------------------
+
+    def separate_trips(self, left: Access, right: Access) -> tuple[Symbol, ...]:
+        """Return the trip symbols of common loops whose trips may differ between accesses."""
+        return tuple(loop.trip for loop in common_loops(left, right) if self._may_repeat(loop))
+
+    def _may_repeat(self, loop: Loop) -> bool:
+        takes_several_trips = self._bound.ranges.of(loop.trip)[1] > 0
+        return takes_several_trips or not has_ideal_trips(self._bound, loop.op)
+
+    def orders(self, left: Access, right: Access) -> list[PairOrder]:
+        """Return the orders in which two ops can run with no barrier between them."""
+        if left.calls or right.calls:
+            return [PairOrder(False, self.separate_trips(left, right), False, True)]
+        orders = [PairOrder(False, *order) for order in self._orders_from(left, right)]
+        if left is not right:
+            orders += (PairOrder(True, *order) for order in self._orders_from(right, left))
+        return orders
+
+    def _orders_from(
+        self, earlier: Access, later: Access
+    ) -> Iterator[tuple[tuple[Symbol, ...], bool, bool]]:
+        """Yield trips, `once` and doubt of each way in which the second op follows the first."""
+        is_separated = self.separate(earlier.op, later.op)
+        if is_separated:
+            return
+        loops = common_loops(earlier, later)
+        once: dict[tuple[int, bool, bool], bool] = {}
+        for path in self.order.paths(earlier.op, later.op):
+            key = min(path.turn, len(loops)), path.is_doubtful, path.nested
+            once[key] = once.get(key, True) and (path.once or path.turn >= len(loops))
+        for (turn, is_doubtful, nested), one_turn in sorted(once.items()):
+            if turn < len(loops):
+                if not self._may_repeat(loops[turn]):
+                    continue
+            elif earlier is later:
+                continue
+            if is_doubtful and (not once.get((turn, False, False), True)):
+                continue  # implied by a path that is not doubtful
+            trips = tuple(loop.trip for loop in loops[turn:] if self._may_repeat(loop))
+            if self._bound.call.compiled is not None:
+                # The PTX does not show in which trip of a loop a barrier is, or whether it has the
+                # loop.
+                is_doubtful = is_separated is None or (is_doubtful and (nested or bool(loops)))
+            yield trips, one_turn, is_doubtful
 
     def _loops_with_trips(self) -> frozenset[int]:
         """Return the indices of the loops that take at least one trip whenever they are reached."""

@@ -1,12 +1,14 @@
-"""Instruments that run one program's ops in order, or with one lane ahead of another.
+"""Runs of one program: its ops in order, or with one lane ahead of another.
 
-They record each execution of an op that touches the watched byte, with the lanes that touch it.
+A run has a memory of its own, whose contents are made up where none were recorded, and records each
+execution of an op that touches the watched byte, with the lanes that touch it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,27 +25,47 @@ from kvtrace.ir.ops import BARRIERS, MEMORY, effect_of
 from kvtrace.symbolic.walk_types import shape_of
 from kvtrace.verdicts.conflicts.outcomes import Touch
 from kvtrace.verdicts.conflicts.threads import Lane
+from kvtrace.verdicts.replaying import Limit, run_with
+from kvtrace.verdicts.rules.fills import Numbers, small_numbers, with_contents
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Scope
     from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.verdicts.binding import BoundCall
 
+#: Bytes on each side of the watched byte that are filled with distinct numbers.
+_WINDOW: Final = 1 << 16
+#: Period of made-up floats: a prime, so that no tile's width is a multiple of it.
+_PRIME: Final = 127
 #: Limit of a program's stored bytes that are compared between two runs.
 _MAX_COMPARED_BYTES: Final = 1 << 26
+
+Execution = tuple[Op, int]
+"""An op, and the count of its executions so far."""
+
+
+@dataclass(frozen=True)
+class WatchedByte:
+    """A byte of a storage (from its start), watched in runs of one program (a linear id)."""
+
+    bound: BoundCall
+    program: int
+    storage: Storage
+    byte: int
 
 
 @dataclass(frozen=True)
 class Visit:
     """One execution of an op that touches the watched byte, with the `lanes` that touch it.
 
-    `number` is the count of the op's executions, `phase` the count of barriers so far. `start` and
-    `width` are of the element that has the byte; `before` and `after` are its bytes around the
-    execution.
+    `phase` is the count of barriers so far. `start` and `width` are of the element that has the
+    byte; `before` and `after` are its bytes around the execution.
     """
 
-    op: Op
-    number: int
+    execution: Execution
     phase: int
     lanes: tuple[Lane, ...]
     argument: int
@@ -52,6 +74,11 @@ class Visit:
     iteration: int
     before: bytes
     after: bytes
+
+    @property
+    def op(self) -> Op:
+        """The op that was executed."""
+        return self.execution[0]
 
 
 @dataclass(frozen=True)
@@ -71,105 +98,96 @@ class LaneVisit:
         )  # fmt: skip
 
 
-@dataclass
-class Memory:
-    """The writable storages of one run, with the span of bytes stored to in each."""
+class ProgramRun(Instrument, Observer):
+    """A run of a program that records visits to a byte; subclasses run ops in another order.
 
-    arguments: tuple[Argument, ...]
-    watched: NDArray[np.uint8]
-    stored: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """The first and end offset of stored bytes, by the storage's id."""
+    `ops`: bytes that all of these touch are recorded, too. `barriers_hold` False: barriers do not
+    order the lanes in question, and are not counted. `failure`: why the run ended early, else None.
+    """
 
-    def bytes_of(self, argument: int, start: int, end: int) -> bytes:
-        """Return the bytes from `start` up to `end` of an argument's storage."""
-        return self._data(argument)[start:end].tobytes()
+    def __init__(
+        self, place: WatchedByte, ops: Iterable[Op] = (), *, barriers_hold: bool = True
+    ) -> None:
+        super().__init__()
+        self.place = place
+        self.failure: str | None = None
+        self._barriers_hold = barriers_hold
+        originals = place.bound.call.arguments
+        self._arguments = _writable(originals, place)
+        self._positions: dict[int, int] = {}
+        """The position of the first argument with a storage, by the storage's id."""
+        for position, argument in enumerate(self._arguments):
+            if isinstance(argument, TensorArgument):
+                self._positions.setdefault(id(argument.storage), position)
+        position = next(
+            position
+            for position, argument in enumerate(originals)
+            if isinstance(argument, TensorArgument) and argument.storage is place.storage
+        )
+        self.data = self._data(position)
+        """The current bytes of the watched storage."""
+        self._starts: dict[Op, list[NDArray[np.int64]]] = {op: [] for op in ops}
+        self._phase = 0
+        self._counts: dict[Op, int] = {}
+        self._touching: list[tuple[tuple[Lane, ...], int, int, int, int]] | None = None
+        self._last_store: tuple[int, int, int] | None = None
+        self._spans: dict[int, tuple[int, int]] = {}
+        """The first and end offset of stored bytes, by position of the storage's argument."""
+        self.visits: list[Visit] = []
+        self.single_thread_stores: dict[Execution, tuple[int, int, bytes]] = {}
+        """Stores by one thread: argument, start in its storage, bytes."""
 
-    def put(self, argument: int, start: int, data: bytes) -> None:
-        """Store bytes at `start` of an argument's storage, and record their span as stored."""
-        tensor = self.arguments[argument]
-        assert isinstance(tensor, TensorArgument)
-        self.record_stored(tensor.storage, start, start + len(data))
-        self._data(argument)[start : start + len(data)] = np.frombuffer(data, np.uint8)
+    def run(self) -> Self:
+        """Evaluate the program."""
+        bound = self.place.bound
+        observers = self, Limit(bound.budget.replay_lanes)
+        self.failure = run_with(
+            bound.call, self._arguments, observers, (self.place.program,), instrument=self
+        )
+        return self
 
-    def record_stored(self, storage: Storage, begin: int, end: int) -> None:
-        """Extend the recorded span of stored bytes of a storage."""
-        low, high = self.stored.get(id(storage), (begin, end))
-        self.stored[id(storage)] = min(low, begin), max(high, end)
-
-    def _data(self, argument: int) -> NDArray[np.uint8]:
-        tensor = self.arguments[argument]
+    def _data(self, position: int) -> NDArray[np.uint8]:
+        tensor = self._arguments[position]
         assert isinstance(tensor, TensorArgument)
         assert tensor.storage.data is not None
         return tensor.storage.data
 
-    def has_same_result_as(self, other: Memory) -> bool | None:
+    # -- results -------------------------------------------------------------------------------
+
+    def has_same_result_as(self, other: ProgramRun) -> bool | None:
         """Return whether all bytes stored in either run are equal; None: too many to compare."""
-        spans: dict[int, tuple[int, int]] = {}
-        for memory in (self, other):
-            for argument, (start, end) in memory._spans():
-                low, high = spans.get(argument, (start, end))
-                spans[argument] = min(low, start), max(high, end)
-        if sum(end - start for start, end in spans.values()) > _MAX_COMPARED_BYTES:
+        spans = dict(self._spans)
+        for position, (begin, end) in other._spans.items():
+            low, high = spans.get(position, (begin, end))
+            spans[position] = max(min(low, begin), 0), max(high, end)
+        if sum(end - begin for begin, end in spans.values()) > _MAX_COMPARED_BYTES:
             return None
         return all(
-            self.bytes_of(argument, max(start, 0), end)
-            == other.bytes_of(argument, max(start, 0), end)
-            for argument, (start, end) in spans.items()
+            np.array_equal(self._data(position)[begin:end], other._data(position)[begin:end])
+            for position, (begin, end) in spans.items()
         )
 
-    def _spans(self) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Yield the position of each argument with stored bytes, and the span of these bytes."""
-        for position, argument in enumerate(self.arguments):
-            if isinstance(argument, TensorArgument) and id(argument.storage) in self.stored:
-                yield position, self.stored[id(argument.storage)]
+    def _record_stored(self, position: int, begin: int, end: int) -> None:
+        """Extend the recorded span of stored bytes of an argument's storage."""
+        argument = self._arguments[position]
+        assert isinstance(argument, TensorArgument)
+        position = self._positions[id(argument.storage)]
+        low, high = self._spans.get(position, (begin, end))
+        self._spans[position] = min(low, begin), max(high, end)
 
+    def meeting_bytes(self) -> list[int]:
+        """Return up to four other bytes that all of `ops` touched, spread over the block."""
+        if not all(self._starts.values()):
+            return []
+        start_sets = [np.unique(np.concatenate(starts)) for starts in self._starts.values()]
+        common = start_sets[0]
+        for starts in start_sets[1:]:
+            common = np.intersect1d(common, starts)
+        count = len(common)
+        positions = {count // 2, count - 1, count // 3, count * 3 // 4} if count else set()
+        return sorted({int(common[p]) for p in positions} - {self.place.byte}, reverse=True)
 
-class AccessForwarder(Observer):
-    """An observer that forwards each access to a recorder."""
-
-    def __init__(self, recorder: VisitRecorder) -> None:
-        self._recorder = recorder
-
-    def access(self, access: Access) -> None:
-        """Forward an access to the recorder."""
-        self._recorder.note(access)
-
-
-class VisitRecorder(Instrument):
-    """An instrument that records visits to a byte; subclasses run ops in another order."""
-
-    def __init__(
-        self,
-        memory: Memory,
-        storage: Storage,
-        byte: int,
-        ops: tuple[Op, Op] | None = None,
-        *,
-        barriers_hold: bool = True,
-    ) -> None:
-        """Watch a byte of a storage; `ops` also records other bytes that both ops touch.
-
-        `barriers_hold` False: barriers do not order the lanes in question, and are not counted.
-        """
-        super().__init__()
-        self._barriers_hold = barriers_hold
-        self._memory = memory
-        self._storage = storage
-        self.byte = byte
-        self.ops = ops
-        self._starts: dict[Op, list[NDArray[np.int64]]] = {op: [] for op in ops or ()}
-        self._phase = 0
-        self._counts: dict[Op, int] = {}
-        self._touching: list[tuple[tuple[Lane, ...], int, int, int, int]] | None = None
-        self._stored: tuple[int, int, int] | None = None
-        self.visits: list[Visit] = []
-        self.single_thread_stores: dict[tuple[Op, int], tuple[int, int, bytes]] = {}
-        """Stores by one thread, by op and execution: argument, start in its storage, bytes."""
-
-    @property
-    def data(self) -> NDArray[np.uint8]:
-        """The current bytes of the watched storage."""
-        return self._memory.watched
+    # -- executions ----------------------------------------------------------------------------
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap barriers to count them, and memory ops to record their visits."""
@@ -179,162 +197,126 @@ class VisitRecorder(Instrument):
             return step
 
         def run(values: list[Any], scope: Scope) -> None:
-            number = self._counts[op] = self._counts.get(op, 0) + 1
-            self._run(op, number, step, values, scope)
+            self._counts[op] = self._counts.get(op, 0) + 1
+            self._run((op, self._counts[op]), step, values, scope)
 
         return run
 
     def _barrier(self, _values: list[Any], _scope: Scope) -> None:
         self._phase += int(self._barriers_hold)
 
-    def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
-        self._record_visit(op, number, lambda: step(values, scope))
-        if _is_by_one_thread(op) and self._stored is not None:
-            argument, start, end = self._stored
-            self.single_thread_stores[op, number] = (
-                argument,
-                start,
-                self._memory.bytes_of(argument, start, end),
-            )
-        self._stored = None
-
-    def _record_visit(self, op: Op, number: int, step: Callable[[], None]) -> None:
+    def _run(self, execution: Execution, step: Step, values: list[Any], scope: Scope) -> None:
         """Run a step, and record a visit if it touches the watched byte."""
+        low = max(self.place.byte - 16, 0)
+        bytes_before = self.data[low : self.place.byte + 16].copy()
         self._touching = []
-        bytes_before = self._around()
-        step()
+        step(values, scope)
         touching, self._touching = self._touching, None
         if touching:
-            lanes, argument, start, width, iteration = touching[0]
-            offset = start - self._low
-            before = bytes_before[offset : offset + width].tobytes()
-            after = self.data[start : start + width].tobytes()
             lanes = tuple(lane for touch in touching for lane in touch[0])
+            _, argument, start, width, iteration = touching[0]
+            before = bytes_before[start - low : start - low + width].tobytes()
+            after = self.data[start : start + width].tobytes()
             self.visits.append(
-                Visit(op, number, self._phase, lanes, argument, start, width, iteration, before,
-                      after)
-            )  # fmt: skip
+                Visit(
+                    execution, self._phase, lanes, argument, start, width, iteration, before, after
+                )
+            )
+        if _is_by_one_thread(execution[0]) and self._last_store is not None:
+            argument, start, end = self._last_store
+            stored = self._data(argument)[start:end].tobytes()
+            self.single_thread_stores[execution] = argument, start, stored
+        self._last_store = None
 
-    @property
-    def _low(self) -> int:
-        return max(self.byte - 16, 0)
-
-    def _around(self) -> NDArray[np.uint8]:
-        return self.data[self._low : self.byte + 16].copy()
-
-    def note(self, access: Access) -> None:
+    def access(self, access: Access) -> None:
         """Record an access's stored span, and the lanes that cover the watched byte."""
-        argument = None if access.argument is None else self._memory.arguments[access.argument]
+        argument = None if access.argument is None else self._arguments[access.argument]
         if not isinstance(argument, TensorArgument) or access.lowest is None:
             return
         assert access.highest is not None
-        begin = access.lowest + argument.offset_bytes
-        end = access.highest + argument.offset_bytes + access.element_bytes
+        assert access.argument is not None
+        origin, byte, width = argument.offset_bytes, self.place.byte, access.element_bytes
+        begin, end = access.lowest + origin, access.highest + origin + width
         if access.kind != "load":
-            self._memory.record_stored(argument.storage, begin, end)
-            assert access.argument is not None
+            self._record_stored(access.argument, begin, end)
             if begin >= 0 and end <= argument.storage.nbytes:
-                self._stored = access.argument, begin, end
-        if self._touching is None or argument.storage is not self._storage or access.parts is None:
+                self._last_store = access.argument, begin, end
+        parts, is_watched = access.parts, argument.storage.data is self.data
+        if self._touching is None or parts is None or not is_watched:
             return
-        if not begin <= self.byte < end and access.op not in self._starts:
-            return
-        parts, argument_position = access.parts, access.argument
-        assert argument_position is not None
-        offsets = parts.offsets() + argument.offset_bytes
-        active = parts.active_of(np.ones_like(offsets, np.bool_))
         if access.op in self._starts:
-            flat_offsets, is_active = np.broadcast_arrays(offsets, active)
-            self._starts[access.op].append(flat_offsets[is_active])
-        covers = (offsets <= self.byte) & (self.byte < offsets + access.element_bytes) & active
-        covers = np.broadcast_to(covers, (1, *parts.block))
-        indices = np.argwhere(covers[0])
-        if not len(indices):
-            return
-        lanes = tuple(tuple(map(int, index)) for index in indices)
-        start = int(np.broadcast_to(offsets, covers.shape)[(0, *lanes[0])])
-        iteration = int(np.max(np.asarray(parts.iteration), initial=0))
-        self._touching.append((lanes, argument_position, start, access.element_bytes, iteration))
-
-    def meeting_bytes(self) -> list[int]:
-        """Return up to four other bytes that both `ops` touched, spread over the block."""
-        start_sets = [
-            np.unique(np.concatenate(starts)) for starts in self._starts.values() if starts
-        ]
-        if not start_sets or len(start_sets) < len(self._starts):
-            return []
-        common_starts = (
-            start_sets[0] if len(start_sets) == 1 else np.intersect1d(start_sets[0], start_sets[1])
-        )
-        positions = {
-            len(common_starts) // 2,
-            len(common_starts) - 1,
-            len(common_starts) // 3,
-            len(common_starts) * 3 // 4,
-        }
-        selected = {
-            int(common_starts[position])
-            for position in positions
-            if 0 <= position < len(common_starts)
-        }
-        return sorted(selected - {self.byte}, reverse=True)
+            offsets, active = np.broadcast_arrays(
+                parts.offsets() + origin, parts.active_of(np.ones((1,) * len(parts.shape), bool))
+            )
+            self._starts[access.op].append(offsets[active])
+        covers = parts.covers(byte - origin, width) if begin <= byte < end else np.zeros(1, bool)
+        if covers.any():
+            lanes = tuple(tuple(map(int, index)) for index in np.argwhere(covers[0]))
+            offsets = np.broadcast_to(parts.offsets(), covers.shape)
+            start = int(offsets[(0, *lanes[0])]) + origin
+            iteration = int(np.max(np.asarray(parts.iteration), initial=0))
+            self._touching.append((lanes, access.argument, start, width, iteration))
 
 
 @dataclass(frozen=True)
-class LaneOvertaking:
+class Overtaking:
     """An order of two lanes in which the second lane's access comes before the first's.
 
     `repeated`: all threads do one of the loads, so each thread that stores has loaded the value
     itself, and stores the same as in the first order. `single_thread_stores` has all stores by
-    one thread (by op and execution), if one thread does both accesses.
+    one thread, if one thread does both accesses.
     """
 
     first: LaneVisit
     second: LaneVisit
     repeated: bool
-    single_thread_stores: Mapping[tuple[Op, int], tuple[int, int, bytes]] | None
+    single_thread_stores: Mapping[Execution, tuple[int, int, bytes]] | None
 
 
-class ReorderedRun(VisitRecorder):
-    """An instrument that runs a program with one lane ahead of another lane."""
+class ReorderedRun(ProgramRun):
+    """A run of a program with one lane ahead of another lane.
 
-    def __init__(self, memory: Memory, storage: Storage, byte: int, ahead: LaneOvertaking) -> None:
-        super().__init__(memory, storage, byte)
+    `is_same`: the lane that was ahead has run, and stored the same as in the first order.
+    """
+
+    def __init__(self, place: WatchedByte, ahead: Overtaking) -> None:
+        super().__init__(place)
         self._ahead = ahead
         self._reached = False
-        self._is_same = True
+        self._stored_alike = True
         self._pending = dict(ahead.single_thread_stores or {})
 
     @property
     def is_same(self) -> bool:
         """Whether the lane that was ahead has run, and stored the same as in the first order."""
-        return self._is_same and self._reached
+        return self._stored_alike and self._reached
 
-    def finish(self) -> None:
-        """Do the remaining stores of the thread that was ahead."""
+    def run(self) -> Self:
+        """Evaluate the program, and then do the remaining stores of the thread that was ahead."""
+        super().run()
         for stored in self._pending.values():
-            self._memory.put(*stored)
-        self._pending.clear()
+            self._do_store(*stored)
+        return self
 
-    def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
-        first, second = self._ahead.first, self._ahead.second
+    def _do_store(self, position: int, start: int, stored: bytes) -> None:
+        self._record_stored(position, start, start + len(stored))
+        self._data(position)[start : start + len(stored)] = np.frombuffer(stored, np.uint8)
+
+    def _run(self, execution: Execution, step: Step, values: list[Any], scope: Scope) -> None:
+        first, second, op = self._ahead.first, self._ahead.second, execution[0]
+        is_second = execution == second.visit.execution
+        self._reached = self._reached or is_second
         if self._ahead.single_thread_stores is not None and _is_by_one_thread(op):
-            stored = self._pending.pop((op, number), None)
+            stored = self._pending.pop(execution, None)
             if stored is not None:
-                self._memory.put(*stored)
-            self._reached = self._reached or (op, number) == (
-                second.visit.op,
-                second.visit.number,
-            )
-            return
-        if (op, number) == (second.visit.op, second.visit.number):
-            self._reached = True
-            if effect_of(op) == "load":  # memory still has the bytes from before the first store
-                self._load_with(op, step, values, scope, second, first.visit, first.visit.before)
-            else:
-                step(values, scope)
-                self._restore_order(first.visit, second.visit)
-        elif (op, number) == (first.visit.op, first.visit.number) and effect_of(op) == "load":
+                self._do_store(*stored)
+        elif is_second and effect_of(op) == "load":
+            # Memory still has the bytes from before the first store.
+            self._load_with(op, step, values, scope, second, first.visit, first.visit.before)
+        elif is_second:
+            step(values, scope)
+            self._restore_order(first.visit, second.visit)
+        elif execution == first.visit.execution and effect_of(op) == "load":
             self._load_with(op, step, values, scope, first, second.visit, second.visit.after)
         else:
             step(values, scope)
@@ -342,12 +324,15 @@ class ReorderedRun(VisitRecorder):
     def _restore_order(self, first: Visit, second: Visit) -> None:
         """Redo the first access's store after the second, or compare the second's result."""
         if effect_of(first.op) != "load":
-            _put(self.data, first, first.after)
+            self._put(first, first.after)
         elif self._ahead.repeated:
-            _put(self.data, second, second.after)
+            self._put(second, second.after)
         else:
             after = self.data[second.start : second.start + second.width].tobytes()
-            self._is_same = self._is_same and after == second.after
+            self._stored_alike = self._stored_alike and after == second.after
+
+    def _put(self, visit: Visit, new_bytes: bytes) -> None:
+        self.data[visit.start : visit.start + visit.width] = np.frombuffer(new_bytes, np.uint8)
 
     def _load_with(
         self, op: Op, step: Step, values: list[Any], scope: Scope, side: LaneVisit, visit: Visit,
@@ -358,43 +343,41 @@ class ReorderedRun(VisitRecorder):
         step(values, scope)
         loaded_values = values[result]
         saved_bytes = self.data[visit.start : visit.start + visit.width].tobytes()
-        _put(self.data, visit, new_bytes)
+        self._put(visit, new_bytes)
         step(values, scope)
-        _put(self.data, visit, saved_bytes)
+        self._put(visit, saved_bytes)
         other_values = values[result]
         if isinstance(loaded_values, Unknown) or isinstance(other_values, Unknown) or type_.pointer:
-            self._is_same = False
+            self._stored_alike = False
             return
         merged_values = np.array(full_array(loaded_values, type_))
         merged_values[(0, *side.lane)] = full_array(other_values, type_)[(0, *side.lane)]
         values[result] = merged_values
 
 
-class ChangedLoadRun(VisitRecorder):
-    """An instrument that runs a program in which one lane of a load reads another number."""
+class ChangedLoadRun(ProgramRun):
+    """A run of a program in which one lane of a load reads another number."""
 
-    def __init__(
-        self, memory: Memory, storage: Storage, byte: int, side: LaneVisit, number: float
-    ) -> None:
-        super().__init__(memory, storage, byte)
+    def __init__(self, place: WatchedByte, side: LaneVisit, number: float) -> None:
+        super().__init__(place)
         self._side = side
         self._number = number
 
-    def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
-        self._record_visit(op, number, lambda: step(values, scope))
-        if (op, number) == (self._side.visit.op, self._side.visit.number):
-            result, type_ = op.results[0].id, value_type(op.results[0].type)
-            if isinstance(values[result], Unknown) or type_.pointer:
-                return
-            changed_values = np.array(full_array(values[result], type_))
-            position = (0, *self._side.lane)
-            if np.issubdtype(changed_values.dtype, np.inexact):
-                changed_values[position] = self._number
-            else:
-                changed_values[position] += (
-                    0 if self._number != self._number else int(self._number) // 40
-                )
-            values[result] = changed_values
+    def _run(self, execution: Execution, step: Step, values: list[Any], scope: Scope) -> None:
+        super()._run(execution, step, values, scope)
+        if execution != self._side.visit.execution:
+            return
+        result = execution[0].results[0]
+        type_ = value_type(result.type)
+        if isinstance(values[result.id], Unknown) or type_.pointer:
+            return
+        changed_values = np.array(full_array(values[result.id], type_))
+        lane = (0, *self._side.lane)
+        if np.issubdtype(changed_values.dtype, np.inexact):
+            changed_values[lane] = self._number
+        elif self._number == self._number:
+            changed_values[lane] += int(self._number) // 40
+        values[result.id] = changed_values
 
 
 def _is_by_one_thread(op: Op) -> bool:
@@ -402,5 +385,55 @@ def _is_by_one_thread(op: Op) -> bool:
     return effect_of(op) == "store" and prod(shape_of(op.operand("value").type)) == 1
 
 
-def _put(data: NDArray[np.uint8], visit: Visit, new_bytes: bytes) -> None:
-    data[visit.start : visit.start + visit.width] = np.frombuffer(new_bytes, np.uint8)
+# -- contents --------------------------------------------------------------------------------------
+
+
+def _writable(arguments: Sequence[Argument], place: WatchedByte) -> tuple[Argument, ...]:
+    """Return arguments with writable contents; made-up ones differ around the watched byte."""
+    copies: dict[int, Storage] = {}
+    new_arguments: list[Argument] = []
+    contents = with_contents(arguments, partial(_distinct_numbers, arguments))
+    for original, argument in zip(arguments, contents, strict=True):
+        if isinstance(argument, TensorArgument) and isinstance(original, TensorArgument):
+            key, data = id(original.storage), argument.storage.data
+            assert data is not None
+            if key in copies:
+                argument = replace(argument, storage=copies[key])
+            else:
+                data = data if data.flags.writeable else data.copy()
+                copies[key] = Storage(argument.storage.nbytes, data, argument.storage.address)
+                argument = replace(argument, storage=copies[key])
+                if original.storage is place.storage and original.storage.data is None:
+                    _fill(argument, place.byte)
+        new_arguments.append(argument)
+    return tuple(new_arguments)
+
+
+def _distinct_numbers(arguments: Sequence[Argument], argument: TensorArgument) -> Numbers:
+    """Return floats that differ within a tile and between tensors; zeros for integers.
+
+    A lane that copies from or to another tile than in the first order then leaves a different
+    result.
+    """
+    if argument.element.kind != "f":
+        return small_numbers(argument)
+    first = (
+        _PRIME // 4 * next(n for n, other in enumerate(arguments) if other.name == argument.name)
+    )
+    return [(1 + (first + number) % _PRIME) / 64 for number in range(_PRIME)]
+
+
+def _fill(tensor: TensorArgument, byte: int) -> None:
+    """Fill a window around a byte of a tensor's storage with numbers that differ from neighbors."""
+    from kvtrace.evaluate.rounding import to_memory
+
+    size, data = tensor.element.bytes, tensor.storage.data
+    assert data is not None
+    first_byte = max(byte - _WINDOW, tensor.offset_bytes % size)
+    first_byte -= (first_byte - tensor.offset_bytes) % size
+    first_byte += size if first_byte < 0 else 0
+    count = (min(byte + _WINDOW, len(data)) - first_byte) // size
+    element_indices = np.arange(first_byte // size, first_byte // size + count)
+    numbers = (1 + (7 * element_indices + element_indices // 13) % 13).astype(tensor.element.value)
+    raw = np.ascontiguousarray(to_memory(numbers, tensor.element)).view(np.uint8)
+    data[first_byte : first_byte + count * size] = raw[: count * size]

@@ -16,10 +16,10 @@ from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
-from kvtrace.verdicts.conflicts.barriers import Barriers
+from kvtrace.verdicts.conflicts.barriers import Barriers, PairOrder, common_loops
 from kvtrace.verdicts.conflicts.copies import Actors
 from kvtrace.verdicts.conflicts.data import data_behind
-from kvtrace.verdicts.conflicts.lane_orders import LaneVisit
+from kvtrace.verdicts.conflicts.lane_orders import LaneVisit, WatchedByte
 from kvtrace.verdicts.conflicts.lane_replay import find_race
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN, race_within
 from kvtrace.verdicts.conflicts.outcomes import (
@@ -35,13 +35,11 @@ from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.conflicts.threads import OpThreads, Threads, same_threads
-from kvtrace.verdicts.ideal_trips import has_ideal_trips
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvtrace.symbolic.summary import Loop
     from kvtrace.verdicts.binding import BoundCall
 
 _BARRIER: Final = "a barrier orders them"
@@ -83,21 +81,6 @@ _ThreadTerms = tuple[Term, ...]
 
 
 @dataclass(frozen=True)
-class _PairOrder:
-    """An order of the ops of a pair with no barrier between; `is_reversed`: the second op first.
-
-    `trips` are those of the common loops that may be in different trips, outermost first. In the
-    first of these loops the earlier op is in an earlier trip, or in the trip directly before if
-    `once`.
-    """
-
-    is_reversed: bool
-    trips: tuple[Symbol, ...]
-    once: bool
-    is_doubtful: bool
-
-
-@dataclass(frozen=True)
 class _LaneDifference:
     """The difference required of two lanes that meet: in one of `lanes`, or in `places`.
 
@@ -133,18 +116,17 @@ class LanePairs(Pairs):
         for left, right in pairs_of_one_storage(sharers_of(self._bound)):
             kinds = {left.role.kind, right.role.kind}
             if kinds in ({"load"}, {"atomic"}) or (
-                left is right and not self._separate_trips(left, left)
+                left is right and not self._barriers.separate_trips(left.access, left.access)
             ):
                 continue
             yield (left, right) if left.access.op.index <= right.access.op.index else (right, left)
 
     def outcome(self, left: Sharer, right: Sharer) -> NoConflict | ConfirmedConflict | Undecided:
         """Return whether two lanes race by these accesses; suspected races are replayed."""
-        op_threads = self._threads.of_access(left.access), self._threads.of_access(right.access)
-        difference = self._required_difference(left, right, op_threads)
+        difference = self._required_difference(left, right)
         if isinstance(difference, NoConflict):
             return difference
-        orders = self._pair_orders(left, right)
+        orders = self._barriers.orders(left.access, right.access)
         if not orders:
             return NoConflict("affine", _BARRIER)
         if self._are_equal_stores(left, right):
@@ -157,7 +139,7 @@ class LanePairs(Pairs):
         if not undecided:
             solver_ns = sum(outcome.solver_ns for outcome in outcomes)
             return NoConflict("solver" if solver_ns else "affine", difference.why, solver_ns)
-        return self._replayed(left, right, op_threads, undecided)
+        return self._replayed(left, right, undecided)
 
     def violation(self, op: Op, shown: Sequence[ConfirmedConflict], solver_ns: int) -> Verdict:
         """Return the violation of an op, from the first of its confirmed races."""
@@ -169,21 +151,24 @@ class LanePairs(Pairs):
             return False
         if right.exact is None:
             return False
-        shared = shared_by_lanes(self._module, self._separate_trips(left, right))
+        shared = shared_by_lanes(
+            self._module, self._barriers.separate_trips(left.access, right.access)
+        )
         common = Common(left.exact, right.exact, shared)
         return store_same_value(self._bound, left, right, common)
 
     # -- which lanes meet ----------------------------------------------------------------------
 
     def _required_difference(
-        self, left: Sharer, right: Sharer, op_threads: tuple[OpThreads, OpThreads]
+        self, left: Sharer, right: Sharer
     ) -> NoConflict | Undecided | _LaneDifference:
         """Return how two lanes must differ to be of different threads, or an outcome.
 
         The outcome is NoConflict if no such lanes meet in any trips, and Undecided if their threads
         are not known.
         """
-        trips = self._separate_trips(left, right)
+        op_threads = self._threads.of_access(left.access), self._threads.of_access(right.access)
+        trips = self._barriers.separate_trips(left.access, right.access)
         same_shape = left.access.shape == right.access.shape
         use_pointers = all(side.access.op.name in POINTED for side in (left, right))
         outcome: NoConflict | SuspectedConflict | Undecided = NoConflict("interval")
@@ -201,7 +186,11 @@ class LanePairs(Pairs):
         if not use_pointers:
             return Undecided(_DESCRIPTOR, evaluating=False)
         if isinstance(outcome, Undecided):
-            return outcome if self._pair_orders(left, right) else NoConflict("affine", _BARRIER)
+            return (
+                outcome
+                if self._barriers.orders(left.access, right.access)
+                else NoConflict("affine", _BARRIER)
+            )
         if any(side.by_all and not side.is_one for side in op_threads):
             return Undecided(_SEVERAL_LOADERS, evaluating=False)
         if any(side.by_all for side in op_threads):
@@ -227,10 +216,11 @@ class LanePairs(Pairs):
             not isinstance(
                 self._outcome_in_order(left, right, pair_order, _LaneDifference()), NoConflict
             )
-            for pair_order in self._pair_orders(left, right)
+            for pair_order in self._barriers.orders(left.access, right.access)
             if _loads_later(left, right, pair_order)
             and any(
-                may_be_pipelined(self._bound.call, loop.op) for loop in _common_loops(left, right)
+                may_be_pipelined(self._bound.call, loop.op)
+                for loop in common_loops(left.access, right.access)
             )
         )
 
@@ -254,7 +244,11 @@ class LanePairs(Pairs):
         A load of a pipelined loop is asynchronous and starts in an earlier trip.
         """
         compiled = self._bound.call.compiled
-        if compiled is None or compiled.barriers is None or not _common_loops(left, right):
+        if (
+            compiled is None
+            or compiled.barriers is None
+            or not common_loops(left.access, right.access)
+        ):
             return True
         return all(compiled.barriers.is_synchronous(sharer.access.op) for sharer in (left, right))
 
@@ -273,72 +267,10 @@ class LanePairs(Pairs):
         shared = shared_by_lanes(self._module, separate_trips)
         return meeting(self._bound, left, right, Actors(differing, shared, when))
 
-    # -- orders --------------------------------------------------------------------------------
-
-    def _separate_trips(self, left: Sharer, right: Sharer) -> tuple[Symbol, ...]:
-        """Return the trip symbols of common loops whose trips may differ between accesses."""
-        return tuple(loop.trip for loop in _common_loops(left, right) if self._may_repeat(loop))
-
-    def _may_repeat(self, loop: Loop) -> bool:
-        takes_several_trips = self._bound.ranges.of(loop.trip)[1] > 0
-        return takes_several_trips or not has_ideal_trips(self._bound, loop.op)
-
-    def _pair_orders(self, left: Sharer, right: Sharer) -> list[_PairOrder]:
-        """Return the orders in which two ops can run with no barrier between them."""
-        pair_orders: list[_PairOrder] = []
-        for is_reversed in (False, True):
-            earlier, later = (right, left) if is_reversed else (left, right)
-            if earlier is later and is_reversed:
-                continue
-            if earlier.access.calls or later.access.calls:
-                return [_PairOrder(False, self._separate_trips(left, right), False, True)]
-            pair_orders += (
-                _PairOrder(is_reversed, *pair_order)
-                for pair_order in self._orders_without_barrier(earlier, later)
-            )
-        return pair_orders
-
-    def _orders_without_barrier(
-        self, earlier: Sharer, later: Sharer
-    ) -> Iterator[tuple[tuple[Symbol, ...], bool, bool]]:
-        """Yield trips, `once` and doubt of each way in which the second op follows the first."""
-        is_separated = self._barriers.separate(earlier.access.op, later.access.op)
-        if is_separated:
-            return
-        common_loops = _common_loops(earlier, later)
-        once: dict[tuple[int, bool, bool], bool] = {}
-        for path in self._barriers.order.paths(earlier.access.op, later.access.op):
-            is_common_loop = path.turn < len(common_loops)
-            key = min(path.turn, len(common_loops)), path.is_doubtful, path.nested
-            once[key] = once.get(key, True) and (path.once or not is_common_loop)
-        for (turn, is_doubtful, nested), one_turn in sorted(once.items()):
-            if turn < len(common_loops):
-                if not self._may_repeat(common_loops[turn]):
-                    continue
-            elif earlier is later:
-                continue
-            if is_doubtful and (not once.get((turn, False, False), True)):
-                continue  # implied by a path that is not doubtful
-            trips = tuple(loop.trip for loop in common_loops[turn:] if self._may_repeat(loop))
-            ptx_is_unclear = is_doubtful and (nested or bool(common_loops))
-            yield trips, one_turn, self._is_doubtful(is_doubtful, is_separated, ptx_is_unclear)
-
-    def _is_doubtful(
-        self, is_doubtful: bool, is_separated: bool | None, ptx_is_unclear: bool
-    ) -> bool:
-        """Return whether the compiled code may have a barrier that the kernel's source lacks.
-
-        `ptx_is_unclear`: the PTX does not show in which trip of a loop a barrier is, or whether the
-        PTX has the loop.
-        """
-        if not self._threads.compiled:
-            return is_doubtful
-        return is_separated is None or ptx_is_unclear
-
     # -- search and replay ---------------------------------------------------------------------
 
     def _outcome_in_order(
-        self, left: Sharer, right: Sharer, pair_order: _PairOrder, difference: _LaneDifference
+        self, left: Sharer, right: Sharer, pair_order: PairOrder, difference: _LaneDifference
     ) -> NoConflict | SuspectedConflict | Undecided:
         """Return whether lanes of different threads meet in one order of the pair."""
         outer_trip = pair_order.trips[0] if pair_order.trips else None
@@ -387,34 +319,32 @@ class LanePairs(Pairs):
         )
 
     def _replayed(
-        self, left: Sharer, right: Sharer, op_threads: tuple[OpThreads, OpThreads],
-        undecided: Sequence[tuple[_PairOrder, NoConflict | SuspectedConflict | Undecided]],
+        self, left: Sharer, right: Sharer,
+        undecided: Sequence[tuple[PairOrder, NoConflict | SuspectedConflict | Undecided]],
     ) -> NoConflict | ConfirmedConflict | Undecided:  # fmt: skip
         """Replay the undecided orders of a pair; return a race, or the reason why none occurs."""
         solver_ns = sum(outcome.solver_ns for _, outcome in undecided)
         for pair_order, _ in undecided:
             early_load = self._replay_early_load(left, right, pair_order)
-            if early_load is not None:
+            if isinstance(early_load, Witness):
                 return ConfirmedConflict(early_load, "affine", solver_ns, is_pipelined=True)
         for _, outcome in undecided:
             if isinstance(outcome, Undecided):
                 return outcome
         if left.access.calls or right.access.calls:
             return Undecided(_CALLED, evaluating=False, solver_ns=solver_ns)
-        suspected = [outcome for _, outcome in undecided if isinstance(outcome, SuspectedConflict)]
-        for outcome in suspected if self._barriers.several_blocks else ():
-            cross_cta_race = self._replay_across_ctas(
-                (left, right), op_threads, outcome.programs[0], outcome.byte
-            )
-            if cross_cta_race is not None:
-                return ConfirmedConflict(cross_cta_race, outcome.method, solver_ns, is_across=True)
+        suspected = [
+            (pair_order, outcome)
+            for pair_order, outcome in undecided
+            if isinstance(outcome, SuspectedConflict)
+        ]
+        for _, outcome in suspected:
+            race = self._replay_across_ctas(left, right, outcome.programs[0], outcome.byte)
+            if isinstance(race, Witness):
+                return ConfirmedConflict(race, outcome.method, solver_ns, is_across=True)
         if self._threads.one_warp:
             return Undecided(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
-        certain_meetings = [
-            outcome
-            for pair_order, outcome in undecided
-            if not pair_order.is_doubtful and isinstance(outcome, SuspectedConflict)
-        ]
+        certain_meetings = [outcome for order, outcome in suspected if not order.is_doubtful]
         if not certain_meetings:
             doubt = _ONE_CTA if self._barriers.several_blocks else _DOUBTFUL
             return Undecided(doubt, evaluating=False, solver_ns=solver_ns)
@@ -426,7 +356,7 @@ class LanePairs(Pairs):
             for program in dict.fromkeys(
                 (outcome.programs[0], 0, min(1, last_program), last_program)
             ):
-                race = self._replay((left, right), op_threads, program, outcome.byte)
+                race = self._replay(left, right, program, outcome.byte)
                 if isinstance(race, Witness):
                     return ConfirmedConflict(race, outcome.method, solver_ns)
                 if program == outcome.programs[0]:
@@ -447,29 +377,25 @@ class LanePairs(Pairs):
         """
         if left.access.calls or right.access.calls:
             return None
-        op_threads = self._threads.of_access(left.access), self._threads.of_access(right.access)
-        if self._barriers.several_blocks:
-            cross_cta_race = self._replay_across_ctas((left, right), op_threads, program, byte)
-            if cross_cta_race is not None:
-                return ConfirmedConflict(cross_cta_race, "evaluated", is_across=True)
-        is_certain = any(
-            not pair_order.is_doubtful for pair_order in self._pair_orders(left, right)
-        )
-        if not is_certain or self._threads.one_warp:
+        race = self._replay_across_ctas(left, right, program, byte)
+        if isinstance(race, Witness):
+            return ConfirmedConflict(race, "evaluated", is_across=True)
+        orders = self._barriers.orders(left.access, right.access)
+        if self._threads.one_warp or all(order.is_doubtful for order in orders):
             return None
-        race = self._replay((left, right), op_threads, program, byte)
+        race = self._replay(left, right, program, byte)
         return ConfirmedConflict(race, "evaluated") if isinstance(race, Witness) else None
 
     def _replay_early_load(
-        self, left: Sharer, right: Sharer, pair_order: _PairOrder
-    ) -> Witness | None:
+        self, left: Sharer, right: Sharer, pair_order: PairOrder
+    ) -> Witness | str | None:
         """Replay a load that runs before the store of an earlier trip, in a pipelined loop."""
-        if not _loads_later(left, right, pair_order) or pair_order.trips != (
-            _common_loops(left, right)[-1].trip,
-        ):
+        if not _loads_later(left, right, pair_order):
+            return None
+        loop = common_loops(left.access, right.access)[-1]
+        if pair_order.trips != (loop.trip,):
             return None
         load = left if pair_order.is_reversed else right
-        loop = _common_loops(left, right)[-1]
         trips_ahead = trips_started_early(self._bound.call, load.access.op, loop.op)
         trip = pair_order.trips[0].term
 
@@ -481,91 +407,70 @@ class LanePairs(Pairs):
                 (less(store_trip, load_trip), ~less(store_trip + trips_ahead, load_trip))
             )
 
+        def differ(first: LaneVisit, second: LaneVisit) -> bool:
+            trips = second.visit.iteration - first.visit.iteration
+            return second.visit.op is load.access.op and 0 < trips <= trips_ahead
+
         outcome = (
             self._find_meeting(left, right, pair_order.trips, None, within) if trips_ahead else None
         )
         if not isinstance(outcome, SuspectedConflict):
             return None
-
-        def differ(first: LaneVisit, second: LaneVisit) -> bool:
-            trips = second.visit.iteration - first.visit.iteration
-            return second.visit.op is load.access.op and 0 < trips <= trips_ahead
-
-        race = self._find_race_at((left, right), outcome.programs[0], outcome.byte, differ)
-        return race if isinstance(race, Witness) else None
+        place = self._place(left, outcome.programs[0], outcome.byte)
+        return find_race(place, (left.access.op, right.access.op), differ)
 
     def _replay_across_ctas(
-        self,
-        pair: tuple[Sharer, Sharer],
-        op_threads: tuple[OpThreads, OpThreads],
-        program: int,
-        byte: int,
-    ) -> Witness | None:
+        self, left: Sharer, right: Sharer, program: int, byte: int
+    ) -> Witness | str | None:
         """Replay lanes of different CTAs in two orders; barriers of one CTA do not order them."""
-        threads_by_op = {
-            sharer.access.op: threads for sharer, threads in zip(pair, op_threads, strict=True)
-        }
+        if not self._barriers.several_blocks:
+            return None
+        threads_of = self._threads_by_op(left, right)
 
-        def differ(left: LaneVisit, right: LaneVisit) -> bool:
-            left_threads, right_threads = (
-                threads_by_op[left.visit.op],
-                threads_by_op[right.visit.op],
+        def differ(first: LaneVisit, second: LaneVisit) -> bool:
+            first_threads, second_threads = (threads_of[lane.visit.op] for lane in (first, second))
+            return self._threads.in_other_ctas(
+                first_threads, first.lane, second_threads, second.lane
             )
-            return self._threads.in_other_ctas(left_threads, left.lane, right_threads, right.lane)
 
-        race = self._find_race_at(pair, program, byte, differ, barriers_hold=False)
-        return race if isinstance(race, Witness) else None
+        place = self._place(left, program, byte)
+        ops = left.access.op, right.access.op
+        return find_race(place, ops, differ, barriers_hold=False)
 
-    def _replay(
-        self,
-        pair: tuple[Sharer, Sharer],
-        op_threads: tuple[OpThreads, OpThreads],
-        program: int,
-        byte: int,
-    ) -> Witness | str:
-        threads_by_op = {
-            sharer.access.op: op_threads_
-            for sharer, op_threads_ in zip(pair, op_threads, strict=True)
-        }
+    def _replay(self, left: Sharer, right: Sharer, program: int, byte: int) -> Witness | str:
+        threads_of = self._threads_by_op(left, right)
         relations: set[str] = set()
 
-        def differ(left: LaneVisit, right: LaneVisit) -> bool:
+        def differ(first: LaneVisit, second: LaneVisit) -> bool:
+            first_threads, second_threads = (threads_of[lane.visit.op] for lane in (first, second))
             relation = self._threads.relation(
-                threads_by_op[left.visit.op], left.lane, threads_by_op[right.visit.op], right.lane
+                first_threads, first.lane, second_threads, second.lane
             )
             relations.add(relation)
             return relation == "apart"
 
-        def threads(left: LaneVisit, right: LaneVisit) -> tuple[bool, bool]:
-            pair_threads = threads_by_op[left.visit.op], threads_by_op[right.visit.op]
-            repeated = any(op_threads_.by_all for op_threads_ in pair_threads)
-            return repeated, repeated and all(op_threads_.is_one for op_threads_ in pair_threads)
-
-        result = self._find_race_at(pair, program, byte, differ, threads)
+        is_repeated = any(threads.by_all for threads in threads_of.values())
+        result = find_race(
+            self._place(left, program, byte), (left.access.op, right.access.op), differ,
+            is_repeated=is_repeated,
+            is_by_one_thread=is_repeated and all(t.is_one for t in threads_of.values()),
+        )  # fmt: skip
         if isinstance(result, Witness) or "apart" in relations:
             return result
         if "not known" in relations:
             return _NO_LAYOUT if self._threads.compiled else _SAME_PLACE
         return _LOCKSTEP if "one warp" in relations else result
 
-    def _find_race_at(
-        self,
-        pair: tuple[Sharer, Sharer],
-        program: int,
-        byte: int,
-        differ: Callable[[LaneVisit, LaneVisit], bool],
-        threads: Callable[[LaneVisit, LaneVisit], tuple[bool, bool]] = lambda *_: (False, False),
-        *,
-        barriers_hold: bool = True,
-    ) -> Witness | str:
-        ops, storage = (pair[0].access.op, pair[1].access.op), pair[0].storage
-        assert storage is not None
-        return find_race(
-            self._bound, ops, program, storage, byte, differ, threads, barriers_hold=barriers_hold
-        )
+    def _threads_by_op(self, *pair: Sharer) -> dict[Op, OpThreads]:
+        accesses = (sharer.access for sharer in pair)
+        return {access.op: self._threads.of_access(access) for access in accesses}
+
+    def _place(self, sharer: Sharer, program: int, byte: int) -> WatchedByte:
+        assert sharer.storage is not None
+        return WatchedByte(self._bound, program, sharer.storage, byte)
 
 
-def _loads_later(left: Sharer, right: Sharer, pair_order: _PairOrder) -> bool:
+def _loads_later(left: Sharer, right: Sharer, pair_order: PairOrder) -> bool:
     """Return whether an order has a store first and a load in a later trip of a loop."""
     earlier, later = (right, left) if pair_order.is_reversed else (left, right)
     return bool(pair_order.trips) and earlier.role.kind == "store" and later.role.kind == "load"
@@ -578,13 +483,3 @@ def _have_all_lanes(
     terms = [term for terms_of_side in places or () for term in terms_of_side]
     symbols = (atom for term in terms for atom in term.atoms() if isinstance(atom, Symbol))
     return atoms.issuperset(symbols)
-
-
-def _common_loops(left: Sharer, right: Sharer) -> list[Loop]:
-    """Return the loops around both accesses, outermost first."""
-    loops = []
-    for left_loop, right_loop in zip(left.access.loops, right.access.loops, strict=False):
-        if left_loop.op is not right_loop.op:
-            break
-        loops.append(left_loop)
-    return loops

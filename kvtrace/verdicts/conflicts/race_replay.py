@@ -54,10 +54,8 @@ class _TouchObserver(Observer):
         parts = access.parts
         if parts is None:
             return
-        shape, offsets = parts.shape, parts.offsets()
-        covers = parts.active_of((offsets <= byte) & (byte < offsets + access.element_bytes))
-        is_watched = np.isin(parts.programs, list(self._programs))
-        covers = np.broadcast_to(covers, shape) & is_watched.reshape(
+        shape, is_watched = parts.shape, np.isin(parts.programs, list(self._programs))
+        covers = parts.covers(byte, access.element_bytes) & is_watched.reshape(
             (-1,) + (1,) * len(parts.block)
         )
         for row in np.flatnonzero(covers.any(axis=tuple(range(1, covers.ndim)))):
@@ -65,7 +63,7 @@ class _TouchObserver(Observer):
             if op_and_program in self.by_op:
                 continue
             lane = np.unravel_index(int(covers[row].argmax()), parts.block) if parts.block else ()
-            offset = np.broadcast_to(offsets, shape)[(int(row), *lane)]
+            offset = np.broadcast_to(parts.offsets(), shape)[(int(row), *lane)]
             iteration = np.broadcast_to(np.asarray(parts.iteration), (shape[0],))[row]
             self.by_op[op_and_program] = Touch(
                 access.op,
