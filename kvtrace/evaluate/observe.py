@@ -111,6 +111,21 @@ class AffineFormula(NamedTuple):
     grid: tuple[int, int, int]
     origin_bytes: int = 0
 
+    @property
+    def masks_differ_by_trip(self) -> bool:
+        """Whether it depends on the trip of a loop which lanes are active."""
+        masking = {number for _, factors in self.conditions for number, _ in factors}
+        return any(axis.kind == "trip" and axis.number in masking for axis in self.axes)
+
+    def trip_offsets(self) -> NDArray[np.int64]:
+        """Return the bytes by which each trip moves all addresses, the innermost loop fastest."""
+        offsets = np.zeros(1, np.int64)
+        for axis in self.axes:
+            if axis.kind == "trip":
+                steps = np.arange(axis.last - axis.first + 1, dtype=np.int64) * axis.step
+                offsets = (offsets[:, None] + steps).reshape(-1)
+        return offsets
+
 
 @dataclass(frozen=True)
 class Access:

@@ -18,13 +18,12 @@ from kvtrace.metrics.access_records import (
     lanes_of_pattern,
     progressions_of,
 )
+from kvtrace.metrics.byte_ranges import TooManyRanges
 from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.metrics.patterns import Patterns, patterns_of
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
 from kvtrace.metrics.unique_bytes import (
     Repetition,
-    TooManyRanges,
-    joined,
     size_of_union,
     touched,
 )
@@ -102,8 +101,7 @@ class ArrayCount:
         """Add all trips, at once if they differ only in the constant."""
         each_trip = access.each_trip
         assert each_trip is not None
-        axes = [axis for axis in formula.axes if axis.kind == "trip"]
-        if {axis.number for axis in axes} & _mask_axes(formula):
+        if formula.masks_differ_by_trip:
             for trip in each_trip():
                 if trip.executions and trip.active != 0:
                     self.add(trip)
@@ -112,10 +110,8 @@ class ArrayCount:
         if parts is None:
             self._set_unknown(_UNDERIVED)
             return
-        trip_offsets: Integers = np.zeros(1, np.int64)
-        for axis in axes:
-            steps = np.arange(axis.last - axis.first + 1, dtype=np.int64) * axis.step
-            trip_offsets = (trip_offsets[:, None] + steps).reshape(-1)
+        axes = [axis for axis in formula.axes if axis.kind == "trip"]
+        trip_offsets = formula.trip_offsets()
         innermost_trips = np.arange(axes[-1].first, axes[-1].last + 1) if axes else np.zeros(1)
         iterations = np.tile(
             innermost_trips.astype(np.int64), len(trip_offsets) // len(innermost_trips)
@@ -192,9 +188,7 @@ class ArrayCount:
         try:
             self._sets += touched(patterns, constants, self._element_bytes, MOST_RANGES)
             if len(self._sets) >= _MAX_SETS:
-                self._sets = [
-                    Repetition(joined([byte_set.listed(MOST_RANGES) for byte_set in self._sets]))
-                ]
+                self._sets = [Repetition.joined(self._sets, MOST_RANGES)]
         except TooManyRanges:
             self._stop_at_limit(_SCATTERED)
 
@@ -234,11 +228,6 @@ class ArrayCount:
     def _set_unknown(self, reason: str) -> None:
         self.unknown = reason
         self._sets = []
-
-
-def _mask_axes(formula: AffineFormula) -> set[int]:
-    """Return the numbers of the axes that determine which lanes are active."""
-    return {number for _, factors in formula.conditions for number, _ in factors}
 
 
 def _differ_only_in_constant(first: AccessParts, second: AccessParts) -> bool:

@@ -5,10 +5,13 @@ number of programs and lanes. 1,000 rows of 512 bytes, 4,096 bytes apart, are th
 level (1000, 4096): 512,000 bytes. Other sets are counted in unique_bytes.py.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 Box = list[tuple[int, int]]
 """The start and end (excluded) along each axis."""
@@ -79,31 +82,27 @@ def comb_of(first: int, steps: Sequence[tuple[int, int]], element_bytes: int) ->
 
 def size_of_combs(combs: Sequence[Comb]) -> int | None:
     """Return the number of bytes in a union of combs, None if they interleave irregularly."""
-    if len(combs) == 1:
-        return combs[0].size
     total = 0
-    overlapping: list[Comb] = []
-    end = 0
-    for comb in sorted(combs):
-        if overlapping and comb.first >= end:
-            size = _size_of_overlapping(overlapping)
-            if size is None:
-                return None
-            total += size
-            overlapping = []
-        end = max(end, comb.end) if overlapping else comb.end
-        overlapping.append(comb)
-    size = _size_of_overlapping(overlapping)
-    return None if size is None else total + size
+    for group in overlapping_groups([(c.first, c.end, c) for c in dict.fromkeys(combs)]):
+        boxes = None if len(group) == 1 else _boxes(group)
+        if len(group) > 1 and boxes is None:
+            return None
+        total += group[0].size if boxes is None else volume(boxes)
+    return total
 
 
-def _size_of_overlapping(group: list[Comb]) -> int | None:
-    """Return the number of bytes in combs that may overlap, None if irregular."""
-    distinct = list(dict.fromkeys(group))
-    if len(distinct) < 2:
-        return distinct[0].size if distinct else 0
-    boxes = _boxes(distinct)
-    return None if boxes is None else volume(boxes)
+def overlapping_groups(sets: Iterable[tuple[int, int, T]]) -> Iterator[list[T]]:
+    """Yield groups of sets whose hulls overlap; a set has the begin and the end of its hull."""
+    group: list[T] = []
+    last_end = 0
+    for begin, end, one_set in sorted(sets, key=itemgetter(0, 1)):
+        if group and begin >= last_end:
+            yield group
+            group = []
+        last_end = max(last_end, end) if group else end
+        group.append(one_set)
+    if group:
+        yield group
 
 
 def _boxes(combs: Sequence[Comb]) -> list[Box] | None:

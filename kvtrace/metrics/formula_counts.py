@@ -20,11 +20,12 @@ from kvtrace.metrics.access_records import (
     lanes_of_box,
     progressions_of,
 )
+from kvtrace.metrics.byte_ranges import TooManyRanges
 from kvtrace.metrics.combs import ascending_steps, comb_of, size_of_combs
 from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.metrics.progressions import merged_levels
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_boxes
-from kvtrace.metrics.unique_bytes import Ranges, Repetition, TooManyRanges, size_of_union
+from kvtrace.metrics.unique_bytes import Repetition, size_of_union
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 _MOST_RANGES = 1 << 16
@@ -57,7 +58,8 @@ class FormulaCount(NamedTuple):
         listed: tuple[Repetition, ...] | None = None
         with suppress(TooManyRanges):  # combs alone may suffice
             listed = tuple(
-                _repetition(*element_set, self.element_bytes) for element_set in element_sets
+                Repetition.of_elements(*element_set, self.element_bytes, _MOST_RANGES)
+                for element_set in element_sets
             )
         return TouchedBytes(self.size, listed, content, content)
 
@@ -124,18 +126,14 @@ def _distinct_bytes(elements: list[Steps], element_bytes: int) -> int | None:
             return size
     try:
         return size_of_union(
-            [_repetition(*element_set, element_bytes) for element_set in elements], _MOST_RANGES
+            [
+                Repetition.of_elements(*element_set, element_bytes, _MOST_RANGES)
+                for element_set in elements
+            ],
+            _MOST_RANGES,
         )
     except TooManyRanges:
         return None
-
-
-def _repetition(first: int, steps: list[tuple[int, int]], element_bytes: int) -> Repetition:
-    start = np.array([first], np.int64)
-    repetition = Repetition(Ranges(start, start + element_bytes))
-    for step, count in sorted(steps):
-        repetition = repetition.repeated(count, step, _MOST_RANGES)
-    return repetition
 
 
 class _Box(NamedTuple):

@@ -8,11 +8,9 @@ they are combs, and listed only if they may overlap.
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from kvtrace.metrics.byte_ranges import MOST_RANGES, TooManyRanges
 from kvtrace.metrics.combs import Comb, size_of_combs
-from kvtrace.metrics.unique_bytes import Repetition, TooManyRanges, size_of_union
-
-#: Limit of ranges in unions of several ops' bytes.
-MOST_RANGES = 1 << 20
+from kvtrace.metrics.unique_bytes import Repetition, size_of_union
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,16 @@
-"""Sets of bytes as sorted ranges with gaps between them: exact, and small if dense."""
+"""Unions of sets of bytes that are moved by many offsets: repeated, or listed as ranges."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kvtrace.metrics.byte_ranges import ByteRanges, Integers, TooManyRanges, joined, merged
+from kvtrace.metrics.combs import overlapping_groups
 from kvtrace.metrics.distinct import distinct
 from kvtrace.metrics.patterns import Patterns
 from kvtrace.metrics.progressions import nested_progression
-
-Integers = NDArray[np.int64]
 
 _BATCH = 1 << 21
 """Number of ranges that are sorted at once."""
@@ -19,49 +19,7 @@ _LISTED = 1 << 16
 """Limit of ranges of repetitions that are listed at once, as neighbors may join."""
 
 
-class TooManyRanges(Exception):
-    """The error of a set with more ranges than the limit."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ranges:
-    """Ranges of bytes [first, end), ascending and with gaps between them."""
-
-    first: Integers
-    end: Integers
-
-    @property
-    def size(self) -> int:
-        """The number of bytes."""
-        return int((self.end - self.first).sum())
-
-
-def merged(first: Integers, end: Integers) -> Ranges:
-    """Return ranges sorted, with ranges joined that overlap or touch."""
-    if len(first) < 2:
-        return Ranges(first, end)
-    if (first[1:] < first[:-1]).any():
-        order = np.argsort(first, kind="stable")
-        first, end = first[order], end[order]
-    highest_end = np.maximum.accumulate(end)
-    gaps = np.flatnonzero(first[1:] > highest_end[:-1])
-    return Ranges(
-        np.concatenate([first[:1], first[gaps + 1]]),
-        np.concatenate([highest_end[gaps], highest_end[-1:]]),
-    )
-
-
-def joined(sets: list[Ranges]) -> Ranges:
-    """Return the union of sets."""
-    if len(sets) == 1:
-        return sets[0]
-    return merged(
-        np.concatenate([byte_set.first for byte_set in sets]),
-        np.concatenate([byte_set.end for byte_set in sets]),
-    )
-
-
-def spread(ranges: Ranges, offsets: Integers, most: int) -> Ranges:
+def spread(ranges: ByteRanges, offsets: Integers, most: int) -> ByteRanges:
     """Return the union of the ranges moved by each offset.
 
     Raises TooManyRanges if the union has more than `most` ranges, or needs more than 64 times that
@@ -69,7 +27,7 @@ def spread(ranges: Ranges, offsets: Integers, most: int) -> Ranges:
     """
     offsets = distinct(offsets)
     if len(offsets) == 1:
-        return Ranges(ranges.first + offsets[0], ranges.end + offsets[0])
+        return ranges.moved(int(offsets[0]))
     if len(offsets) * len(ranges.first) > 64 * most:
         raise TooManyRanges
     step = max(1, _BATCH // max(1, len(ranges.first)))
@@ -94,8 +52,23 @@ class Repetition:
     `levels` are (count, distance); each distance is at least the span of all earlier levels.
     """
 
-    ranges: Ranges
+    ranges: ByteRanges
     levels: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of_elements(
+        cls, first: int, steps: Sequence[tuple[int, int]], element_bytes: int, most: int
+    ) -> "Repetition":
+        """Return the bytes of elements at `first` plus sums of steps (step > 0, count)."""
+        repetition = cls(ByteRanges.of(first, first + element_bytes))
+        for step, count in sorted(steps):
+            repetition = repetition.repeated(count, step, most)
+        return repetition
+
+    @classmethod
+    def joined(cls, sets: Iterable["Repetition"], most: int) -> "Repetition":
+        """Return the union of sets, each listed; raise TooManyRanges."""
+        return cls(joined([repetition.listed(most) for repetition in sets]))
 
     @property
     def size(self) -> int:
@@ -112,7 +85,7 @@ class Repetition:
     def _count(self) -> int:
         return prod(count for count, _ in self.levels)
 
-    def listed(self, most: int) -> Ranges:
+    def listed(self, most: int) -> ByteRanges:
         """Return all ranges; raise TooManyRanges if there are more than `most`."""
         if len(self.ranges.first) * self._count > most:
             raise TooManyRanges
@@ -132,7 +105,7 @@ class Repetition:
 
     def shifted(self, offset: int) -> "Repetition":
         """Return the set with all bytes moved by an offset."""
-        return Repetition(Ranges(self.ranges.first + offset, self.ranges.end + offset), self.levels)
+        return Repetition(self.ranges.moved(offset), self.levels)
 
     def moved(self, offsets: Integers, most: int) -> "Repetition":
         """Return the union of the set moved by irregular offsets; raise TooManyRanges."""
@@ -144,23 +117,11 @@ def size_of_union(sets: list[Repetition], most: int) -> int:
 
     Raises TooManyRanges if more than `most` ranges have to be listed.
     """
-    total = 0
-    overlapping: list[Repetition] = []
-    end = 0
-    for repetition in sorted(sets, key=lambda repetition: repetition.hull):
-        low, high = repetition.hull
-        if overlapping and low >= end:
-            total += _size_of_overlapping(overlapping, most)
-            overlapping = []
-        end = max(end, high) if overlapping else high
-        overlapping.append(repetition)
-    return total + _size_of_overlapping(overlapping, most)
-
-
-def _size_of_overlapping(group: list[Repetition], most: int) -> int:
-    if len(group) == 1:
-        return group[0].size
-    return joined([repetition.listed(most) for repetition in group]).size if group else 0
+    groups = overlapping_groups([(*repetition.hull, repetition) for repetition in sets])
+    return sum(
+        group[0].size if len(group) == 1 else Repetition.joined(group, most).size
+        for group in groups
+    )
 
 
 def touched(
@@ -191,7 +152,7 @@ def touched(
     return sets
 
 
-def _move_by_sums(ranges: Ranges, offsets: list[Integers], most: int) -> Repetition:
+def _move_by_sums(ranges: ByteRanges, offsets: list[Integers], most: int) -> Repetition:
     """Return ranges moved by every sum of offsets; small steps come first, to join neighbors."""
     start = 0
     levels: list[tuple[int, int]] = []
@@ -203,7 +164,7 @@ def _move_by_sums(ranges: Ranges, offsets: list[Integers], most: int) -> Repetit
             continue
         start += int(values[0])
         levels += [(count, step) for count, step in nested_levels]
-    result = Repetition(Ranges(ranges.first + start, ranges.end + start))
+    result = Repetition(ranges.moved(start))
     for values in irregular:
         result = result.moved(values, most)
     for count, step in sorted(levels, key=lambda level: level[1]):
@@ -211,7 +172,7 @@ def _move_by_sums(ranges: Ranges, offsets: list[Integers], most: int) -> Repetit
     return result
 
 
-def _ranges_of_lanes(patterns: Patterns, element_bytes: int) -> Ranges:
+def _ranges_of_lanes(patterns: Patterns, element_bytes: int) -> ByteRanges:
     offsets = patterns.bases[:, None] + patterns.lanes[patterns.pattern_of_program]
     if patterns.active is None:
         offsets = offsets.reshape(-1)

@@ -9,16 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.evaluate.observe import Access, AccessParts
+from kvtrace.metrics.byte_ranges import TooManyRanges, merged
 from kvtrace.metrics.of_ops import Metrics
 from kvtrace.metrics.progressions import nested_progression, progressions
 from kvtrace.metrics.stacks import StackRows
-from kvtrace.metrics.unique_bytes import (
-    Ranges,
-    Repetition,
-    TooManyRanges,
-    merged,
-    size_of_union,
-)
+from kvtrace.metrics.unique_bytes import Repetition, size_of_union
 from tests.kernels import language, memory
 from tests.kernels.launching import bind
 from tests.metrics.counted_calls import CALLS, LOAD
@@ -231,5 +226,5 @@ def test_large_strided_sets_are_counted_without_listing():
     assert result.size == 1_000_000 * 4096
     with pytest.raises(TooManyRanges):
         result.listed(1 << 16)
-    tail = Repetition(Ranges(strided.first + 8192 * 1_000_000, strided.end + 8192 * 1_000_000))
+    tail = Repetition(strided.moved(8192 * 1_000_000))
     assert size_of_union([tail, result], 1 << 16) == 1_000_001 * 4096

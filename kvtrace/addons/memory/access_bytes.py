@@ -15,11 +15,11 @@ from typing import Final
 
 import numpy as np
 
-from kvtrace.addons.memory.byte_ranges import MOST_RANGES, ByteRanges
 from kvtrace.evaluate.observe import Access, AccessParts, AffineFormula
+from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges, TooManyRanges
 from kvtrace.metrics.combs import Comb, ascending_steps, comb_of
 from kvtrace.metrics.patterns import patterns_of
-from kvtrace.metrics.unique_bytes import Ranges, Repetition, TooManyRanges, joined, touched
+from kvtrace.metrics.unique_bytes import Repetition, touched
 
 MOST_LANES: Final = 1 << 22
 """Limit of lanes of one access that are not described by a formula."""
@@ -99,14 +99,10 @@ class TouchedBytes:
             raise NotListed(_SCATTERED) from error
 
     def _listed(self, size: int) -> ByteRanges:
-        sets = [_repetition(comb) for comb in _joined_combs(list(self.combs))] + self.sets
-        ranges = [byte_set.listed(MOST_RANGES) for byte_set in sets]
-        if not ranges:
-            return ByteRanges()
-        union = joined(ranges)
-        if self.low < 0 or self.high > size:
-            return ByteRanges(union) & ByteRanges.of(0, size)
-        return ByteRanges(union)
+        combs = _joined_combs(list(self.combs))
+        sets = [Repetition(ByteRanges.of(c.first, c.first + c.run), c.levels) for c in combs]
+        union = ByteRanges.union_of(part.listed(MOST_RANGES) for part in (*sets, *self.sets))
+        return union & ByteRanges.of(0, size) if self.low < 0 or self.high > size else union
 
     def hull(self, size: int) -> ByteRanges:
         """Return one range that has all bytes within a storage of `size` bytes."""
@@ -124,28 +120,18 @@ class TouchedBytes:
         if comb is not None:
             self.combs[comb] = None
             return
-        start = np.array([first], np.int64)
-        repetition = Repetition(Ranges(start, start + element_bytes))
-        for step, count in sorted(steps):
-            repetition = repetition.repeated(count, step, MOST_RANGES)
-        self.sets.append(repetition)
+        self.sets.append(Repetition.of_elements(first, steps, element_bytes, MOST_RANGES))
 
     def _add_conditional(self, access: Access, formula: AffineFormula) -> None:
         """Add an access whose mask is not a box; trips are added at once if they share the mask."""
         assert access.each_trip is not None
-        trips = [axis for axis in formula.axes if axis.kind == "trip"]
-        masked_by = {number for _, factors in formula.conditions for number, _ in factors}
         programs = prod(a.last - a.first + 1 for a in formula.axes if a.kind == "program")
         if programs > MOST_LANES:
             raise NotListed("its mask is not a box of lanes, and its grid is too large to list")
-        if masked_by.isdisjoint(axis.number for axis in trips):
-            offsets = np.zeros(1, np.int64)
-            for axis in trips:
-                steps = np.arange(axis.last - axis.first + 1, dtype=np.int64) * axis.step
-                offsets = (offsets[:, None] + steps).reshape(-1)
+        if not formula.masks_differ_by_trip:
             parts = next(iter(access.each_trip())).parts
             if parts is not None:
-                self._add_parts(parts, offsets, access.element_bytes)
+                self._add_parts(parts, formula.trip_offsets(), access.element_bytes)
             return
         if access.executions // programs > _MOST_TRIPS:
             raise NotListed("its mask differs between too many trips of a loop")
@@ -162,7 +148,7 @@ class TouchedBytes:
 
     def _join_sets(self) -> None:
         try:
-            self.sets = [Repetition(joined([part.listed(MOST_RANGES) for part in self.sets]))]
+            self.sets = [Repetition.joined(self.sets, MOST_RANGES)]
         except TooManyRanges:
             self.problem, self.sets = _SCATTERED, []
 
@@ -172,11 +158,6 @@ def origin_of(access: Access) -> int:
     if access.formula is not None:
         return access.formula.origin_bytes
     return 0 if access.parts is None else access.parts.origin_bytes
-
-
-def _repetition(comb: Comb) -> Repetition:
-    start = np.array([comb.first], np.int64)
-    return Repetition(Ranges(start, start + comb.run), comb.levels)
 
 
 def _joined_combs(combs: list[Comb]) -> list[Comb]:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import BoxedAccesses, boxed_accesses
-from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites
 from kvtrace.addons.memory.own_stores import unpreceded
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
@@ -28,7 +27,7 @@ from kvtrace.evaluate.order import Site, written_storages
 from kvtrace.evaluate.plan import explain
 from kvtrace.ir import Op
 from kvtrace.ir.ops import AccessKind
-from kvtrace.metrics.unique_bytes import TooManyRanges
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.contents.index_arguments import index_arguments

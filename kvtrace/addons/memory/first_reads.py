@@ -15,14 +15,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.order import Site, memory_sites
 from kvtrace.ir import Module
 from kvtrace.ir.ops import AccessKind
 from kvtrace.ir.updates import update_of
+from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.metrics.distinct import distinct
-from kvtrace.metrics.unique_bytes import merged
 from kvtrace.verdicts.replaying import TooManyLanes
 
 MOST_ELEMENTS: Final = 1 << 21
@@ -165,4 +164,4 @@ def _bytes_of(keys: Sequence[Numbers], cell: int, cells: int) -> ByteRanges:
     if not keys:
         return ByteRanges()
     begins = distinct(np.concatenate([part % cells for part in keys])) * cell
-    return ByteRanges(merged(begins, begins + cell))
+    return ByteRanges.of_elements(begins, cell)

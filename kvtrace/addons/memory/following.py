@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import made_of
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
 from kvtrace.addons.memory.reads import Answered, Reads
 from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
+from kvtrace.metrics.byte_ranges import ByteRanges
 
 _ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or loaded from memory"
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing
-from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.ir import Op
-from kvtrace.metrics.unique_bytes import TooManyRanges
+from kvtrace.metrics.byte_ranges import ByteRanges, TooManyRanges
 from kvtrace.symbolic.conditions import conjunction
 from kvtrace.symbolic.summary import Access
 

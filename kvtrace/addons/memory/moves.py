@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.operator_effects import RESIZING, OperatorEffects, OperatorTensor
 from kvtrace.addons.memory.states import Effect, Spoiling, State
-from kvtrace.metrics.unique_bytes import TooManyRanges, merged
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 
 _Mask = NDArray[np.bool_]
 
@@ -227,4 +226,4 @@ def _mask(tensor: OperatorTensor, marked: ByteRanges) -> _Mask:
 
 def _bytes(tensor: OperatorTensor, mask: _Mask) -> ByteRanges:
     begins = np.sort(_begins(tensor)[mask])
-    return ByteRanges(merged(begins, begins + tensor.element_bytes))
+    return ByteRanges.of_elements(begins, tensor.element_bytes)

@@ -16,11 +16,10 @@ from typing import Final, Literal
 
 import numpy as np
 
-from kvtrace.addons.memory.byte_ranges import MOST_RANGES, NOTHING, ByteRanges
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name
-from kvtrace.metrics.unique_bytes import TooManyRanges, merged
+from kvtrace.metrics.byte_ranges import MOST_RANGES, NOTHING, ByteRanges, TooManyRanges
 
 
 def tensor_bytes(
@@ -52,7 +51,7 @@ def tensor_bytes(
     for size, step in outer:
         begins = (begins[:, None] + np.arange(size, dtype=np.int64) * step).ravel()
     begins.sort()
-    return ByteRanges(merged(begins, begins + length))
+    return ByteRanges.of_elements(begins, length)
 
 
 Role = Literal["read", "written", "created", "viewed"]

@@ -22,7 +22,6 @@ from kvtrace.verdicts.replaying import run as evaluate_call
 from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:
-    from kvtrace.addons.memory.byte_ranges import ByteRanges
     from kvtrace.addons.memory.following import Follower, Leftover
     from kvtrace.addons.memory.foreign_values import ForeignValues
     from kvtrace.addons.memory.lives import Birth, Place
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import Spoiling, State
     from kvtrace.ir import Op
+    from kvtrace.metrics.byte_ranges import ByteRanges
     from kvtrace.metrics.stacks import StackRows
     from kvtrace.recorded_calls.recorded import Call
 

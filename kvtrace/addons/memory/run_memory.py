@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.effects import StorageEffect, Unknown, depends_on_contents, effects_of
 from kvtrace.addons.memory.following import CallStorage, Operator
 from kvtrace.addons.memory.foreign_values import ForeignValues, foreign_values
@@ -21,6 +20,7 @@ from kvtrace.addons.memory.states import Effect, Spoiling
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing, place_of
 from kvtrace.ir.locations import Frame
+from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
 
 if TYPE_CHECKING:

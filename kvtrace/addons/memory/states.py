@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
-from kvtrace.metrics.unique_bytes import TooManyRanges
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 
 Answer = Literal["proven", "violation", "unknown"]
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice
-from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import KINDS, Kind, data_of, effect_of
+from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, conjunction, disjunction
 from kvtrace.symbolic.summary import Access
 

@@ -1,9 +1,9 @@
 """Kernels and operators on small tensors, whose storages tests follow."""
 
-from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.following import CallStorage, Operator
 from kvtrace.addons.memory.operator_effects import OperatorTensor, operator_effects
 from kvtrace.addons.memory.states import Effect
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 
 HALF, REST, ALL = ByteRanges.of(0, 32), ByteRanges.of(32, 64), ByteRanges.of(0, 64)
 #: Kernels of one tensor of 64 bytes.

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.evaluate.observe import Access, AccessParts, AffineAxis, AffineFormula
+from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory.brute_force import bytes_of
 from tests.metrics.counted_calls import LOAD
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.effects import Unknown, effects_of
 from kvtrace.evaluate import Storage
+from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory import effect_kernels as kernels
 from tests.addons.memory.brute_force import assert_bounds, call_of, marked, without_data
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.events import Allocated, Freed, Launched, Operated
 from kvtrace.addons.memory.following import CallStorage, Follower
 from kvtrace.addons.memory.lives import Place
 from kvtrace.addons.memory.reads import UNSEEN
 from kvtrace.addons.memory.states import Effect, Spoiling
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 from tests.addons.memory.followed_calls import (
     ADD,
     ADD_,

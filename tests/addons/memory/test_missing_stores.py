@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.effects import effects_of
 from kvtrace.addons.memory.missing_stores import missing_stores
+from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory import effect_kernels as kernels
 from tests.addons.memory.brute_force import call_of
 

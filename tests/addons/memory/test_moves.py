@@ -4,10 +4,10 @@ from math import prod
 
 import pytest
 
-from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.moves import made_of
 from kvtrace.addons.memory.operator_effects import OperatorTensor, operator_effects
 from kvtrace.addons.memory.states import State
+from kvtrace.metrics.byte_ranges import ByteRanges
 
 
 def tensor(role, *shape):

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.addons.memory.byte_ranges import MOST_RANGES
 from kvtrace.addons.memory.operator_effects import tensor_bytes
-from kvtrace.metrics.unique_bytes import TooManyRanges
+from kvtrace.metrics.byte_ranges import MOST_RANGES, TooManyRanges
 
 axes = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=3)
 

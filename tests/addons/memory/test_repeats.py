@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.addons.memory import repeats
-from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.events import Allocated, Events, Freed, Launched, Operated
 from kvtrace.addons.memory.following import CallStorage, Follower
 from kvtrace.addons.memory.repeats import follow_repeating
 from kvtrace.addons.memory.states import Effect, Spoiling
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges
 from tests.addons.memory.followed_calls import (
     ALL,
     CALLS,

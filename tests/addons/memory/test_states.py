@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.addons.memory.byte_ranges import MOST_RANGES, ByteRanges
 from kvtrace.addons.memory.operator_effects import tensor_bytes
 from kvtrace.addons.memory.states import Effect, NewStates
+from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges
 
 SIZE = 24
 

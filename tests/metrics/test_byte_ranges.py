@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.addons.memory import byte_ranges
-from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
-from kvtrace.metrics.unique_bytes import Ranges, TooManyRanges
+from kvtrace.metrics import byte_ranges
+from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 
 SETS = st.sets(st.integers(0, 40))
 
@@ -55,7 +54,7 @@ def test_a_text_has_only_the_first_ranges():
 def test_more_ranges_than_the_limit_are_refused(monkeypatch):
     monkeypatch.setattr(byte_ranges, "MOST_RANGES", 4)
     first = np.arange(0, 8, 2)
-    four = ByteRanges(Ranges(first, first + 1))
+    four = ByteRanges(first, first + 1)
 
     with pytest.raises(TooManyRanges):
         four | ByteRanges.of(20, 21)
