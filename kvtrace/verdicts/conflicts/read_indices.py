@@ -21,18 +21,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, is_counterexample, prove
+from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
+from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, prove
 from kvtrace.symbolic.prover.digits import Common, Side, nothing
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.verdicts.conflicts.copies import Actors, Copy, Question
 from kvtrace.verdicts.conflicts.outcomes import SuspectedConflict
 from kvtrace.verdicts.conflicts.read_spans import Overlaps, Spans
 from kvtrace.verdicts.contents.gathering import Gathering
-from kvtrace.verdicts.contents.read_values import Reading, Rows, TooLarge
+from kvtrace.verdicts.contents.read_values import Rows, TooLarge
 
 if TYPE_CHECKING:
-    from kvtrace.symbolic.prover import Interval
     from kvtrace.verdicts.binding import BoundCall
 
 _MAX_NUMBER: Final = 1 << 62
@@ -144,7 +143,10 @@ class ReadIndices:
             return True
         rows = _rows_with_equal_numbers(columns)
         if rows is not None and is_same:
-            return self._meeting(sides[0], columns[0], unit, rows)
+            actors = Actors(None, self._shared)
+            two_rows = columns[0].row(rows[0]), columns[0].row(rows[1])
+            answer = self._meeting_of_rows(two_rows, (left, right), actors, nbytes)
+            return answer if isinstance(answer, SuspectedConflict) else False
         if rows is None and self._is_digit(sides, columns, unit):
             return True
         return self._overlapping(sides, columns, unit, (left, right), nbytes)
@@ -294,41 +296,6 @@ class ReadIndices:
 
     def _shared_but_read(self, symbol: Symbol) -> bool:
         return symbol is not _READ and self._shared(symbol)
-
-    def _meeting(
-        self, part: _SplitAccess, column: _ReadColumn, unit: int, positions: tuple[int, int]
-    ) -> SuspectedConflict | bool:
-        """Return two actors that load the same number, or False if a condition may exclude one."""
-        if not column.is_active[list(positions)].all():
-            return False
-        rows = [column.row(position) for position in positions]
-        first_sums, second_sums = (self._sum_values(part, row) for row in rows)
-        fixed_ranges: dict[tuple[str, Any], Interval] = {
-            (symbol.kind, symbol.key): (first_sums[symbol], first_sums[symbol])
-            for symbol in part.sums
-        }
-        given = Given(part.given, self._bound.supposing(fixed_ranges))
-        decision = prove(FALSE, given, seconds=0, order=self._bound.order)
-        if not isinstance(decision, Refuted):
-            return False
-        point_of_both = dict(decision.model)
-        point_of_both.update(second_sums)
-        if not is_counterexample(point_of_both, FALSE, part.given):
-            return False
-        point: dict[Symbol | Opaque, int] = {
-            atom: self._bound.ranges.of(atom)[0]
-            for atom in part.rest.atoms()
-            if isinstance(atom, Symbol)
-        }
-        point.update(decision.model)
-        byte = part.rest.value(point) + int(column.numbers[positions[0]]) * unit
-        first_id, second_id = (self._bound.program_of({**point, **_values(row)}) for row in rows)
-        return SuspectedConflict((first_id, second_id), byte, "affine")
-
-    def _sum_values(self, part: _SplitAccess, row: Rows) -> dict[Symbol | Opaque, int]:
-        """Return the values of an access's sums in a row."""
-        reading = Reading(self._contents.values, row)
-        return {symbol: reading(term).item() for symbol, term in part.sums.items()}
 
 
 def _values(row: Rows) -> dict[Symbol | Opaque, int]:
