@@ -8,15 +8,16 @@ bytes at which two programs conflict.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
+from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
 from kvtrace.ir.flow import backward, deciding, enclosing_ops, flow_of
@@ -230,38 +231,11 @@ def _ranges_are_disjoint(accesses: list[tuple[int, Access]], programs: int) -> b
     return bool((first[1:] >= last[:-1]).all())
 
 
-_FLAGS = {"load": 1, "store": 2, "atomic": 4}
-
-
 def _bytes_are_shared(storage: Storage, accesses: list[tuple[int, Access]]) -> bool:
-    """Return whether two programs conflict in any cell of a storage.
-
-    The size of a cell is the greatest common divisor of all accesses' sizes, or 1 if some are
-    unaligned.
-    """
-    located = []
+    """Return whether accesses of two kinds meet in different programs."""
+    touches = Touches[AccessKind](storage.nbytes)
     for start, access in accesses:
         elements = access.elements()
         assert elements is not None
-        located.append((elements[0] + start, elements[1], access))
-    cell = math.gcd(*(access.element_bytes for _, access in accesses))
-    if any((offsets % cell).any() for offsets, _, _ in located):
-        cell = 1
-    count = -(-storage.nbytes // cell)
-    smallest: NDArray[np.int32] = np.full(count, np.iinfo(np.int32).max, np.int32)
-    largest: NDArray[np.int32] = np.full(count, -1, np.int32)
-    flags: NDArray[np.uint8] = np.zeros(count, np.uint8)
-    for offsets, programs, access in located:
-        inside = (offsets >= 0) & (offsets + access.element_bytes <= storage.nbytes)
-        first_cells = offsets[inside] // cell
-        owners = programs[inside].astype(np.int32)
-        for step in range(access.element_bytes // cell):
-            index = first_cells + step
-            flags[index] |= np.uint8(_FLAGS[access.kind])
-            # Programs ascend: of several in a cell, the last assignment stores the largest id, and,
-            # in reverse order, the smallest id.
-            largest[index] = np.maximum(largest[index], owners)
-            smallest[index[::-1]] = np.minimum(smallest[index], owners)[::-1]
-    has_several_programs = largest > smallest
-    has_mixed_kinds = ~np.isin(flags, np.array([0, 1, 2, 4], np.uint8))
-    return bool((has_several_programs & has_mixed_kinds).any())
+        touches.add(access.kind, elements[0] + start, access.element_bytes, elements[1])
+    return any(touches.meeting(*pair) is not None for pair in combinations(touches.kinds, 2))

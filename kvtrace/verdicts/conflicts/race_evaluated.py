@@ -106,7 +106,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         if not meeting.certain:
             return Undecided(self._sweep.doubt or "whether the accesses happen depends on data")
         ops, programs = (meeting.first, meeting.second), meeting.programs
-        byte, order = meeting.byte, ordered.order
+        byte, order = int(meeting.bytes[0]), ordered.order
         if self._roles.synchronizes:
             if self._ordering.doubt is not None:
                 return Undecided(self._ordering.doubt)
@@ -247,7 +247,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         """The races among the meetings that no atomic orders."""
         watched: dict[Storage, NDArray[np.int64]] = {}
         for ordered in self._meetings:
-            storage, shared_bytes = ordered.meeting.storage, ordered.meeting.all_bytes()
+            storage, shared_bytes = ordered.meeting.storage, ordered.meeting.bytes
             earlier_bytes = watched.get(storage)
             watched[storage] = (
                 shared_bytes if earlier_bytes is None else np.union1d(earlier_bytes, shared_bytes)

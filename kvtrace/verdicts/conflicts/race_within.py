@@ -10,18 +10,15 @@ an op) touch the same byte in a program. Such a program is replayed in two order
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from math import gcd
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.observe import Access
 from kvtrace.evaluate.order import memory_sites, written_storages
+from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Op
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
@@ -61,16 +58,6 @@ def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
 # -- by an evaluation of the grid ------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _TripBytes:
-    """The starts (from the storage's start) and width of elements touched in one trip."""
-
-    storage: Storage
-    starts: NDArray[np.int64]
-    programs: NDArray[np.int64]
-    width: int
-
-
 class EvaluatedLanes(EvaluatedPairs[LanePairs]):
     """An observer that compares the bytes of ops in each program, and replays common bytes."""
 
@@ -81,8 +68,8 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
     ) -> None:
         """Prepare to record bytes; `pairs` replays a program in which two ops meet."""
         super().__init__(bound, pairs, undecided, ops)
-        self._touched: dict[int, list[_TripBytes]] = defaultdict(list)
-        self._elements = 0
+        self._touches: dict[Storage, Touches[int]] = {}
+        self._elements = self._trips = 0
         indices = [op.index for op in ops]
         self._indices = frozenset(indices).union(*map(undecided.partners, indices))
         self._undecidable = {
@@ -125,10 +112,12 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
             self._undecidable[index] = access.reason or "its address could not be derived"
             return
         offsets, programs = elements
-        starts = offsets + argument.offset_bytes
-        self._touched[index].append(
-            _TripBytes(argument.storage, starts, programs, access.element_bytes)
-        )
+        self._trips += 1
+        touches = self._touches.setdefault(argument.storage, Touches(argument.storage.nbytes))
+        touches.add(
+            index, offsets + argument.offset_bytes, access.element_bytes,
+            np.full(len(offsets), self._trips), programs,
+        )  # fmt: skip
 
     def outcomes(self, op: Op) -> Iterator[NoConflict | ConfirmedConflict | Undecided]:
         """Yield, for each partner of an op, whether both race in any program."""
@@ -157,58 +146,6 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
 
         The byte is an offset from the storage's start.
         """
-        left_trips, right_trips = self._touched[left], self._touched[right]
-        if left == right:
-            return _in_two_trips(left_trips)
-        storages = {trip.storage for trip in left_trips} & {trip.storage for trip in right_trips}
-        for storage in storages:
-            trips_by_op = [
-                [trip for trip in trips if trip.storage is storage]
-                for trips in (left_trips, right_trips)
-            ]
-            cell = _cell_bytes([*trips_by_op[0], *trips_by_op[1]])
-            left_cells, right_cells = (
-                np.concatenate([_cells(trip, cell) for trip in trips]) for trips in trips_by_op
-            )
-            common_cells = np.intersect1d(left_cells, right_cells)
-            if len(common_cells):
-                return _program_and_byte(int(common_cells[0]), storage, cell)
-        return None
-
-
-def _in_two_trips(touched: list[_TripBytes]) -> tuple[int, int] | None:
-    """Return a program and a byte that an op touches in two trips, else None."""
-    for storage in {trip.storage for trip in touched}:
-        trips = [trip for trip in touched if trip.storage is storage]
-        cell = _cell_bytes(trips)
-        sets = [np.unique(_cells(trip, cell)) for trip in trips]
-        cells, counts = np.unique(np.concatenate(sets), return_counts=True)
-        if (counts > 1).any():
-            return _program_and_byte(int(cells[counts.argmax()]), storage, cell)
-    return None
-
-
-def _cell_bytes(touched: list[_TripBytes]) -> int:
-    """Return the largest number of bytes that divides all widths and starts."""
-    starts = (int(np.gcd.reduce(trip.starts, initial=0)) for trip in touched)
-    return gcd(*(trip.width for trip in touched), *starts)
-
-
-def _cells(touched: _TripBytes, cell: int) -> NDArray[np.int64]:
-    """Return the numbers of all touched cells; programs have disjoint ranges of numbers."""
-    cell_steps = np.arange(touched.width // cell)
-    cells_per_program = _cells_per_program(touched.storage, cell)
-    cells = (
-        touched.starts[:, None] // cell + cell_steps + touched.programs[:, None] * cells_per_program
-    )
-    return np.asarray(cells.reshape(-1))
-
-
-def _cells_per_program(storage: Storage, cell: int) -> int:
-    return storage.nbytes // cell + (1 << 20)
-
-
-def _program_and_byte(number: int, storage: Storage, cell: int) -> tuple[int, int]:
-    """Return the program and byte offset of a cell, from its number in `_cells`."""
-    program, position = divmod(number, _cells_per_program(storage, cell))
-    return program, position * cell
+        meetings = (touches.meeting(left, right) for touches in self._touches.values())
+        first = next(filter(None, meetings), None)
+        return None if first is None else (first.group, int(first.starts[0]))

@@ -59,12 +59,12 @@ _TOUCHES = st.lists(
 
 
 @settings(max_examples=150, deadline=None)
-@given(touches=_TOUCHES, page=st.sampled_from([1, 3, 8, sweeping.PAGE]))
-def test_meetings_are_those_found_with_sets_of_programs(module, touches, page):
+@given(touches=_TOUCHES)
+def test_meetings_are_those_found_with_sets_of_programs(module, touches):
     ops = [op for op in module.ops if op.index in roles_of(module).by_op]
     assert len(ops) == 3
     arguments = shared_storage(module)
-    sweep = Sweep(module, arguments, page=page)
+    sweep = Sweep(module, arguments)
     sets = {}
     for which, width, elements, aligned in touches:
         places = [(start // width * width if aligned else start) for start, _ in elements]
@@ -95,12 +95,12 @@ def test_meetings_are_those_found_with_sets_of_programs(module, touches, page):
     found = {}
     for meeting in sweep.meetings():
         pair = tuple(sorted((meeting.first.index, meeting.second.index)))
-        found[pair] = found.get(pair, set()) | set(meeting.all_bytes().tolist())
+        found[pair] = found.get(pair, set()) | set(meeting.bytes.tolist())
         assert parts[meeting.first.index].writes
         assert meeting.programs[0] != meeting.programs[1]
         for op, program in zip((meeting.first, meeting.second), meeting.programs, strict=True):
             assert any(
-                program in touched.get(meeting.byte, ())
+                program in touched.get(int(meeting.bytes[0]), ())
                 for key, touched in sets.items()
                 if key[0] == op.index
             )
@@ -138,7 +138,7 @@ def test_a_sweep_gives_up_after_too_many_elements(module, monkeypatch):
     assert "more than 3 elements" in sweep.failure
 
 
-def test_only_touched_pages_of_a_huge_storage_are_kept(module):
+def test_only_touched_cells_of_a_huge_storage_are_kept(module):
     store = next(op for op in module.ops if op.name == "tt.store")
     size = 1 << 36
     storage = Storage(size)
@@ -149,14 +149,14 @@ def test_only_touched_pages_of_a_huge_storage_are_kept(module):
     sweep.access(access(store, 1, 4, [1 << 35], [1]))
 
     assert sweep.failure is None
-    met = {byte for meeting in sweep.meetings() for byte in meeting.all_bytes().tolist()}
+    met = {byte for meeting in sweep.meetings() for byte in meeting.bytes.tolist()}
     assert met == {size - 2, size - 1, *range(1 << 35, (1 << 35) + 4)}
 
 
 def test_a_sweep_gives_up_after_too_many_cells(module, monkeypatch):
     monkeypatch.setattr(sweeping, "MOST_CELLS", 3)
     store = next(op for op in module.ops if op.name == "tt.store")
-    sweep = Sweep(module, shared_storage(module), page=1)
+    sweep = Sweep(module, shared_storage(module))
     sweep.access(access(store, 1, 4, [0, 4, 8, 12], [0, 0, 1, 1]))
 
     assert "more than 3 cells" in sweep.failure
