@@ -272,14 +272,13 @@ class Walk:
         key = self.key(op, value.position) if len(op.results) > 1 else self.key(op)
         if bits == 1:
             return Opaque(key, reason, at)
-        low, high = bounds if bounds is not None else signed_range(bits)
-        return Symbol("unknown", (key, reason), low, high, at).term
+        return Symbol("unknown", (key, reason), *(bounds or signed_range(bits)), at).term
 
     def unknown(
         self, op: Op | None, reason: str, type_: Type, bounds: tuple[int, int] | None = None
     ) -> Term:
         """Return a new symbol for an integer that is not followed."""
-        low, high = bounds if bounds is not None else signed_range(integer_bits(type_) or 64)
+        low, high = bounds or signed_range(integer_bits(type_) or 64)
         at = self.coordinates(shape_of(type_))
         return Symbol("unknown", (self.key(op), reason), low, high, at).term
 
@@ -482,8 +481,9 @@ def _as_integer(formula: Formula | None) -> Term | None:
 
 def _argument(position: int, type_: Type) -> Formula | None:
     """Return the formula of the kernel argument at a position; None for floats."""
+    base = Pointer((PointerChoice(position, ZERO, TRUE),), ())
     if is_pointer(type_):
-        return Pointer((PointerChoice(position, ZERO, TRUE),), ())
+        return base
     if isinstance(type_, TensorDescriptorType):
         rank = len(type_.block.shape)
         low, high = signed_range(64)
@@ -492,7 +492,6 @@ def _argument(position: int, type_: Type) -> Formula | None:
             for what in ("shape", "stride")
             for axis in range(rank)
         ]
-        base = Pointer((PointerChoice(position, ZERO, TRUE),), ())
         return BlockPointer(base, tuple(sizes[:rank]), tuple(sizes[rank:]), ())
     bits = integer_bits(type_)
     if bits is None:

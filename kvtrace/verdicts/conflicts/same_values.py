@@ -232,11 +232,8 @@ class _EqualitySearch:
             return (EqualityCondition(None, traced.path),)
         if op.name in CONSTANTS:
             is_splat = getattr(op.attributes["value"], "is_splat", True)
-            return (
-                ()
-                if is_splat or lanes == _any_lanes(value)
-                else (EqualityCondition(None, traced.path),)
-            )
+            is_equal = is_splat or lanes == _any_lanes(value)
+            return () if is_equal else (EqualityCondition(None, traced.path),)
         if effect_of(op) is not None:
             return self._load_sources(op, traced, substitution)
         if operator_of(op) == "where":
@@ -352,10 +349,9 @@ class _EqualitySearch:
         choices: Iterable[tuple[Value, tuple[Condition, ...]]]
         if self._is_called or not isinstance(formula, Condition) or not self._in_one_program:
             choices = [(operand, ()) for operand in op.operands]
-        elif self._holds_alike(formula, _NO_SUBSTITUTION):
-            choices = [(op.operand("first"), (formula,)), (op.operand("second"), (~formula,))]
         else:
-            yield EqualityCondition(formula, traced.path)
+            if not self._holds_alike(formula, _NO_SUBSTITUTION):
+                yield EqualityCondition(formula, traced.path)
             choices = [(op.operand("first"), (formula,)), (op.operand("second"), (~formula,))]
         for value, branch_condition in choices:
             lanes, path = _broadcast_lanes(value, traced.lanes), (*traced.path, *branch_condition)
@@ -369,9 +365,8 @@ class _EqualitySearch:
         if role is None or role.kind != "load" or role.strong or op.index in self._varying:
             return [EqualityCondition(None, traced.path)]
         if leaves_lanes(op) and not self._in_one_program:
-            return [
-                EqualityCondition(None, traced.path)
-            ]  # for one program the rule undefined-lanes reports it
+            # For one program the rule undefined-lanes reports it.
+            return [EqualityCondition(None, traced.path)]
         operands = [op.optional("mask"), op.optional("other")] if op.name in FILLING else []
         accesses = [access for access in self._bound.summary.accesses if access.op is op]
         conditions = (
