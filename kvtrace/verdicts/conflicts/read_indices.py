@@ -145,7 +145,7 @@ class ReadIndices:
         if rows is not None and is_same:
             actors = Actors(None, self._shared)
             two_rows = columns[0].row(rows[0]), columns[0].row(rows[1])
-            answer = self._meeting_of_rows(two_rows, (left, right), actors, nbytes)
+            answer = self._meeting_of_rows(two_rows, (left, right), actors, nbytes, tries=True)
             return answer if isinstance(answer, SuspectedConflict) else False
         if rows is None and self._is_digit(sides, columns, unit):
             return True
@@ -265,9 +265,13 @@ class ReadIndices:
         )
 
     def _meeting_of_rows(
-        self, rows: tuple[Rows, Rows], copies: tuple[Copy, Copy], actors: Actors, nbytes: int
-    ) -> SuspectedConflict | bool:
-        """Return whether the actors of two rows meet, as `judged` does, from exact formulas."""
+        self, rows: tuple[Rows, Rows], copies: tuple[Copy, Copy], actors: Actors, nbytes: int,
+        *, tries: bool = False,
+    ) -> SuspectedConflict | bool:  # fmt: skip
+        """Return whether the actors of two rows meet, as `judged` does, from exact formulas.
+
+        `tries`: they may meet where untracked values are as supposed.
+        """
         left, right = (self._at_row(copy, row) for copy, row in zip(copies, rows, strict=True))
         question = Question(left, right, actors, self._bound.ranges, nbytes)
         decision = prove(question.claim, question.given, seconds=0, order=self._bound.order)
@@ -275,7 +279,8 @@ class ReadIndices:
             return True
         if not isinstance(decision, Refuted) or not all(row.certain.all() for row in rows):
             return False
-        if any(isinstance(key, Opaque) or key.kind in _UNKNOWN for key in decision.model):
+        untracked = (isinstance(key, Opaque) or key.kind in _UNKNOWN for key in decision.model)
+        if any(untracked) and not tries:
             return False
         first, second = (
             self._bound.program_of({**point, **_values(row)})
