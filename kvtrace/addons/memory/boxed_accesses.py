@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.memory.digit_forms import (
     KINDS,
@@ -32,7 +32,7 @@ from kvtrace.evaluate.observe import AffineAxis, AffineFormula
 from kvtrace.evaluate.types import value_type
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.functions import ways
-from kvtrace.symbolic.prover import Proven
+from kvtrace.symbolic.prover import Proven, interval
 from kvtrace.symbolic.summary import Access as SymbolicAccess
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
@@ -213,11 +213,10 @@ class Boxing:
     ) -> Access:
         argument = self._bound.call.arguments[access.argument or 0]
         assert isinstance(argument, TensorArgument)
-        constant, steps = offset
-        reaches = [sorted((step * box[d][0], step * box[d][1])) for d, step in steps.items()]
-        low, high = (constant + sum(reach[end] for reach in reaches) for end in (0, 1))
+        low, high = interval(offset, box)
+        axes = tuple(self._axes(symbols, digits, offset.coefficients, box))
         formula = AffineFormula(
-            constant, tuple(self._axes(symbols, digits, steps, box)), (0, 0, 0), (), access.shape,
+            offset.constant, axes, (0, 0, 0), (), access.shape,
             self._bound.call.grid, argument.offset_bytes,
         )  # fmt: skip
         active = prod(last - first + 1 for first, last in box.values())
@@ -230,7 +229,7 @@ class Boxing:
         self,
         symbols: Sequence[Symbol],
         digits: Mapping[Number, Sequence[Digit]],
-        steps: Mapping[Digit, int],
+        steps: Mapping[Any, int],
         box: Box,
     ) -> Iterator[AffineAxis]:
         """Yield the axes of programs, then of trips, then of all others.

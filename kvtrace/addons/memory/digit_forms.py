@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or, at_least
 from kvtrace.symbolic.functions import Quotient, Remainder
+from kvtrace.symbolic.prover import Interval, Linear, constant, interval, single
 from kvtrace.symbolic.terms import Atom, Symbol, Term
 
 _MOST_BOXES: Final = 256
@@ -44,13 +45,13 @@ class Digit:
     size: int
 
 
-Quotients = dict[tuple[Number, int] | None, int]
-"""A sum: coefficients of quotients of numbers by divisors, and a constant at None."""
+Quotients = Linear
+"""A sum whose variables are quotients: a Number and its divisor."""
 
-Form = tuple[int, dict[Digit, int]]
-"""A sum: a constant, and coefficients of digits."""
+Form = Linear
+"""A sum whose variables are digits."""
 
-Box = Mapping[Digit, tuple[int, int]]
+Box = Mapping[Any, Interval]
 """The first and last value of each digit."""
 
 
@@ -81,9 +82,9 @@ class Forms:
         affine = term.affine()
         if affine is None:
             raise NoBoxes(_why(term.atoms()))
-        result: Quotients = {None: affine[0]}
+        result = constant(affine[0])
         for atom, factor in affine[1].items():
-            _add(result, self._atom(atom), factor)
+            result = result.plus(self._atom(atom), factor)
         return result
 
     def _atom(self, atom: Atom) -> Quotients:
@@ -96,19 +97,17 @@ class Forms:
         if isinstance(atom, Symbol) and atom.kind in KINDS and not atom.low:
             number = self.number_of(atom)
             if len(number.symbols) == 1:
-                return {(number, 1): 1}
+                return single((number, 1))
             outer, lane = number.symbols
             extent = lane.high + 1
             if atom is outer:
-                return {(number, extent): 1}
-            return {(number, 1): 1, (number, extent): -extent}
+                return single((number, extent))
+            return single((number, 1)).plus(single((number, extent)), -extent)
         if isinstance(atom, Quotient):
             return self._quotient(atom)
         if isinstance(atom, Remainder):
             dividend, divisor = atom.arguments
-            result = dict(self.quotients(dividend))
-            _add(result, self._quotient(atom), -(divisor.constant or 0))
-            return result
+            return self.quotients(dividend).plus(self._quotient(atom), -(divisor.constant or 0))
         raise NoBoxes(_why(atom.within()))
 
     def _quotient(self, division: Quotient | Remainder) -> Quotients:
@@ -116,25 +115,21 @@ class Forms:
         dividend, divisor = division.arguments[0], division.arguments[1].constant
         if divisor is None or divisor <= 0 or (dividend.low < 0 and not division.floor):
             raise NoBoxes(_why(division.within()))
-        whole: Quotients = {}
-        rest: Quotients = {}
-        for key, factor in self.quotients(dividend).items():
-            times, left_over = divmod(factor, divisor)
-            if key is not None and left_over:
-                rest[key] = factor
-            else:
-                whole[key] = times
-                if left_over:
-                    rest[key] = left_over
-        low, high = _reach(rest)
+        form = self.quotients(dividend)
+        times, left_over = divmod(form.constant, divisor)
+        factors: dict[Any, int] = form.coefficients
+        whole = Linear(times, {k: f // divisor for k, f in factors.items() if f % divisor == 0})
+        divided = {key: f for key, f in factors.items() if f % divisor}
+        reaches = {key: (0, (key[0].size - 1) // key[1]) for key in factors}
+        low, high = interval(Linear(left_over, divided), reaches)
         if low >= 0 and high < divisor:
             return whole
-        if len(rest) == 1:
-            ((key, factor),) = rest.items()
-            if key is not None and factor > 0 and divisor % factor == 0:
-                number, weight = key
-                _add(whole, {(number, weight * (divisor // factor)): 1}, 1)
-                return whole
+        if not left_over and len(divided) == 1:
+            ((key, factor),) = divided.items()
+            if factor > 0 and divisor % factor == 0:
+                number, weight = key[0], key[1] * (divisor // factor)
+                # A quotient by more than the number is 0.
+                return whole if weight >= number.size else whole + single((number, weight))
         raise NoBoxes(_why(division.within()))
 
 
@@ -166,26 +161,6 @@ def _fused(atoms: Sequence[Atom]) -> Iterator[tuple[Symbol, Symbol]]:
                     yield lane, outer
 
 
-def _add(total: Quotients, other: Quotients, factor: int) -> None:
-    """Add a multiple of a sum; quotients that are always 0 are left out."""
-    for key, coefficient in other.items():
-        if key is not None and key[1] >= key[0].size:
-            continue
-        total[key] = total.get(key, 0) + factor * coefficient
-        if key is not None and not total[key]:
-            del total[key]
-
-
-def _reach(quotients: Quotients) -> tuple[int, int]:
-    """Return bounds of a sum."""
-    low = high = quotients.get(None, 0)
-    for key, factor in quotients.items():
-        if key is not None:
-            reach = factor * ((key[0].size - 1) // key[1])
-            low, high = low + min(reach, 0), high + max(reach, 0)
-    return low, high
-
-
 def _why(atoms: Iterable[Atom]) -> str:
     if any(isinstance(atom, Symbol) and atom.kind == "content" for atom in atoms):
         return "its address or mask depends on the contents of a tensor"
@@ -199,9 +174,9 @@ def digits_of(numbers: Iterable[Number], sums: Iterable[Quotients]) -> dict[Numb
     """Return the digits of numbers, largest first, of which all sums are sums; raise NoBoxes."""
     weights: dict[Number, set[int]] = {number: {1} for number in numbers}
     for quotients in sums:
-        for key in quotients:
-            if key is not None:
-                weights.setdefault(key[0], {1}).add(key[1])
+        keys: Iterable[Any] = quotients.coefficients
+        for number, weight in keys:
+            weights.setdefault(number, {1}).add(weight)
     digits: dict[Number, list[Digit]] = {}
     for number, divisors in weights.items():
         ascending = sorted(divisors)
@@ -217,25 +192,26 @@ def digits_of(numbers: Iterable[Number], sums: Iterable[Quotients]) -> dict[Numb
 
 def in_digits(quotients: Quotients, digits: Mapping[Number, Sequence[Digit]]) -> Form:
     """Return a sum of quotients as a sum of digits."""
-    factors: dict[Digit, int] = {}
-    for key, factor in quotients.items():
-        for digit in () if key is None else digits[key[0]]:
-            if key is not None and digit.weight >= key[1]:
-                factors[digit] = factors.get(digit, 0) + factor * (digit.weight // key[1])
-    return quotients.get(None, 0), {digit: factor for digit, factor in factors.items() if factor}
+    form = constant(quotients.constant)
+    factors: dict[Any, int] = quotients.coefficients
+    for (number, weight), factor in factors.items():
+        for digit in digits[number]:
+            if digit.weight >= weight:
+                form = form.plus(single(digit), factor * (digit.weight // weight))
+    return form
 
 
 def existing(digits: Mapping[Number, Sequence[Digit]]) -> Iterator[Form]:
     """Yield forms that are >= 0 for digits of numbers below their size."""
     for number, parts in digits.items():
         if number.size % parts[0].weight:
-            yield number.size - 1, {digit: -digit.weight for digit in parts}
+            yield Linear(number.size - 1, {digit: -digit.weight for digit in parts})
 
 
 def at_least_zero(condition: Condition, forms: Forms) -> list[Quotients]:
     """Return sums that are all >= 0 where a condition holds, and nowhere else; raise NoBoxes."""
     if condition.decided is not None:
-        return [] if condition.decided else [{None: -1}]
+        return [] if condition.decided else [constant(-1)]
     if isinstance(condition, AtLeast):
         return [forms.quotients(condition.term)]
     if isinstance(condition, Equal):
@@ -288,20 +264,16 @@ def _cut(form: Form, box: Box) -> Iterator[Box]:
     Of the digit with the largest factor, the values are kept for which the form is >= 0 whatever
     the others are; each value for which these decide is a box of its own, which is cut further.
     """
-    constant, factors = form
-    reaches = {
-        digit: sorted((factor * box[digit][0], factor * box[digit][1]))
-        for digit, factor in factors.items()
-    }
-    low = constant + sum(reach[0] for reach in reaches.values())
-    high = constant + sum(reach[1] for reach in reaches.values())
+    low, high = interval(form, box)
     if low >= 0:
         yield box
     if low >= 0 or high < 0:
         return
+    factors = form.coefficients
     digit = max((d for d in factors if box[d][0] < box[d][1]), key=lambda d: abs(factors[d]))
     factor, (first, last) = factors[digit], box[digit]
-    rest_low, rest_high = low - reaches[digit][0], high - reaches[digit][1]
+    reach = sorted((factor * first, factor * last))
+    rest_low, rest_high = low - reach[0], high - reach[1]
     if factor > 0:
         sure, possible = -(rest_low // factor), -(rest_high // factor)
         begin, end = max(first, sure), last

@@ -8,7 +8,7 @@ equal if two addresses are equal. Other packages import only this module and `di
 """
 
 from kvtrace.symbolic.prover.intervals import Ranges
-from kvtrace.symbolic.prover.linear import Interval, Linear, Variable
+from kvtrace.symbolic.prover.linear import Interval, Linear, Variable, constant, interval, single
 from kvtrace.symbolic.prover.procedure import (
     SOLVER_SECONDS,
     Decision,
@@ -37,8 +37,11 @@ __all__ = [
     "Refuted",
     "Unknown",
     "Variable",
+    "constant",
     "follows",
+    "interval",
     "is_counterexample",
     "prove",
+    "single",
     "strongest",
 ]

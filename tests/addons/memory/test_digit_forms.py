@@ -20,6 +20,7 @@ from kvtrace.addons.memory.digit_forms import (
 )
 from kvtrace.symbolic.conditions import at_least, equal
 from kvtrace.symbolic.functions import quotient, remainder
+from kvtrace.symbolic.prover import Linear, single
 from kvtrace.symbolic.terms import Symbol
 
 PROGRAM, LANE = Symbol("program", 0, 0, 9), Symbol("lane", 0, 0, 15)
@@ -63,8 +64,7 @@ def digits_in(values, digits):
 
 
 def value_of(form, digits):
-    constant, factors = form
-    return constant + sum(factor * digits[digit] for digit, factor in factors.items())
+    return form.value(digits)
 
 
 @settings(max_examples=300, deadline=None)
@@ -105,20 +105,20 @@ def test_a_program_and_its_lanes_are_one_number_where_they_are_divided():
 
     number = Number((PROGRAM, LANE), 160)
     assert forms.number_of(PROGRAM) == forms.number_of(LANE) == number
-    assert forms.quotients(place) == {None: 0, (number, 4): 1, (number, 80): -20}
+    assert forms.quotients(place) == Linear(0, {(number, 4): 1, (number, 80): -20})
 
 
 def test_digits_that_do_not_divide_each_other_are_refused():
     number = Number((PROGRAM,), 10)
 
     with pytest.raises(NoBoxes):
-        digits_of([number], [{(number, 2): 1, (number, 3): 1}])
+        digits_of([number], [single((number, 2)) + single((number, 3))])
 
 
 def test_the_last_digit_ends_with_the_number():
     number = Number((PROGRAM,), 10)
 
-    digits = digits_of([number], [{(number, 4): 1}])
+    digits = digits_of([number], [single((number, 4))])
 
     assert digits[number] == [Digit(number, 4, 3), Digit(number, 1, 4)]
     assert len(boxes(existing(digits), digits[number])) == 2
