@@ -1,7 +1,6 @@
-"""Replay of one store in two orders of its lanes; different results show a conflict.
+"""Replay of one store whose lanes may come in any order; different results show a conflict.
 
-The lanes store one after the other, twice from the same memory; two lanes that meet come at the
-end, in either order. A byte that differs afterwards shows a conflict. If lanes update
+Two lanes that store different bytes to one place leave those of the later one. If lanes update
 values that they load, one lane's update is put into memory before the other lane's load: if that
 lane then stores another value, one of the updates is lost.
 """
@@ -129,9 +128,7 @@ class _WatchedMemory(Memory):
             if watch.first is not None and watch.stores == watch.at:
                 watch.after = _execution(request, values)
             elif watch.first is None and watch.shown_conflict is None:
-                watch.compare_orders(
-                    _execution(request, values), self.bytes_of(request.tensor.storage)
-                )
+                watch.compare_lanes(_execution(request, values))
         super().write(request, values)
 
 
@@ -159,8 +156,8 @@ class _StoreWatch(Instrument):
         del values
         launch.memory = _WatchedMemory(launch.memory, launch, self)
 
-    def compare_orders(self, stored: _StoreExecution, data: NDArray[np.uint8]) -> None:
-        """Store the lanes in two orders and record a conflict; memory is restored."""
+    def compare_lanes(self, stored: _StoreExecution) -> None:
+        """Record the first two lanes that meet, and the first two that store different bytes."""
         order = np.argsort(stored.starts, kind="stable")
         overlapping = np.flatnonzero(np.diff(stored.starts[order]) < stored.bytes.shape[1])
         if not len(overlapping):
@@ -169,18 +166,9 @@ class _StoreWatch(Instrument):
             left, right = sorted((int(order[overlapping[0]]), int(order[overlapping[0] + 1])))
             self.meets = self.stores, stored, left, right
         pair = _lanes_with_different_bytes(stored, order)
-        if pair is None:
-            return
-        touched = np.unique(stored.starts[:, None] + np.arange(stored.bytes.shape[1]))
-        saved_bytes = data[touched]
-        _store(stored, (*order, *pair), data)
-        first_result = data[touched]
-        data[touched] = saved_bytes
-        _store(stored, (*order, *pair[::-1]), data)
-        if (first_result != data[touched]).any():
+        if pair is not None:
             left, right = sorted(pair)
             self.shown_conflict = stored.conflict(left, right)
-        data[touched] = saved_bytes
 
 
 def _lanes_with_different_bytes(
@@ -202,14 +190,6 @@ def _lanes_with_different_bytes(
         ):
             return int(order[position - 1]), int(order[position])
     return None
-
-
-def _store(stored: _StoreExecution, lanes: Sequence[int], data: NDArray[np.uint8]) -> None:
-    """Store the lanes one after the other, so that the last lane's bytes remain."""
-    lane_positions = np.array(lanes, np.int64)
-    byte_offsets = stored.starts[lane_positions][:, None] + np.arange(stored.bytes.shape[1])
-    # For repeated indices NumPy keeps the last value in the index's memory order, which is C order.
-    data[byte_offsets] = stored.bytes[lane_positions]
 
 
 def conflict_of(
