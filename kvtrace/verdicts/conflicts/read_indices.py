@@ -292,7 +292,7 @@ class ReadIndices:
         """Return a copy in which the row's symbols and loaded numbers are numbers."""
         numbers: dict[Any, int] = dict(_values(row))
         atoms = copy[0].atoms().union(*(condition.atoms() for condition in copy[2]))
-        for atom in atoms:
+        for atom in sorted(atoms, key=lambda atom: atom.order):  # an index before what it selects
             if isinstance(atom, Symbol) and atom.kind == "content":
                 number = self._bound.contents.number(atom, numbers)
                 if number is not None:
