@@ -431,3 +431,10 @@ def reads_back(x, starts, out, n, HOW: tl.constexpr, BLOCK: tl.constexpr):
             tl.store(starts + lanes, table, mask=lanes < n)
         first = tl.load(starts + pid + (1 if HOW == "next" else 0))
     tl.store(out + (first if HOW == "address" else pid) * BLOCK + lanes, first + lanes)
+
+
+@triton.jit
+def to_chosen_starts(out, chosen, starts, BLOCK: tl.constexpr):
+    """Each program stores a block that begins where an index, chosen by another, says."""
+    first = tl.load(starts + tl.load(chosen + tl.program_id(0)))
+    tl.store(out + first + tl.arange(0, BLOCK), tl.program_id(0))

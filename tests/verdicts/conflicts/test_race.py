@@ -355,6 +355,22 @@ def test_programs_do_not_race_outside_of_a_tensor(slots, byte, before):
     assert byte is None or found.address_offset == before * 64 + byte
 
 
+@pytest.mark.parametrize(
+    ("chosen", "answer"),
+    [([2, 0, 1], "proven"), ([0, 2, 0], "violation")],
+    ids=["each row once", "a row twice"],
+)
+def test_an_index_that_another_one_selects_is_read_for_each_program(chosen, answer):
+    given = {
+        "chosen": calls.ids(*chosen),
+        "starts": calls.ids(0, 16, 32),
+        "out": calls.tensor(48, dtype="i32"),
+    }
+    (found,) = on_formulas(calls.call(kernels.to_chosen_starts, (3,), BLOCK=16, **given))
+
+    assert (found.verdict, found.method) == (answer, "affine")
+
+
 def test_a_race_by_unrecorded_indices_is_unknown_with_an_assumption():
     (found,) = on_formulas(scatter(torch.arange(60), recorded=False))
 
