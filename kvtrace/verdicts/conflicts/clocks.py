@@ -85,6 +85,14 @@ class _LastAccesses:
     step: NDArray[np.int32]
     concurrent: dict[int, dict[int, int]] = field(default_factory=dict)
 
+    def unordered(
+        self, clock: NDArray[np.int32], program: int, positions: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Return at which positions another program was last, which a program's clock lacks."""
+        programs = self.program[positions]
+        is_unordered = clock[programs] < self.step[positions]
+        return np.asarray((programs >= 0) & (programs != program) & is_unordered)
+
 
 class Clocks(Observer):
     """An observer that updates vector clocks and finds races, one program after the other.
@@ -238,13 +246,7 @@ class Clocks(Observer):
                 role, width, np.full(count, -1, np.int32), np.zeros(count, np.int32)
             )
         own_accesses = accesses_by_op[key]
-        earlier_programs = own_accesses.program[positions]
-        is_concurrent = (
-            (earlier_programs >= 0)
-            & (earlier_programs != program)
-            & (clock[earlier_programs] < own_accesses.step[positions])
-        )
-        for position in positions[is_concurrent]:
+        for position in positions[own_accesses.unordered(clock, program, positions)]:
             self._count_numbers(1)
             steps = own_accesses.concurrent.setdefault(int(position), {})
             steps[int(own_accesses.program[position])] = int(own_accesses.step[position])
@@ -264,12 +266,7 @@ class Clocks(Observer):
         if (low_index, high_index, storage) in self.races:
             return
         clock = self._clocks[self._kind_of[earlier.role.op.index], program]
-        earlier_programs = earlier.program[positions]
-        is_racing = (
-            (earlier_programs >= 0)
-            & (earlier_programs != program)
-            & (clock[earlier_programs] < earlier.step[positions])
-        )
+        is_racing = earlier.unordered(clock, program, positions)
         racing_access: tuple[int, int] | None = None
         if is_racing.any():
             # The last racing byte: the first may belong to the releasing thread, which is ordered.
@@ -303,13 +300,7 @@ def _watched_positions(
 ) -> NDArray[np.int64]:
     """Return the positions in `watched` of the bytes of elements that begin at `starts`."""
     bytes_ = np.unique((starts[:, None] + np.arange(width)).reshape(-1))
-    positions = np.searchsorted(watched, bytes_)
-    positions = (
-        positions[positions < len(watched)]
-        if positions.size and positions[-1] >= len(watched)
-        else positions
-    )
-    bytes_ = bytes_[: len(positions)]
+    positions = np.minimum(np.searchsorted(watched, bytes_), len(watched) - 1)
     return np.asarray(positions[watched[positions] == bytes_])
 
 
