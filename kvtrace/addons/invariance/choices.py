@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Final
 
-from kvtrace.addons.invariance.functions import function_name
-from kvtrace.addons.invariance.trees import Tree, constant_of
+from kvtrace.addons.invariance.trees import Tree, constant_of, function_of
 
 _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
 _GREATER, _LESS, _UNEQUAL = "2", "4", "13"
@@ -27,6 +26,8 @@ _NAN_IN_NAN_OUT: Final = frozenset({
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.extf", "math.fma",
     "arith.maximumf", "arith.minimumf",
 })  # fmt: skip
+_FUNCTIONS: Final = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "abs"})
+"""Ops and functions that return NaN if an operand is NaN."""
 _DEEPEST: Final = 8
 
 
@@ -142,5 +143,5 @@ def _is_nan_where(node: Tree, number: Tree, depth: int = _DEEPEST) -> bool:
     if node.what != "op" or not depth:
         return False
     name = node.detail[0]
-    passes = name in _NAN_IN_NAN_OUT or bool(function_name(node))
+    passes = name in _NAN_IN_NAN_OUT or function_of(node) in _FUNCTIONS
     return passes and any(_is_nan_where(part, number, depth - 1) for part in node.parts)

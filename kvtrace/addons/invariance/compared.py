@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -16,9 +16,8 @@ from kvtrace.addons.invariance.field import (
     compared_integers,
     data_keys,
 )
-from kvtrace.addons.invariance.trees import COMMUTATIVE
+from kvtrace.addons.invariance.trees import COMMUTATIVE, operator_of
 from kvtrace.addons.invariance.wording import coordinate_names, node_text
-from kvtrace.ir.ops import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +33,7 @@ Relation = Literal["same", "equal", "reassociated", "exact", "different"]
 - same: one tree, for all elements and sizes.
 - equal: different trees with the same operations in the same order for the compared elements.
 - reassociated: equal up to the order of sums of floats and of maxima.
-- exact: equal if sums, products, quotients, exponentials, logarithms and roots were not rounded.
+- exact: equal if sums, products, quotients and exponentials were not rounded.
 - different: none of these.
 
 Equal, reassociated and exact are found by evaluating both trees with random functions in place of
@@ -50,8 +49,6 @@ _ARITHMETIC: Final[tuple[tuple[Relation, Arithmetic], ...]] = (
 _FIRST: Final = 6
 """Number of elements that are compared first, with three sets of random memory contents."""
 _SEEDS: Final = 3
-_SEEDS_OF_ROOTS: Final = 40
-"""Sets of numbers in memory where roots are taken: `sqrt(x * x)` is x for half of the numbers."""
 _MOST_WORK: Final = 1 << 27
 """Limit on the numbers computed for an output in each version; larger outputs are sampled."""
 _AT_ONCE: Final = 1 << 19
@@ -169,53 +166,35 @@ def _count_agreeing(
     trees = [elements.tree for pair in pairs for elements in (pair.first, pair.second)]
     integers, data_integers = compared_integers(trees), data_keys(trees, store_conditions)
 
-    def points_of(seed: int) -> FieldEvaluator:
+    def evaluator_of(seed: int) -> FieldEvaluator:
         return FieldEvaluator(seed, arithmetic, integers, deadline, data_integers)
 
     for pair in pairs:
         sample = np.unique(np.linspace(0, pair.count - 1, _FIRST).astype(np.int64))
         costs = []
-        has_roots = False
-        for seed in range(_SEEDS_OF_ROOTS):
-            if seed >= _SEEDS and not has_roots:
-                break
-            points = points_of(seed)
-            if _undefined_or_differing(pair, sample, points) is None:
+        for seed in range(_SEEDS):
+            evaluator = evaluator_of(seed)
+            if not _are_equal(pair, sample, evaluator):
                 return 0
-            has_roots |= points.has_roots
-            costs.append((points.work / (2 * sample.size), points.largest / sample.size))
+            costs.append((evaluator.work / (2 * sample.size), evaluator.largest / sample.size))
         cost_per_element, largest = map(max, zip(*costs, strict=True))
         sample_size = max(int(_MOST_WORK // cost_per_element), sample.size)
         sampled = np.random.default_rng(0).permutation(pair.count)[:sample_size]
         chunk = max(1, int(_AT_ONCE // max(largest, 1)))
         for chunk_start in range(0, sampled.size, chunk):
             places = np.sort(sampled[chunk_start : chunk_start + chunk])
-            for seed in range(_SEEDS_OF_ROOTS):
-                undefined = _undefined_or_differing(pair, places, points_of(seed))
-                if undefined is None:
-                    return 0
-                places = places[undefined]
-                if not places.size:
-                    break
-            if places.size:
+            if not _are_equal(pair, places, evaluator_of(0)):
                 return 0
         agreeing += sampled.size
     return agreeing
 
 
-def _undefined_or_differing(
-    pair: Pair, element_indices: NDArray[np.int64], points: FieldEvaluator
-) -> NDArray[np.bool_] | None:
-    """Return a mask of the elements that need a root which the field does not have.
-
-    None if another element has different values in the versions.
-    """
+def _are_equal(pair: Pair, element_indices: NDArray[np.int64], evaluator: FieldEvaluator) -> bool:
     first_values, second_values = (
-        points.values(elements.tree, elements.values_at(element_indices))
+        evaluator.values(elements.tree, elements.values_at(element_indices))
         for elements in (pair.first, pair.second)
     )
-    undefined = np.broadcast_to(points.undefined, element_indices.shape)
-    return undefined if bool(((first_values == second_values) | undefined).all()) else None
+    return bool((first_values == second_values).all())
 
 
 # -- differing nodes -----------------------------------------------------------------------------
@@ -253,7 +232,7 @@ def _differing_parts(
 ) -> Iterator[tuple[Tree, Tree]]:
     """Yield the different operands of two nodes in pairs; of sums, those not in both nodes."""
     first_parts, second_parts = list(first_node.parts), list(second_node.parts)
-    if _operator(first_node) in COMMUTATIVE:
+    if operator_of(first_node) in COMMUTATIVE:
         shared = set(first_parts) & set(second_parts)
         first_parts, second_parts = (
             sorted(
@@ -265,8 +244,3 @@ def _differing_parts(
     yield from (
         pair for pair in zip(first_parts, second_parts, strict=False) if pair[0] is not pair[1]
     )
-
-
-def _operator(node: Tree) -> Any:
-    name = node.detail[0] if node.what == "op" else ""
-    return KINDS[name].operator if name in KINDS else ""

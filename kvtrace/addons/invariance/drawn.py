@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.invariance.batches import calls_by_tree, calls_of_most_sizes, have_all_rows
 from kvtrace.addons.invariance.coordinates import coordinate, number_of_coordinate
 from kvtrace.addons.invariance.kernels import indices_of
-from kvtrace.addons.invariance.trees import COMMUTATIVE
+from kvtrace.addons.invariance.trees import COMMUTATIVE, operator_of
 from kvtrace.addons.invariance.wording import node_text
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir import source_stack
@@ -195,7 +195,7 @@ class _Drawer:
             return DrawnNode("cut", "further in, not drawn", stack)
         kind, text, parts, roles = self._description(tree)
         part_indices = list(map(self._node, parts))
-        if kind == "op" and _operator(tree) in COMMUTATIVE:
+        if kind == "op" and operator_of(tree) in COMMUTATIVE:
             part_indices.sort(key=self._nodes.order)
         return DrawnNode(kind, text, stack, tuple(part_indices), roles)
 
@@ -223,7 +223,7 @@ class _Drawer:
             case "constant":
                 return "number", node_text(tree), parts, ("element",) * len(parts)
             case "op":
-                return "op", node_text(tree), parts, _ROLES.get(_operator(tree), ())
+                return "op", node_text(tree), parts, _ROLES.get(operator_of(tree), ())
             case "combined":
                 return "combined", f"value {detail[0]} of the two", parts, ()
         return ("argument" if tree.what == "argument" else "unknown"), node_text(tree), parts, ()
@@ -274,12 +274,6 @@ def _nearest(tree: Tree) -> set[Tree]:
         visited |= layer
         layer = {part for node in layer for part in node.parts} - visited
     return visited
-
-
-def _operator(tree: Tree) -> str:
-    """Return an op's operator; the name of a node that is not an op, such as "where" or "join"."""
-    name: str = tree.detail[0]
-    return (KINDS[name].operator or "") if name in KINDS else name
 
 
 def _number(symbol: Symbol) -> int:

@@ -9,7 +9,7 @@ laws the operations of floats obey:
   of a sum of powers: associative, commutative, and unchanged by -inf (`numbers.py`).
 - "exact": products, too, are taken modulo the prime, so that `a * (b + c)` equals `a * b + a * c`;
   a quotient is the product with an inverse.
-- "functions": exponentials, logarithms and roots obey their laws, too (`functions.py`).
+- "functions": exponentials obey their laws, too (`exponentials.py`).
 
 Constants keep their values; every other operation is a random function of its operands, and every
 element of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
@@ -39,7 +39,7 @@ from kvtrace.addons.invariance.choices import (
     extreme_kind,
     predicate_of_choice,
 )
-from kvtrace.addons.invariance.functions import Functions, source_constant
+from kvtrace.addons.invariance.exponentials import Exponentials, source_constant
 from kvtrace.addons.invariance.numbers import (
     PRIME,
     RING,
@@ -55,9 +55,16 @@ from kvtrace.addons.invariance.numbers import (
     product_of,
     sum_of,
 )
-from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, constant_of
+from kvtrace.addons.invariance.trees import (
+    COMMUTATIVE,
+    TRIPS,
+    Tree,
+    bound,
+    constant_of,
+    function_of,
+    operator_of,
+)
 from kvtrace.ir.floats import bits_from_float
-from kvtrace.ir.ops import KINDS
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import Choice, single
@@ -75,10 +82,8 @@ _SPREAD: Final = np.asarray(
     [*range(-8, 0), *(sign * ((5 << n) + n) for n in range(1, 60) for sign in (-1, 1))], np.int64
 )
 """Further values of integers that are data alone: negative ones, and of all magnitudes."""
-_EXPONENTIAL: Final = "'__nv_exp"
-"""Begin of the symbols of libdevice's `exp` functions; not of `expm1`, whose limit is -1."""
-_ROOTS: Final = frozenset({"math.sqrt", "math.rsqrt", "tt.precise_sqrt"})
-_LIBRARY_ROOTS: Final = ("__nv_sqrt", "__nv_rsqrt", "__ocml_sqrt", "__ocml_rsqrt")
+_EXPONENTIALS: Final = frozenset({"exp", "exp2", "exp10"})
+"""Functions whose limit at -inf is 0, unlike that of `expm1`."""
 _TRUE: Final[Numbers] = np.asarray(1, np.uint64)
 _BEYOND_INT64: Final = 1 << 63
 _MOST_ELEMENTS: Final = 1 << 22
@@ -97,8 +102,6 @@ class FieldEvaluator:
     """Evaluator of trees at elements of an output, given by arrays of their coordinates.
 
     `work` is the number of values computed so far, `largest` the number for the largest node.
-    `has_roots`: roots in the field were needed; `undefined` is True for the elements for which a
-    root does not exist.
     """
 
     def __init__(
@@ -126,8 +129,6 @@ class FieldEvaluator:
         self._deadline = deadline
         self.work = 0
         self.largest = 0
-        self.has_roots = False
-        self.undefined: NDArray[np.bool_] = np.zeros(1, np.bool_)
 
     def content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
         """Return the random integers that a tensor holds at the given indices."""
@@ -158,9 +159,6 @@ class FieldEvaluator:
         finally:
             self.work += run.work
             self.largest = max(self.largest, run.largest)
-        if run.functions is not None and run.functions.undefined is not None:
-            self.has_roots = True
-            self.undefined = self.undefined | run.functions.undefined
         return np.broadcast_to(values, (1,) * _LEVELS + (count,)).reshape(count)
 
 
@@ -231,21 +229,6 @@ def _named(text: object) -> int:
     return zlib.crc32(repr(text).encode())
 
 
-def _root_of(name: str, attributes: Sequence[tuple[str, str]]) -> str:
-    """Return the name of the square root that an op or library call computes, else ""."""
-    if name in _ROOTS:
-        return name
-    texts = (text for _, text in attributes)
-    return next((root for text in texts for root in _LIBRARY_ROOTS if root in text), "")
-
-
-def _is_one(node: Tree) -> bool:
-    if node.what != "constant" or node.parts:
-        return False
-    kind, bits = node.detail
-    return constant(kind, bits[0]) == 1
-
-
 def _inverse_of_power_of_two(node: Tree) -> int | None:
     """Return 1 / c in the field for a constant c that is a power of two, 2^-10 to 2^10, or None."""
     value = constant_of(node) or 0.0
@@ -277,7 +260,7 @@ class _Evaluation:
         self._arithmetic = arithmetic
         self._ordered = arithmetic == "ordered"
         self._exact = arithmetic in ("exact", "functions")
-        self.functions = Functions(self.of, seed) if arithmetic == "functions" else None
+        self._exponentials = Exponentials(self.of, seed) if arithmetic == "functions" else None
         self._content = content
         self._deadline = deadline
         self._env = env
@@ -380,8 +363,9 @@ class _Evaluation:
         if node.parts:
             return mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
         number = constant(kind, bits[0])
-        if self.functions is not None and (decimal := source_constant(kind, bits[0])) is not None:
-            number = decimal
+        if self._exponentials is not None:
+            decimal = source_constant(kind, bits[0])
+            number = number if decimal is None else decimal
         if number is not None:
             return np.full((1,) * _AXES, number, np.uint64)
         return mixed(self._seed, 4, _named((kind, bits))).reshape((1,) * _AXES)
@@ -402,8 +386,7 @@ class _Evaluation:
     def _op(self, node: Tree) -> Numbers:
         name, attributes, kind, position = node.detail
         values = [self.of(part) for part in node.parts]
-        row = KINDS.get(name)
-        operator = "where" if name == "where" else "" if row is None else row.operator
+        operator = operator_of(node)
         choice_of_sign = None if self._ordered else choice_by_sign(node)
         if choice_of_sign is not None:
             sign_operand, branches = choice_of_sign
@@ -437,9 +420,9 @@ class _Evaluation:
         if reciprocal is not None:
             name, values = "arith.mulf", [values[0], np.full_like(values[1], reciprocal)]
             operator = "*"
-        value_by_laws = None if self.functions is None else self.functions.value(node)
-        if value_by_laws is not None:
-            return value_by_laws
+        exponential = None if self._exponentials is None else self._exponentials.value(node)
+        if exponential is not None:
+            return exponential
         value: Numbers | None = None
         is_exact = self._exact
         if (
@@ -448,8 +431,8 @@ class _Evaluation:
             and (is_exact or (operator in _SUMS and not self._ordered))
         ):
             value = RING[operator](*values)
-        elif is_exact and (root := _root_of(name, attributes)):
-            value = self._root(node, is_inverse="rsqrt" in root)
+        elif is_exact and function_of(node) in ("sqrt", "rsqrt"):
+            value = self._root(node, is_inverse=function_of(node) == "rsqrt")
         elif name == "arith.divf" and is_exact:
             value = product_of(values[0], inverse(values[1]))
         elif name == "arith.mulf" and not _is_relaxed(attributes):
@@ -460,7 +443,7 @@ class _Evaluation:
             operands = values
         if value is None:
             value = mixed(self._seed, 7, _named((name, attributes, kind, position)), *operands)
-        if operator == "extern" and any(_EXPONENTIAL in text for _, text in attributes):
+        if function_of(node) in _EXPONENTIALS:
             operator = "exp"
         return infinite(operator, values, value) if is_float else value
 
@@ -471,7 +454,7 @@ class _Evaluation:
         """
         (radicand,) = node.parts
         is_division = radicand.what == "op" and radicand.detail[0] == "arith.divf"
-        if is_division and _is_one(radicand.parts[0]):
+        if is_division and constant_of(radicand.parts[0]) == 1:
             radicand, is_inverse = radicand.parts[1], not is_inverse
         root = mixed(self._seed, 20, self.of(radicand))
         return inverse(root) if is_inverse else root

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kvtrace.addons.invariance.trees import Tree, constant_of
+from kvtrace.addons.invariance.trees import Tree, constant_of, function_of
 
 #: Exponents of 2 of the magnitudes of inputs: the widest range for which a bound exists is stated.
 _RANGES: Final = (15, 10, 5)
@@ -24,10 +24,6 @@ _MOST_OF_EXPONENTIAL: Final = 80.0
 #: Roundings of functions in units of 2^-24; divisions and functions of devices are approximate.
 _ROUNDINGS: Final = {
     "arith.divf": 4.0, "math.exp": 4.0, "math.exp2": 4.0, "math.sqrt": 4.0, "math.rsqrt": 4.0,
-}  # fmt: skip
-_FUNCTIONS: Final = {
-    "__nv_rsqrtf": "math.rsqrt", "__nv_sqrtf": "math.sqrt", "__nv_expf": "math.exp",
-    "__nv_exp2f": "math.exp2", "__nv_fabsf": "math.absf",
 }  # fmt: skip
 _LARGER: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
 #: A bound of more units than this is none.
@@ -110,9 +106,8 @@ class _Bounds:
         if node.what != "op" or node.detail[2] != "f32":
             raise _NoBound
         name = node.detail[0]
-        if name == "tt.extern_elementwise":
-            symbols = [value for key, value in node.detail[1] if key == "symbol"]
-            name = next((f for s, f in _FUNCTIONS.items() if any(s in str(v) for v in symbols)), "")
+        if "__nv_" in str(node.detail[1]):
+            name = f"math.{function_of(node).replace('fabs', 'absf')}"
         if name in ("arith.sitofp", "arith.uitofp"):
             return self._integer(node.parts[0])
         if name == "arith.select":

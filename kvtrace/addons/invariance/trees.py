@@ -8,14 +8,17 @@ so that trees that differ only in names are equal.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import Any, Final, Literal
 
+from kvtrace.evaluate.dialects.libdevice import function_name
 from kvtrace.forks import Lock
 from kvtrace.inputs.values import constants_to_exceed
 from kvtrace.ir.floats import float_from_bits
+from kvtrace.ir.ops import KINDS
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.terms import Symbol, Term
 
@@ -49,6 +52,8 @@ COMMUTATIVE: Final = frozenset({"+", "*", "min", "max", "&", "|", "^"})
 TRIPS: Final = 1 << 32
 """The extent of the symbol of a loop's trips, an upper bound."""
 
+_FUNCTIONS: Final = {"math.absf": "abs", "tt.precise_sqrt": "sqrt"}
+_SYMBOL: Final = re.compile(r"['\"](\w+)['\"]")
 _FILLING: Final = (2.0**-10, 2.0**10)
 """Bounds of constants that tensors are filled with; others are an eps, or stand for infinity."""
 
@@ -105,6 +110,21 @@ def tree(what: What, detail: tuple[Any, ...], parts: tuple[Tree, ...] = (), op: 
             node.what, node.detail, node.parts, node.op = what, detail, parts, op
             _interned[key] = node
         return node
+
+
+def operator_of(node: Tree) -> str:
+    """Return an op's operator; the name of an op that is not of the IR, as "where"; else ""."""
+    name: str = node.detail[0] if node.what == "op" else ""
+    return (KINDS[name].operator or "") if name in KINDS else name
+
+
+def function_of(node: Tree) -> str:
+    """Return the name of the function that a node computes by an op or a library; else ""."""
+    name = node.detail[0] if node.what == "op" else ""
+    if name == "tt.extern_elementwise":
+        symbols = _SYMBOL.findall(dict(node.detail[1]).get("symbol", ""))
+        return function_name(symbols[0]) if symbols else ""
+    return _FUNCTIONS.get(name, name.removeprefix("math.") if name.startswith("math.") else "")
 
 
 def truth_of(condition: Tree) -> bool | None:

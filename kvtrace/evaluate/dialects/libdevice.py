@@ -396,9 +396,7 @@ _FLUSHING_OPERANDS: Final = frozenset({"exp", "j1", "rhypot", "rnorm3d", "rnorm4
 
 def library_function(symbol: str) -> _Function | None:
     """Return the function of `__nv_tanhf`, `__ocml_tanh_f32` and the like; None if unknown."""
-    name = _base_name(symbol)
-    if name not in FUNCTIONS and name[-1:] in ("f", "d"):
-        name = name[:-1]
+    name = function_name(symbol)
     function = FUNCTIONS.get(name)
     single = SINGLE.get(symbol.removeprefix("__nv_")) if symbol.startswith("__nv_") else None
     if single is not None:
@@ -424,6 +422,12 @@ def _without_denormals(function: _Function, array: Array) -> Array:
     return np.where(
         (flush_single(array) == 0) & (array != 0), array.dtype.type(np.nan), function(array)
     )
+
+
+def function_name(symbol: str) -> str:
+    """Return a function's name without the library's prefix and its type, as `tanh`."""
+    name = _base_name(symbol)
+    return name[:-1] if name not in FUNCTIONS and name[-1:] in ("f", "d") else name
 
 
 def _base_name(symbol: str) -> str:
