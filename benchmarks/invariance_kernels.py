@@ -134,7 +134,7 @@ def raw_bytes(value: torch.Tensor) -> bytes:
 def ordered_evaluation() -> list[str]:
     """Evaluate launches in a fixed order from now on; return a list that receives their kernels."""
     import kvtrace.backends.triton.evaluating_launcher as launcher
-    from kvtrace.addons.invariance.ordered import evaluate_ordered
+    from kvtrace.addons.invariance.launches import evaluate_ordered
 
     launches: list[str] = []
 

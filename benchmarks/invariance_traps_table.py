@@ -62,7 +62,7 @@ def capture_evaluated(folder: str) -> Any:
 def evaluate_in_fixed_order() -> None:
     """Let the evaluator compute launches in a fixed order from now on."""
     import kvtrace.backends.triton.evaluating_launcher as launcher
-    from kvtrace.addons.invariance.ordered import evaluate_ordered
+    from kvtrace.addons.invariance.launches import evaluate_ordered
 
     launcher.evaluate = evaluate_ordered
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.ir.floats import float_from_bits
-from kvtrace.ir.ops import Operator
 
 PRIME: Final = (1 << 31) - 1
 Numbers = NDArray[np.uint64]
@@ -64,7 +63,7 @@ def inverse(value: Numbers) -> Numbers:
     return power(value, PRIME - 2)
 
 
-RING: Final[Mapping[Operator, Callable[..., Numbers]]] = {
+RING: Final[Mapping[str, Callable[..., Numbers]]] = {
     "+": sum_of,
     "-": difference_of,
     "*": product_of,
@@ -73,7 +72,7 @@ RING: Final[Mapping[Operator, Callable[..., Numbers]]] = {
 }
 
 
-TRUTHS: Final[Mapping[Operator, Callable[..., Numbers]]] = {
+TRUTHS: Final[Mapping[str, Callable[..., Numbers]]] = {
     "&": product_of,
     "|": lambda left, right: difference_of(sum_of(left, right), product_of(left, right)),
     "^": lambda left, right: difference_of(
@@ -119,7 +118,7 @@ def extreme(left: Numbers, right: Numbers, *, least: bool, nans: bool) -> Number
     return difference_of(power(difference_of(sum_of(left, right), neutral), root), shift)
 
 
-def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbers:
+def infinite(operator: str, values: list[Numbers], value: Numbers) -> Numbers:
     """Return an operation's value, corrected where an operand is -inf."""
     if operator == "exp":
         return np.where(values[0] == MINUS_INFINITY, np.uint64(0), value)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from kvtrace.addons.invariance.accuracy import error_bounds
 from kvtrace.addons.invariance.alike import differing_integers
 from kvtrace.addons.invariance.call_pairs import paired_calls
 from kvtrace.addons.invariance.compared import Comparison, Elements, Pair, compare_trees
@@ -26,12 +25,13 @@ from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.relative import bound_text
 from kvtrace.addons.invariance.stored import stored_elements
 from kvtrace.addons.invariance.trees import Tree, constants_of, exceeded_constants, level_of
-from kvtrace.addons.invariance.witness import (
-    Witness,
-    is_finite,
+from kvtrace.addons.invariance.version_values import (
+    VersionCalls,
+    error_bounds,
     versions_differ,
     versions_differ_on,
 )
+from kvtrace.addons.invariance.witness import Witness, is_finite
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.inputs.kinds import (
     CANCELING,
@@ -49,14 +49,13 @@ from kvtrace.symbolic.walk import summarize
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kvtrace.addons.invariance.accuracy import Accuracy
+    from kvtrace.addons.invariance.version_values import Accuracy
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.summary import Access
     from kvtrace.symbolic.terms import Resolve
 
-    _Versions = tuple[Call, Call, int, Sequence[tuple[int, int]], FillValues]
     _Stores = Mapping[str, tuple["_Store", ...] | None]
 
 Meaning = Literal[
@@ -218,8 +217,8 @@ def _compare_output(
         second,
         *([store.tree for store in stores or ()] for stores in (first_stores, second_stores)),
     )
-    versions = (first, second, position, pairs, fill_values)
-    difference = versions_differ(*versions)
+    versions = VersionCalls(first, second, position, pairs, fill_values)
+    difference = versions_differ(versions)
     if isinstance(difference, str):
         return OutputMeaning(first.kernel, name, "violation", difference)
     witness = difference if isinstance(difference, Witness) else None
@@ -261,7 +260,7 @@ def _compare_output(
             canceled = _witness_of_canceling(versions)
             if canceled is not None:
                 return replace(result, meaning="violation", witness=canceled, inputs=inputs)
-        further = versions_differ_on(inputs, *versions)
+        further = versions_differ_on(inputs, versions)
         if inputs == EXPONENTS and isinstance(further, Witness) and further.is_finite:
             differences.append(InputsDifference(inputs, further, "a number"))
             continue
@@ -269,7 +268,7 @@ def _compare_output(
             if not _is_explained(further, inputs, versions):
                 return replace(result, meaning="violation", witness=further, inputs=inputs)
         elif isinstance(further, Witness) and further.ulps > ROUNDINGS and not is_different:
-            bounds = error_bounds(inputs, *versions, ROUNDINGS)
+            bounds = error_bounds(inputs, versions, ROUNDINGS)
             accuracy = None if bounds is None else bounds.accuracy(inputs)
             if accuracy == "lost":
                 return replace(result, meaning="violation", witness=further, inputs=inputs)
@@ -289,24 +288,24 @@ def _compare_output(
     return replace(result, meaning=meaning, witness=None, apart=tuple(differences), bound=bound)
 
 
-def _witness_of_canceling(versions: _Versions) -> Witness | None:
+def _witness_of_canceling(versions: VersionCalls) -> Witness | None:
     """Return an element with two values beyond the roundings of the more exact version, or None.
 
     Elements are compared by their own bounds: beside large elements, lost digits of small ones look
     like roundings.
     """
-    bounds = error_bounds(CANCELING, *versions, ROUNDINGS)
+    bounds = error_bounds(CANCELING, versions, ROUNDINGS)
     return None if bounds is None else bounds.farthest()
 
 
-def _is_explained(witness: Witness, inputs: Inputs, versions: _Versions) -> bool:
+def _is_explained(witness: Witness, inputs: Inputs, versions: VersionCalls) -> bool:
     """Return whether the first version's error bound, derived from its IR, explains a difference.
 
     For example, `expm1(x)` differs from `exp(x) - 1`, which cancels most digits near 0.
     """
     if not witness.is_finite or not ROUNDINGS < witness.ulps < _MOST_CANCELED:
         return False
-    bounds = error_bounds(inputs, *versions, ROUNDINGS)
+    bounds = error_bounds(inputs, versions, ROUNDINGS)
     return bounds is not None and bounds.explains
 
 

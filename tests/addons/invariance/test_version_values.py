@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from kvtrace.addons.invariance.accuracy import Bounds, error_bounds
-from kvtrace.inputs.kinds import NO_FILL_VALUES, Inputs
+from kvtrace.addons.invariance.version_values import Bounds, VersionCalls, error_bounds
+from kvtrace.inputs.kinds import Inputs
 from kvtrace.recorded_calls.recorded import calls_of
 from tests.addons.invariance.conftest import Recorded
 from tests.addons.invariance.inputs import tensor
@@ -47,7 +47,7 @@ def bounds(recorded: Recorded) -> Any:
         x = tensor(N, seed=1)
         runs = recorded(lambda: [kernel[(1,)](x, x.clone(), NEW=new, N=N) for new in versions])
         first, second = calls_of(runs.trace, *runs.runs)
-        found = error_bounds(inputs, first, second, 1, [(0, 0), (1, 1)], NO_FILL_VALUES, 32.0)
+        found = error_bounds(inputs, VersionCalls(first, second, 1, [(0, 0), (1, 1)]), 32.0)
         assert found is not None
         return found
 

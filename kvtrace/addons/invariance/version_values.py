@@ -1,0 +1,377 @@
+"""Values of two versions of a kernel on the same inputs, and bounds of their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.invariance.launches import (
+    MOST_STEPS,
+    Fill,
+    elements_of,
+    filled_arguments,
+    output_after,
+    random_floats,
+    read_positions,
+)
+from kvtrace.addons.invariance.witness import Witness, differing_element
+from kvtrace.evaluate import evaluate
+from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.evaluate.errors import UNFIT
+from kvtrace.evaluate.shadows.errors.analysis import Deviations
+from kvtrace.evaluate.shadows.errors.exact_values import exact_values
+from kvtrace.inputs.kinds import (
+    NO_FILL_VALUES,
+    PLAIN,
+    WITH_INTEGERS,
+    WITHOUT_OVERFLOW,
+    FillValues,
+    numbers_of,
+)
+from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.shadows.errors.exact_values import ExactValues
+    from kvtrace.inputs.kinds import Inputs
+    from kvtrace.recorded_calls.recorded import Call
+
+_EXTREMES: Final = tuple(
+    sign * number
+    for bits in (7, 8, 15, 16, 31, 32, 63)
+    for number in (2**bits - 1, 2**bits, 2 ** (bits - 1) + 5)
+    for sign in (-1, 1)
+)
+"""Integers near the limits of types, for which arithmetic overflows."""
+
+Accuracy = Literal["as exact", "a number", "lost"]
+"""
+The accuracy of the second version's result relative to the first version's.
+
+- a number: both results are finite; larger differences are roundings of exponents.
+- as exact: the second version's error bound is at most `_TIMES` times the first version's, for all
+  elements for which the first version's bound is smaller than the output's largest element.
+- lost: the second version gives no finite number for an element of which the first version's bound
+  proves the leading digit.
+"""
+
+_ULPS: Final = 1e3
+"""The distance of values beyond their bounds in multiples of the tolerance: no rounding."""
+_TIMES: Final = 4.0
+"""The second version's error bound may be this many times the first one's."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionCalls:
+    """A call of each version of a kernel, with an output that both may write.
+
+    Attributes:
+        first: A call of the first version.
+        second: A call of the second version.
+        output: The position of the output among the first call's arguments.
+        pairs: The positions of each tensor among the arguments of the first and second call.
+        fill_values: Integers and constants for tensors to hold; without integers, the tensors'
+            integers must be recorded.
+    """
+
+    first: Call
+    second: Call
+    output: int
+    pairs: Sequence[tuple[int, int]]
+    fill_values: FillValues = NO_FILL_VALUES
+
+    @property
+    def rank(self) -> int | None:
+        """The index of the output in `pairs`; None: only one version has it."""
+        return next((n for n, (at, _) in enumerate(self.pairs) if at == self.output), None)
+
+    @property
+    def sides(self) -> Iterator[tuple[Call, Sequence[int]]]:
+        """The call of each version, with the positions of the tensors in it."""
+        return zip((self.first, self.second), zip(*self.pairs, strict=True), strict=True)
+
+
+def versions_differ(versions: VersionCalls) -> Witness | str | bool | None:
+    """Compare an output of two versions of a kernel by the evaluator, on random floats.
+
+    Returns:
+        An element with two values; a sentence if only one version writes some element; False if
+        the results are equal; None if a version cannot be evaluated.
+    """
+    rank = versions.rank
+    if rank is None:
+        return None
+    results: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
+    for call, positions in versions.sides:
+        fill = filled_with("random numbers", versions, positions)
+        result = fill and _result_and_mask(call, positions[rank], rank, fill)
+        if result is None:
+            return None
+        results.append(result)
+    (first_values, first_mask), (second_values, second_mask) = results
+    if first_values.size != second_values.size:
+        return None
+    if (first_mask != second_mask).any():
+        element = int(np.flatnonzero(first_mask != second_mask)[0])
+        writer = "the first" if first_mask[element] else "the second"
+        return f"only {writer} version writes element {element}"
+    return _witness_between(first_values, second_values)
+
+
+def versions_differ_on(inputs: Inputs, versions: VersionCalls) -> Witness | bool | None:
+    """Compare as `versions_differ` on a kind of inputs, or None; unwritten elements are equal."""
+    rank = versions.rank
+    assert rank is not None
+    outputs: list[NDArray[Any]] = []
+    for call, positions in versions.sides:
+        fill = filled_with(inputs, versions, positions)
+        result = fill and output_after(call, positions[rank], fill, any_integers=True)
+        if result is None:
+            return None
+        outputs.append(result.reshape(-1))
+    if outputs[0].size != outputs[1].size:
+        return None
+    return _witness_between(outputs[0], outputs[1], inputs)
+
+
+def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]) -> Fill | None:
+    """Return a function that fills the tensors at `positions` of a call with a kind of inputs.
+
+    None if the kind needs integers or constants that are not known.
+    """
+    values, needs_integers = versions.fill_values, inputs in WITH_INTEGERS
+    integers = _integer_contents(versions, others=needs_integers)
+    if integers is None or (needs_integers and not (integers and values.integers)):
+        return None
+    if inputs == "integers that are 0":
+        integers = {rank: np.zeros_like(array) for rank, array in integers.items()}
+    constants = {
+        "constants of the kernels": values.constants,
+        "numbers beyond the constants": values.exceeded,
+    }.get(inputs)
+    if constants == ():
+        return None
+
+    def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
+        rank = positions.index(position)
+        if tensor.element.kind != "f":
+            return integers[rank]
+        return numbers_of(inputs, tensor.shape, tensor.element.memory, rank, constants or ())
+
+    return fill
+
+
+def _witness_between(
+    first_values: NDArray[Any], second_values: NDArray[Any], inputs: Inputs = "random numbers"
+) -> Witness | bool:
+    """Return an element with two values, or False.
+
+    Elements that are finite in the first version come first, as an overflow is weak evidence of a
+    change. On inputs without overflow, a NaN in one version only is strong evidence, so that all
+    elements count alike.
+    """
+    before, after = first_values.reshape(1, -1), second_values.reshape(1, -1)
+    names = "the first version", "the second"
+    witness = None
+    if inputs not in WITHOUT_OVERFLOW:
+        with np.errstate(invalid="ignore"):
+            was_finite = np.isfinite(before.astype(np.float64))
+        witness = differing_element(before, np.where(was_finite, after, before), *names)
+    return witness or differing_element(before, after, *names) or False
+
+
+def _result_and_mask(
+    call: Call, position: int, rank: int, fill: Fill
+) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
+    """Return (a tensor's contents after a launch, mask of the written elements), or None.
+
+    Elements that keep two contents, in two launches, are not written.
+    """
+    tensor = call.arguments[position]
+    assert isinstance(tensor, TensorArgument)
+    contents = fill(tensor, position)
+    other_contents = (
+        random_floats(tensor.shape, rank + 1000, tensor)
+        if tensor.element.kind == "f"
+        else contents ^ contents.dtype.type(1)
+    )
+    results = []
+    for before in (contents, other_contents):
+
+        def with_output(
+            argument: TensorArgument, at: int, before: NDArray[Any] = before
+        ) -> NDArray[Any]:
+            return before if at == position else fill(argument, at)
+
+        result = output_after(call, position, with_output, any_integers=True)
+        if result is None:
+            return None
+        results.append((result, before))
+    is_unchanged = np.logical_and(*(_bits(after) == _bits(before) for after, before in results))
+    values = results[0][0].reshape(-1)
+    return values, ~is_unchanged.reshape(-1, values.itemsize).all(axis=-1)
+
+
+def _bits(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _integer_contents(versions: VersionCalls, *, others: bool) -> dict[int, NDArray[Any]] | None:
+    """Return contents of integer tensors for both versions, by their index in `pairs`.
+
+    Recorded contents are used unless `others`; otherwise random choices of the integers to fill
+    with. None if a version reads a tensor that was not recorded and there are no such integers.
+    """
+    contents: dict[int, NDArray[Any]] = {}
+    calls, integers = (versions.first, versions.second), versions.fill_values.integers
+    reads = [read_positions(call) for call in calls]
+    for rank, positions in enumerate(versions.pairs):
+        arguments = (call.arguments[n] for call, n in zip(calls, positions, strict=True))
+        tensors = [tensor for tensor in arguments if isinstance(tensor, TensorArgument)]
+        if not tensors or tensors[0].element.kind == "f":
+            continue
+        recorded = next((tensor for tensor in tensors if tensor.storage.data is not None), None)
+        is_read = any(n in read for n, read in zip(positions, reads, strict=True))
+        if recorded is not None and not others:
+            contents[rank] = elements_of(recorded).copy()
+        elif is_read and not integers:
+            return None
+        else:
+            extremes = _EXTREMES if others else ()
+            contents[rank] = _random_integers((*integers, *extremes), tensors[0], rank)
+    return contents
+
+
+def _random_integers(integers: Sequence[int], tensor: TensorArgument, seed: int) -> NDArray[Any]:
+    """Return a random choice of the integers that a tensor's type can hold, in its shape."""
+    limits = np.iinfo(tensor.element.memory) if tensor.element.memory.kind in "iu" else None
+    low, high = (0, 1) if limits is None else (limits.min, limits.max)
+    fitting = [integer for integer in integers if low <= integer <= high] or [0]
+    numbers = np.random.default_rng(seed).choice(fitting, tensor.shape)
+    return numbers.astype(tensor.element.memory)
+
+
+# -- errors --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The values of one output in two versions of a kernel on the same inputs, with error bounds.
+
+    `unit` is the tolerance in multiples of the largest element.
+    """
+
+    first: ExactValues
+    second: ExactValues
+    unit: float
+
+    def accuracy(self, inputs: Inputs) -> Accuracy | None:
+        """Return the second version's accuracy relative to the first version's.
+
+        None: not known. "lost" is returned only for `inputs` on which no version may overflow
+        (`PLAIN`).
+        """
+        before, after = self.first, self.second
+        is_finite_before = np.isfinite(before.evaluated)
+        is_finite_after = np.isfinite(after.evaluated)
+        has_bound = is_finite_before & (before.near < self._largest())
+        has_digits = has_bound & (before.near < np.abs(before.exact) / 2)
+        if inputs in PLAIN and (has_digits & ~is_finite_after).any():
+            return "lost"
+        are_same_kind = (is_finite_before == is_finite_after) | ~has_bound
+        are_same_kind &= np.where(is_finite_before, True, _same(before, after))
+        bounded = after.near <= _TIMES * before.near + self.unit * self._largest()
+        are_within_bound = np.where(is_finite_before & is_finite_after & has_bound, bounded, True)
+        return "as exact" if bool((are_same_kind & are_within_bound).all()) else None
+
+    @property
+    def explains(self) -> bool:
+        """Every difference is within twice the first version's error bound plus `unit`.
+
+        Where a value is not finite, both values must be equal or NaN.
+        """
+        before, after = self.first, self.second
+        with np.errstate(invalid="ignore"):
+            differences = np.abs(before.evaluated - after.evaluated)
+        are_finite = np.isfinite(before.evaluated) & np.isfinite(after.evaluated)
+        tolerances = 2 * before.near + self.unit * self._largest()
+        return bool((np.where(are_finite, differences <= tolerances, _same(before, after))).all())
+
+    def farthest(self) -> Witness | None:
+        """Return the finite element that is farthest beyond the smaller of both versions' bounds.
+
+        None if all differences are within twice that bound and roundings of the element itself.
+        """
+        before, after = self.first, self.second
+        are_finite = np.isfinite(before.evaluated) & np.isfinite(after.evaluated)
+        with np.errstate(all="ignore"):
+            differences = np.abs(before.evaluated - after.evaluated)
+            sizes = np.maximum(np.abs(before.exact), np.abs(before.evaluated))
+            allowed = 2 * np.minimum(before.near, after.near) + self.unit * sizes
+            shares = np.where(are_finite & (differences > allowed), differences / allowed, 0.0)
+        if not shares.size or not shares.max() > 0:
+            return None
+        element = int(np.argmax(shares))
+        values = [float(version.evaluated.reshape(-1)[element]) for version in (before, after)]
+        scale = self.unit * max(float(sizes.reshape(-1)[element]), 1e-30)
+        ulps = _ULPS * float(differences.reshape(-1)[element]) / scale
+        return Witness(
+            element, "the first version", "the second", (repr(values[0]), repr(values[1])), ulps
+        )
+
+    def _largest(self) -> float:
+        before = self.first
+        magnitudes = np.abs(before.exact[np.isfinite(before.evaluated) & np.isfinite(before.exact)])
+        return float(magnitudes.max(initial=0.0))
+
+
+def error_bounds(inputs: Inputs, versions: VersionCalls, ulps: float) -> Bounds | None:
+    """Evaluate one output of two versions, with error bounds.
+
+    None: the output is not a float tensor of both versions, evaluation fails, or no bound can be
+    derived.
+
+    Args:
+        inputs: The kind of numbers that tensors hold.
+        versions: The calls.
+        ulps: The tolerance, in units in the last place of the largest element.
+    """
+    rank, tensor = versions.rank, versions.first.arguments[versions.output]
+    if rank is None or not isinstance(tensor, TensorArgument) or tensor.element.kind != "f":
+        return None
+    results: list[ExactValues] = []
+    for call, positions in versions.sides:
+        fill = filled_with(inputs, versions, positions)
+        arguments = fill and filled_arguments(call, fill, any_integers=True)
+        if not arguments:
+            return None
+        deviations = Deviations(call.module)
+        try:
+            with np.errstate(all="ignore"):
+                evaluate(
+                    call.module, arguments, call.grid, kernel=call.kernel,
+                    instrument=deviations, most_steps=MOST_STEPS,
+                )  # fmt: skip
+                assert deviations.memory is not None
+                deviations.memory.finish()
+                output_tensor = arguments[positions[rank]]
+                assert isinstance(output_tensor, TensorArgument)
+                results.append(exact_values(output_tensor, deviations.memory, deviations.open))
+        except (KvtraceError, *UNFIT):
+            return None
+        if deviations.open:
+            return None
+    before, after = results
+    if before.evaluated.shape != after.evaluated.shape:
+        return None
+    return Bounds(before, after, ulps * float(ml_dtypes.finfo(tensor.element.memory).eps))
+
+
+def _same(before: ExactValues, after: ExactValues) -> NDArray[np.bool_]:
+    """Return a mask of the elements that are equal in both versions, or NaN in both."""
+    are_both_nan = np.isnan(before.evaluated) & np.isnan(after.evaluated)
+    return np.asarray((before.evaluated == after.evaluated) | are_both_nan)
