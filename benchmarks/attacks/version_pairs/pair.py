@@ -15,8 +15,8 @@ import torch
 import kvtrace
 from benchmarks.attacks.case import Answer, Case
 from benchmarks.attacks.version_pairs.inputs import BENIGN, FLOATS
+from kvtrace.addons.invariance.differences import meanings_of
 from kvtrace.addons.invariance.launches import evaluate_ordered
-from kvtrace.addons.invariance.versions import meanings_of
 from kvtrace.backends.triton import evaluating_launcher
 from kvtrace.schema.trace import Selection, open_trace
 

@@ -12,6 +12,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from kvtrace.addons.invariance.coordinates import is_uniform
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.functions import Quotient
 from kvtrace.symbolic.terms import Monomial, Substitution, Symbol, Term
@@ -90,8 +91,8 @@ def locating_integers(address: Term, rows: Collection[Symbol]) -> dict[Symbol, s
     atoms_by_factor: dict[tuple[Monomial, int], list[Atom]] = {}
     factor_of_integer: dict[Symbol, tuple[Monomial, int]] = {}
     for monomial, number in address.coefficients.items():
-        varying_atoms = [atom for atom in monomial if not _is_uniform(atom)]
-        uniform_atoms = tuple(atom for atom in monomial if _is_uniform(atom))
+        varying_atoms = [atom for atom in monomial if not is_uniform(atom)]
+        uniform_atoms = tuple(atom for atom in monomial if is_uniform(atom))
         if any(atom in rows for atom in varying_atoms):
             return {}
         if len(varying_atoms) == 1:
@@ -148,11 +149,6 @@ def _offset_tensors(
             for monomial, number in index.coefficients.items()
         )
     }
-
-
-def _is_uniform(atom: Atom) -> bool:
-    symbols = (symbol for symbol in (atom, *atom.within()) if isinstance(symbol, Symbol))
-    return all(symbol.kind in ("scalar", "programs") for symbol in symbols)
 
 
 def _changed_uses(

@@ -6,19 +6,32 @@ number, except in addresses of the row's own data.
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
-from kvtrace.addons.invariance.begins import locating_integers, moving_uses
-from kvtrace.addons.invariance.coordinates import is_number, is_placing, number_of_coordinate
-from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
+from kvtrace.addons.invariance.begins import Through, locating_integers, moving_uses
+from kvtrace.addons.invariance.coordinates import (
+    is_number,
+    is_placing,
+    is_uniform,
+    number_of_coordinate,
+)
+from kvtrace.addons.invariance.reads import (
+    Facts,
+    divided_by_unit,
+    parts_with_facts,
+    quotient_bounds,
+    selected_addresses,
+    unit_of_begin,
+    without_contents,
+    without_multiples,
+)
+from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.trees import tree as made
 from kvtrace.addons.invariance.wording import formula_text
-from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
-from kvtrace.symbolic.functions import Choice, Quotient, Remainder
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
+from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.prover import Given, follows
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
 
@@ -27,14 +40,9 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.prover import Ranges
     from kvtrace.symbolic.summary import Summary
 
-Through = Literal["data", "mask", "address", "guard", "trips", "integer"]
 Cause = Literal["position", "grid", "size", "row", "rows", "update", "unknown"]
 """Dependence of a value: on the program or lane that computes it, the grid, the batch's size, the
 row's number, other rows' data, an update in any order, or a value that the walk does not follow."""
-
-_Facts = tuple[Condition, ...]
-
-_WIDTH: Final = re.compile(r"[a-z]+(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,30 +87,6 @@ class Dependence:
     assumed: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
     guarding: frozenset[Symbol] = frozenset()
-
-
-def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]:
-    """Return the scalars that bound a coordinate of the axes from above in a condition."""
-    sizes: set[Symbol] = set()
-    for conjunct in active.conjuncts():
-        if not isinstance(conjunct, AtLeast):
-            continue
-        coefficients = conjunct.term.coefficients
-        is_bounded = any(
-            factor < 0 and axis.coordinate in monomial
-            for axis in axes
-            for monomial, factor in coefficients.items()
-        )
-        for monomial, factor in coefficients.items() if is_bounded else ():
-            if factor > 0 and all(is_number(atom) for atom in monomial):
-                sizes |= {atom for atom in monomial if isinstance(atom, Symbol)}
-    return frozenset(sizes)
-
-
-def is_uniform(atom: Atom) -> bool:
-    """Return whether an atom is made of scalar arguments and the grid, so constant in a launch."""
-    symbols = (symbol for symbol in (atom, *atom.within()) if isinstance(symbol, Symbol))
-    return all(symbol.kind in ("scalar", "programs") for symbol in symbols)
 
 
 @dataclass(frozen=True)
@@ -159,7 +143,7 @@ class DependenceCollector:
         self._shifts: dict[str, int] = {}
         self._row_distances: dict[str, set[int]] = {}
         """Distances from the row's part at which each tensor of integers is read."""
-        self._seen: set[tuple[Tree, _Facts]] = set()
+        self._seen: set[tuple[Tree, Facts]] = set()
 
     def follow(
         self, tree: Tree, guards: Sequence[Condition] = (), store: Term = ZERO
@@ -194,17 +178,17 @@ class DependenceCollector:
         )  # fmt: skip
 
     def _follow(self, tree: Tree, through: Through) -> None:
-        pending: list[tuple[Tree, _Facts, Through]] = [(tree, (), through)]
+        pending: list[tuple[Tree, Facts, Through]] = [(tree, (), through)]
         while pending:
             node, facts, role = pending.pop()
             if (node, facts) not in self._seen:
                 self._seen.add((node, facts))
                 self._note_node(node, facts, role)
-                pending += _parts_with_facts(node, facts, role)
+                pending += parts_with_facts(node, facts, role)
 
     # -- one node --------------------------------------------------------------------------------
 
-    def _note_node(self, node: Tree, facts: _Facts, through: Through) -> None:
+    def _note_node(self, node: Tree, facts: Facts, through: Through) -> None:
         if node.what == "unknown":
             self._add_reason("unknown", through, node.detail[0], node)
         elif node.what == "element":
@@ -326,7 +310,7 @@ class DependenceCollector:
 
     # -- memory ----------------------------------------------------------------------------------
 
-    def _note_element(self, node: Tree, facts: _Facts) -> None:
+    def _note_element(self, node: Tree, facts: Facts) -> None:
         name, offset = node.detail[0], node.detail[1]
         if offset is not None:
             self._note_read(name, offset, node, facts)
@@ -337,7 +321,7 @@ class DependenceCollector:
         for argument, offset_of_argument in addresses or ():
             self._note_read(argument, offset_of_argument, node, facts)
 
-    def _note_read(self, name: str, offset: Term, node: Tree, facts: _Facts) -> None:
+    def _note_read(self, name: str, offset: Term, node: Tree, facts: Facts) -> None:
         offset = self._with_strides(offset)
         self._note_symbols(offset, "address", node, name)
         factors, offset_in_row = self._row_part(offset)
@@ -358,7 +342,7 @@ class DependenceCollector:
                 what = f"{name} beyond where the row's data begin or end, at {self._text(offset)}"
                 self._add_reason(cause, "address", what, node)
 
-    def _beyond_packed(self, offset: Term, node: Tree, facts: _Facts) -> Cause | None:
+    def _beyond_packed(self, offset: Term, node: Tree, facts: Facts) -> Cause | None:
         """Return the cause if an element of packed data may be outside of the row's data.
 
         "rows": before the row's begin, or no mask compares with an end. "unknown": not proven to be
@@ -376,11 +360,11 @@ class DependenceCollector:
         if not ends or (first < 0 and follows(at_least(offset_from_begin), assumptions) is None):
             return "rows"
         for begin in begins:
-            unit = _unit(begin, offset)
+            unit = unit_of_begin(begin, offset)
             if unit is None:
                 return None
             low, high = self._batch.ranges.interval(unit)
-            index = _quotient_by_unit(unit, offset_from_begin)
+            index = divided_by_unit(unit, offset_from_begin)
             offset_in_item = offset_from_begin - index * unit
             is_inside = low == high and follows(
                 conjunction((at_least(offset_in_item), less(offset_in_item, low))), assumptions
@@ -420,11 +404,9 @@ class DependenceCollector:
             for monomial, number in entry.coefficients.items()
             if len(monomial) == 1 and not self._rows.isdisjoint(monomial[0].within())
         ]
-        return (
-            (constant // row_strides[0] * row_strides[0], row_strides[0])
-            if len(row_strides) == 1
-            else (0, 0)
-        )
+        if len(row_strides) != 1:
+            return 0, 0
+        return constant // row_strides[0] * row_strides[0], row_strides[0]
 
     def _with_strides(self, offset: Term) -> Term:
         """Return an offset with recorded strides in place of the scalars in divisions of rows.
@@ -472,7 +454,7 @@ class DependenceCollector:
         offset_in_row: Term,
         factors: Mapping[Symbol, Term],
         node: Tree,
-        facts: _Facts,
+        facts: Facts,
     ) -> bool:
         """Return whether an offset stays in the row's own part, at the sizes of the recorded call.
 
@@ -489,16 +471,16 @@ class DependenceCollector:
                 return False
             outer_strides = [stride for stride in self._batch.strides.get(name, ()) if stride > low]
             inner = (
-                self._without_multiples(offset_in_row, outer_strides[-1])
+                without_multiples(offset_in_row, outer_strides[-1], self._batch.ranges)
                 if outer_strides
                 else offset_in_row
             )
             first_byte = inner.coefficients.get((), 0) // low * low
             shifts = (self._shifts[name],) if name in self._shifts else {first_byte: 0, 0: 0}
-            quotient_bounds = tuple(_quotient_bounds(inner, self._batch.extents))
+            bounds_of_quotients = tuple(quotient_bounds(inner, self._batch.extents))
             assumptions = (
-                Given((*node_facts.exact, *quotient_bounds), node_facts.ranges)
-                if quotient_bounds
+                Given((*node_facts.exact, *bounds_of_quotients), node_facts.ranges)
+                if bounds_of_quotients
                 else node_facts
             )
             for shift in shifts:
@@ -510,154 +492,8 @@ class DependenceCollector:
                 return False
         return True
 
-    def _assumptions(self, node: Tree, facts: _Facts) -> Given:
+    def _assumptions(self, node: Tree, facts: Facts) -> Given:
         """Return the conditions under which an element is read, including its mask."""
         first = 0 if node.detail[1] is not None else 1
         masks = [p.detail[0] for p in node.parts[first : first + 1] if p.what == "condition"]
         return Given((*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges)
-
-    def _without_multiples(self, term: Term, stride: int) -> Term:
-        """Return an offset without the summands that are multiples of an outer stride."""
-        summands: dict[Monomial, int] = {}
-        for monomial, factor in term.coefficients.items():
-            uniform_factor = Term({tuple(atom for atom in monomial if is_uniform(atom)): factor})
-            low, high = self._batch.ranges.interval(uniform_factor)
-            if low != high or low % stride or not monomial:
-                summands[monomial] = factor
-        return Term(summands)
-
-
-def _unit(begin: Symbol, offset: Term) -> Term | None:
-    """Return the factor of a begin in an offset, or None unless it is one product of scalars."""
-    units = [
-        Term({tuple(atom for atom in monomial if atom is not begin): number})
-        for monomial, number in offset.coefficients.items()
-        if begin in monomial
-    ]
-    return units[0] if len(units) == 1 and all(map(is_uniform, units[0].atoms())) else None
-
-
-def _quotient_by_unit(unit: Term, offset: Term) -> Term:
-    """Return an offset divided by a unit; summands that the unit does not divide are left out."""
-    ((factors, size),) = unit.coefficients.items()
-    quotients: dict[Monomial, int] = {}
-    for monomial, number in offset.coefficients.items():
-        other_factors = list(monomial)
-        if number % size == 0 and all(atom in other_factors for atom in factors):
-            for atom in factors:
-                other_factors.remove(atom)
-            quotients[tuple(other_factors)] = number // size
-    return Term(quotients)
-
-
-def _parts_with_facts(
-    node: Tree, facts: _Facts, through: Through
-) -> Iterator[tuple[Tree, _Facts, Through]]:
-    """Yield a node's parts, each with the facts that hold there and the part's role."""
-    roles: Sequence[Through] = [through] * len(node.parts)
-    if node.what == "loop":
-        count, level, is_while, _ = node.detail
-        if not is_while:
-            facts = (*facts, less(bound(level, TRIPS).term, count))
-    elif node.what == "element":
-        roles = ("mask", "data") if node.detail[1] is not None else ("address", "mask", "data")
-        if node.detail[1] is None and selected_addresses(node) is not None:
-            for condition in _selecting_conditions(node.parts[0]):
-                yield condition, facts, "guard"
-            yield from zip(node.parts[1:], itertools.repeat(facts), roles[1:], strict=False)
-            return
-    elif node.what == "op" and node.detail[0] == "where":
-        roles = ("guard", *roles[1:])
-    for part, role in zip(node.parts, roles, strict=False):
-        yield part, facts, role
-
-
-def _quotient_bounds(term: Term, extents: Sequence[Condition]) -> Iterator[Condition]:
-    """Yield the bounds of each quotient in a term: `q * d <= n < q * d + d` for `q = n // d`."""
-    highest_values = {
-        -extent.term + extent.term.coefficients.get((), 0): extent.term.coefficients.get((), 0)
-        for extent in extents
-        if isinstance(extent, AtLeast)
-    }
-    for atom in term.atoms():
-        if isinstance(atom, Quotient):
-            dividend, divisor = atom.arguments
-            constant_divisor = divisor.constant
-            if (
-                constant_divisor is not None
-                and constant_divisor > 0
-                and (atom.floor or dividend.low >= 0)
-            ):
-                yield at_least(dividend, atom.term * constant_divisor)
-                yield less(dividend, atom.term * constant_divisor + constant_divisor)
-                constant = dividend.coefficients.get((), 0)
-                if dividend - constant in highest_values:
-                    yield at_least(
-                        as_term(
-                            (highest_values[dividend - constant] + constant) // constant_divisor
-                        ),
-                        atom.term,
-                    )
-
-
-def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:
-    """Return the (argument, byte offset) pairs from which an element's address is selected.
-
-    None if the address is made by ops other than selections and sums.
-
-    Args:
-        node: An element whose first part is its address.
-
-    Returns:
-        None if the address is made by ops other than selections and sums.
-    """
-    width = _WIDTH.match(node.detail[2])
-    size = None if width is None else max(1, int(width[1]) // 8)
-    addresses: list[tuple[str, Term]] = []
-    pending = [(node.parts[0], ZERO)]
-    while pending:
-        address, offset = pending.pop()
-        if address.what == "argument":
-            addresses.append((address.detail[0], offset))
-        elif address.what == "op" and address.detail[0] in ("where", "arith.select"):
-            pending += [(branch, offset) for branch in address.parts[1:]]
-        elif address.what == "op" and address.detail[0] == "tt.addptr":
-            # The operands of a sum are in no order.
-            steps = [part for part in address.parts if part.what == "integer"]
-            if size is None or len(steps) != 1:
-                return None
-            (pointer,) = (part for part in address.parts if part is not steps[0])
-            pending.append((pointer, offset + steps[0].detail[0] * size))
-        else:
-            return None
-    return addresses
-
-
-def _selecting_conditions(address: Tree) -> Iterator[Tree]:
-    """Yield the conditions that choose among addresses."""
-    pending = [address]
-    while pending:
-        node = pending.pop()
-        if node.what == "op" and node.detail[0] != "tt.addptr":
-            yield node.parts[0]
-            pending += node.parts[1:]
-        else:
-            pending += node.parts
-
-
-def without_contents(formula: Term | Condition) -> frozenset[Atom]:
-    """Return the atoms of a formula, without those only in the indices of loaded integers."""
-    pending: list[Term | Condition] = [formula]
-    atoms: set[Atom] = set()
-    while pending:
-        part = pending.pop()
-        if isinstance(part, Condition):
-            pending += part.inside()
-            continue
-        for atom in {atom for monomial in part.coefficients for atom in monomial} - atoms:
-            atoms.add(atom)
-            if isinstance(atom, Choice):
-                pending += (atom.condition, atom.then, atom.otherwise)
-            else:
-                pending += getattr(atom, "arguments", ())
-    return frozenset(atoms)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.invariance.batches import calls_by_tree, calls_of_most_sizes, have_all_rows
-from kvtrace.addons.invariance.coordinates import coordinate, number_of_coordinate
-from kvtrace.addons.invariance.kernels import indices_of
+from kvtrace.addons.invariance.coordinates import coordinate, indices_of, number_of_coordinate
 from kvtrace.addons.invariance.trees import COMMUTATIVE, operator_of
 from kvtrace.addons.invariance.wording import node_text
 from kvtrace.evaluate.arguments import TensorArgument

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.invariance.formulas import (
     Coordinates,
     attributes_of,
+    folded_formula,
     is_followed,
     reshaped_indices,
     row_major_index,
     source_indices,
 )
-from kvtrace.addons.invariance.groups import LoopDefinitions, bound_inside, symbol_extents
+from kvtrace.addons.invariance.loops import UNKNOWN_TRIPS, LoopTrees, unknown
 from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, tree, truth_of
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-from kvtrace.ir.flow import called, counter_of, flow_of, leading_to, returns, terminator
+from kvtrace.ir.flow import called, counter_of, flow_of, leading_to, returns
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
@@ -32,18 +32,15 @@ from kvtrace.ir.ops import (
     FUNCTIONS,
     KINDS,
     LOOPS,
-    MODULAR,
-    SIGNED,
     Kind,
     mask_of,
     operator_of,
 )
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.bits import wrapped
-from kvtrace.symbolic.conditions import TRUE, Condition, at_least, equal, less
-from kvtrace.symbolic.functions import choice, quotient, remainder
-from kvtrace.symbolic.summary import Access, Loop, Summary
-from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
+from kvtrace.symbolic.conditions import TRUE, Condition
+from kvtrace.symbolic.functions import quotient, remainder
+from kvtrace.symbolic.summary import Access, Summary
+from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.symbolic.walk_types import element_of, number_of, shape_of
 
 if TYPE_CHECKING:
@@ -54,46 +51,6 @@ _SPECIAL: Final = re.compile(
     r"%(n?(tid|ctaid|warpid|smid)|laneid|lanemask|gridid|clock|globaltimer|(n?cluster)|pm\d|envreg)"
 )
 """PTX registers whose value depends on where or when a program runs."""
-_TRIPS: Final = "a loop whose number of trips is not followed"
-
-
-def folded_formula(op: Op, kind: str, parts: Sequence[Tree]) -> Term | Condition | None:
-    """Return the formula of an integer op's result, wrapped to the type's width; else None.
-
-    The symbolic walk has formulas only for results that do not overflow.
-    """
-    bits = int(kind[1:]) if kind in ("i1", "i8", "i16", "i32", "i64") else 0
-    if not bits or any(part.what not in ("integer", "condition") for part in parts):
-        return None
-    result: Term | None = None
-    match operator_of(op), [part.detail[0] for part in parts]:
-        case "compare", [Term() as left, Term() as right]:
-            compare = _COMPARING.get(number_of(op, "predicate"))
-            return None if compare is None else compare(left, right)
-        case "where", [Condition() as condition, Term() as then, Term() as otherwise]:
-            result = choice(condition, then, otherwise)
-        case "+", [Term() as left, Term() as right]:
-            result = left + right
-        case "-", [Term() as left, Term() as right]:
-            result = left - right
-        case "*", [Term() as left, Term() as right]:
-            result = left * right
-        case "<<", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
-            result = left * (1 << count)
-        case ">>", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
-            whole = left if op.name in SIGNED else wrapped(left, bits, signed=False)
-            result = quotient(whole, 1 << count, floor=True)
-        case "cast", [Term() as left] if op.name in MODULAR:
-            result = left
-    return None if result is None or bits == 1 else wrapped(result, bits, signed=True)
-
-
-#: Comparisons of signed integers, by their number in arith.cmpi.
-_COMPARING: Final[Mapping[int, Callable[[Term, Term], Condition]]] = {
-    0: equal, 1: lambda left, right: ~equal(left, right), 2: less,
-    3: lambda left, right: at_least(right, left), 4: lambda left, right: less(right, left),
-    5: at_least,
-}  # fmt: skip
 
 
 class TooLarge(KvtraceError):
@@ -102,7 +59,7 @@ class TooLarge(KvtraceError):
     slug = "too-large"
 
 
-class ElementTrees:
+class ElementTrees(LoopTrees):
     """Builder of the trees of elements of one kernel.
 
     `rewrite_term` and `rewrite_condition` rewrite formulas for comparison: numbers in place of
@@ -122,6 +79,7 @@ class ElementTrees:
         floats: Mapping[int, tuple[str, int]] = {},
         wrapping: Collection[int] = (),
     ) -> None:
+        super().__init__(summary)
         self._floats = floats
         self._wrapping = wrapping
         self.summary = summary
@@ -132,12 +90,10 @@ class ElementTrees:
         self._rewrite_condition = rewrite_condition
         self._name = name
         self._rewrite_offset = rewrite_offset
-        self._loops: dict[Op, Loop] = {loop.op: loop for loop in summary.loops}
         self._accesses: dict[Op, list[Access]] = {}
         for access in summary.accesses:
             self._accesses.setdefault(access.op, []).append(access)
         self.loads: set[int] = set()
-        self._enclosing_loops: tuple[LoopDefinitions, ...] = ()
         self._memo: dict[Any, Tree] = {}
         self._node_count = 0
         self._flow = flow_of(self.module)
@@ -207,15 +163,10 @@ class ElementTrees:
         """Yield (condition, required truth) for each condition of a store that is not a formula."""
         if not is_followed(access.mask):
             mask = mask_of(access.op)
-            shape = () if mask is None else shape_of(mask.type)
-            yield (
-                (
-                    self._unknown(access.op, "a mask that is not followed")
-                    if mask is None
-                    else self.of(mask, at if shape else (), 0)
-                ),
-                True,
-            )
+            if mask is None:
+                yield unknown(access.op, "a mask that is not followed"), True
+            else:
+                yield self._aligned(mask, at, 0), True
         if all(map(is_followed, (access.guard, *(loop.running for loop in access.loops)))):
             return
         for op in (access.op, *reversed(access.calls)):
@@ -230,14 +181,14 @@ class ElementTrees:
             if outer_op.name in LOOPS:
                 loop = self._loops.get(outer_op)
                 if loop is None or counter_of(outer_op) is None or not is_followed(loop.trips):
-                    yield (self._unknown(outer_op, _TRIPS), True)
+                    yield (unknown(outer_op, UNKNOWN_TRIPS), True)
             elif outer_op.name in BRANCHES and condition_values:
                 truth = self.summary.values.get(condition_values[0].id)
                 if not isinstance(truth, Condition) or not is_followed(truth):
                     region = None if inner_op.block is None else inner_op.block.region
                     yield self.of(condition_values[0], (), 0), region is outer_op.regions[0]
             elif outer_op.name in BRANCHES:
-                yield self._unknown(outer_op, "a branch that is not followed"), True
+                yield unknown(outer_op, "a branch that is not followed"), True
             inner_op, outer_op = outer_op, outer_op.parent
         if outer_op is not None and inner_op.block is not None:
             yield from self._jumps(inner_op.block)
@@ -289,22 +240,22 @@ class ElementTrees:
             callers = self._flow.callers(owner)
             if len(callers) == 1:
                 return self.of(callers[0].group("argument")[value.position], at, level)
-            return self._unknown(owner, "a function that is called from several places")
+            return unknown(owner, "a function that is called from several places")
         if owner.name in COMBINING or operator_of(owner) == "map":
             return tree("combined", (value.position,))
         if owner.name in LOOPS:
             return self._carried(owner, value, at, level)
-        return self._unknown(owner, "a jump between blocks")
+        return unknown(owner, "a jump between blocks")
 
     def _op_result(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
         row = KINDS.get(op.name)
         if row is None:
-            return self._unknown(op, f"{op.name}, which is not in the table of ops")
+            return unknown(op, f"{op.name}, which is not in the table of ops")
         operator = operator_of(op)
         if operator == "constant":
             return self._constant(op, at)
         if operator == "inline_asm" and _SPECIAL.search(str(op.attributes.get("asm_string", ""))):
-            return self._unknown(op, "assembly that reads where or when it runs")
+            return unknown(op, "assembly that reads where or when it runs")
         if op.name in CALLS:
             return self._called(op, position, at, level)
         if operator == "map":
@@ -326,10 +277,7 @@ class ElementTrees:
         if row.kind is Kind.COUNT:
             return self._counted(op, at, level)
         reason = "the old value of an atomic update" if row.effect == "atomic" else op.name
-        return self._unknown(op, reason)
-
-    def _unknown(self, op: Op, reason: str) -> Tree:
-        return tree("unknown", (reason, op.index), (), op.index)
+        return unknown(op, reason)
 
     def _constant(self, op: Op, at: Coordinates) -> Tree:
         attribute = op.attributes.get("value")
@@ -344,13 +292,11 @@ class ElementTrees:
             return tree("constant", (kind, (attribute.bits,)), (), op.index)
         if isinstance(attribute, IntegerAttribute):
             return tree("constant", (kind, (attribute.value,)), (), op.index)
-        return self._unknown(op, "a constant that is not read")
+        return unknown(op, "a constant that is not read")
 
     def _computed(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
         """Return the tree of an elementwise op on the operands' elements at the same index."""
-        parts = [
-            self.of(operand, at if shape_of(operand.type) else (), level) for operand in op.operands
-        ]
+        parts = [self._aligned(operand, at, level) for operand in op.operands]
         if operator_of(op) == "where" and (truth := truth_of(parts[0])) is not None:
             return parts[1 if truth else 2]
         if operator_of(op) in COMMUTATIVE and len(parts) == 2:
@@ -363,19 +309,23 @@ class ElementTrees:
             return tree("integer", (formula, kind), (), op.index)
         return tree("op", (op.name, attributes_of(op), kind, position), tuple(parts), op.index)
 
+    def _aligned(self, value: Value, at: Coordinates, level: int) -> Tree:
+        """Return the tree of a value's element at an index, or of a scalar."""
+        return self.of(value, at if shape_of(value.type) else (), level)
+
     def _called(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
         function = called(op, self.module)
         if function is None or len(self._flow.callers(function)) != 1:
-            return self._unknown(op, "a function that is called from several places")
+            return unknown(op, "a function that is called from several places")
         return_ops = returns(function)
         if len(return_ops) != 1:
-            return self._unknown(op, "a function with several ends")
+            return unknown(op, "a function with several ends")
         return self.of(return_ops[0].group("passed")[position], at, level)
 
     def _mapped(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
         blocks = op.regions[0].blocks
         if len(blocks) != 1 or number_of(op, "pack", 1) != 1:
-            return self._unknown(op, "a function mapped over several elements at once")
+            return unknown(op, "a function mapped over several elements at once")
         result = self.of(blocks[0].ops[-1].group("passed")[position], (), level)
         parts = tuple(self.of(value, at, level) for value in op.operands)
         return tree("op", (op.name, (), "", position), (result, *parts), op.index)
@@ -386,7 +336,7 @@ class ElementTrees:
         operator, row = operator_of(op), KINDS[op.name]
         if row.kind is Kind.PICKED:
             if not row.has("index"):
-                return self._unknown(op, op.name)
+                return unknown(op, op.name)
             return self._gathered(op, at, level)
         if operator in ("join", "cat"):
             return self._joined(op, operator, at, level)
@@ -473,7 +423,7 @@ class ElementTrees:
             op.optional(name) for name in ("left_scale", "right_scale") if KINDS[op.name].has(name)
         ]
         if any(scale is not None for scale in scales):
-            return self._unknown(op, "a product of blocks that share scales")
+            return unknown(op, "a product of blocks that share scales")
         extent = shape_of(left.type)[-1]
         k_index = bound(level, extent).term
         types = tuple(str(element_of(value.type)) for value in (left, right, added))
@@ -492,35 +442,21 @@ class ElementTrees:
         shape, kind = shape_of(value.type), str(element_of(value.type))
         accesses = self._accesses.get(op, [])
         padding = str(op.attributes.get("padding", ""))
-        if (
-            len(accesses) == 1
-            and accesses[0].argument is not None
-            and is_followed(accesses[0].offset)
-        ):
-            (access,) = accesses
-            assert access.argument is not None
+        access = accesses[0] if len(accesses) == 1 else None
+        if access is not None and access.argument is not None and is_followed(access.offset):
             access_indices = reshaped_indices(at, shape, access.shape)
             offset = self.term(access.offset, access_indices, access.shape)
             offset = self._rewrite_offset(access.argument, offset)
-            return self._masked(
-                op,
-                access,
-                (self._name(access.argument), offset, kind, padding),
-                access_indices,
-                at,
-                level,
-            )
+            detail = (self._name(access.argument), offset, kind, padding)
+            return self._masked(op, access, detail, access_indices, at, level)
         if not KINDS[op.name].has("pointer"):
-            return self._unknown(op, "a load through a descriptor that is not followed")
+            return unknown(op, "a load through a descriptor that is not followed")
         pointer = self.of(op.operand("pointer"), at if shape else (), level)
         mask = mask_of(op)
-        parts = [pointer]
-        if mask is not None:
-            parts.append(self.of(mask, at if shape else (), level))
-            other = op.optional("other")
-            if other is not None:
-                parts.append(self.of(other, at if shape else (), level))
-        return tree("element", ("", None, kind, padding), tuple(parts), op.index)
+        masking = () if mask is None else (
+            self._aligned(mask, at, level), *self._padding(op, at, level),
+        )  # fmt: skip
+        return tree("element", ("", None, kind, padding), (pointer, *masking), op.index)
 
     def _masked(
         self, op: Op, access: Access, detail: tuple[Any, ...], access_indices: Coordinates,
@@ -535,13 +471,14 @@ class ElementTrees:
         else:
             value = mask_of(op)
             if value is None:
-                return self._unknown(op, "a mask that is not followed")
-            mask_tree = self.of(value, at if shape_of(value.type) else (), level)
-        parts = [mask_tree]
+                return unknown(op, "a mask that is not followed")
+            mask_tree = self._aligned(value, at, level)
+        return tree("element", detail, (mask_tree, *self._padding(op, at, level)), op.index)
+
+    def _padding(self, op: Op, at: Coordinates, level: int) -> tuple[Tree, ...]:
+        """Return a tuple of the value of masked lanes; () if the op does not say it."""
         other = op.optional("other") if KINDS[op.name].has("other") else None
-        if other is not None:
-            parts.append(self.of(other, at if shape_of(other.type) else (), level))
-        return tree("element", detail, tuple(parts), op.index)
+        return () if other is None else (self._aligned(other, at, level),)
 
     # -- branches --------------------------------------------------------------------------------
 
@@ -552,7 +489,7 @@ class ElementTrees:
             if len(region.blocks) == 1
         ]
         if len(branches) != len(op.regions):
-            return self._unknown(op, "a branch of several blocks")
+            return unknown(op, "a branch of several blocks")
         row = KINDS[op.name]
         condition_values = [op.operand(name) for name in ("condition", "selector") if row.has(name)]
         if not condition_values:
@@ -561,111 +498,3 @@ class ElementTrees:
         if (truth := truth_of(condition)) is not None:
             return branches[0 if truth else 1]
         return tree("op", ("where", attributes_of(op), "", 0), (condition, *branches), op.index)
-
-    # -- loops -----------------------------------------------------------------------------------
-
-    @contextmanager
-    def _enter_loop(self, definitions: LoopDefinitions) -> Iterator[None]:
-        outer_definitions = self._enclosing_loops
-        self._enclosing_loops = (*outer_definitions, definitions)
-        try:
-            yield
-        finally:
-            self._enclosing_loops = outer_definitions
-
-    def _carried(self, loop: Op, value: Value, at: Coordinates, level: int) -> Tree:
-        """Return the tree of a loop's carried value in the current trip."""
-        carried_index = value.position - (1 if counter_of(loop) is not None else 0)
-        block = value.owner
-        assert isinstance(block, Block)
-        if counter_of(loop) is None and block is loop.regions[1].blocks[0]:
-            return self.of(terminator(loop, 0).group("passed")[carried_index], at, level)
-        for definitions in reversed(self._enclosing_loops):
-            if definitions.loop is loop:
-                return self._reference(definitions, carried_index, at)
-        summary_loop = self._loops.get(loop)
-        if summary_loop is None or counter_of(loop) is None:
-            return self._unknown(loop, "what a loop carries")
-        return self._loop(loop, summary_loop, summary_loop.trip.term, carried_index, at, level)
-
-    def _loop_result(self, loop: Op, position: int, at: Coordinates, level: int) -> Tree:
-        """Return the tree of a loop's result: of its initial value if the loop never runs."""
-        summary_loop = self._loops.get(loop)
-        if summary_loop is None:
-            # It never runs, by its bounds.
-            if counter_of(loop) is None:
-                return self._unknown(loop, "a loop that is not followed")
-            return self.of(loop.group("initial")[position], at, level)
-        if counter_of(loop) is None:
-            return self._while(loop, summary_loop, position, at, level)
-        if not is_followed(summary_loop.trips):
-            return self._unknown(loop, _TRIPS)
-        return self._loop(loop, summary_loop, summary_loop.trips, position, at, level)
-
-    def _loop(
-        self, loop: Op, summary_loop: Loop, trips: Term, position: int, at: Coordinates, level: int
-    ) -> Tree:
-        """Return the tree of a loop's carried value after a number of trips."""
-        count = self.term(trips, (), ())
-        definitions = LoopDefinitions(loop, level, summary_loop.trip)
-        yielded = terminator(loop, 0).group("passed")
-        parts = self._definitions(definitions, position, at, loop.group("initial"), yielded)
-        return tree("loop", (count, level, False, symbol_extents(definitions)), parts, loop.index)
-
-    def _while(
-        self, loop: Op, summary_loop: Loop, position: int, at: Coordinates, level: int
-    ) -> Tree:
-        definitions = LoopDefinitions(loop, level, summary_loop.trip)
-        condition = terminator(loop, 0)
-        with self._enter_loop(definitions):
-            running = self.of(condition.operand("condition"), (), level + 1)
-            result = self.of(
-                condition.group("passed")[position], self._renumbered(definitions, at)[0], level + 1
-            )
-        yielded = terminator(loop, 1).group("passed")
-        parts = self._definitions(definitions, None, at, loop.group("initial"), yielded)
-        detail = (ZERO, level, True, symbol_extents(definitions))
-        return tree("loop", detail, (running, result, *parts), loop.index)
-
-    def _definitions(
-        self,
-        definitions: LoopDefinitions,
-        position: int | None,
-        at: Coordinates,
-        initial: Sequence[Value],
-        yielded: Sequence[Value],
-    ) -> tuple[Tree, ...]:
-        """Return (initial, next) trees of all carried values that one value depends on."""
-        if position is not None:
-            self._reference(definitions, position, at)
-        parts: list[Tree] = []
-        while definitions.pending:
-            index, elements = definitions.pending.pop(0)
-            inner_level = (
-                definitions.level + 1 + sum(1 for _ in bound_inside(elements, definitions.level))
-            )
-            parts.append(self.of(initial[index], elements, inner_level))
-            with self._enter_loop(definitions):
-                parts.append(self.of(yielded[index], elements, inner_level))
-        return tuple(parts)
-
-    def _renumbered(
-        self, definitions: LoopDefinitions, at: Coordinates
-    ) -> tuple[Coordinates, Coordinates]:
-        """Return indices with the symbols bound in the loop renumbered, and these symbols."""
-        symbols = list(bound_inside(at, definitions.level))
-        renumbered: dict[Any, Term] = {
-            symbol: bound(definitions.level + 1 + number, symbol.high + 1).term
-            for number, symbol in enumerate(symbols)
-        }
-        substitution = Substitution(renumbered)
-        return tuple(substitution(term) for term in at), tuple(symbol.term for symbol in symbols)
-
-    def _reference(self, definitions: LoopDefinitions, carried_index: int, at: Coordinates) -> Tree:
-        elements, outer_indices = self._renumbered(definitions, at)
-        key = (carried_index, elements)
-        number = definitions.numbers.get(key)
-        if number is None:
-            number = definitions.numbers[key] = len(definitions.numbers)
-            definitions.pending.append(key)
-        return tree("carried", (definitions.level, number, outer_indices))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir.attributes import DenseArrayAttribute
-from kvtrace.symbolic.conditions import Condition, Opaque
-from kvtrace.symbolic.functions import Quotient, quotient, remainder
+from kvtrace.ir.ops import MODULAR, SIGNED, operator_of
+from kvtrace.symbolic.bits import wrapped
+from kvtrace.symbolic.conditions import Condition, Opaque, at_least, equal, less
+from kvtrace.symbolic.functions import Quotient, choice, quotient, remainder
 from kvtrace.symbolic.terms import ZERO, Term
 from kvtrace.symbolic.walk_types import number_of
 
 if TYPE_CHECKING:
+    from kvtrace.addons.invariance.trees import Tree
     from kvtrace.ir import Op
 
 Coordinates = tuple[Term, ...]
@@ -116,3 +119,42 @@ def source_indices(
     if not target:
         return (ZERO,) * len(source)
     return tuple(index if extent > 1 else ZERO for index, extent in zip(at, source, strict=True))
+
+
+def folded_formula(op: Op, kind: str, parts: Sequence[Tree]) -> Term | Condition | None:
+    """Return the formula of an integer op's result, wrapped to the type's width; else None.
+
+    The symbolic walk has formulas only for results that do not overflow.
+    """
+    bits = int(kind[1:]) if kind in ("i1", "i8", "i16", "i32", "i64") else 0
+    if not bits or any(part.what not in ("integer", "condition") for part in parts):
+        return None
+    result: Term | None = None
+    match operator_of(op), [part.detail[0] for part in parts]:
+        case "compare", [Term() as left, Term() as right]:
+            compare = _COMPARING.get(number_of(op, "predicate"))
+            return None if compare is None else compare(left, right)
+        case "where", [Condition() as condition, Term() as then, Term() as otherwise]:
+            result = choice(condition, then, otherwise)
+        case "+", [Term() as left, Term() as right]:
+            result = left + right
+        case "-", [Term() as left, Term() as right]:
+            result = left - right
+        case "*", [Term() as left, Term() as right]:
+            result = left * right
+        case "<<", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
+            result = left * (1 << count)
+        case ">>", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
+            whole = left if op.name in SIGNED else wrapped(left, bits, signed=False)
+            result = quotient(whole, 1 << count, floor=True)
+        case "cast", [Term() as left] if op.name in MODULAR:
+            result = left
+    return None if result is None or bits == 1 else wrapped(result, bits, signed=True)
+
+
+#: Comparisons of signed integers, by their number in arith.cmpi.
+_COMPARING: Final[Mapping[int, Callable[[Term, Term], Condition]]] = {
+    0: equal, 1: lambda left, right: ~equal(left, right), 2: less,
+    3: lambda left, right: at_least(right, left), 4: lambda left, right: less(right, left),
+    5: at_least,
+}  # fmt: skip

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from kvtrace.addons.invariance.contracts import contracts_of
 from kvtrace.addons.invariance.drawn import drawing_of
 from kvtrace.addons.invariance.findings import RULE, TREES
-from kvtrace.addons.invariance.over import ROWS, Answer, answer_over
+from kvtrace.addons.invariance.over import ROWS, Answer, answer_over, contracts_of
 from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.ir import Frame
 from kvtrace.metrics.stacks import StackRows
@@ -24,8 +23,8 @@ from kvtrace.schema.trace import Selection
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kvtrace.addons.invariance.contracts import Contract
     from kvtrace.addons.invariance.output_results import OutputResult
+    from kvtrace.addons.invariance.over import Contract
     from kvtrace.schema.trace import Run, Trace
 
 _Judged = tuple[dict[str, Any], dict[str, Any]]

@@ -7,12 +7,14 @@ from dataclasses import replace
 from itertools import chain
 from math import inf, prod
 from time import thread_time
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kvtrace.addons.invariance.coordinates import (
     byte_strides,
     coordinate,
+    fixed_steps,
     is_number,
+    last_axis,
     number_of_coordinate,
 )
 from kvtrace.addons.invariance.elements import ElementTrees, TooLarge
@@ -38,9 +40,6 @@ if TYPE_CHECKING:
 
 
 _Formula = TypeVar("_Formula", Term, Condition)
-_INNER: Final = 20
-_OUTER: Final = 12
-"""Bits of the index along a tensor's last axis, and along each other, where strides are fixed."""
 
 
 class Kernel:
@@ -332,11 +331,11 @@ class Kernel:
         axis with one element counts only if the axis grows with the batch.
         """
         tensor = self.tensor(argument)
-        last = None if tensor is None else _last_axis(tensor)
+        last = None if tensor is None else last_axis(tensor)
         if tensor is None or last is None:
             return offset
         offset = with_remainders(offset)
-        size, units, tensor_size = tensor.element.bytes, _units(tensor), prod(tensor.shape)
+        size, units, tensor_size = tensor.element.bytes, fixed_steps(tensor), prod(tensor.shape)
         growing = self._growing.get(argument, ())
         axes = [
             (stride * size, units[axis])
@@ -469,58 +468,6 @@ def _ranges(output: Output) -> Iterator[Condition]:
         symbols = [atom for atom in fact.atoms() if isinstance(atom, Symbol)]
         if all(number_of_coordinate(symbol) is not None or is_number(symbol) for symbol in symbols):
             yield fact
-
-
-def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
-    """Return an element's indices by its byte offset under fixed strides.
-
-    None: it is not a sum of strides. A step along several axes at once counts as many elements
-    along the innermost of these axes.
-    """
-    if _last_axis(tensor) is None:
-        return None
-    units = sorted(enumerate(_units(tensor)), key=lambda part: -part[1])
-    indices: list[dict[Monomial, int]] = [{} for _ in units]
-    for monomial, number in offset.coefficients.items():
-        sign, remaining = (1, number) if number > 0 else (-1, -number)
-        steps = {}
-        for axis, unit in units:
-            count, remaining = divmod(remaining, unit)
-            if count:
-                steps[axis] = count
-        if remaining:
-            return None
-        if monomial and len(steps) > 1:
-            innermost = min(steps, key=lambda axis: tensor.strides[axis])
-            elements = sum(count * tensor.strides[axis] for axis, count in steps.items())
-            steps = {innermost: elements // tensor.strides[innermost]}
-        for axis, count in steps.items():
-            indices[axis][monomial] = sign * count
-    return tuple(map(Term, indices))
-
-
-def _last_axis(tensor: TensorArgument) -> int | None:
-    """Return the contiguous axis: the last one, or another axis of a transposed tensor.
-
-    -1 if no axis has several elements; None if no axis is contiguous.
-    """
-    if not tensor.shape:
-        return -1
-    if tensor.shape[-1] <= 1 or tensor.strides[-1] in (0, 1):
-        return len(tensor.shape) - 1
-    steps = zip(tensor.shape, tensor.strides, strict=True)
-    return next((n for n, (extent, step) in enumerate(steps) if extent > 1 and step == 1), None)
-
-
-def _units(tensor: TensorArgument) -> tuple[int, ...]:
-    """Return the byte step of each axis under fixed strides; () for a tensor without axes."""
-    if not tensor.shape:
-        return ()
-    size, last = tensor.element.bytes, _last_axis(tensor)
-    axes = reversed(range(len(tensor.shape) - 1))
-    outer = [size << (_INNER + _OUTER * axis) for axis in axes]
-    outer.insert(len(outer) if last is None else last, size)
-    return tuple(outer)
 
 
 def _without_contents(call: Call) -> Call:

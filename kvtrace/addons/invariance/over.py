@@ -1,11 +1,15 @@
-"""Verdicts whether rows have the same results for any number of rows, argument value or grid."""
+"""Verdicts whether rows have the same results for any number of rows, argument value or grid.
+
+They are asked for by an option, or by contracts in kernels' source: `# kvtrace: invariant over M`,
+in a kernel or right above it.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.addons.invariance.contracts import contracts_of
 from kvtrace.addons.invariance.text import (
     assumed_text,
     outcome_text,
@@ -14,6 +18,8 @@ from kvtrace.addons.invariance.text import (
     witness_text,
 )
 from kvtrace.addons.invariance.witness import witness_of_float
+from kvtrace.converters.findings.suppressions import marked_comments
+from kvtrace.converters.source_lines import SourceLines
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 from kvtrace.text import wrapped
@@ -21,10 +27,9 @@ from kvtrace.text import wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kvtrace.addons.invariance.contracts import Contract
     from kvtrace.addons.invariance.output_results import OutputResult
     from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.schema.trace import Selection
+    from kvtrace.schema.trace import Run, Selection, Trace
 
 ROWS: Final = "rows"
 GRID: Final = "grid"
@@ -157,3 +162,70 @@ def answer_objects(found: Sequence[OutputAnswer]) -> list[dict[str, object]]:
         }
         for answer in found
     ]  # fmt: skip
+
+
+_CONTRACT: Final = re.compile(r"#\s*kvtrace:\s*invariant\s+over\s+(\w+)")
+_COMMENT: Final = re.compile(r"\s*(#|$)")
+_DEFINITION: Final = re.compile(r"\s*(?:async\s+)?(def|class)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A quantity over which a kernel's rows must be invariant, and the comment's file and line.
+
+    `over` is `rows`, `grid` or the name of an argument.
+    """
+
+    over: str
+    file: str
+    line: int
+
+
+def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
+    """Return the contracts of the runs' kernels, by kernel name.
+
+    The first contract in a kernel counts. Empty if no source was recorded.
+    """
+    lines = SourceLines(trace, runs)
+    kernels = trace.table("kernels", runs, ["name", "file", "line"]).to_pylist()
+    contracts_by_kernel: dict[str, Contract] = {}
+    for file in dict.fromkeys(kernel["file"] for kernel in kernels if kernel["file"]):
+        contracts = list(_contracts_in(file, lines))
+        if not contracts:
+            continue
+        for path, first, last in lines.definitions():
+            contracts_in_definition = [
+                contract
+                for contract, last_line in contracts
+                if path == file and contract.line <= last and first <= last_line
+            ]
+            for kernel in kernels if contracts_in_definition else ():
+                if kernel["file"] == file and first <= (kernel["line"] or 0) <= last:
+                    contracts_by_kernel.setdefault(kernel["name"], contracts_in_definition[0])
+    return contracts_by_kernel
+
+
+def _contracts_in(file: str, lines: SourceLines) -> Iterator[tuple[Contract, int]]:
+    """Yield each contract in a file with the last line of the statement that it belongs to."""
+    for first_line, block in lines.blocks(file):
+        for line, first, last, text in marked_comments(block):
+            match = _CONTRACT.search(text)
+            if match is not None:
+                counts_to = _definition_below(block, first, last)
+                yield Contract(match[1], file, line + first_line - 1), counts_to + first_line - 1
+
+
+def _definition_below(block: Sequence[str], first: int, last: int) -> int:
+    """Return the line of the `def` below a decorator's comment, else the statement's last line.
+
+    Args:
+        block: Lines of source.
+        first: Where the comment or its statement begins, a line counted from 1.
+        last: Where the statement ends.
+    """
+    code_line = next((n for n in range(first, last + 1) if not _COMMENT.match(block[n - 1])), None)
+    if code_line is None or not block[code_line - 1].lstrip().startswith("@"):
+        return last
+    below = ((n, _DEFINITION.match(block[n - 1])) for n in range(last + 1, len(block) + 1))
+    definition = next(((n, match) for n, match in below if match is not None), None)
+    return last if definition is None or definition[1][1] == "class" else definition[0]

@@ -20,14 +20,12 @@ from kvtrace.addons.invariance.coordinates import (
     Unfollowed,
     byte_strides,
     coordinate,
-    is_number,
-    number_of_coordinate,
-)
-from kvtrace.addons.invariance.digits import (
     divided_by,
     divided_index,
     divided_parts,
     division_step,
+    is_number,
+    number_of_coordinate,
     placing_symbols,
     positions_by_factor,
     solvable_symbol,
@@ -79,41 +77,6 @@ def coordinates_of(
     if access.argument is None:
         raise Unfollowed(f"it writes through {access.unknown}")
     return _Coordinates(access, tensor, ranges, sizes, this_call_only=this_call_only).output()
-
-
-def split_axis(output: Output, divisor: Term, length: int) -> Output:
-    """Return an output whose outermost axis is split into its index's quotient and remainder.
-
-    Args:
-        output: The output, with at least one axis.
-        divisor: A number of at least 1 that no lane changes, such as the length of a sequence.
-        length: The divisor's value in the recorded call.
-    """
-    old, *inner_axes = output.axes
-    quotient_coordinate = coordinate(100)
-    remainder_coordinate = coordinate(101, 0, max(divisor.high - 1, 0))
-    index = old.coordinate.term
-    combined = quotient_coordinate.term * divisor + remainder_coordinate.term
-    substitution = Substitution(
-        {
-            old.coordinate: combined,
-            **divided_parts(index, divisor, quotient_coordinate, remainder_coordinate),
-        }
-    )
-    bounds = (at_least(remainder_coordinate.term), less(remainder_coordinate.term, divisor))
-    return Output(
-        output.access,
-        (
-            Axis(
-                quotient_coordinate, old.factor * divisor, old.step * length, is_index=old.is_index
-            ),
-            Axis(remainder_coordinate, old.factor, old.step, is_index=old.is_index),
-            *inner_axes,
-        ),
-        (*output.substitutions, substitution),
-        (*output.blocks, substitution),
-        (*(fact.substitute(substitution) for fact in output.facts), *bounds),
-    )
 
 
 class _Coordinates:

@@ -21,7 +21,7 @@ from kvtrace.addons.invariance.output_results import (
 )
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
-from kvtrace.addons.invariance.stored import stored_elements
+from kvtrace.addons.invariance.stores import stored_elements
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir import source_stack

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from kvtrace.addons.invariance.begins import stays_when_moved
 from kvtrace.addons.invariance.coordinates import (
     Ambiguous,
     Axis,
     Output,
     Unfollowed,
     is_placing,
+    is_uniform,
+    placing_symbols,
+    split_axis,
     with_leading_axes,
 )
 from kvtrace.addons.invariance.dependence import (
@@ -22,27 +24,29 @@ from kvtrace.addons.invariance.dependence import (
     DependenceCollector,
     Reason,
     RowDefinition,
-    is_uniform,
-    sizes_of_batch,
-    without_contents,
 )
 from kvtrace.addons.invariance.determinism import FREE
-from kvtrace.addons.invariance.digits import placing_symbols
 from kvtrace.addons.invariance.elements import TooLarge
-from kvtrace.addons.invariance.formulas import is_followed
+from kvtrace.addons.invariance.guards import (
+    guards_of,
+    is_of_rows,
+    is_on_row_length,
+    says_row_exists,
+    sizes_of_batch,
+    symbols_of_row,
+)
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
-from kvtrace.addons.invariance.places import coordinates_of, split_axis
+from kvtrace.addons.invariance.places import coordinates_of
+from kvtrace.addons.invariance.reads import without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
-from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
-from kvtrace.symbolic.functions import Minimum, Quotient, Remainder, single
-from kvtrace.symbolic.prover import Given, follows
-from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
+from kvtrace.symbolic.conditions import Condition, at_least, less
+from kvtrace.symbolic.functions import Quotient, Remainder
+from kvtrace.symbolic.terms import Symbol, Term
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
-    from kvtrace.symbolic.prover import Ranges
     from kvtrace.symbolic.summary import Access
 
 Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
@@ -144,7 +148,7 @@ def is_stored_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     assert verdict.output is not None
     rows = verdict.row_axes[:1]
     simplifier = Simplifier(verdict.output, kernel.sizes)
-    row_symbols, active = _row_symbols(rows, simplifier, verdict.access), simplifier.active
+    row_symbols, active = symbols_of_row(rows, simplifier, verdict.access), simplifier.active
     sizes = sizes_of_batch(active, rows)
     for condition in verdict.output.over_coordinates(active).conjuncts():
         symbols = {atom for atom in without_contents(condition) if isinstance(atom, Symbol)}
@@ -152,77 +156,11 @@ def is_stored_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
         is_placed = any(atom.kind == "programs" or is_placing(atom) for atom in symbols)
         if is_placed or (
             batch_symbols
-            and not _says_row_exists(condition, row_symbols)
-            and not _is_on_row_length(condition, rows)
+            and not says_row_exists(condition, row_symbols)
+            and not is_on_row_length(condition, rows)
         ):
             return False
     return True
-
-
-def _is_on_row_length(part: Condition, rows: Sequence[Axis]) -> bool:
-    """Return whether a condition uses the row only by its length, an end minus a begin."""
-    coordinates = {axis.coordinate for axis in rows}
-    return without_contents(part).isdisjoint(coordinates) and stays_when_moved(part)
-
-
-def _row_symbols(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
-    """Return the symbols that identify the row: its coordinates, and its begins in memory."""
-    entries = {axis.coordinate for axis in rows if axis.is_entry}
-    begins = simplifier.term(access.offset).symbols("content") if entries else ()
-    row_begins = {begin for begin in begins if not entries.isdisjoint(begin.within())}
-    return row_begins | {axis.coordinate for axis in rows}
-
-
-def _says_row_exists(part: Condition, row_symbols: Set[Symbol]) -> bool:
-    """Return whether a condition only bounds the row's number by a scalar, or from below by 0."""
-    if not isinstance(part, AtLeast):
-        return part is TRUE
-    for atom in (
-        single(Term({monomial: 1}))
-        for monomial, factor in part.term.coefficients.items()
-        if factor == 1
-    ):
-        if isinstance(atom, Minimum):
-            other_summands = part.term - atom.term
-            return all(
-                _says_row_exists(at_least(other_summands + argument), row_symbols)
-                for argument in atom.arguments
-            )
-    summands = part.term.coefficients.items()
-    row_factors = [
-        factor
-        for monomial, factor in summands
-        if any(_numbers_rows(atom, row_symbols) for atom in monomial)
-    ]
-    other_summands = Term(
-        {
-            monomial: factor
-            for monomial, factor in summands
-            if not any(_numbers_rows(atom, row_symbols) for atom in monomial)
-        }
-    )
-    if not all(
-        _is_independent_of_row(atom, row_symbols) for atom in without_contents(other_summands)
-    ):
-        return False
-    if row_factors and all(number > 0 for number in row_factors):
-        return other_summands.constant is not None and other_summands.constant >= 0
-    return bool(row_factors) and all(number < 0 for number in row_factors)
-
-
-def _is_independent_of_row(atom: Atom, row_symbols: Set[Symbol]) -> bool:
-    """Return whether an atom is a scalar or grid extent, or a loaded integer of no row."""
-    if not isinstance(atom, Symbol) or atom.kind in ("scalar", "programs"):
-        return True
-    return atom.kind == "content" and row_symbols.isdisjoint(atom.within())
-
-
-def _numbers_rows(atom: Atom, row_symbols: Set[Symbol]) -> bool:
-    """Return whether an atom is the number of a row or of a block of rows, at least 0."""
-    if isinstance(atom, Quotient) and atom.arguments[1].constant is not None:
-        inner = single(atom.arguments[0])
-        return atom.arguments[1].low > 0 and inner is not None and _numbers_rows(inner, row_symbols)
-    return atom in row_symbols
 
 
 def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
@@ -295,8 +233,8 @@ def _verdict_for_rows(
         frozenset(axis.coordinate for axis in output.axes), update_axes or frozenset(),
     )  # fmt: skip
     located = output.over_coordinates(simplifier.active)
-    row_symbols = _row_symbols(rows, simplifier, access)
-    guards = _guards(located, row_symbols, output, simplifier, sizes, kernel, rows)
+    row_symbols = symbols_of_row(rows, simplifier, access)
+    guards = guards_of(located, row_symbols, output, simplifier, sizes, kernel, rows)
     dependence = DependenceCollector(batch, kernel.summary).follow(
         tree, guards, simplifier.term(access.offset)
     )
@@ -315,134 +253,9 @@ def _verdict_for_rows(
         tuple(sorted(map(kernel.scalar, sizes))), reasons, dependence.reads,
         tuple(sorted((*map(kernel.scalar, scalars), *dependence.floats))), dependence.selecting,
         tuple(sorted(dependence.assumed)), tuple(sorted(dependence.shared)),
-        row_guards=tuple(guard for guard in guards if _is_of_rows(guard, rows)),
+        row_guards=tuple(guard for guard in guards if is_of_rows(guard, rows)),
         update_axes=update_axes,
     )  # fmt: skip
-
-
-def _guards(
-    located: Condition,
-    row_symbols: Set[Symbol],
-    output: Output,
-    simplifier: Simplifier,
-    sizes: Set[Symbol],
-    kernel: Kernel,
-    rows: Sequence[Axis],
-) -> list[Condition]:
-    """Return the formulas that decide which elements of a row are stored.
-
-    Program axes that are not in the store's address are taken as 0: program 0 is in every grid.
-    """
-    other_atoms = located.atoms() - output.access.offset.atoms()
-    programs = (atom for atom in other_atoms if isinstance(atom, Symbol) and atom.kind == "program")
-    first_programs = Substitution(dict.fromkeys(programs, ZERO))
-    loop_ends = _tile_loop_ends(output, simplifier, sizes)
-    parts = located.substitute(first_programs).conjuncts()
-    ranges = simplifier.given.ranges
-    divisions = (fact for part in parts for fact in _divisions(part, ranges))
-    assumptions = Given((*output.facts, *divisions), ranges)
-    return [
-        part
-        for conjunct in parts
-        if is_followed(conjunct) and conjunct not in loop_ends
-        for part in _without_minimum(conjunct)
-        if (
-            not _says_row_exists(part, row_symbols)
-            or _leaves_out_rows(part, rows, output, simplifier.active, kernel)
-        )
-        and not _is_before_end(part, output)
-        and follows(part, assumptions) is None
-    ]
-
-
-def _divisions(part: Condition, ranges: Ranges) -> Iterator[Condition]:
-    """Yield facts of division by scalars: remainders are from 0 to below the divisor."""
-    for atom in part.atoms():
-        if isinstance(atom, Quotient) and atom.arguments[1].constant is None:
-            dividend, divisor = atom.arguments
-            is_down = atom.floor or ranges.interval(dividend)[0] >= 0
-            if is_down and ranges.interval(divisor)[0] > 0:
-                remainder = dividend - atom.term * divisor
-                yield at_least(remainder)
-                yield less(remainder, divisor)
-
-
-def _is_of_rows(part: Condition, rows: Sequence[Axis]) -> bool:
-    """Return whether a condition is on the row's number and scalar arguments alone."""
-    symbols = {atom for atom in part.atoms() if isinstance(atom, Symbol)}
-    scalars = {atom for atom in symbols if atom.kind == "scalar" and isinstance(atom.key, int)}
-    is_alone = len(rows) == 1 and rows[0].is_index and symbols - scalars == {rows[0].coordinate}
-    return is_alone and bool(scalars)
-
-
-def _leaves_out_rows(
-    part: Condition, rows: Sequence[Axis], output: Output, active: Condition, kernel: Kernel
-) -> bool:
-    """Return whether a guard may leave out rows at a batch size that was not recorded.
-
-    The guard must hold for every row below the number of rows: `4 * tile + 4 <= M` fails for rows
-    of a last tile that is not full. Scalars that end an inner axis, and constants, do not count
-    rows.
-    """
-    count = kernel.row_count(output.access.argument, rows)
-    if len(rows) > 1 or rows[0].is_entry or count is None:
-        return False
-    row, ranges = rows[0].coordinate, kernel.bound.ranges
-    atoms = without_contents(part)
-    if any(isinstance(atom, Symbol) and atom.kind in ("content", "programs") for atom in atoms):
-        return False
-    scalars = [atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "scalar"]
-    if not scalars:
-        return (
-            follows(part, Given((at_least(row.term), less(row.term, count + 1)), ranges))
-            is not None
-        )
-    row_counts = [scalar for scalar in scalars if ranges.of(scalar) == (count, count)]
-    if row_counts:
-        rows_below = ((at_least(row.term), less(row.term, scalar.term)) for scalar in row_counts)
-        return all(follows(part, Given(below, kernel.sizes)) is None for below in rows_below)
-    return not sizes_of_batch(active, output.axes[1:]).isdisjoint(scalars)
-
-
-def _without_minimum(part: Condition) -> list[Condition]:
-    """Return the conjuncts of a condition: `min(a, b) >= c` is `a >= c` and `b >= c`."""
-    if isinstance(part, AtLeast):
-        for atom in (single(Term({m: 1})) for m, n in part.term.coefficients.items() if n == 1):
-            if isinstance(atom, Minimum):
-                other_summands = part.term - atom.term
-                return [at_least(other_summands + argument) for argument in atom.arguments]
-    return [part]
-
-
-def _tile_loop_ends(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[Condition]:
-    """Return the conditions of loops over tiles that end where the batch ends.
-
-    Formulas do not show rows that are left out there; recorded launches are compared instead.
-    """
-    address_atoms = output.access.offset.atoms()
-    loop_conditions = [loop.running for loop in output.access.loops if loop.trip in address_atoms]
-    parts = [
-        part
-        for running in loop_conditions
-        for part in output.over_coordinates(simplifier.rewritten(running)).conjuncts()
-    ]
-    return {part for part in parts if any(map(is_placing, part.atoms())) and part.atoms() & sizes}
-
-
-def _is_before_end(part: Condition, output: Output) -> bool:
-    """Return whether a condition only says that an element is before an end of memory.
-
-    An end is a scalar argument or a product of scalars; a quotient, as in M - M // 16, may be less
-    than the end at another size.
-    """
-    if not isinstance(part, AtLeast):
-        return False
-    size = output.access.element_bytes
-    flat_index = sum((axis.coordinate.term * (axis.step // size) for axis in output.axes), ZERO)
-    return all(
-        isinstance(atom, Symbol) and _is_independent_of_row(atom, frozenset())
-        for atom in without_contents(part.term + flat_index)
-    )
 
 
 def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:
@@ -486,7 +299,7 @@ def _choosing_scalars(
     return [
         atom
         for part in active.conjuncts()
-        if not _says_row_exists(part, row_symbols)
+        if not says_row_exists(part, row_symbols)
         for atom in without_contents(part)
         if isinstance(atom, Symbol) and atom.kind == "scalar"
     ]

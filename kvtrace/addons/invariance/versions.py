@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from math import prod
 from time import thread_time
 from typing import TYPE_CHECKING, Final, Literal
 
-import numpy as np
-
-from kvtrace.addons.invariance.alike import differing_integers
-from kvtrace.addons.invariance.call_pairs import paired_calls
-from kvtrace.addons.invariance.compared import Comparison, Elements, Pair, compare_trees
-from kvtrace.addons.invariance.coordinates import Unfollowed, is_placing
+from kvtrace.addons.invariance.compared import (
+    Comparison,
+    differing_integers,
+)
 from kvtrace.addons.invariance.determinism import FREE
-from kvtrace.addons.invariance.elements import TooLarge
-from kvtrace.addons.invariance.field import FieldEvaluator, compared_integers
-from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.kernels import Kernel
-from kvtrace.addons.invariance.memory import read_after_write
-from kvtrace.addons.invariance.places import coordinates_of
+from kvtrace.addons.invariance.loaded_integers import compared_integers
 from kvtrace.addons.invariance.relative import bound_text
-from kvtrace.addons.invariance.stored import stored_elements
-from kvtrace.addons.invariance.trees import Tree, constants_of, exceeded_constants, level_of
+from kvtrace.addons.invariance.stores import Store, compare_stores, stored_alike, stores_of
+from kvtrace.addons.invariance.trees import Tree, constants_of, exceeded_constants
 from kvtrace.addons.invariance.version_values import (
     VersionCalls,
     error_bounds,
@@ -42,21 +34,13 @@ from kvtrace.inputs.kinds import (
     FillValues,
     Inputs,
 )
-from kvtrace.symbolic.conditions import conjunction
-from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kvtrace.addons.invariance.version_values import Accuracy
     from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.schema.trace import Selection
-    from kvtrace.symbolic.conditions import Condition
-    from kvtrace.symbolic.summary import Access
-    from kvtrace.symbolic.terms import Resolve
 
-    _Stores = Mapping[str, tuple["_Store", ...] | None]
+    _Stores = Mapping[str, tuple["Store", ...] | None]
 
 Meaning = Literal[
     "same", "equal", "reassociated", "exact", "violation", "sampled", "different", "unknown"
@@ -84,8 +68,6 @@ _SECONDS_OF_TREES: Final = 2.5
 """CPU time limit for building the trees of one version."""
 _SECONDS: Final = 6.0
 """CPU time limit for comparing an output: trees, then evaluations on further inputs."""
-_MOST_ELEMENTS: Final = 1 << 20
-"""Limit on the elements of an output that are compared; larger outputs are sampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +105,6 @@ class OutputMeaning:
     bound: str | None = None
 
 
-def meanings_of(
-    before: Selection,
-    after: Selection,
-    kernels: Collection[str] | None = None,
-    match: Mapping[str, str] = {},
-) -> tuple[OutputMeaning, ...]:
-    """Compare the kernels that two traces called with the same tensors, output by output.
-
-    Args:
-        before: Runs of the first version.
-        after: Runs of the second version.
-        kernels: Names of the kernels to compare; None: all.
-        match: Names of kernels and tensors in the first version, by those of the second.
-    """
-    meanings: dict[OutputMeaning, None] = {}
-    for pair in paired_calls(before, after, kernels, match, reordered=bool(match)).pairs:
-        if pair.before is not None:
-            meanings |= dict.fromkeys(same_meaning(pair.before, pair.after, match))
-    return tuple(meanings)
-
-
 def same_meaning(
     first: Call, second: Call, match: Mapping[str, str] = {}
 ) -> tuple[OutputMeaning, ...]:
@@ -165,9 +126,9 @@ def same_meaning(
     second_kernel = Kernel(
         second, names, this_call_only=True, deadline=deadline + _SECONDS_OF_TREES
     )
-    first_stores = _stores(first_kernel)
+    first_stores = stores_of(first_kernel)
     unfollowed = {name for name, stores in first_stores.items() if stores is None}
-    trees = first_stores, _stores(second_kernel, unfollowed)
+    trees = first_stores, stores_of(second_kernel, unfollowed)
     positions = {name: position for position, name in enumerate(first_kernel.names)}
     return tuple(
         _compare_output(first, second, name, positions.get(name, -1), pairs, trees)
@@ -235,7 +196,7 @@ def _compare_output(
         if witness is None or (is_order_free and witness.ulps <= _SUMS):
             return OutputMeaning(first.kernel, name, "unknown")
         return OutputMeaning(first.kernel, name, "violation", witness=witness)
-    comparison = _compare_stores(first_stores, second_stores, tensor, deadline)
+    comparison = compare_stores(first_stores, second_stores, tensor, deadline)
     result = OutputMeaning(
         first.kernel, name, comparison.relation, comparison.first, comparison.second, witness,
         compared_count=comparison.compared_count, elements=comparison.elements,
@@ -370,232 +331,6 @@ def _integers(
     return (-3, -2, -1, 0, 1, 2, 3, *compared_integers((*first_trees, *second_trees)), *differing)
 
 
-def stored_alike(
-    first: Call, second: Call, position: int, pairs: Sequence[tuple[int, int]]
-) -> bool:
-    """Return whether both calls provably store the same elements, by their address formulas."""
-    second_position = dict(pairs).get(position)
-    if second_position is None:
-        return False
-    before, after = (
-        stored_elements(Kernel(first), position),
-        stored_elements(Kernel(second), second_position),
-    )
-    return before is not None and after is not None and bool((before == after).all())
-
-
 def _has_free_order(call: Call) -> bool:
     """Return whether a kernel has atomic sums of floats, in no fixed order."""
     return any(access.operator in FREE for access in summarize(call.module).accesses)
-
-
-def _compare_stores(
-    first_stores: Sequence[_Store],
-    second_stores: Sequence[_Store],
-    tensor: TensorArgument,
-    deadline: float,
-) -> Comparison:
-    first_tree, second_tree = first_stores[0].tree, second_stores[0].tree
-    stores = [
-        tuple(
-            (
-                store_of_either.tree,
-                store_of_either.steps,
-                store_of_either.active,
-                store_of_either.base_offset,
-            )
-            for store_of_either in stores
-        )
-        for stores in (first_stores, second_stores)
-    ]
-    offsets = _offsets(tensor)
-    if stores[0] == stores[1]:
-        return Comparison("same", compared_count=prod(tensor.shape), elements=prod(tensor.shape))
-    content = FieldEvaluator(
-        0,
-        "exact",
-        compared_integers(
-            [store_of_either.tree for store_of_either in (*first_stores, *second_stores)]
-        ),
-    ).content
-    active = {store_of_either.active for store_of_either in (*first_stores, *second_stores)}
-    first_owners, second_owners = (
-        _owners(store_of_either, offsets, content, shared=len(active) == 1)
-        for store_of_either in (first_stores, second_stores)
-    )
-    is_in_one_version = (first_owners == _NO_STORE) != (second_owners == _NO_STORE)
-    is_in_one_version &= (first_owners != _UNKNOWN_STORE) & (second_owners != _UNKNOWN_STORE)
-    if is_in_one_version.any():
-        element = int(np.flatnonzero(is_in_one_version)[0])
-        writer = "after" if first_owners[element] == _NO_STORE else "before"
-        return Comparison("different", f"only {writer} writes some elements, depending on data")
-    pairs: list[Pair] = []
-    for first_index, first_store in enumerate(first_stores):
-        for second_index, second_store in enumerate(second_stores):
-            common = offsets[(first_owners == first_index) & (second_owners == second_index)]
-            if common.size:
-                pairs.append(
-                    Pair(
-                        common.size, _elements(first_store, common), _elements(second_store, common)
-                    )
-                )
-    written = int(((first_owners != _NO_STORE) | (second_owners != _NO_STORE)).sum())
-    total = written if offsets.size == prod(tensor.shape) else prod(tensor.shape)
-    return compare_trees(first_tree, second_tree, pairs, total, deadline, tuple(active))
-
-
-_NO_STORE: Final = -1
-_UNKNOWN_STORE: Final = -2
-
-
-def _offsets(tensor: TensorArgument) -> NDArray[np.int64]:
-    """Return the byte offsets of a tensor's elements, each once; a large tensor is sampled."""
-    total = prod(tensor.shape)
-    flat_indices = np.arange(total, dtype=np.int64)
-    if total > _MOST_ELEMENTS:
-        random = np.random.default_rng(0).integers(total, size=_MOST_ELEMENTS - 2)
-        flat_indices = np.unique(np.append(random, (0, total - 1)))
-    indices = np.unravel_index(flat_indices, tensor.shape) if tensor.shape else ()
-    steps = (index * stride for index, stride in zip(indices, tensor.strides, strict=True))
-    return np.unique(sum(steps, np.zeros(flat_indices.size, np.int64)) * tensor.element.bytes)
-
-
-def _elements(store: _Store, offsets: NDArray[np.int64]) -> Elements:
-    """Return elements at byte offsets with their coordinates, by the steps of a store."""
-    coordinate_values: dict[Symbol, NDArray[np.int64]] = {}
-    remaining = offsets - store.base_offset
-    for symbol, step in store.steps:
-        coordinate_values[symbol], remaining = np.divmod(remaining, step)
-    return Elements(store.tree, coordinate_values)
-
-
-def _owners(
-    stores: Sequence[_Store], offsets: NDArray[np.int64], content: Resolve, *, shared: bool
-) -> NDArray[np.int64]:
-    """Return the index of the store that writes each element, `_NO_STORE` or `_UNKNOWN_STORE`.
-
-    `shared`: all stores of both versions have the same condition, which is then not evaluated.
-    """
-    owners = np.full(offsets.size, _NO_STORE, np.int64)
-    for index, store in enumerate(stores):
-        if any(step <= 0 for _, step in store.steps):
-            return np.full(offsets.size, _UNKNOWN_STORE, np.int64)
-        coordinate_values = _elements(store, offsets).at
-        distances = offsets - store.base_offset
-        is_stored = (
-            distances % min(step for _, step in store.steps) if store.steps else distances
-        ) == 0
-        try:
-            is_stored = is_stored & (
-                (shared and len(stores) == 1) or store.active.values(coordinate_values, content)
-            )
-        except KeyError:
-            if len(stores) > 1:
-                return np.full(offsets.size, _UNKNOWN_STORE, np.int64)
-        owners = np.where(is_stored, np.where(owners == _NO_STORE, index, _UNKNOWN_STORE), owners)
-    return owners
-
-
-@dataclass(frozen=True, slots=True)
-class _Store:
-    """The tree of a store and the elements that it writes.
-
-    `steps` are the coordinates with their byte steps, `active` the condition of the store, and
-    `base_offset` the byte offset of the element whose coordinates are 0.
-    """
-
-    tree: Tree
-    steps: tuple[tuple[Symbol, int], ...]
-    active: Condition
-    base_offset: int
-
-
-def _stores(
-    kernel: Kernel, unfollowed: Collection[str] = ()
-) -> dict[str, tuple[_Store, ...] | None]:
-    """Return the stores of each output; None for an output with a store that is not followed.
-
-    Outputs in `unfollowed` are None, too, to save seconds of building trees.
-    """
-    stores_by_output: dict[str, list[_Store] | None] = {}
-    for access in kernel.summary.accesses:
-        if access.kind == "load":
-            continue
-        name = kernel.name(access.argument)
-        stores = stores_by_output.setdefault(name, None if name in unfollowed else [])
-        if stores is None:
-            continue
-        store = _store(access, kernel)
-        stores_by_output[name] = None if store is None else [*stores, store]
-    return {
-        name: None if stores_or_none is None else tuple(stores_or_none)
-        for name, stores_or_none in stores_by_output.items()
-    }
-
-
-def _store(access: Access, kernel: Kernel) -> _Store | None:
-    if access.kind == "atomic":
-        return None
-    result = None
-    for tensor in _with_axes_joined(kernel.tensor(access.argument)):
-        try:
-            output = coordinates_of(
-                access, tensor, kernel.bound.ranges, kernel.sizes, this_call_only=True
-            )
-            tree = kernel.tree(access, output, bound=True)
-        except (Unfollowed, TooLarge):
-            continue
-        if any(node.what == "unknown" for node in tree.walk()):
-            return None
-        base = kernel.base_offset(output)
-        if base is None:
-            continue
-        result = _Store(
-            tree, tuple(kernel.steps(output)), _followed_parts(kernel.active(output)), base
-        )
-        if not _is_placed_by_more(tree):
-            break
-    stores = [other for other in kernel.summary.accesses if other.kind != "load"]
-    reads_own_writes = result and any(
-        read_after_write(result.tree, store, kernel) for store in stores
-    )
-    return None if reads_own_writes else result
-
-
-def _followed_parts(active: Condition) -> Condition:
-    """Return the parts of a store's condition that are formulas; trees have the other parts."""
-    return conjunction(part for part in active.conjuncts() if is_followed(part))
-
-
-def _with_axes_joined(tensor: TensorArgument | None) -> Iterator[TensorArgument | None]:
-    """Yield a tensor, then the tensor with contiguous axes joined, for each choice of axes.
-
-    A kernel may use one index for the elements of several axes.
-    """
-    yield tensor
-    if tensor is None:
-        return
-    pairs = [pair for pair in zip(tensor.shape, tensor.strides, strict=True) if pair[0] > 1]
-    joinable = [axis for axis in range(len(pairs) - 1) if pairs[axis][1] == prod(pairs[axis + 1])]
-    for count in range(1, len(joinable) + 1):
-        for chosen in combinations(joinable, count):
-            shape, strides = [1], [0]
-            for axis, (extent, stride) in enumerate(pairs):
-                if axis and axis - 1 in chosen:
-                    shape[-1] *= extent
-                    strides[-1] = stride
-                else:
-                    shape.append(extent)
-                    strides.append(stride)
-            yield replace(tensor, shape=tuple(shape[1:]), strides=tuple(strides[1:]))
-
-
-def _is_placed_by_more(tree: Tree) -> bool:
-    """Return whether a tree depends on programs, trips or lanes besides coordinates."""
-    return any(
-        is_placing(atom)
-        for node in tree.walk()
-        for formula in node.formulas()
-        for atom in formula.atoms()
-        if not (isinstance(atom, Symbol) and level_of(atom) is not None)
-    )

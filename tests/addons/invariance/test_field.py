@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.addons.invariance.field import Arithmetic, FieldEvaluator
+from kvtrace.addons.invariance.field import FieldEvaluator
+from kvtrace.addons.invariance.repeated import Arithmetic
 from kvtrace.addons.invariance.trees import Tree, tree
 from kvtrace.symbolic.terms import as_term
 

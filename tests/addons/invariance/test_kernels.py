@@ -8,8 +8,7 @@ import triton.language as tl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.addons.invariance.coordinates import coordinate
-from kvtrace.addons.invariance.kernels import indices_of
+from kvtrace.addons.invariance.coordinates import coordinate, indices_of
 from kvtrace.addons.invariance.output_results import Invariance
 from kvtrace.evaluate.arguments import Storage, TensorArgument
 from kvtrace.symbolic.terms import Term

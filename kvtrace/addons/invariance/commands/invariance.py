@@ -158,8 +158,8 @@ def _compare(
     before: "Selection", after: "Selection", match: "Mapping[str, str]", as_json: bool
 ) -> int:
     """Print the comparison of two traces' kernels; return 1 if some output differs, else 0."""
+    from kvtrace.addons.invariance.differences import meanings_of
     from kvtrace.addons.invariance.text import meaning_lines, meaning_objects
-    from kvtrace.addons.invariance.versions import meanings_of
     from kvtrace.text import terminal_width
 
     meanings = meanings_of(before, after, match=match)

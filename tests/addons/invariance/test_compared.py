@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kvtrace.addons.invariance.alike import TreeProver, differing_integers
+from kvtrace.addons.invariance.compared import TreeProver, differing_integers
 from kvtrace.addons.invariance.field import FieldEvaluator
 from kvtrace.addons.invariance.trees import tree
 from kvtrace.symbolic.conditions import at_least, equal

@@ -1,0 +1,122 @@
+"""Integers that trees load from memory: numbers to try for them, and formulas that few satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.symbolic.conditions import AtLeast, Condition, Equal
+from kvtrace.symbolic.functions import Choice, single
+from kvtrace.symbolic.terms import Atom, Symbol, Term
+
+if TYPE_CHECKING:
+    from kvtrace.addons.invariance.trees import Tree
+
+SMALL: Final = 8
+"""Random integers in memory are below this limit, or near a number in a comparison with them."""
+_SPREAD: Final = np.asarray(
+    [*range(-8, 0), *(sign * ((5 << n) + n) for n in range(1, 60) for sign in (-1, 1))], np.int64
+)
+"""Further values of integers that are data alone: negative ones, and of all magnitudes."""
+_BEYOND_INT64: Final = 1 << 63
+
+
+def data_keys(trees: Iterable[Tree], store_conditions: Iterable[Condition]) -> frozenset[object]:
+    """Return the keys of the integers in memory that are only data.
+
+    No address, mask, loop bound or store condition depends on these integers.
+    """
+    data, placing = set[object](), set[object]()
+    for node in (node for tree in trees for node in tree.walk()):
+        keys = data if node.what in ("integer", "condition") else placing
+        keys |= {atom.key for formula in node.formulas() for atom in formula.symbols("content")}
+    placing |= {atom.key for formula in store_conditions for atom in formula.symbols("content")}
+    return frozenset(data - placing)
+
+
+def compared_integers(trees: Iterable[Tree]) -> tuple[int, ...]:
+    """Return the constants of formulas of loaded integers, and their neighbors; sorted."""
+    constants = set()
+    for formula in (
+        node_formula for tree in trees for node in tree.walk() for node_formula in node.formulas()
+    ):
+        if formula.symbols("content"):
+            constants |= _numbers_in(formula)
+    return tuple(sorted({n + step for n in constants for step in (-1, 0, 1)} - {*range(SMALL)}))
+
+
+def _numbers_in(formula: Term | Condition) -> set[int]:
+    pending: list[Term | Condition] = [formula]
+    numbers: set[int] = set()
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Condition):
+            pending += part.inside()
+            continue
+        number = part.coefficients.get((), 0)
+        numbers |= {number, -number}
+        for atom in {atom for monomial in part.coefficients for atom in monomial}:
+            if (condition := getattr(atom, "condition", None)) is not None:
+                pending += (condition, atom.then, atom.otherwise)  # type: ignore[attr-defined]
+            pending += getattr(atom, "arguments", ())
+    return numbers
+
+
+def is_beyond(formula: Term | Condition) -> bool:
+    """Return whether a formula of loaded integers may overflow 64 bits in some part.
+
+    Formulas of programs, lanes and trips alone do not overflow in any launch.
+    """
+    if not formula.symbols("content"):
+        return False
+    parts = [part for atom in formula.atoms() for part in getattr(atom, "arguments", ())]
+    terms = [formula] if isinstance(formula, Term) else []
+    return any(
+        not (part.low >= -_BEYOND_INT64 and part.high < _BEYOND_INT64) and part.symbols("content")
+        for part in (*terms, *parts)
+    )
+
+
+def is_rare(condition: Condition) -> bool:
+    """Return whether random integers may never satisfy a condition, as `a % 1000 == 7`."""
+    if isinstance(condition, AtLeast | Equal):
+        return _is_of_data(condition.term)
+    return any(isinstance(part, Condition) and is_rare(part) for part in condition.inside())
+
+
+def _is_of_data(term: Term) -> bool:
+    """Return whether a term is more than the difference of one loaded integer and an index.
+
+    Random integers cover such differences: they are small, or from `compared_integers`.
+    """
+    monomials = [monomial for monomial in term.coefficients if monomial]
+    of_data = [
+        monomial for monomial in monomials if any(atom.term.symbols("content") for atom in monomial)
+    ]
+    return bool(of_data) and (
+        len(of_data) == len(monomials)
+        or any(
+            len(monomial) > 1 or abs(term.coefficients[monomial]) != 1 or not _is_tried(monomial[0])
+            for monomial in of_data
+        )
+    )
+
+
+def _is_tried(atom: Atom | None) -> bool:
+    """Return whether an atom takes all values that random memory has for a loaded integer."""
+    if isinstance(atom, Choice):
+        return not is_rare(atom.condition) and all(
+            _is_tried(single(branch))
+            for branch in (atom.then, atom.otherwise)
+            if branch.symbols("content")
+        )
+    return isinstance(atom, Symbol)
+
+
+def with_integers_of_all_sizes(integers: NDArray[np.int64], symbol: Symbol) -> NDArray[np.int64]:
+    """Return choices for an integer that is only data, half of them negative or large."""
+    spread = _SPREAD[(symbol.low <= _SPREAD) & (symbol.high >= _SPREAD)]
+    return np.append(np.tile(integers, 1 + spread.size // integers.size), spread)
