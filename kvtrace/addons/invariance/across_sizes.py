@@ -237,10 +237,10 @@ def _is_size(
 
     The multiples are the products of inner row axes. True for a tensor with room for more rows.
     """
-    scalars = {a.name: a.value for a in launch.call.arguments if isinstance(a, ScalarArgument)}
+    scalars = _scalars_of(launch.call)
     inner_counts = [prod(stored.shape[axis] for axis in axes[n:]) for n in range(1, len(axes) + 1)]
-    return any(scalars.get(name, 0) * n == count for name in result.sizes for n in inner_counts
-               if isinstance(scalars.get(name), int))  # fmt: skip
+    sizes = [size for name in result.sizes if isinstance(size := scalars.get(name), int)]
+    return any(size * n == count for size in sizes for n in inner_counts)
 
 
 def _note_unlike(

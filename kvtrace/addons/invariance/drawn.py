@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.invariance.batches import calls_by_tree, calls_of_most_sizes, have_all_rows
 from kvtrace.addons.invariance.coordinates import coordinate, indices_of, number_of_coordinate
 from kvtrace.addons.invariance.trees import COMMUTATIVE, operator_of
-from kvtrace.addons.invariance.wording import node_text
+from kvtrace.addons.invariance.wording import formula_text, node_text
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.ir.ops import KINDS, Kind
 from kvtrace.ir.updates import update_of
 from kvtrace.symbolic.conditions import Condition
-from kvtrace.symbolic.expressions import condition_expression, expression
 from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
 from kvtrace.symbolic.walk import summarize
 
@@ -33,7 +31,6 @@ _MOST_NODES: Final = 300
 _MOST_TREES: Final = 8
 """Limit on the trees drawn of an output."""
 _LONGEST: Final = 160
-_SYMBOL: Final = re.compile(r"lane\('(coordinate|bound)', (\d+)\)")
 _ROLES: Final[Mapping[str, tuple[str, ...]]] = {"where": ("if", "then", "else")}
 _TENSOR: Final = 1 << 80
 """Coordinates that represent loaded integers are numbered from here, above all axes."""
@@ -305,12 +302,9 @@ class _Texts:
             for atom in formula.atoms()
             if isinstance(atom, Symbol) and atom.kind == "content" and isinstance(atom.key, tuple)
         }
-        if isinstance(formula, Term):
-            text = expression(Substitution(loaded)(formula), self._summary)
-        else:
-            text = condition_expression(formula.substitute(Substitution(loaded)), self._summary)
-        text = _SYMBOL.sub(self._symbol, text)
-        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        placed = Substitution(loaded)
+        formula = placed(formula) if isinstance(formula, Term) else formula.substitute(placed)
+        return formula_text(formula, self._summary, self._coordinate_names, _LONGEST)
 
     def element(self, name: str, offset: Term) -> str:
         """Return the text of an element by its indices, or by its byte offset if it has none."""
@@ -326,11 +320,3 @@ class _Texts:
         number = _TENSOR + len(self._coordinate_names)
         self._coordinate_names[number] = self.element(str(symbol.key[1]), symbol.at[0])
         return coordinate(number)
-
-    def _symbol(self, match: re.Match[str]) -> str:
-        number = int(match[2])
-        return (
-            f"k{number}"
-            if match[1] == "bound"
-            else self._coordinate_names.get(number, f"i{number}")
-        )

@@ -57,17 +57,8 @@ def says_row_exists(part: Condition, row_symbols: Set[Symbol]) -> bool:
     """Return whether a condition only bounds the row's number by a scalar, or from below by 0."""
     if not isinstance(part, AtLeast):
         return part is TRUE
-    for atom in (
-        single(Term({monomial: 1}))
-        for monomial, factor in part.term.coefficients.items()
-        if factor == 1
-    ):
-        if isinstance(atom, Minimum):
-            other_summands = part.term - atom.term
-            return all(
-                says_row_exists(at_least(other_summands + argument), row_symbols)
-                for argument in atom.arguments
-            )
+    if len(parts := _without_minimum(part)) > 1:
+        return all(says_row_exists(summand, row_symbols) for summand in parts)
     summands = part.term.coefficients.items()
     row_factors = [
         factor

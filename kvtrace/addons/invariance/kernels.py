@@ -202,13 +202,7 @@ class Kernel:
             self._checking_deadline(simplified[1]),
         )
         if bound:
-            argument = output.access.argument
-            renamed = Substitution(
-                {
-                    axis.coordinate: self._coordinate_by_step(argument, axis).term
-                    for axis in output.axes
-                }
-            )
+            renamed = self._renamed(output)
             elements = ElementTrees(
                 self.summary,
                 lambda each: renamed(self._as_bound(rewrite_term(each), indexed)),
@@ -304,19 +298,20 @@ class Kernel:
 
     def active(self, output: Output) -> Condition:
         """Return the condition of a store over the coordinates of bound trees."""
-        argument = output.access.argument
-        renamed = Substitution(
-            {a.coordinate: self._coordinate_by_step(argument, a).term for a in output.axes}
-        )
-        ranges = (
-            part
-            for axis in output.axes
-            for part in _within(self._coordinate_by_step(argument, axis).term, axis.coordinate)
-        )
+        renamed = self._renamed(output)
+        coordinates = (axis.coordinate for axis in output.axes)
+        ranges = (part for symbol in coordinates for part in _within(renamed(symbol.term), symbol))
         active = Simplifier(output, self.sizes).active.substitute(renamed)
         condition = conjunction((active, *(bound.substitute(renamed) for bound in _ranges(output))))
         condition = conjunction((condition, *ranges))
         return self._as_bound_condition(condition, indexed=False)
+
+    def _renamed(self, output: Output) -> Substitution:
+        """Return the substitution of an output's coordinates by those of bound trees."""
+        argument = output.access.argument
+        return Substitution(
+            {axis.coordinate: self._coordinate_by_step(argument, axis).term for axis in output.axes}
+        )
 
     def _coordinate_by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return the coordinate of an axis, numbered by its byte step in all variants."""
@@ -357,10 +352,7 @@ class Kernel:
 
     def base_offset(self, output: Output) -> int | None:
         """Return the byte offset at which an output's coordinates are 0; None if not constant."""
-        argument = output.access.argument
-        renamed = Substitution(
-            {a.coordinate: self._coordinate_by_step(argument, a).term for a in output.axes}
-        )
+        renamed = self._renamed(output)
         offset = renamed(
             self._as_bound(Simplifier(output, self.sizes).term(output.access.offset), indexed=False)
         )
@@ -393,15 +385,30 @@ class Kernel:
 
     def row_count(self, argument: int | None, axes: Sequence[Axis]) -> int | None:
         """Return the number of rows along an output's row axes, or None without a tensor."""
+        extents = self._extents_by_axes(argument, axes)
+        return None if extents is None else prod(extents[0])
+
+    def inner_extents(self, argument: int | None, axes: Sequence[Axis]) -> Sequence[int]:
+        """Return the extents of an output's axes inside of its row axes; () without a tensor."""
+        extents = self._extents_by_axes(argument, axes)
+        return () if extents is None else extents[1]
+
+    def _extents_by_axes(
+        self, argument: int | None, axes: Sequence[Axis]
+    ) -> tuple[list[int], list[int]] | None:
+        """Return the extents of a tensor's row axes, and of the axes inside of them."""
         tensor = self.tensor(argument)
         if tensor is None:
             return None
         steps = [stride * tensor.element.bytes for stride in tensor.strides]
-        lowest, growing = axes[-1].step, self.growing_steps(argument)
-        if axes[0].step in growing:  # axes outside of it may number something else
-            row_steps = {axis.step for axis in axes}
-            return prod(n for n, step in zip(tensor.shape, steps, strict=True) if step in row_steps)
-        return prod(n for n, step in zip(tensor.shape, steps, strict=True) if step >= lowest)
+        row_steps = {step for step in steps if step >= axes[-1].step}
+        if axes[0].step in self.growing_steps(argument):
+            row_steps = {axis.step for axis in axes}  # axes outside may number something else
+        pairs = list(zip(tensor.shape, steps, strict=True))
+        return (
+            [extent for extent, step in pairs if step in row_steps],
+            [extent for extent, step in pairs if step not in row_steps],
+        )
 
     def extents(self, output: Output) -> dict[Symbol, int]:
         """Return the recorded extent of each coordinate of bound trees; {} without a tensor."""
@@ -421,20 +428,6 @@ class Kernel:
             (self._coordinate_by_step(output.access.argument, axis), axis.step)
             for axis in sorted(output.axes, key=lambda each: -each.step)
         ]
-
-    def inner_extents(self, argument: int | None, axes: Sequence[Axis]) -> tuple[int, ...]:
-        """Return the extents of an output's axes inside of its row axes; () without a tensor."""
-        tensor = self.tensor(argument)
-        if tensor is None:
-            return ()
-        steps = [stride * tensor.element.bytes for stride in tensor.strides]
-        if axes[0].step in self.growing_steps(argument):
-            row_steps = {axis.step for axis in axes}
-            return tuple(
-                n for n, step in zip(tensor.shape, steps, strict=True) if step not in row_steps
-            )
-        lowest = axes[-1].step
-        return tuple(n for n, step in zip(tensor.shape, steps, strict=True) if step < lowest)
 
     def batched_arguments(self, rows: Sequence[Axis], argument: int) -> frozenset[str]:
         """Return the arguments with an axis as long as an output has rows.
