@@ -30,7 +30,9 @@ from kvtrace.inputs.sizes import (
     grouped_sizes,
     other_scalars,
     other_sizes,
+    probing_sizes,
     resized_inputs,
+    smaller_sizes,
     unequal_extents,
     wide_rows,
 )
@@ -74,6 +76,8 @@ class CaseMaker:
         self._fixed = [size for weight in weights for size in weight.shape] + [*fixed]
         self._random = np.random.default_rng(seed)
         self._files = 0
+        #: The extent that integers of a tensor may reach, by the tensor's number among the inputs.
+        self.bounds: dict[int, int] = {}
 
     def fill(self, case: Case, source: Path | None) -> Case:
         """Return the case with stored contents: copied from `source`, or drawn if it has none."""
@@ -89,6 +93,37 @@ class CaseMaker:
             else:
                 inputs.append(entry)
         return replace(case, inputs=tuple(inputs), weights=self._weights)
+
+    def smaller(self, case: Case) -> Iterator[Case]:
+        """Yield the case with smaller extents, if it has extents that may change."""
+        change = smaller_sizes(case.inputs, self._fixed)
+        if change:
+            inputs = resized_inputs(case.inputs, change)
+            yield self.fill(Case(label_of(inputs), "given", inputs), None)
+
+    def probes_of_integers(self, case: Case) -> Iterator[tuple[int, int, Case, Case]]:
+        """Yield pairs of cases that differ in the integers of one tensor alone.
+
+        Each comes with the tensor's number and an extent: in the first case the integers are below
+        half of the extent, in the second they lie in its upper half. Other extents are small.
+        """
+        plain = resized_inputs(case.inputs, {})
+        for number, entry in enumerate(plain):
+            if not isinstance(entry, TensorInput) or not _may_be_positions(entry):
+                continue
+            for extent, change in probing_sizes(plain, self._fixed, entry.shape):
+                probe = self._resampled_case(case, resized_inputs(plain, change), "", "sizes")
+                tensor = probe.inputs[number]
+                assert isinstance(tensor, TensorInput)
+                half = change.get(extent, extent) // 2
+                pair = []
+                for low in (0, half):
+                    values = np.sort(self._random.integers(low, low + max(half, 1), tensor.storage))
+                    content = values.astype(numpy_dtype(tensor.dtype)).tobytes()
+                    inputs = [*probe.inputs]
+                    inputs[number] = self._store_content(tensor, content)
+                    pair.append(replace(probe, inputs=tuple(inputs)))
+                yield number, extent, pair[0], pair[1]
 
     def grouped(self, case: Case) -> Iterator[Case]:
         """Yield the case with extents that are multiples of each other, as groups of heads are."""
@@ -235,17 +270,39 @@ class CaseMaker:
         """Return a case of `inputs` whose tensors have values drawn from those of `base`."""
         filled: list[Input] = []
         sizes = [s for entry in inputs if isinstance(entry, TensorInput) for s in entry.shape]
-        for entry, base_input in zip(inputs, base.inputs, strict=True):
+        limits = self._limits(base, inputs, min(sizes, default=0)) if kind == "sizes" else {}
+        for number, (entry, base_input) in enumerate(zip(inputs, base.inputs, strict=True)):
             if not isinstance(entry, TensorInput):
                 filled.append(entry)
                 continue
             assert isinstance(base_input, TensorInput)
-            filled.append(
-                self._store_content(entry, self._resampled(entry, base_input, kind, min(sizes)))
-            )
+            content = self._resampled(entry, base_input, kind, min(sizes), limits.get(number))
+            filled.append(self._store_content(entry, content))
         return Case(label, kind, tuple(filled), base.weights)
 
-    def _resampled(self, tensor: TensorInput, base: TensorInput, kind: str, smallest: int) -> bytes:
+    def _limits(self, base: Case, inputs: Sequence[Input], smallest: int) -> dict[int, int]:
+        """Return the limits of integers of tensors with bounds, by the tensors' numbers.
+
+        Those of one tensor may be large. The others are small, so that sums of both, as of starts
+        and lengths, stay below the bound.
+        """
+        if not self.bounds:
+            return {}
+        number = int(self._random.choice([*self.bounds]))
+        axes = (
+            pair
+            for old, new in zip(base.inputs, inputs, strict=True)
+            if isinstance(old, TensorInput) and isinstance(new, TensorInput)
+            for pair in zip(old.shape, new.shape, strict=True)
+        )
+        extent = next(size for old_size, size in axes if old_size == self.bounds[number])
+        rest = min(smallest, extent // 4) if len(self.bounds) > 1 else 0
+        return {**dict.fromkeys(self.bounds, rest), number: extent - rest}
+
+    def _resampled(
+        self, tensor: TensorInput, base: TensorInput, kind: str, smallest: int,
+        limit: int | None = None,
+    ) -> bytes:  # fmt: skip
         source = strided(self._stored_values(base), base.shape, base.strides, base.offset).ravel()
         if not source.size or not tensor.storage:
             return bytes(tensor.storage * source.itemsize)
@@ -261,9 +318,13 @@ class CaseMaker:
         else:
             positions = self._random.integers(0, source.size, tensor.storage)
         values = source[positions]
-        if changes_size and not is_float(base) and base.dtype not in ("bool", *BYTES):
-            limit = min(max(smallest, 1), int(np.iinfo(source.dtype).max))
-            values = values % source.dtype.type(limit)
+        if changes_size and _may_be_positions(base):
+            largest = int(np.iinfo(source.dtype).max)
+            if limit is None:
+                values = values % source.dtype.type(min(max(smallest, 1), largest))
+            else:
+                drawn = self._random.integers(0, max(limit, 1), tensor.storage)
+                values = np.minimum(drawn, largest).astype(source.dtype)
         if base.dtype not in EPSILON and len(base.shape) == 1 and _ascends(source):
             values.sort()
             values[:1] = source[0]
@@ -284,6 +345,11 @@ class CaseMaker:
         file = f"input{self._files}.bin"
         (self._folder / file).write_bytes(content)
         return replace(tensor, file=file)
+
+
+def _may_be_positions(tensor: TensorInput) -> bool:
+    """Return whether integers of a tensor may be positions or lengths: none of one byte are."""
+    return is_integers(tensor) and tensor.dtype not in ("bool", *BYTES) and tensor.storage > 0
 
 
 def _ascends(values: NDArray[Any]) -> bool:

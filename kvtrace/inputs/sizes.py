@@ -20,8 +20,10 @@ _MOST_BLOCKS: Final = 3
 _ALIGNMENTS: Final = (2, 16, 32, 64)
 #: Tiles beyond which no static number of trips is expected to reach.
 _TILES: Final = 9
+#: The extent that integers are tried up to, beside small other extents.
+_PROBED: Final = 61
 #: Numbers of the file that become an extent, and choices of equal extents to make unequal.
-_MOST_NUMBERS: Final = 4
+_MOST_NUMBERS: Final = 8
 _MOST_UNEQUAL: Final = 6
 #: Elements of the largest tensor: in a case with one large extent, and in any case.
 _MANY: Final = 1 << 15
@@ -86,7 +88,26 @@ def _small_sizes(extents: Sequence[int]) -> Iterator[Change]:
 
 def grouped_sizes(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[Change]:
     """Yield changes after which extents are multiples of each other, as numbers of heads are."""
-    yield from _grouped_sizes(_extents(inputs, fixed))
+    for change in _grouped_sizes(_extents(inputs, fixed)):
+        yield change
+        yield {old: new // 2 for old, new in change.items()}
+
+
+def smaller_sizes(inputs: Sequence[Input], fixed: Sequence[int]) -> Change:
+    """Return a change to unequal extents of about 11 to 40, for problems whose cost grows fast."""
+    return {old: 11 + old // 8 for old in _extents(inputs, fixed) if old > 13}
+
+
+def probing_sizes(
+    inputs: Sequence[Input], fixed: Sequence[int], own: Sequence[int]
+) -> Iterator[tuple[int, Change]]:
+    """Yield each extent with a change after which it is larger than all others that change.
+
+    Extents in `own` come last.
+    """
+    extents = _extents(inputs, fixed)
+    for extent in sorted({*extents, *fixed}, key=lambda size: size in own):
+        yield extent, {old: _PROBED if old == extent else 2 + at for at, old in enumerate(extents)}
 
 
 def _grouped_sizes(extents: Sequence[int]) -> Iterator[Change]:
@@ -101,31 +122,40 @@ def _sizes_around_blocks(
 ) -> Iterator[Change]:
     """Yield changes in which each extent takes each size around each block, all at different ones.
 
-    Where that makes too many elements, one extent takes the size, and the others small ones.
+    The sizes of blocks between the largest and the smallest are fewer.
     """
-    small = (5, 17, 3, 2)
-    for block in dict.fromkeys((*blocks[-_MOST_BLOCKS:], *blocks[:1])):
-        sizes = (block - 1, block + 1, block, 3 * block, 3 * block + 1, _TILES * block + 1)
+    around = {*blocks[-_MOST_BLOCKS:], *blocks[:1]}
+    for block in sorted(blocks, key=lambda block: (block not in around, -block)):
+        sizes = [block + 1, 3 * block + 1]
+        if block in around:
+            sizes = [block - 1, block + 1, block, 3 * block, 3 * block + 1, _TILES * block + 1]
         for number in range(len(sizes)):
             together = {
                 extent: sizes[(number + at) % len(sizes)] for at, extent in enumerate(extents)
             }
-            if _most_elements(inputs, together) <= _MANY:
-                yield together
-                continue
-            for at, extent in enumerate(extents):
-                others = {
-                    other: small[(number + index) % len(small)]
-                    for index, other in enumerate(extents)
-                    if index != at
-                }
-                size = together[extent]
-                choices = ({**others, extent: size}, {**dict.fromkeys(others, 1), extent: size})
-                yield from [
-                    c
-                    for c, limit in zip(choices, (_MANY, _MANY_OF_VECTORS), strict=True)
-                    if _most_elements(inputs, c) <= limit
-                ][:1]
+            yield from _together_or_alone(inputs, together, number)
+
+
+def _together_or_alone(
+    inputs: Sequence[Input], together: Change, number: int = 0
+) -> Iterator[Change]:  # fmt: skip
+    """Yield a change; if it makes too many elements, one extent at a time, beside small others."""
+    small = (5, 17, 3, 2)
+    if _most_elements(inputs, together) <= _MANY:
+        yield together
+        return
+    for extent, size in together.items():
+        others = {
+            other: small[(number + index) % len(small)]
+            for index, other in enumerate(together)
+            if other != extent
+        }
+        choices = ({**others, extent: size}, {**dict.fromkeys(others, 1), extent: size})
+        yield from [
+            c
+            for c, limit in zip(choices, (_MANY, _MANY_OF_VECTORS), strict=True)
+            if _most_elements(inputs, c) <= limit
+        ][:1]
 
 
 def _aligned_sizes(
@@ -171,6 +201,7 @@ def _sizes_of_numbers(
         if largest > first_extent:
             yield {first_extent: number * first_extent // largest + 1}
             yield {**dict.fromkeys(extents, 1), extents[-1]: number + 1}
+            yield from _together_or_alone(inputs, dict.fromkeys(extents, number + 1))
 
 
 def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> Change:

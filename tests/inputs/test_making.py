@@ -102,3 +102,25 @@ def test_offsets_stay_sorted_in_other_sizes(maker, tmp_path):
     for label, case in derived(maker, "x=f32[64], offsets=i64[20]").items():
         offsets = contents(case, tmp_path)[1]
         assert (np.diff(offsets) >= 0).all(), label
+
+
+def test_integers_of_one_tensor_reach_their_bound_and_sums_of_two_do_not_exceed_it(maker, tmp_path):
+    maker.bounds = {1: 64, 2: 64}
+    cases = derived(maker, "x=f32[64], start=i64[20], count=i64[20]")
+    is_long = False
+    for case in (case for case in cases.values() if case.kind == "sizes"):
+        values, start, count = contents(case, tmp_path)
+        assert int(start.max()) + int(count.max()) <= values.size
+        is_long |= int(count.max()) > values.size // 2 > 100
+    assert is_long
+
+
+def test_probes_differ_in_the_integers_of_one_tensor(maker, tmp_path):
+    case = given(maker, "x=f32[64, 30], index=i64[20], codes=u8[20]")
+    probes = list(maker.probes_of_integers(case))
+    assert [(number, extent) for number, extent, *_ in probes] == [(1, 64), (1, 30), (1, 20)]
+    (_, index, codes), (_, other_index, other_codes) = (
+        contents(c, tmp_path) for c in probes[0][2:]
+    )
+    assert index.max() < other_index.min() < other_index.max() < probes[0][2].tensors[0].shape[0]
+    assert (codes == other_codes).all()

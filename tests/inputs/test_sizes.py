@@ -8,6 +8,8 @@ from kvtrace.inputs.sizes import (
     grouped_sizes,
     other_scalars,
     other_sizes,
+    probing_sizes,
+    smaller_sizes,
     unequal_extents,
     wide_rows,
 )
@@ -55,6 +57,36 @@ def test_sizes_lie_around_each_block_and_beyond_static_trips():
             assert any(change.get(40) == size for change in changes), size
 
 
+@pytest.mark.parametrize("number", [96, 192, 768])
+def test_each_extent_exceeds_each_number_of_the_file(number):
+    rows = parsed_shapes("x=f32[40, 100], w=f32[100, 7]", [])
+    changes = [change for _, change in other_sizes(rows, [], [32], [number])]
+    for extent in (40, 100, 7):
+        assert any(change.get(extent, 0) == number + 1 for change in changes), extent
+
+
+def test_blocks_between_the_largest_and_the_smallest_are_exceeded():
+    rows = parsed_shapes("x=f32[40, 100]", [])
+    blocks = [8, 16, 32, 64, 128, 256]
+    changes = [change for _, change in other_sizes(rows, [], blocks, [])]
+    for block in blocks:
+        assert {block + 1, 3 * block + 1} <= {change.get(100) for change in changes}
+
+
+def test_extents_for_integers_to_reach_are_larger_than_others():
+    windows = parsed_shapes("x=f32[197], start=i64[130]", [])
+    (extent, change), (own, own_change) = probing_sizes(windows, [], (130,))
+    assert (extent, own) == (197, 130)
+    assert change[197] > 10 * change[130]
+    assert own_change[130] > 10 * own_change[197]
+
+
+def test_smaller_sizes_stay_unequal():
+    change = smaller_sizes(parsed_shapes("x=f32[197, 130, 67, 29, 16, 4]", []), [16])
+    assert 197 > change[197] > change[130] > change[67] > change[29]
+    assert not {16, 4} & change.keys()
+
+
 def test_all_extents_are_aligned_at_once():
     product = parsed_shapes("a=f32[40, 100], b=f32[100, 60]", [])
     changes = [change for _, change in other_sizes(product, [], [32], [])]
@@ -94,9 +126,10 @@ def test_numbered_extents_stay():
 
 def test_grouped_sizes_are_multiples_of_each_other():
     heads = parsed_shapes("q=f32[197, 130], k=f32[67, 130]", [])
-    first, second = grouped_sizes(heads, [130])
+    first, smaller, second, _ = grouped_sizes(heads, [130])
     assert first[197] % first[67] == 0 < first[197] // first[67] > 1
     assert second[67] % second[197] == 0
+    assert smaller[197] % smaller[67] == 0 < smaller[197] < first[197]
 
 
 def test_scalars_are_changed_one_by_one_and_swapped():

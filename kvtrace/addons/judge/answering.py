@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import process_time
 from typing import Any, Final
 
 import numpy as np
@@ -174,7 +175,7 @@ def _write_answer(
     odd: Sequence[str], used_generators: Sequence[str], parts: Sequence[bytes],
     is_active: bool = False,
 ) -> None:  # fmt: skip
-    """Write an answer into the pipe, in the format of `messages.py`.
+    """Write an answer into the pipe, in the format of `messages.py`, with the processor time.
 
     `descriptions` is JSON text on the results, `parts` are their bytes, `odd` are sentences on
     results that are no plain tensors. `is_active`: threads, timers or kept results were found.
@@ -184,7 +185,10 @@ def _write_answer(
         f'"{name}":[{text}]' for name, text in zip(("odd", "drew"), texts, strict=True)
     )
     active = "true" if is_active else "false"
-    text = f'{{"results":[{descriptions}],{name_lists},"running":{active}}}'.encode()
+    seconds = process_time()
+    text = (
+        f'{{"results":[{descriptions}],{name_lists},"running":{active},"seconds":{seconds!r}}}'
+    ).encode()
     for part in (pack(len(text), sum(map(len, parts))) + text, *parts):
         remaining = memoryview(part)
         while remaining:

@@ -115,8 +115,11 @@ def answer(
     random = np.random.default_rng(seed)
     answers, drawn_cases = [], []
     for number, case in enumerate(read_cases(inputs)):
-        expected = reference.results(case, inputs, folder, str(number))
         fresh_cases = list(_fresh_cases(reference, case, inputs, folder, random, number))
+        # Where launches are right for fresh values, others are not compared.
+        expected = reference.results(
+            case, inputs, folder, str(number), measures=not number or not fresh_cases
+        )
         if case.kind == "sizes":
             fresh_cases += _cases_of_rows(reference, case, inputs, folder, random, number)
         untried: list[str] = []

@@ -25,8 +25,7 @@ import numpy as np
 
 from kvtrace.addons.judge.comparing import count_differences
 from kvtrace.addons.judge.messages import Malformed, receive, send
-from kvtrace.addons.judge.reference import INITIAL
-from kvtrace.addons.judge.request import CannotJudge
+from kvtrace.addons.judge.request import INITIAL, CannotJudge
 from kvtrace.addons.judge.walls import system_calls
 from kvtrace.inputs.cases import DTYPES, EPSILON, FEW, Input, TensorInput, numpy_dtype, read_cases
 
@@ -37,6 +36,8 @@ _SET_DEATH_SIGNAL: Final = 1
 _FEWEST_CALLS: Final = (96, 128)
 _MOST_CALLS: Final = (300, 420)
 _REPEATING_SECONDS: Final = 0.8
+#: Other cases than the first are called for this share of a process's time.
+_CALLING_SHARE: Final = 0.4
 #: Repeated calls take at most this share of a process's time.
 _REPEATING_SHARE: Final = 0.25
 #: Bytes of results that stay alive, to be read again.
@@ -186,13 +187,23 @@ class _Caller:
         self._cached_inputs: dict[int, bytes] = {}
         self._kept_size = 0
         self._repeating_seconds = 0.0
+        #: Processor time of all answers, as the candidate says it, at most their duration.
+        self._seconds = 0.0
+        self._reported_seconds = 0.0
 
     def call_all(self, seconds: float) -> None:
-        """Call each case once in random order, repeat some calls, and read old results again."""
+        """Call each case once, repeat some calls, and read old results again.
+
+        Cases are called in random order among those of about one size, small ones first, until a
+        share of the time is over.
+        """
         random_ = self._random
         other_cases = [*range(1, len(self._cases))]
         random_.shuffle(other_cases)
+        other_cases.sort(key=lambda number: self._size_key(number)[1].bit_length())
         for number in [0, *other_cases]:
+            if self._seconds > _CALLING_SHARE * seconds:
+                break
             self._call(number)
             for _ in range(random_.randrange(4)):
                 self._repeat()
@@ -222,7 +233,7 @@ class _Caller:
         )
         if not answered_cases:
             return
-        begun = time.monotonic()
+        begun = self._seconds
         case_number = answered_cases[
             min(int(self._random.expovariate(0.7)), len(answered_cases) - 1)
         ]
@@ -237,7 +248,7 @@ class _Caller:
         self._call(case_number)
         if self._kept_calls and self._random.random() < 1 / 8:
             self._read_again([self._random.choice(self._kept_calls)], "later")
-        self._repeating_seconds += time.monotonic() - begun
+        self._repeating_seconds += self._seconds - begun
 
     def _shapes(self, number: int) -> list[tuple[int, ...]]:
         return [tensor.shape for tensor in self._cases[number].tensors]
@@ -354,10 +365,17 @@ class _Caller:
     def _exchange(
         self, header: dict[str, Any], content: bytes = b""
     ) -> tuple[dict[str, Any], bytes]:
+        begun = time.monotonic()
         send(self._calls, header, content)
         answer = receive(self._answers, self._most_bytes)
         if answer is None:
             raise BrokenPipeError
+        reported, duration = answer[0].get("seconds"), time.monotonic() - begun
+        if isinstance(reported, float):
+            self._seconds += min(max(reported - self._reported_seconds, 0.0), duration)
+            self._reported_seconds = reported
+        else:
+            self._seconds += duration
         return answer
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
+from kvtrace.addons.judge.launches import memory_steps
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import Flow, backward, deciding, flow_of
@@ -156,6 +157,58 @@ def host_made_storages(
             varying_targets |= targets if is_varying else set()
         varying |= varying_targets
     return tainted
+
+
+def difference_between_runs(
+    given_log: Sequence[Mapping[str, Any]], logs: Sequence[Sequence[Mapping[str, Any]]]
+) -> str | None:
+    """Return a phrase on the first difference of the host's values in other runs of a candidate.
+
+    "" if the host's values are the same in these runs; None if there is no such run.
+    """
+    description: str | None = None
+    for log in logs:
+        if any("raised" in entry for entry in log):
+            continue
+        difference = next(host_differences(memory_steps(given_log), memory_steps(log)), None)
+        description = description or ("" if difference is None else difference.description)
+        for index, (given_result, other_result) in enumerate(
+            zip(_returned_entries(given_log), _returned_entries(log), strict=False)
+        ):
+            if (given_result.get("content"), given_result.get("value")) != (
+                other_result.get("content"),
+                other_result.get("value"),
+            ):
+                description = description or f"result {index}"
+    return description
+
+
+def places_from_host(
+    given_log: Sequence[Mapping[str, Any]], other_log: Sequence[Mapping[str, Any]],
+    modules: Mapping[str, Module], floats: Collection[int],
+) -> list[HostData] | None:  # fmt: skip
+    """Return what the host computed from integers, if it decides no more than addresses.
+
+    None if results may be made of it. `other_log` is of a run with other integers; `floats` are the
+    storages of inputs of floats.
+    """
+    if any("raised" in entry for entry in other_log):
+        return None
+    steps = memory_steps(given_log)
+    host = list(host_differences(steps, memory_steps(other_log))) if other_log else []
+    returned, other_returned = _returned_entries(given_log), _returned_entries(other_log)
+    contents, other_contents = (
+        [result.get("content") for result in results] for results in (returned, other_returned)
+    )
+    if other_log and contents != other_contents:
+        return None
+    tainted = host_made_storages(host, steps, modules, floats)
+    result_storages = {int(result["storage"]) for result in returned if "storage" in result}
+    return None if tainted & result_storages or (tainted and not returned) else host
+
+
+def _returned_entries(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [result for entry in entries for result in entry.get("returned", ())]
 
 
 @dataclass(frozen=True, slots=True)

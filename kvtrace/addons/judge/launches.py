@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from kvtrace.addons.judge.deriving import DerivedBounds
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.backends.triton.modules import module_from
+from kvtrace.converters.scripts.repro import TORCH_NAMES
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
@@ -286,14 +287,7 @@ def _set_contents(
 
 def numpy_dtype_of(short: str) -> np.dtype[Any]:
     """Return NumPy's type for a short type name of Triton; uint8 for unknown names."""
-    kinds = {"fp": "float", "i": "int", "u": "uint"}
-    if short == "bf16":
-        return numpy_dtype("bfloat16")
-    for prefix, name in kinds.items():
-        bits = short.removeprefix(prefix)
-        if short.startswith(prefix) and bits in ("8", "16", "32", "64"):
-            return np.dtype(f"{name}{bits}") if f"{name}{bits}" != "float8" else np.dtype("uint8")
-    return np.dtype("uint8")
+    return numpy_dtype(TORCH_NAMES.get(short, "uint8"))
 
 
 def launch_entries(entries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

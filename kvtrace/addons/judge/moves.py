@@ -148,6 +148,23 @@ class IgnoredIndices(_Mode):
         return function(*args, **options)
 
 
+class WorkCounter(_Mode):
+    """Dispatch mode that adds up the elements of results in `work`, except for views."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.work = 0
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Run an operator, and add its results' elements."""
+        result = function(*args, **(kwargs or {}))
+        if not any(returned.alias_info for returned in function._schema.returns):
+            self.work += sum(tensor.numel() for tensor in _tensors(result))
+        return result
+
+
 def _is_narrow(tensor: Any) -> bool:
     return bool(tensor.is_floating_point()) and tensor.element_size() < torch.float64.itemsize
 

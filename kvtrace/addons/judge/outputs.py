@@ -9,54 +9,39 @@ computes a norm in Python and passes it as a scalar is right for the recorded va
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kvtrace.addons.judge.answers import Answer, FreshCase, read_answers
-from kvtrace.addons.judge.calling import CallResults, Result, array_of, read_call_results
-from kvtrace.addons.judge.comparing import count_differences
-from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.host_data import host_differences, host_made_storages, places_are_loaded
-from kvtrace.addons.judge.launches import (
-    Memory,
-    launch_entries,
-    memory_steps,
-    read_log,
-    run_launches,
+from kvtrace.addons.judge.answers import Answer, FreshCase
+from kvtrace.addons.judge.call_checks import Log
+from kvtrace.addons.judge.host_data import (
+    difference_between_runs,
+    places_are_loaded,
+    places_from_host,
 )
+from kvtrace.addons.judge.launches import Memory, launch_entries, memory_steps, run_launches
 from kvtrace.addons.judge.outcomes import (
     Defect,
     Outcome,
     Values,
+    are_constant,
     differs_where_reference_does,
-    input_values,
+    has_moved_result,
     is_reference_result,
     outcome_of,
     picks_tied_elements,
-    result_of,
 )
-from kvtrace.addons.judge.problems import (
-    BEYOND_GIVEN,
-    ExaminerResult,
-    Problem,
-    beyond_given,
-    collected_result,
-)
+from kvtrace.addons.judge.problems import BEYOND_GIVEN, ExaminerResult, Problem, beyond_given
 from kvtrace.addons.judge.request import Folders, Request
-from kvtrace.addons.judge.state import depends_on_state
-from kvtrace.addons.judge.tensors import array
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
-from kvtrace.inputs.cases import BEYOND, EPSILON, Case, read_cases
+from kvtrace.inputs.cases import BEYOND, EPSILON, Case
 from kvtrace.inputs.making import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.inputs.values import SPECIAL, TYING, WIDE
 from kvtrace.ir import Module, Op, source_stack
 
-Log = Sequence[Mapping[str, Any]]
 #: Sort key of problems, the plainest first: the kind of case, and the share of wrong elements.
 Rank = tuple[int, float]
 #: Seconds of processor time after which no further awkward values are tried.
@@ -70,24 +55,6 @@ AWKWARD_VALUES: Final = "awkward"
 #: Kinds of cases, the plainest first.
 _PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
 _DECIDING: Final = ("error", "unjudged")
-
-
-def examine_results(request: Request, folders: Folders, folder: Path) -> None:
-    """Compare the results of all cases with the reference's, and write problems into `folder`."""
-    with collected_result(folder) as result:
-        cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
-        log, _ = read_log(folders.child / EVENTS_FILE)
-        call_results = read_call_results(folders.answered)
-        entries = [_log_of_case(number, log, call_results) for number in range(len(cases))]
-        logs = {case.label: case_log for case, case_log in zip(cases, entries, strict=True)}
-        outputs = Outputs(request, folders, logs, result)
-        outputs.check_calls(log, call_results, cases)
-        outputs.check_state(cases[0], log, call_results)
-        for number, case in enumerate(cases):
-            outputs.judge_case(case, entries[number], answers[number] if answers else None)
-            if number in call_results.results:
-                outputs.check_returned(case, entries[number], call_results.results[number])
-        outputs.judge_together()
 
 
 class Outputs:
@@ -120,119 +87,12 @@ class Outputs:
         self._long_cases: set[str] = set()
         self._deriving_seconds = 0.0
 
-    def check_calls(
-        self, log: Mapping[int, Log], answered: CallResults, cases: Sequence[Case]
-    ) -> None:  # fmt: skip
-        """Report differences between calls on the same inputs, and results of unusual kinds.
-
-        Also reports missing answers, later changes, random numbers, and other kernels.
-        """
-        if answered.malformed:
-            text = (
-                f"the answers of the candidate's process were tampered with: {answered.malformed}"
+    def report(self, problems: Iterable[Problem]) -> None:
+        """Report problems of calls; of each rule, the first one is enough."""
+        for problem in problems:
+            self._add_problem(
+                problem.rule, problem.severity, problem.message, problem.hint, case=problem.case
             )
-            self._add_problem("cannot-judge", "unjudged", text)
-        elif not answered.whole:
-            text = "the candidate's process ended before all calls were answered"
-            self._add_problem("cannot-judge", "unjudged", text)
-        for text in answered.odd:
-            self._add_problem(
-                "result-kind", "error", text, "return plain tensors, as kernels write them"
-            )
-        for rule, text in answered.differences:
-            if rule == "call":
-                self._add_problem(
-                    "nondeterministic", "error",
-                    f"the same inputs give other results in another call: {text}",
-                    "let results depend on nothing but the inputs",
-                )  # fmt: skip
-            else:
-                self._add_problem(
-                    "result-changed", "error", f"a result changes after it was returned: {text}",
-                    "return a new tensor from each call, and do not change it later",
-                )  # fmt: skip
-        if answered.running:
-            self._add_problem(
-                "result-changed", "unjudged",
-                "a thread or a timer of the candidate runs on after its last call, or the "
-                "candidate keeps its results: it may change them later",
-                "end threads and timers before the function returns, and keep no results",
-            )  # fmt: skip
-        for name in answered.drew:
-            text = (
-                f"the candidate draws random numbers ({name}): other calls may give other results"
-            )
-            self._add_problem(
-                "nondeterministic", "unjudged", text, "draw no random numbers, or pass a seed"
-            )
-        first_call = {number: answered.order.index(number) for number in set(answered.order)}
-        for call, number in enumerate(answered.order):
-            first_kernels = {
-                entry["ttir"] for entry in launch_entries(log.get(first_call[number], ()))
-            }
-            kernels = [entry["ttir"] for entry in launch_entries(log.get(call, ()))]
-            if first_kernels and (not kernels or not first_kernels.issuperset(kernels)):
-                kernel_text = "another kernel" if kernels else "no kernel"
-                self._add_problem(
-                    "nondeterministic", "error",
-                    f"call {call + 1} launches {kernel_text} for the same inputs: "
-                    f"{cases[number].label}",
-                    "launch the same kernels for the same inputs",
-                )  # fmt: skip
-
-    def check_state(self, case: Case, log: Mapping[int, Log], answered: CallResults) -> None:
-        """Report results of the first case that depend on memory left by earlier calls."""
-        calls = [call for call, number in enumerate(answered.order) if number == 0]
-        first_and_last_log = [log.get(call, ()) for call in (calls[0], calls[-1])] if calls else []
-        folders = self._folders
-        if first_and_last_log and depends_on_state(
-            case, first_and_last_log, folders.inputs, folders.child, self._request.target
-        ):
-            self._add_problem(
-                "state", "unjudged",
-                "results depend on memory that earlier calls have left, which kernels read: after "
-                "more calls the results may differ",
-                "keep no state between calls, or reset the state in each call", case=case.label,
-            )  # fmt: skip
-
-    def check_returned(self, case: Case, entries: Log, results: Sequence[Result]) -> None:
-        """Report a case's returned results that differ from those of its recorded launches."""
-        returned = next((entry["returned"] for entry in entries if "returned" in entry), None)
-        if returned is None:
-            return
-        memory = run_launches(
-            case, memory_steps(entries), self._folders.inputs, self._folders.child,
-            self._request.target,
-        )  # fmt: skip
-        if memory.reason is not None:
-            self._add_problem("cannot-judge", "unjudged", memory.reason, case=case.label)
-            return
-        views = returned or [
-            {**asdict(tensor), "storage": number}
-            for number, tensor in enumerate(case.inputs_of_tensors)
-        ]
-        launch_results = [result_of(view, memory, self._folders.child) for view in views]
-        arrays = [array_of(result, self._folders.answered) for result in results]
-        for index, (launch_result, returned_result) in enumerate(
-            zip(launch_results, arrays, strict=False)
-        ):
-            text = f"result {index} is not the result of the recorded launches"
-            if (
-                launch_result.shape == returned_result.shape
-                and launch_result.dtype == returned_result.dtype
-            ):
-                count = count_differences(launch_result, returned_result)
-                if not count:
-                    continue
-                text += f": {count:,} of {launch_result.size:,} elements differ"
-            self._add_problem(
-                "returned-otherwise", "error", text,
-                "return what the kernels write; the file must not change the recording",
-                case=case.label,
-            )  # fmt: skip
-        if len(launch_results) != len(arrays):
-            text = f"{len(arrays)} results were returned, and the log has {len(launch_results)}"
-            self._add_problem("returned-otherwise", "error", text, case=case.label)
 
     def judge_case(self, case: Case, entries: Log, answer: Answer | None) -> None:
         """Judge one case; of a case beyond the given inputs, report one problem as unjudged."""
@@ -311,7 +171,12 @@ class Outputs:
         """Report problems that need the results of several cases, and sort all problems."""
         if {"given", "values"} <= self._by_kind.keys():
             given_case, other_values = self._by_kind["given"], self._by_kind["values"]
-            self._report_constant(given_case, other_values)
+            if are_constant(given_case, other_values):
+                self._add_problem(
+                    "constant-result", "error",
+                    "the results are the same for all values of the inputs",
+                    "compute them from the inputs",
+                )  # fmt: skip
             if (
                 given_case[0].expected is None
                 and given_case[1].is_right
@@ -393,7 +258,13 @@ class Outputs:
             record["results"] = [asdict(comparison) for comparison in outcome.comparisons]
             for defect in outcome.defects:
                 self._add_defect(defect, given_values.case)
-            self._report_moved_results(values, outcome.memory)
+            if has_moved_result(values, outcome.memory):
+                self._add_problem(
+                    "computed-on-host", "error",
+                    "PyTorch moves the inputs' elements into the order of the result",
+                    "let a kernel read the inputs in their given order",
+                    case=given_values.case.label,
+                )  # fmt: skip
             self._report_awkward(given_values, entries, answer, host_decides_places=has_failed)
             return True
         return False
@@ -473,24 +344,12 @@ class Outputs:
         Then a warning is reported. False if a result is not of floats, since an integer computed by
         the host could be the result itself.
         """
-        other_log = self._logs.get(OTHER_INTEGERS, ())
         if any(str(result["dtype"]) not in EPSILON for result in answer.expected.native):
             return False
-        if any("raised" in entry for entry in other_log):
-            return False
-        steps = memory_steps(self._given_log)
-        host = list(host_differences(steps, memory_steps(other_log))) if other_log else []
-        returned, other_returned = _returned_entries(self._given_log), _returned_entries(other_log)
-        contents, other_contents = (
-            [result.get("content") for result in results] for results in (returned, other_returned)
-        )
-        if other_log and contents != other_contents:
-            return False
         floats = {number for number, tensor in enumerate(case.tensors) if tensor.dtype in EPSILON}
-        tainted = host_made_storages(host, steps, self._modules, floats)
-        result_storages = {int(result["storage"]) for result in returned if "storage" in result}
-        if tainted & result_storages or (tainted and not returned):
-            return False
+        host = places_from_host(
+            self._given_log, self._logs.get(OTHER_INTEGERS, ()), self._modules, floats
+        )
         if host:
             self._add_problem(
                 "host-indices", "warning",
@@ -498,23 +357,7 @@ class Outputs:
                 "addresses, masks or trip counts of kernels depend on that",
                 "read the integers in a kernel", case=case.label,
             )  # fmt: skip
-        return True
-
-    def _report_moved_results(self, values: Values, memory: Memory) -> None:
-        """Report a result that PyTorch made by moving an input's elements into another order."""
-        case = values.case
-        if case.kind not in ("given", "values"):
-            return
-        inputs = [input_values(case, number, values.inputs) for number in range(len(case.tensors))]
-        for moved, written_source in memory.moved:
-            if written_source is not None and not _is_one_of(written_source, inputs):
-                continue  # a kernel made it
-            if not _is_one_of(moved, inputs) and is_reference_result(moved, values):
-                self._add_problem(
-                    "computed-on-host", "error",
-                    "PyTorch moves the inputs' elements into the order of the result",
-                    "let a kernel read the inputs in their given order", case=case.label,
-                )  # fmt: skip
+        return host is not None
 
     def _report_host_results(
         self, given_values: Values, memory: Memory, answer: Answer, fresh_defects: Sequence[Defect]
@@ -546,24 +389,8 @@ class Outputs:
 
         "" if the host's values are the same in these runs; None if there is no such run.
         """
-        description: str | None = None
-        for name in (OTHER_VALUES, OTHER_INTEGERS):
-            log = self._logs.get(name)
-            if log is None or any("raised" in entry for entry in log):
-                continue
-            difference = next(
-                host_differences(memory_steps(self._given_log), memory_steps(log)), None
-            )
-            description = description or ("" if difference is None else difference.description)
-            for index, (given_result, other_result) in enumerate(
-                zip(_returned_entries(self._given_log), _returned_entries(log), strict=False)
-            ):
-                if (given_result.get("content"), given_result.get("value")) != (
-                    other_result.get("content"),
-                    other_result.get("value"),
-                ):
-                    description = description or f"result {index}"
-        return description
+        logs = [self._logs[name] for name in (OTHER_VALUES, OTHER_INTEGERS) if name in self._logs]
+        return difference_between_runs(self._given_log, logs)
 
     def _report_host_computed(self, label: str) -> None:
         """Report that Python or PyTorch computed a part of a case's results."""
@@ -576,23 +403,6 @@ class Outputs:
             "compute that part in a kernel, or judge with --trust-host, which trusts what PyTorch "
             "computes in the candidate's process", case=label,
         )  # fmt: skip
-
-    def _report_constant(
-        self, first: tuple[Values, Outcome], second: tuple[Values, Outcome]
-    ) -> None:  # fmt: skip
-        """Report results that are equal for two sets of values, unless the reference's are too."""
-        results, other_results = first[1].results, second[1].results
-        if not results or len(results) != len(other_results):
-            return
-        are_equal = all(
-            np.array_equal(result, other_result, equal_nan=result.dtype.kind == "f")
-            for result, other_result in zip(results, other_results, strict=True)
-        )
-        if are_equal and not _have_same_expected(first[0], second[0]):
-            self._add_problem(
-                "constant-result", "error", "the results are the same for all values of the inputs",
-                "compute them from the inputs",
-            )  # fmt: skip
 
     def _compare_runs(
         self, first: tuple[Values, Outcome], second: tuple[Values, Outcome]
@@ -643,35 +453,6 @@ class Outputs:
             problems.append(problem)
 
 
-def _log_of_case(number: int, log: Mapping[int, Log], answered: CallResults) -> Log:
-    """Return the log of a case's last call; of the first case's first call; () without calls.
-
-    The candidate cannot recognize a last call. In the first call, a model may convert its weights.
-    """
-    calls = [call for call, case in enumerate(answered.order) if case == number]
-    if not calls:
-        return ()
-    return log.get(calls[-1] if number else 0, ())
-
-
 def _must_be_accepted(case: Case) -> bool:
     """Return whether the candidate must accept a case: given inputs, or other values of them."""
     return case.kind in ("given", "values") and case.label not in REFUSABLE
-
-
-def _is_one_of(values: NDArray[Any], inputs: Sequence[NDArray[Any]]) -> bool:
-    """Return whether an array has the elements of an input, in the same order."""
-    return any(np.array_equal(values.ravel(), array_.ravel()) for array_ in inputs)
-
-
-def _returned_entries(entries: Log) -> list[Mapping[str, Any]]:
-    return [result for entry in entries for result in entry.get("returned", ())]
-
-
-def _have_same_expected(first: Values, second: Values) -> bool:
-    """Return whether the reference's results are equal for both; False without a reference."""
-    if first.expected is None or second.expected is None:
-        return False
-    pairs = zip(first.expected.native, second.expected.native, strict=False)
-    arrays = ((array(first.answers, left), array(second.answers, right)) for left, right in pairs)
-    return all(left.tobytes() == right.tobytes() for left, right in arrays)

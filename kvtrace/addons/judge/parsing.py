@@ -13,7 +13,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations
@@ -39,6 +39,11 @@ _MOST_BITS: Final = 21
 #: Numbers of a file, and products of its launches, that sizes are taken from, at most each.
 _MOST_OF_A_KIND: Final = 2
 _SMALLEST_CAPACITY: Final = 1 << 17
+#: Calls whose constant arguments limit what is reached, and limits of such numbers.
+_LIMITING: Final = ("min", "minimum", "range", "static_range")
+_SMALLEST_COMPARED: Final = 3
+_MOST_TRIPS: Final = 64
+_MOST_COMPARED: Final = 4
 #: Arguments of a launch that are not sizes.
 _OPTIONS: Final = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 _SECONDS: Final = 8.0
@@ -57,6 +62,8 @@ class FileText:
         defaults: number of parameters with defaults, by function or class.
         blocks: powers of two in the text, which may be block sizes.
         numbers: other integers in the text, which may be limits.
+        compared: integers that the text compares with, takes the minimum with, or counts loops
+            to, and products of the latter with blocks.
         capacities: numbers of elements that the launches of a function may be limited to.
         reads: reads of surroundings by function or class; `""`: the rest of the file.
         used: names that each function or class mentions.
@@ -74,6 +81,7 @@ class FileText:
     defaults: Mapping[str, int]
     blocks: tuple[int, ...]
     numbers: tuple[int, ...]
+    compared: tuple[int, ...]
     capacities: Mapping[str, tuple[int, ...]]
     reads: Mapping[str, tuple[str, ...]]
     used: Mapping[str, frozenset[str]]
@@ -93,12 +101,13 @@ class FileText:
     def limits(self, entry: str) -> tuple[int, ...]:
         """Return sizes at which the entry may behave differently.
 
-        These are two integers of the file, and two products of constants in launches that the
-        entry reaches.
+        These are integers that the file compares with, two others, and two products of constants in
+        launches that the entry reaches.
         """
         reached = sorted(self.reached(entry))
         products = (number for name in reached for number in self.capacities.get(name, ()))
-        return (*self.numbers[:_MOST_OF_A_KIND], *[*dict.fromkeys(products)][:_MOST_OF_A_KIND])
+        others = (*self.numbers[:_MOST_OF_A_KIND], *[*dict.fromkeys(products)][:_MOST_OF_A_KIND])
+        return (*others, *(number for number in self.compared if number not in others))
 
 
 def read_file(path: Path) -> FileText:
@@ -123,7 +132,7 @@ def read_file(path: Path) -> FileText:
     return FileText(
         path, tuple(facts["launching"]), tuple(facts["outermost"]), frozenset(facts["parameters"]),
         {name: tuple(listed) for name, listed in facts["parameters"].items()}, facts["defaults"],
-        tuple(facts["blocks"]), tuple(facts["numbers"]),
+        tuple(facts["blocks"]), tuple(facts["numbers"]), tuple(facts["compared"]),
         {name: tuple(listed) for name, listed in facts["capacities"].items()},
         {name: tuple(listed) for name, listed in facts["reads"].items()},
         {name: frozenset(listed) for name, listed in facts["used"].items()},
@@ -185,13 +194,15 @@ def _facts_of(text: str, name: str) -> dict[str, Any]:
         for caller in public
         if caller != name and name in used_names[caller]
     }
+    blocks = _possible_blocks(tree)
     return {
         "launching": public,
         "outermost": [name for name in public if name not in called_by_others],
         "parameters": {name: _parameters(node) for name, node in definitions.items()},
         "defaults": {name: _count_defaults(node) for name, node in definitions.items()},
-        "blocks": _possible_blocks(tree),
+        "blocks": blocks,
         "numbers": _possible_limits(tree),
+        "compared": _compared_numbers(tree, blocks),
         "capacities": {name: _capacities(node) for name, node in functions.items()},
         "reads": reads_of(tree),
         "used": {name: sorted(set(_names_used(node))) for name, node in definitions.items()},
@@ -294,6 +305,40 @@ def _possible_limits(tree: ast.AST) -> tuple[int, ...]:
     integers = (_constant_value(node) for node in ast.walk(tree) if node not in operands)
     numbers = (n for n in integers if n is not None and _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT)
     return tuple(dict.fromkeys(n for n in numbers if n & (n - 1) or n > _LARGEST_USUAL_BLOCK))
+
+
+def _compared_numbers(tree: ast.AST, blocks: Sequence[int]) -> list[int]:
+    """Return integers at which code may behave otherwise, at most four of comparisons and of loops.
+
+    These are operands of comparisons and minima that are no blocks, and products of blocks with
+    constant numbers of trips: `range(6)` in steps of 32 reaches 192 elements. The products with
+    the largest and the smallest block come first.
+    """
+    tree = _NamedConstants(tree).visit(copy.deepcopy(tree))
+    compared: dict[int, None] = {}
+    trips: dict[int, None] = {}
+    for node in ast.walk(tree):
+        operands: Sequence[ast.AST] = ()
+        if isinstance(node, ast.Compare):
+            operands = (node.left, *node.comparators)
+        elif isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            operands = node.args if name in _LIMITING else ()
+            if isinstance(node.func, ast.Subscript):
+                operands = [k.value for k in node.keywords if k.arg not in _OPTIONS]
+        numbers = [n for n in map(_constant_value, operands) if n is not None]
+        trips |= dict.fromkeys(n for n in numbers if 1 < n <= _MOST_TRIPS)
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)):
+            compared |= dict.fromkeys(n for n in numbers if n >= _SMALLEST_COMPARED)
+    limits = [n for n in compared if n not in blocks and n <= _LARGEST_LIMIT]
+    products = {
+        trip * block: None
+        for block in (*blocks[-1:], *blocks[:1], *blocks[1:-1])
+        for trip in trips
+        if trip != block and trip * block <= _LARGEST_BLOCK
+    }
+    reached = [n for n in products if n not in blocks and n not in limits]
+    return [*limits[:_MOST_COMPARED], *reached[:_MOST_COMPARED]]
 
 
 class _NamedConstants(ast.NodeTransformer):

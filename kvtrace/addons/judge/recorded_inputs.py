@@ -20,9 +20,17 @@ from typing import Any, Final
 from kvtrace.addons.judge.errors import CannotJudge
 from kvtrace.addons.judge.parsing import FileText
 from kvtrace.analysis.traces import open as open_trace
-from kvtrace.capture.arguments import SHORT_NAMES
+from kvtrace.converters.scripts.repro import TORCH_NAMES
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
-from kvtrace.inputs.cases import DTYPES, Case, Input, ScalarInput, TensorInput, write_cases
+from kvtrace.inputs.cases import (
+    DTYPES,
+    Case,
+    Input,
+    ScalarInput,
+    TensorInput,
+    label_of,
+    write_cases,
+)
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.verdicts.contents.index_arguments import index_arguments
 
@@ -31,7 +39,6 @@ _MOST_ELEMENTS: Final = 1 << 21
 _MOST_CASES: Final = 4
 _MOST_LISTED: Final = 4
 _ALIGNED: Final = 16
-_TYPES: Final = {short: name for name, short in SHORT_NAMES.items()}
 _POINTER: Final = re.compile(r"^p_|_?(?:ptr|pointer)$")
 
 
@@ -70,7 +77,7 @@ def write_recorded_cases(trace: Path, text: FileText, entry: str, folder: Path) 
                 _with_contents(value, argument, folder, f"recorded{len(cases)}-{at}.bin")
                 for at, (value, argument) in enumerate(fitting)
             )
-            cases[inputs] = Case(f"recorded {len(cases) + 1}: {_label(inputs)}", "given", stored)
+            cases[inputs] = Case(f"recorded {len(cases) + 1}: {label_of(inputs)}", "given", stored)
     if cases:
         write_cases(folder, list(cases.values()))
         return
@@ -165,10 +172,10 @@ def _name_without_pointer_suffix(name: str) -> str:
 def _input_of_argument(name: str, argument: Argument) -> Input | None:
     if isinstance(argument, ScalarArgument):
         return ScalarInput(name, argument.value)
-    if not isinstance(argument, TensorArgument) or argument.dtype not in _TYPES:
+    if not isinstance(argument, TensorArgument) or argument.dtype not in TORCH_NAMES:
         return None
     shape, strides = tuple(argument.shape), tuple(argument.strides)
-    if min(strides, default=0) < 0 or _TYPES[argument.dtype] not in DTYPES.values():
+    if min(strides, default=0) < 0 or TORCH_NAMES[argument.dtype] not in DTYPES.values():
         return None
     last_offset = (
         sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if all(shape) else -1
@@ -176,7 +183,7 @@ def _input_of_argument(name: str, argument: Argument) -> Input | None:
     size = argument.element.bytes
     offset = argument.offset_bytes % _ALIGNED // size  # kernels may rely on this alignment
     return TensorInput(
-        name, _TYPES[argument.dtype], shape, strides, offset, offset + last_offset + 1
+        name, TORCH_NAMES[argument.dtype], shape, strides, offset, offset + last_offset + 1
     )
 
 
@@ -197,12 +204,3 @@ def _with_contents(entry: Input, argument: Argument, folder: Path, file: str) ->
         return entry
     (folder / file).write_bytes(content)
     return replace(entry, file=file)
-
-
-def _label(inputs: Sequence[Input]) -> str:
-    return ", ".join(
-        f"{entry.name}={entry.value}"
-        if isinstance(entry, ScalarInput)
-        else f"{entry.name}={entry.dtype}[{', '.join(map(str, entry.shape))}]"
-        for entry in inputs
-    )

@@ -1,16 +1,11 @@
-"""The reference's first process, which makes all cases that the reference accepts.
-
-The candidate's file is never imported here. If only that file has a function that makes inputs,
-another process (`store_inputs`) has stored them, and they are read as data. Right results are
-computed after the candidate's process has ended: see `answers.py`.
-"""
+"""The reference, which gives right results: in float64, and in the types of the inputs."""
 
 from __future__ import annotations
 
 import inspect
 import json
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,25 +13,11 @@ from typing import Any, Final
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.gradients import results_of_call
 from kvtrace.addons.judge.grants import CannotMeasure, Grant, Numbers, as_numbers, grants_of
-from kvtrace.addons.judge.request import INPUTS, NO_INPUTS, CannotJudge, Place, Request
+from kvtrace.addons.judge.request import INITIAL, INPUTS, Place
 from kvtrace.evaluate.condition import FLOATS, Draw
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
-from kvtrace.inputs.cases import (
-    BEYOND,
-    Case,
-    Input,
-    TensorInput,
-    inputs_by_annotations,
-    label_of,
-    numbers_of_annotations,
-    parsed_shapes,
-    read_cases,
-    write_cases,
-)
-from kvtrace.inputs.making import REFUSABLE, CaseMaker
+from kvtrace.inputs.cases import Case, TensorInput
 
-#: The file of the constructor arguments of the reference's model.
-INITIAL: Final = "initial.json"
 #: The function of a reference's file that says how exact the reference is in float64. It is called
 #: as the reference is, and its results are distances from what is meant: those of a formula with
 #: rounded constants, for example.
@@ -63,113 +44,6 @@ class Expected:
     granted_tf32: tuple[tensors.StoredResult, ...] = ()
     length: int = 0
     inexact: tuple[tensors.StoredResult, ...] = ()
-
-
-def store_inputs(file: Path, function: str, folder: Path) -> None:
-    """Import a file, and write the inputs that its function returns as a case into `folder`."""
-    import torch
-
-    start_evaluator(folder)
-    module = tensors.import_file(file, "kvtrace_candidate")
-    torch.manual_seed(0)  # the candidate's file knows its own inputs anyway
-    write_cases(folder, [_case_made_by(getattr(module, function), folder)])
-
-
-def prepare(
-    request: Request, folder: Path, inputs_folder: Path | None, names: Sequence[str],
-    blocks: Sequence[int], numbers: Sequence[int], seed: Path,
-) -> None:  # fmt: skip
-    """Make the given and derived cases, and write those that the reference accepts.
-
-    Args:
-        request: The judgment's request.
-        folder: The folder for cases and contents.
-        inputs_folder: The folder of inputs by `store_inputs` or of recorded inputs, if any.
-        names: Parameters of the entry.
-        blocks: Possible block sizes in the candidate's file.
-        numbers: Other integers of the file, which may be limits.
-        seed: The file with the seed of drawn values.
-    """
-    from kvtrace.addons.judge.moves import IgnoredIndices
-
-    start_evaluator(folder)
-    drawn_from = seed_torch(seed)
-    reference = None if request.reference is None else Reference(request.reference, folder)
-    given_cases = _given_cases(request, reference, folder, inputs_folder, names)
-    weights = () if reference is None else reference.weights(folder)
-    named_extents = _named_extents(request, reference, inputs_folder)
-    numbered = _numbered_extents(reference) if named_extents else ()
-    maker = CaseMaker(folder, weights, drawn_from, named_extents=named_extents, fixed=numbered)
-    cases = [maker.fill(case, source) for case, source in given_cases]
-    if named_extents and reference is not None and not _accepts(reference, cases[0], folder):
-        grouped = maker.grouped(given_cases[0][0])
-        cases = [case for case in grouped if _accepts(reference, case, folder)][:1] or cases
-    has_derived_cases = len(given_cases) == 1 or request.trace is not None
-    if has_derived_cases:
-        cases += maker.derived_cases(cases[0], request.views, blocks, numbers)
-    accepted: list[Case] = []
-    shapes: list[Any] = []
-    ignored = IgnoredIndices()
-    for index, case in enumerate(cases):
-        try:
-            if reference is not None:
-                with nullcontext() if index else ignored:
-                    _, results, changed = reference.run(case, folder)
-                if changed and case.shares:
-                    continue
-                shapes.append([getattr(result, "shape", None) for result in results])
-                if shapes[-1] == shapes[0] and _broadcasts(case, cases[0]):
-                    continue
-                if case.kind in ("sizes", BEYOND) and _is_emptied(case, results):
-                    continue
-        except Exception as error:
-            if case.kind in ("given", "values") and case.label not in REFUSABLE:
-                raise CannotJudge(
-                    f"the reference fails on {case.label}: {type(error).__name__}: {error}"
-                ) from error
-            continue  # the reference may refuse chosen sizes
-        if has_derived_cases and not index and reference is not None:
-            cases += maker.cases_of_ignored_values(case, ignored.values)
-            if not changed:
-                described = [
-                    (str(result.dtype).removeprefix("torch."), tuple(result.shape))
-                    for result in results
-                    if tensors.is_tensor(result)
-                ]
-                cases += maker.gradient_cases(case, described)
-        accepted.append(case)
-    write_cases(folder, accepted)
-
-
-def _accepts(reference: Reference, case: Case, folder: Path) -> bool:
-    """Return whether the reference gives results for a case."""
-    try:
-        reference.run(case, folder)
-    except Exception:  # noqa: BLE001 - the caller reports or replaces refused inputs
-        return False
-    return True
-
-
-def _is_emptied(case: Case, results: Sequence[Any]) -> bool:
-    """Return whether elements give results without any, as groups of more heads than there are."""
-    has_elements = all(0 not in tensor.shape for tensor in case.inputs_of_tensors)
-    return has_elements and any(0 in getattr(result, "shape", ()) for result in results)
-
-
-def _broadcasts(case: Case, given_case: Case) -> bool:
-    """Return whether a derived case has an extent of 1 in a tensor, and another given shape.
-
-    If results keep their shapes in such a case, the reference broadcasts, which a kernel for the
-    given inputs need not do: it would read out of bounds.
-    """
-    pairs = [
-        *zip(case.inputs_of_tensors, given_case.inputs_of_tensors, strict=False)
-    ]  # and cotangents
-    return (
-        case.kind in ("sizes", BEYOND)
-        and any(tensor.shape == given_tensor.shape for tensor, given_tensor in pairs)
-        and any(1 in tensor.shape and 1 not in given_tensor.shape for tensor, given_tensor in pairs)
-    )
 
 
 def seed_torch(seed: Path) -> int:
@@ -251,8 +125,10 @@ class Reference:
             ]
         return before, results, changed
 
-    def results(self, case: Case, inputs: Path, folder: Path, name: str) -> Expected:
-        """Run the reference in float64 and in the inputs' types, and measure grants.
+    def results(
+        self, case: Case, inputs: Path, folder: Path, name: str, *, measures: bool = True
+    ) -> Expected:  # fmt: skip
+        """Run the reference in float64 and in the inputs' types, and measure grants if asked to.
 
         Writes the results into files of `folder` whose names contain `name`.
         """
@@ -261,8 +137,11 @@ class Reference:
         before, native, changed = self.run(case, inputs)
         with torch.no_grad():
             exact, in_float64 = self._results_in_float64(case, before, native, changed)
-            measured = self._grants(case, before, native, changed, exact) if in_float64 else None
-        grants = [] if measured is None else measured
+            grants = (
+                self._grants(case, before, native, changed, exact)
+                if in_float64 and measures
+                else None
+            ) or []
         files = [f"granted{name}-{at}" for at in range(len(grants))]
         stored = [
             tuple(
@@ -444,68 +323,3 @@ def _as_tensor(value: Any) -> Any:
     import torch
 
     return value.detach() if tensors.is_tensor(value) else torch.as_tensor(value)
-
-
-def _given_cases(
-    request: Request, reference: Reference | None, folder: Path, inputs_folder: Path | None,
-    names: Sequence[str],
-) -> list[tuple[Case, Path | None]]:  # fmt: skip
-    """Return the given cases, each with the folder of its contents, or None without contents.
-
-    Raises:
-        CannotJudge: it is not known what the inputs are.
-    """
-    if request.shapes:
-        return [(Case(text, "given", parsed_shapes(text, names)), None) for text in request.shapes]
-    if request.trace is not None and inputs_folder is not None:
-        return [(case, inputs_folder) for case in read_cases(inputs_folder)]
-    function = None if reference is None else reference.inputs()
-    if function is not None:
-        return [(_case_made_by(function, folder), folder)]
-    if inputs_folder is not None:
-        return [(read_cases(inputs_folder)[0], inputs_folder)]
-    inputs = None
-    if reference is not None and not reference.is_model:
-        signature = inspect.signature(reference.callable)
-        inputs = inputs_by_annotations(
-            {n: (p.annotation, p.default) for n, p in signature.parameters.items()}
-        )
-    if inputs is None:
-        raise CannotJudge(NO_INPUTS)
-    return [(Case(label_of(inputs), "given", inputs), None)]
-
-
-def _named_extents(
-    request: Request, reference: Reference | None, inputs_folder: Path | None
-) -> bool:
-    """Return whether the inputs come from annotations, which name equal extents."""
-    return (
-        not request.shapes
-        and inputs_folder is None
-        and reference is not None
-        and reference.inputs() is None
-    )
-
-
-def _numbered_extents(reference: Reference | None) -> tuple[int, ...]:
-    """Return the extents that the annotations of a reference state as numbers."""
-    if reference is None:
-        return ()
-    signature = inspect.signature(reference.callable)
-    return numbers_of_annotations(p.annotation for p in signature.parameters.values())
-
-
-def _case_made_by(function: Callable[..., Any], folder: Path) -> Case:
-    values = function()
-    if isinstance(values, dict):
-        pairs = list(values.items())
-    else:
-        pairs = [(f"input{at}", value) for at, value in enumerate(values)]
-    inputs: list[Input] = []
-    for at, (name, value) in enumerate(pairs):
-        entry = tensors.input_of(value, str(name))
-        if isinstance(entry, TensorInput):
-            entry = replace(entry, file=f"made{at}.bin")
-            (folder / entry.file).write_bytes(tensors.storage_bytes(value))
-        inputs.append(entry)
-    return Case(label_of(inputs), "given", tuple(inputs))

@@ -23,6 +23,10 @@ MODELS: Final = ("ModelNew", "Model")
 SEED_FILE: Final = "seed"
 #: The folder of inputs taken from a recording.
 RECORDED: Final = "recorded"
+#: The file of the constructor arguments of the reference's model.
+INITIAL: Final = "initial.json"
+#: The file of labels of cases that the reference works too much on.
+UNTRIED: Final = "untried.json"
 #: The file of problems that an examining process leaves.
 EXAMINED: Final = "examined.json"
 #: The message if torch or Triton cannot be imported.

@@ -35,7 +35,7 @@ from kvtrace.verdicts.rules.added import added_rules
 
 #: Modules that reference and candidate need, imported once before both are forked.
 _LIBRARIES: Final = (
-    "kvtrace.addons.judge.moves", "kvtrace.addons.judge.outputs", "torch.utils._device",
+    "kvtrace.addons.judge.moves", "kvtrace.addons.judge.comparing_cases", "torch.utils._device",
     "triton.compiler.code_generator",
     "numpy.random", "numpy.ma", "kvtrace.evaluate", "kvtrace.ir.parser",
     "kvtrace.backends.compiled_kernels.generic", "kvtrace.schema.writer",
@@ -98,7 +98,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     import_libraries(request.target)
     from kvtrace.addons.judge.calling import fork_worker
     from kvtrace.addons.judge.child import run_candidate
-    from kvtrace.addons.judge.reference import prepare, store_inputs
+    from kvtrace.addons.judge.preparing import prepare, store_inputs
 
     _cache_compilers_key()
     run_timed = _TimedRunner(request)
@@ -172,7 +172,7 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
     Before, right results existed nowhere, and the process that forked the candidate had no seed.
     """
     from kvtrace.addons.judge.answers import answer
-    from kvtrace.addons.judge.outputs import examine_results
+    from kvtrace.addons.judge.comparing_cases import examine_results
 
     run_timed = _TimedRunner(request)
     answers = None

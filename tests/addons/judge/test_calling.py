@@ -106,6 +106,20 @@ def test_inputs_are_sent_only_after_the_previous_answer(tmp_path):
     assert not read_call_results(tmp_path / "answered").whole
 
 
+def test_other_cases_are_not_called_when_a_share_of_the_time_is_over(tmp_path, monkeypatch):
+    monkeypatch.setattr("kvtrace.addons.judge.calling._CALLING_SHARE", 0.0)
+    answered, _ = answer_all(tmp_path)
+    assert answered.whole
+    assert answered.order[0] == 0
+    assert set(answered.results) == {0}
+
+
+def test_processor_time_that_an_answer_states_counts_at_most_its_duration(tmp_path):
+    answered, _ = answer_all(tmp_path, seconds=1e9)
+    assert answered.whole
+    assert set(answered.results) == {0, 1, 2}
+
+
 def test_call_that_differs_from_the_first_of_its_case_is_noted(tmp_path):
     def changed(header, content):
         return bytes(len(content)) if header.get("call", 0) > 60 else content

@@ -76,6 +76,24 @@ def test_products_of_launch_constants_are_limits_of_calling_functions(tmp_path):
     assert file.limits("unlimited") == (3000,)
 
 
+@pytest.mark.parametrize(
+    ("code", "limits"),
+    [
+        ("for t in range(0, min(n, 6)): step(BLOCK=32)", (6, 192)),
+        ("for t in tl.static_range(20): step(BLOCK=64)", (20, 1280)),
+        ("if n == 96: step(BLOCK=64)", (96,)),
+        ("kernel[(n,)](n, TRIPS=12, BLOCK=64, num_warps=4)", (768,)),
+        ("KEYS = 5\nfor s in range(tl.minimum(n, KEYS)): step(BLOCK=16)", (5, 80)),
+    ],
+)
+def test_constant_trips_times_blocks_and_compared_numbers_are_limits(tmp_path, code, limits):
+    path = tmp_path / "file.py"
+    path.write_text(code)
+    file = read_file(path)
+    assert set(limits) <= set(file.compared)
+    assert set(limits) <= set(file.limits(""))
+
+
 READING = """
 import os
 import time as clock

@@ -98,6 +98,6 @@ def test_a_candidate_is_judged_on_recorded_inputs(trace, tmp_path, capsys):
     words = ["--reference", f"{reference}:scale", "--trace", str(trace), "--json"]
     assert main(["judge", str(tmp_path / "scale.py"), *words]) == 0
     content = json.loads(capsys.readouterr().out)
-    labels = [f"recorded {number}: x=float32[40], factor=2.5" for number in (1, 2)]
+    labels = [f"recorded {number}: x=f32[40], factor=2.5" for number in (1, 2)]
     assert [case["case"] for case in content["cases"][:2]] == labels
     assert len(content["cases"]) > 10

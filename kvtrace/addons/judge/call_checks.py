@@ -1,0 +1,123 @@
+"""Irregular calls: results that change, differ between calls, or are not those of the launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from kvtrace.addons.judge.calling import CallResults, Result, array_of
+from kvtrace.addons.judge.comparing import count_differences
+from kvtrace.addons.judge.launches import launch_entries, memory_steps, run_launches
+from kvtrace.addons.judge.outcomes import result_of
+from kvtrace.addons.judge.problems import Problem
+from kvtrace.addons.judge.request import Folders
+from kvtrace.addons.judge.state import depends_on_state
+from kvtrace.inputs.cases import Case
+
+Log = Sequence[Mapping[str, Any]]
+
+
+def irregular_calls(
+    log: Mapping[int, Log], answered: CallResults, cases: Sequence[Case]
+) -> Iterator[Problem]:
+    """Yield a problem for each difference between calls on the same inputs, and each odd result.
+
+    Also for missing answers, later changes, random numbers, and other kernels.
+    """
+    if answered.malformed:
+        text = f"the answers of the candidate's process were tampered with: {answered.malformed}"
+        yield Problem("cannot-judge", "unjudged", text)
+    elif not answered.whole:
+        text = "the candidate's process ended before all calls were answered"
+        yield Problem("cannot-judge", "unjudged", text)
+    for text in answered.odd:
+        yield Problem("result-kind", "error", text, "return plain tensors, as kernels write them")
+    for rule, text in answered.differences:
+        if rule == "call":
+            yield Problem(
+                "nondeterministic", "error",
+                f"the same inputs give other results in another call: {text}",
+                "let results depend on nothing but the inputs",
+            )  # fmt: skip
+        else:
+            yield Problem(
+                "result-changed", "error", f"a result changes after it was returned: {text}",
+                "return a new tensor from each call, and do not change it later",
+            )  # fmt: skip
+    if answered.running:
+        yield Problem(
+            "result-changed", "unjudged",
+            "a thread or a timer of the candidate runs on after its last call, or the "
+            "candidate keeps its results: it may change them later",
+            "end threads and timers before the function returns, and keep no results",
+        )  # fmt: skip
+    for name in answered.drew:
+        text = f"the candidate draws random numbers ({name}): other calls may give other results"
+        hint = "draw no random numbers, or pass a seed"
+        yield Problem("nondeterministic", "unjudged", text, hint)
+    first_call = {number: answered.order.index(number) for number in set(answered.order)}
+    for call, number in enumerate(answered.order):
+        first_kernels = {entry["ttir"] for entry in launch_entries(log.get(first_call[number], ()))}
+        kernels = [entry["ttir"] for entry in launch_entries(log.get(call, ()))]
+        if first_kernels and (not kernels or not first_kernels.issuperset(kernels)):
+            kernel_text = "another kernel" if kernels else "no kernel"
+            yield Problem(
+                "nondeterministic", "error",
+                f"call {call + 1} launches {kernel_text} for the same inputs: "
+                f"{cases[number].label}",
+                "launch the same kernels for the same inputs",
+            )  # fmt: skip
+
+
+def dependence_on_state(
+    case: Case, log: Mapping[int, Log], answered: CallResults, folders: Folders, target: str
+) -> Iterator[Problem]:  # fmt: skip
+    """Yield a problem if results of the first case depend on memory left by earlier calls."""
+    calls = [call for call, number in enumerate(answered.order) if number == 0]
+    first_and_last_log = [log.get(call, ()) for call in (calls[0], calls[-1])] if calls else []
+    if first_and_last_log and depends_on_state(
+        case, first_and_last_log, folders.inputs, folders.child, target
+    ):
+        yield Problem(
+            "state", "unjudged",
+            "results depend on memory that earlier calls have left, which kernels read: after "
+            "more calls the results may differ",
+            "keep no state between calls, or reset the state in each call", case.label,
+        )  # fmt: skip
+
+
+def results_of_other_launches(
+    case: Case, entries: Log, results: Sequence[Result], folders: Folders, target: str
+) -> Iterator[Problem]:  # fmt: skip
+    """Yield a problem for each returned result that differs from that of the recorded launches."""
+    returned = next((entry["returned"] for entry in entries if "returned" in entry), None)
+    if returned is None:
+        return
+    memory = run_launches(case, memory_steps(entries), folders.inputs, folders.child, target)
+    if memory.reason is not None:
+        yield Problem("cannot-judge", "unjudged", memory.reason, case=case.label)
+        return
+    views = returned or [
+        {**asdict(tensor), "storage": number}
+        for number, tensor in enumerate(case.inputs_of_tensors)
+    ]
+    launch_results = [result_of(view, memory, folders.child) for view in views]
+    arrays = [array_of(result, folders.answered) for result in results]
+    hint = "return what the kernels write; the file must not change the recording"
+    for index, (launch_result, returned_result) in enumerate(
+        zip(launch_results, arrays, strict=False)
+    ):
+        text = f"result {index} is not the result of the recorded launches"
+        if (launch_result.shape, launch_result.dtype) == (
+            returned_result.shape,
+            returned_result.dtype,
+        ):
+            count = count_differences(launch_result, returned_result)
+            if not count:
+                continue
+            text += f": {count:,} of {launch_result.size:,} elements differ"
+        yield Problem("returned-otherwise", "error", text, hint, case.label)
+    if len(launch_results) != len(arrays):
+        text = f"{len(arrays)} results were returned, and the log has {len(launch_results)}"
+        yield Problem("returned-otherwise", "error", text, case=case.label)

@@ -1,0 +1,97 @@
+"""The process that compares the results of all cases, the cheapest first, until time runs out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from kvtrace.addons.judge.answers import read_answers
+from kvtrace.addons.judge.call_checks import (
+    Log,
+    dependence_on_state,
+    irregular_calls,
+    results_of_other_launches,
+)
+from kvtrace.addons.judge.calling import CallResults, read_call_results
+from kvtrace.addons.judge.confining import EVENTS_FILE
+from kvtrace.addons.judge.launches import read_log
+from kvtrace.addons.judge.outputs import Outputs
+from kvtrace.addons.judge.problems import Problem, collected_result
+from kvtrace.addons.judge.request import UNTRIED, Folders, Request
+from kvtrace.inputs.cases import Case, read_cases
+from kvtrace.text import plural
+
+#: Cases are judged for this share of the process's time.
+_JUDGING_SHARE: Final = 0.7
+#: Cases that were not tried, named in a note, at most.
+_MOST_NAMED: Final = 6
+
+
+def examine_results(request: Request, folders: Folders, folder: Path) -> None:
+    """Compare the results of all cases with the reference's, and write problems into `folder`.
+
+    Cases that come first are the cheapest; the last ones are left out if time runs out.
+    """
+    with collected_result(folder) as result:
+        cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
+        log, _ = read_log(folders.child / EVENTS_FILE)
+        answered = read_call_results(folders.answered)
+        entries = [_log_of_case(number, log, answered) for number in range(len(cases))]
+        logs = {case.label: case_log for case, case_log in zip(cases, entries, strict=True)}
+        outputs = Outputs(request, folders, logs, result)
+        outputs.report(irregular_calls(log, answered, cases))
+        outputs.report(dependence_on_state(cases[0], log, answered, folders, request.target))
+        untried = _labels_of_untried(folders.inputs)
+        begun = time.process_time()
+        for number, case in enumerate(cases):
+            is_called = number in answered.order or not answered.whole
+            if not is_called or (
+                number and time.process_time() > begun + _JUDGING_SHARE * request.seconds
+            ):
+                untried.append(case.label)
+                continue
+            outputs.judge_case(case, entries[number], answers[number] if answers else None)
+            if number in answered.results:
+                results = answered.results[number]
+                outputs.report(
+                    results_of_other_launches(
+                        case, entries[number], results, folders, request.target
+                    )
+                )
+        outputs.judge_together()
+        if untried:
+            result.problems.append(_untried_problem(untried, cases, request.seconds))
+
+
+def _labels_of_untried(inputs: Path) -> list[str]:
+    file = inputs / UNTRIED
+    return list(map(str, json.loads(file.read_text(encoding="utf-8")))) if file.exists() else []
+
+
+def _untried_problem(untried: Sequence[str], cases: Sequence[Case], seconds: float) -> Problem:
+    """Return a note on cases that were not tried; unjudged if no other size was tried."""
+    sizes = [case.label for case in cases if case.kind == "sizes"]
+    tried = [label for label in sizes if label not in untried]
+    names = "; ".join(untried[:_MOST_NAMED])
+    more = f" and {len(untried) - _MOST_NAMED} more" if len(untried) > _MOST_NAMED else ""
+    return Problem(
+        "not-tried", "unjudged" if sizes and not tried else "note",
+        f"{plural(len(untried), 'case')} of {len(cases) + len(untried)} that take too long "
+        f"{'was' if len(untried) == 1 else 'were'} not tried: {names}{more}; "
+        f"other sizes that were tried: {len(tried)}",
+        f"judge smaller inputs, or give more time than --seconds {seconds:g}",
+    )  # fmt: skip
+
+
+def _log_of_case(number: int, log: Mapping[int, Log], answered: CallResults) -> Log:
+    """Return the log of a case's last call; of the first case's first call; () without calls.
+
+    The candidate cannot recognize a last call. In the first call, a model may convert its weights.
+    """
+    calls = [call for call, case in enumerate(answered.order) if case == number]
+    if not calls:
+        return ()
+    return log.get(calls[-1] if number else 0, ())

@@ -1,0 +1,89 @@
+"""Cases that a reference accepts."""
+
+import numpy as np
+import pytest
+
+from kvtrace.addons.judge.preparing import (
+    _accepted_cases,
+    _bounds_of_integers,
+    _broadcasts,
+    _is_emptied,
+    _of_suitable_size,
+)
+from kvtrace.addons.judge.reference import Reference
+from kvtrace.addons.judge.request import Place
+from kvtrace.inputs.cases import BEYOND, Case, parsed_shapes
+from kvtrace.inputs.making import CaseMaker
+
+
+def test_extent_of_one_that_the_reference_broadcasts_is_detected():
+    given_case = Case("given", "given", parsed_shapes("x=f32[16, 64], cos=f32[16, 32]", []))
+    repeated = Case("32 → 1", "sizes", parsed_shapes("x=f32[16, 64], cos=f32[16, 1]", []))
+    smaller = Case("16 → 1", "sizes", parsed_shapes("x=f32[1, 64], cos=f32[1, 32]", []))
+    assert _broadcasts(repeated, given_case)
+    assert not _broadcasts(smaller, given_case)
+    assert not _broadcasts(given_case, given_case)
+
+
+def test_sizes_that_leave_results_empty_are_detected():
+    heads = Case("24 → 1", "sizes", parsed_shapes("q=f32[1, 4], k=f32[6, 4]", []))
+    empty = Case("without elements", BEYOND, parsed_shapes("q=f32[0, 4]", []))
+    assert _is_emptied(heads, [np.zeros((0, 4))])
+    assert not _is_emptied(heads, [np.zeros((1, 4)), 3])
+    assert not _is_emptied(empty, [np.zeros((0, 4))])
+
+
+def prepared(folder, code, shapes):
+    """Return a reference of a file's function, a maker, and the case that the shapes give."""
+    (folder / "reference.py").write_text(f"import torch\n\n\ndef op{code}\n")
+    maker = CaseMaker(folder, (), 3, named_extents=True)
+    case = maker.fill(Case("given", "given", parsed_shapes(shapes, [])), None)
+    return Reference(Place(folder / "reference.py", "op"), folder), maker, case
+
+
+@pytest.mark.parametrize(
+    ("code", "shapes", "bounds"),
+    [
+        ("(table, index): return table[index]", "table=f32[197, 130], index=i64[67]", {1: 197}),
+        (
+            "(x, n): return torch.where(torch.arange(x.shape[1]) < n[:, None], x, 0).sum(1)",
+            "x=f32[197, 130], n=i64[197]", {1: 130},
+        ),
+        ("(x, label): return x.gather(1, label)", "x=f32[197, 30], label=i64[197, 1]", {1: 30}),
+        ("(x, n): return x * (n >= 0)", "x=f32[197], n=i64[197]", {}),
+    ],
+)  # fmt: skip
+def test_extents_that_integers_may_reach_are_learned_from_the_reference(
+    tmp_path, code, shapes, bounds
+):
+    reference, maker, case = prepared(tmp_path, code, shapes)
+    assert _bounds_of_integers(reference, maker, case, tmp_path) == bounds
+
+
+SCORES = "(q, k): return torch.softmax(q @ k.transpose(-1, -2), -1)"
+
+
+def test_problems_whose_cost_grows_fast_are_given_smaller(tmp_path):
+    reference, maker, case = prepared(tmp_path, SCORES, "q=f32[197, 130, 16], k=f32[197, 130, 16]")
+    smaller = _of_suitable_size(reference, maker, case, tmp_path, 1 << 20)
+    assert smaller.tensors[0].shape == (35, 27, 13)
+    assert _of_suitable_size(reference, maker, case, tmp_path, 1 << 30) == case
+
+
+def test_sizes_that_the_reference_refuses_are_replaced_by_grouped_ones(tmp_path):
+    code = "(q, k): return q @ k.repeat_interleave(q.shape[0] // k.shape[0], 0).transpose(-1, -2)"
+    reference, maker, case = prepared(tmp_path, code, "q=f32[130, 29, 8], k=f32[197, 29, 8]")
+    q, k = _of_suitable_size(reference, maker, case, tmp_path, 1 << 20).tensors
+    assert q.shape[0] % k.shape[0] == 0 < k.shape[0]
+
+
+def test_work_of_a_reference_grows_with_its_results(tmp_path):
+    reference, maker, case = prepared(tmp_path, SCORES, "q=f32[20, 30, 16], k=f32[20, 30, 16]")
+    small = maker.fill(
+        Case("small", "sizes", parsed_shapes("q=f32[2, 3, 4], k=f32[2, 3, 4]", [])), None
+    )
+    (work, _), (small_work, _) = _accepted_cases(
+        reference, maker, [case, small], tmp_path, derives=False
+    )
+    assert 20 * 30 * 30 <= work <= 20 * (30 * 30 + 30 * 16) * 8
+    assert small_work < work / 100
