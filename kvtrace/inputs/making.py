@@ -270,38 +270,42 @@ class CaseMaker:
         """Return a case of `inputs` whose tensors have values drawn from those of `base`."""
         filled: list[Input] = []
         sizes = [s for entry in inputs if isinstance(entry, TensorInput) for s in entry.shape]
-        limits = self._limits(base, inputs, min(sizes, default=0)) if kind == "sizes" else {}
+        reaching = self._reaching(base, inputs, min(sizes, default=0)) if kind == "sizes" else {}
         for number, (entry, base_input) in enumerate(zip(inputs, base.inputs, strict=True)):
             if not isinstance(entry, TensorInput):
                 filled.append(entry)
                 continue
             assert isinstance(base_input, TensorInput)
-            content = self._resampled(entry, base_input, kind, min(sizes), limits.get(number))
+            content = self._resampled(entry, base_input, kind, min(sizes), reaching.get(number))
             filled.append(self._store_content(entry, content))
         return Case(label, kind, tuple(filled), base.weights)
 
-    def _limits(self, base: Case, inputs: Sequence[Input], smallest: int) -> dict[int, int]:
-        """Return the limits of integers of tensors with bounds, by the tensors' numbers.
+    def _reaching(self, base: Case, inputs: Sequence[Input], smallest: int) -> dict[int, Any]:
+        """Return integers of tensors with bounds, by the tensors' numbers.
 
-        Those of one tensor may be large. The others are small, so that sums of both, as of starts
-        and lengths, stay below the bound.
+        At each position one of the tensors reaches its bound. The others are small there, so that
+        sums of both, as of starts and lengths, stay below the bound.
         """
-        if not self.bounds:
-            return {}
-        number = int(self._random.choice([*self.bounds]))
-        axes = (
+        axes = [
             pair
             for old, new in zip(base.inputs, inputs, strict=True)
             if isinstance(old, TensorInput) and isinstance(new, TensorInput)
             for pair in zip(old.shape, new.shape, strict=True)
-        )
-        extent = next(size for old_size, size in axes if old_size == self.bounds[number])
-        rest = min(smallest, extent // 4) if len(self.bounds) > 1 else 0
-        return {**dict.fromkeys(self.bounds, rest), number: extent - rest}
+        ]
+        integers = {}
+        for rank, (number, bound) in enumerate(self.bounds.items()):
+            extent = next(size for old_size, size in axes if old_size == bound)
+            rest = min(smallest, extent // 4) if len(self.bounds) > 1 else 0
+            entry = inputs[number]
+            assert isinstance(entry, TensorInput)
+            is_large = np.arange(entry.storage) % len(self.bounds) == rank
+            limits = np.where(is_large, extent - rest, rest)
+            integers[number] = self._random.integers(0, np.maximum(limits, 1))
+        return integers
 
     def _resampled(
         self, tensor: TensorInput, base: TensorInput, kind: str, smallest: int,
-        limit: int | None = None,
+        reaching: NDArray[np.int64] | None = None,
     ) -> bytes:  # fmt: skip
         source = strided(self._stored_values(base), base.shape, base.strides, base.offset).ravel()
         if not source.size or not tensor.storage:
@@ -320,11 +324,10 @@ class CaseMaker:
         values = source[positions]
         if changes_size and _may_be_positions(base):
             largest = int(np.iinfo(source.dtype).max)
-            if limit is None:
+            if reaching is None:
                 values = values % source.dtype.type(min(max(smallest, 1), largest))
             else:
-                drawn = self._random.integers(0, max(limit, 1), tensor.storage)
-                values = np.minimum(drawn, largest).astype(source.dtype)
+                values = np.minimum(reaching, largest).astype(source.dtype)
         if base.dtype not in EPSILON and len(base.shape) == 1 and _ascends(source):
             values.sort()
             values[:1] = source[0]
