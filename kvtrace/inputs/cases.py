@@ -26,6 +26,7 @@ DTYPES: Final = {
     "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "fp64": "float64", "fp32": "float32",
     "fp16": "float16", "bool": "bool",
 }  # fmt: skip
+_SHORT_NAMES: Final = {name: short for short, name in reversed(DTYPES.items())}
 #: Distance from 1 to the next number of each type; rounding costs up to half of that.
 EPSILON: Final = {
     "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
@@ -225,20 +226,12 @@ def numbers_of_annotations(annotations: Iterable[Any]) -> tuple[int, ...]:
 
 def label_of(inputs: Sequence[Input]) -> str:
     """Return a text on inputs in the form of `--shapes`, such as `x=f32[1000, 64], eps=1e-6`."""
-    short_names = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "bool": "b1"}
-    float8_names = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
     parts = []
     for entry in inputs:
         if isinstance(entry, ScalarInput):
             parts.append(f"{entry.name}={entry.value}")
             continue
-        type_name = entry.dtype.rstrip("0123456789")
-        dtype = (
-            short_names[type_name] + entry.dtype[len(type_name) :]
-            if type_name in short_names
-            else entry.dtype
-        )
-        dtype = float8_names.get(entry.dtype, dtype)
+        dtype = _SHORT_NAMES.get(entry.dtype, entry.dtype)
         parts.append(f"{entry.name}={dtype}[{', '.join(map(str, entry.shape))}]")
     return ", ".join(parts)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from kvtrace.addons.judge.calling import CallResults, Result, array_of
 from kvtrace.addons.judge.comparing import count_differences
-from kvtrace.addons.judge.launches import launch_entries, memory_steps, run_launches
+from kvtrace.addons.judge.launches import Memory, launch_entries, memory_steps, run_launches
 from kvtrace.addons.judge.outcomes import result_of
 from kvtrace.addons.judge.problems import Problem
-from kvtrace.addons.judge.request import Folders
-from kvtrace.addons.judge.state import depends_on_state
+from kvtrace.addons.judge.request import CannotJudge, Folders
 from kvtrace.inputs.cases import Case
 
 Log = Sequence[Mapping[str, Any]]
@@ -73,11 +73,33 @@ def irregular_calls(
 def dependence_on_state(
     case: Case, log: Mapping[int, Log], answered: CallResults, folders: Folders, target: str
 ) -> Iterator[Problem]:  # fmt: skip
-    """Yield a problem if results of the first case depend on memory left by earlier calls."""
-    calls = [call for call, number in enumerate(answered.order) if number == 0]
-    first_and_last_log = [log.get(call, ()) for call in (calls[0], calls[-1])] if calls else []
-    if first_and_last_log and depends_on_state(
-        case, first_and_last_log, folders.inputs, folders.child, target
+    """Yield a problem if results of the first case depend on memory left by earlier calls.
+
+    Such memory follows neither from the inputs nor from the launches of a call, and differs between
+    two calls on the same inputs. It is harmless if kernels overwrite it before they read it, so the
+    launches are evaluated twice, the second time with changed contents.
+
+    Raises:
+        CannotJudge: the log contradicts itself.
+    """
+    calls = [log.get(call, ()) for call, number in enumerate(answered.order) if number == 0]
+    if not calls:
+        return
+    first_steps, last_steps = (memory_steps(call) for call in (calls[0], calls[-1]))
+    try:
+        state_storages = _state_storages(first_steps, last_steps)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
+    returned = next((entry["returned"] for entry in calls[-1] if "returned" in entry), ())
+    if not state_storages or not returned:
+        return
+    plain, disturbed = (
+        run_launches(case, last_steps, folders.inputs, folders.child, target, disturbed=storages)
+        for storages in (frozenset[int](), state_storages)
+    )
+    if plain.reason is None and (
+        disturbed.reason is not None
+        or any(_result_differs(result, plain, disturbed, folders.child) for result in returned)
     ):
         yield Problem(
             "state", "unjudged",
@@ -85,6 +107,26 @@ def dependence_on_state(
             "more calls the results may differ",
             "keep no state between calls, or reset the state in each call", case.label,
         )  # fmt: skip
+
+
+def _state_storages(first: Log, last: Log) -> frozenset[int]:
+    """Return the storages whose unexplained contents differ between two calls."""
+    return frozenset(
+        int(number)
+        for first_step, last_step in zip(first, last, strict=False)
+        for number, content in first_step["contents"].items()
+        if content["file"] != last_step["contents"].get(number, content)["file"]
+    )
+
+
+def _result_differs(
+    result: Mapping[str, Any], plain: Memory, disturbed: Memory, child: Path
+) -> bool:
+    plain_result, disturbed_result = (
+        result_of(result, plain, child),
+        result_of(result, disturbed, child),
+    )
+    return count_differences(plain_result, disturbed_result) > 0
 
 
 def results_of_other_launches(
