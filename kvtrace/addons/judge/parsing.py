@@ -43,7 +43,7 @@ _SMALLEST_CAPACITY: Final = 1 << 17
 _LIMITING: Final = ("min", "minimum", "range", "static_range")
 _SMALLEST_COMPARED: Final = 3
 _MOST_TRIPS: Final = 64
-_MOST_COMPARED: Final = 4
+_MOST_OF_KINDS: Final = (4, 2, 4)
 #: Arguments of a launch that are not sizes.
 _OPTIONS: Final = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 _SECONDS: Final = 8.0
@@ -61,9 +61,7 @@ class FileText:
         parameters: parameters of each function, or of a class's `forward`.
         defaults: number of parameters with defaults, by function or class.
         blocks: powers of two in the text, which may be block sizes.
-        numbers: other integers in the text, which may be limits.
-        compared: integers that the text compares with, takes the minimum with, or counts loops
-            to, and products of the latter with blocks.
+        numbers: other integers in the text, which may be limits, and products with blocks.
         capacities: numbers of elements that the launches of a function may be limited to.
         reads: reads of surroundings by function or class; `""`: the rest of the file.
         used: names that each function or class mentions.
@@ -81,7 +79,6 @@ class FileText:
     defaults: Mapping[str, int]
     blocks: tuple[int, ...]
     numbers: tuple[int, ...]
-    compared: tuple[int, ...]
     capacities: Mapping[str, tuple[int, ...]]
     reads: Mapping[str, tuple[str, ...]]
     used: Mapping[str, frozenset[str]]
@@ -101,13 +98,13 @@ class FileText:
     def limits(self, entry: str) -> tuple[int, ...]:
         """Return sizes at which the entry may behave differently.
 
-        These are integers that the file compares with, two others, and two products of constants in
-        launches that the entry reaches.
+        These are integers of the file, and two products of constants in launches that the entry
+        reaches.
         """
         reached = sorted(self.reached(entry))
         products = (number for name in reached for number in self.capacities.get(name, ()))
-        others = (*self.numbers[:_MOST_OF_A_KIND], *[*dict.fromkeys(products)][:_MOST_OF_A_KIND])
-        return (*others, *(number for number in self.compared if number not in others))
+        products = (n for n in products if n not in self.numbers)
+        return (*self.numbers, *[*dict.fromkeys(products)][:_MOST_OF_A_KIND])
 
 
 def read_file(path: Path) -> FileText:
@@ -132,7 +129,7 @@ def read_file(path: Path) -> FileText:
     return FileText(
         path, tuple(facts["launching"]), tuple(facts["outermost"]), frozenset(facts["parameters"]),
         {name: tuple(listed) for name, listed in facts["parameters"].items()}, facts["defaults"],
-        tuple(facts["blocks"]), tuple(facts["numbers"]), tuple(facts["compared"]),
+        tuple(facts["blocks"]), tuple(facts["numbers"]),
         {name: tuple(listed) for name, listed in facts["capacities"].items()},
         {name: tuple(listed) for name, listed in facts["reads"].items()},
         {name: frozenset(listed) for name, listed in facts["used"].items()},
@@ -201,8 +198,7 @@ def _facts_of(text: str, name: str) -> dict[str, Any]:
         "parameters": {name: _parameters(node) for name, node in definitions.items()},
         "defaults": {name: _count_defaults(node) for name, node in definitions.items()},
         "blocks": blocks,
-        "numbers": _possible_limits(tree),
-        "compared": _compared_numbers(tree, blocks),
+        "numbers": _possible_limits(tree, blocks),
         "capacities": {name: _capacities(node) for name, node in functions.items()},
         "reads": reads_of(tree),
         "used": {name: sorted(set(_names_used(node))) for name, node in definitions.items()},
@@ -289,56 +285,59 @@ def _imported_modules(tree: ast.AST) -> set[str]:
     return modules
 
 
-def _possible_limits(tree: ast.AST) -> tuple[int, ...]:
-    """Return integers of 100 to 2^21 that may be limits, in order; `3 * 1000` counts as 3000.
+def _possible_limits(tree: ast.AST, blocks: Sequence[int]) -> list[int]:
+    """Return integers at which code may behave otherwise, of three kinds at most 4, 2 and 4.
 
-    Names of constants count as their numbers. Powers of two up to 2048 are left out, since they are
-    blocks.
+    These are operands of comparisons and minima, and trips of loops; other integers from 100, of
+    which powers of two up to 2048 are blocks; and products of trips with blocks, those with the
+    largest and the smallest block first: `range(6)` in steps of 32 reaches 192 elements. `3 * 1000`
+    counts as 3000, and names of constants count as their numbers.
     """
     tree = _NamedConstants(tree).visit(copy.deepcopy(tree))
+    nodes = [*ast.walk(tree)]
     operands = {
         operand
-        for node in ast.walk(tree)
+        for node in nodes
         if _constant_value(node) is not None and isinstance(node, ast.BinOp)
         for operand in (node.left, node.right)
     }
-    integers = (_constant_value(node) for node in ast.walk(tree) if node not in operands)
-    numbers = (n for n in integers if n is not None and _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT)
-    return tuple(dict.fromkeys(n for n in numbers if n & (n - 1) or n > _LARGEST_USUAL_BLOCK))
-
-
-def _compared_numbers(tree: ast.AST, blocks: Sequence[int]) -> list[int]:
-    """Return integers at which code may behave otherwise, at most four of comparisons and of loops.
-
-    These are operands of comparisons and minima that are no blocks, and products of blocks with
-    constant numbers of trips: `range(6)` in steps of 32 reaches 192 elements. The products with
-    the largest and the smallest block come first.
-    """
-    tree = _NamedConstants(tree).visit(copy.deepcopy(tree))
-    compared: dict[int, None] = {}
-    trips: dict[int, None] = {}
-    for node in ast.walk(tree):
-        operands: Sequence[ast.AST] = ()
-        if isinstance(node, ast.Compare):
-            operands = (node.left, *node.comparators)
-        elif isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", None))
-            operands = node.args if name in _LIMITING else ()
-            if isinstance(node.func, ast.Subscript):
-                operands = [k.value for k in node.keywords if k.arg not in _OPTIONS]
-        numbers = [n for n in map(_constant_value, operands) if n is not None]
-        trips |= dict.fromkeys(n for n in numbers if 1 < n <= _MOST_TRIPS)
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)):
-            compared |= dict.fromkeys(n for n in numbers if n >= _SMALLEST_COMPARED)
-    limits = [n for n in compared if n not in blocks and n <= _LARGEST_LIMIT]
-    products = {
-        trip * block: None
+    integers = [n for node in nodes if node not in operands and (n := _constant_value(node))]
+    compared = [n for node in nodes for n in map(_constant_value, _limiting(node)) if n]
+    passed = [n for node in nodes for n in map(_constant_value, _passed_to_kernel(node)) if n]
+    products = [
+        trips * block
         for block in (*blocks[-1:], *blocks[:1], *blocks[1:-1])
-        for trip in trips
-        if trip != block and trip * block <= _LARGEST_BLOCK
-    }
-    reached = [n for n in products if n not in blocks and n not in limits]
-    return [*limits[:_MOST_COMPARED], *reached[:_MOST_COMPARED]]
+        for trips in dict.fromkeys((*compared, *passed))
+        if 1 < trips <= _MOST_TRIPS and trips != block and trips * block <= _LARGEST_BLOCK
+    ]
+    kinds = [
+        [n for n in compared if _SMALLEST_COMPARED <= n <= _LARGEST_LIMIT],
+        [n for n in integers if _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT
+         and (n & (n - 1) or n > _LARGEST_USUAL_BLOCK)],
+        products,
+    ]  # fmt: skip
+    limits: dict[int, None] = {}
+    for numbers, most in zip(kinds, _MOST_OF_KINDS, strict=True):
+        new = dict.fromkeys(n for n in numbers if n not in limits and n not in blocks)
+        limits |= dict.fromkeys([*new][:most])
+    return [*limits]
+
+
+def _limiting(node: ast.AST) -> Sequence[ast.AST]:
+    """Return the operands of a comparison, and the arguments of a minimum or of a loop's range."""
+    if isinstance(node, ast.Compare):
+        return node.left, *node.comparators
+    if not isinstance(node, ast.Call):
+        return ()
+    name = getattr(node.func, "attr", getattr(node.func, "id", None))
+    return node.args if name in _LIMITING else ()
+
+
+def _passed_to_kernel(node: ast.AST) -> Sequence[ast.AST]:
+    """Return the values that a launch such as `kernel[grid](…, TRIPS=4)` passes by keyword."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
+        return ()
+    return [k.value for k in node.keywords if k.arg not in _OPTIONS]
 
 
 class _NamedConstants(ast.NodeTransformer):
@@ -371,9 +370,7 @@ def _capacities(function: ast.AST) -> list[int]:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
             continue
         constants = [*_constants(node.func.slice)]
-        constants += [
-            n for k in node.keywords if k.arg not in _OPTIONS for n in _constants(k.value)
-        ]
+        constants += [n for value in _passed_to_kernel(node) for n in _constants(value)]
         capacities.append(math.prod(n for n in constants if n > 0))
     products = {*capacities, *(left * right for left, right in combinations(capacities, 2))}
     large = sorted(n for n in products if _SMALLEST_CAPACITY < n < _LARGEST_LIMIT)

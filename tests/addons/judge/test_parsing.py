@@ -90,7 +90,7 @@ def test_constant_trips_times_blocks_and_compared_numbers_are_limits(tmp_path, c
     path = tmp_path / "file.py"
     path.write_text(code)
     file = read_file(path)
-    assert set(limits) <= set(file.compared)
+    assert set(limits) <= set(file.numbers)
     assert set(limits) <= set(file.limits(""))
 
 
