@@ -354,4 +354,5 @@ def read_answers(folder: Path) -> list[Answer]:
 
 
 def _expected(entry: Mapping[str, Any]) -> Expected:
-    return Expected(**{name: tuple(v) if isinstance(v, list) else v for name, v in entry.items()})
+    fields: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in entry.items()}
+    return Expected(**fields)

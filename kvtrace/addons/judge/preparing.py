@@ -95,7 +95,8 @@ def prepare(
     by_work = _accepted_cases(reference, maker, cases, folder, derives=has_derived_cases)
     by_work.sort(key=lambda pair: 0 if pair[1].kind in _PLAIN else 1 + pair[0])
     total_work = [*accumulate(work for work, _ in by_work)]
-    tried, untried = [], []
+    tried: list[Case] = []
+    untried: list[Case] = []
     for total, (_, case) in zip(total_work, by_work, strict=True):
         (tried if total <= most_work or case.kind in _PLAIN else untried).append(case)
     write_cases(folder, tried)
