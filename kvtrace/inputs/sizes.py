@@ -133,21 +133,19 @@ def _sizes_around_blocks(
             together = {
                 extent: sizes[(number + at) % len(sizes)] for at, extent in enumerate(extents)
             }
-            yield from _together_or_alone(inputs, together, number)
+            if _most_elements(inputs, together) <= _MANY:
+                yield together
+            else:
+                yield from _alone(inputs, together, number)
 
 
-def _together_or_alone(
-    inputs: Sequence[Input], together: Change, number: int = 0
-) -> Iterator[Change]:  # fmt: skip
-    """Yield a change; if it makes too many elements, one extent at a time, beside small others."""
+def _alone(inputs: Sequence[Input], sizes: Change, number: int = 0) -> Iterator[Change]:
+    """Yield changes in which one extent at a time takes its size, beside small other extents."""
     small = (5, 17, 3, 2)
-    if _most_elements(inputs, together) <= _MANY:
-        yield together
-        return
-    for extent, size in together.items():
+    for extent, size in sizes.items():
         others = {
             other: small[(number + index) % len(small)]
-            for index, other in enumerate(together)
+            for index, other in enumerate(sizes)
             if other != extent
         }
         choices = ({**others, extent: size}, {**dict.fromkeys(others, 1), extent: size})
@@ -169,6 +167,16 @@ def _aligned_sizes(
     for block in (*blocks[-1:], *blocks[:1]):
         if block ** len(extents) <= _MOST_ELEMENTS >> 3:
             yield dict.fromkeys(extents, block)
+        yield from _all_beyond(inputs, extents, block)
+
+
+def _all_beyond(
+    inputs: Sequence[Input], extents: Sequence[int], number: int
+) -> Iterator[Change]:  # fmt: skip
+    """Yield a change after which all extents exceed a number at once, if that is not too large."""
+    change = {old: (1 + at % 2) * number + 1 for at, old in enumerate(extents)}
+    if _most_elements(inputs, change) <= _MOST_ELEMENTS >> 3:
+        yield change
 
 
 def _large_sizes(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[Change]:
@@ -201,7 +209,8 @@ def _sizes_of_numbers(
         if largest > first_extent:
             yield {first_extent: number * first_extent // largest + 1}
             yield {**dict.fromkeys(extents, 1), extents[-1]: number + 1}
-            yield from _together_or_alone(inputs, dict.fromkeys(extents, number + 1))
+            yield from _all_beyond(inputs, extents, number)
+            yield from _alone(inputs, dict.fromkeys(extents, number + 1))
 
 
 def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> Change:

@@ -65,6 +65,14 @@ def test_each_extent_exceeds_each_number_of_the_file(number):
         assert any(change.get(extent, 0) == number + 1 for change in changes), extent
 
 
+@pytest.mark.parametrize(("blocks", "numbers"), [([32, 256], []), ([32], [300])])
+def test_all_extents_exceed_a_number_at_once_and_differ(blocks, numbers):
+    rows = parsed_shapes("x=f32[40, 100]", [])
+    changes = [change for _, change in other_sizes(rows, [], blocks, numbers)]
+    number = max(*blocks, *numbers)
+    assert any(change.get(100, 0) > number < change.get(40, 0) != change[100] for change in changes)
+
+
 def test_blocks_between_the_largest_and_the_smallest_are_exceeded():
     rows = parsed_shapes("x=f32[40, 100]", [])
     blocks = [8, 16, 32, 64, 128, 256]

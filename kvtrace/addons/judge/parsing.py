@@ -43,6 +43,8 @@ _SMALLEST_CAPACITY: Final = 1 << 17
 _LIMITING: Final = ("min", "minimum", "range", "static_range")
 _SMALLEST_COMPARED: Final = 3
 _MOST_TRIPS: Final = 64
+#: Larger numbers that launches pass to kernels are blocks.
+_MOST_PASSED: Final = 31
 _MOST_OF_KINDS: Final = (4, 2, 4)
 #: Arguments of a launch that are not sizes.
 _OPTIONS: Final = ("num_warps", "num_stages", "num_ctas", "maxnreg")
@@ -307,7 +309,7 @@ def _possible_limits(tree: ast.AST, blocks: Sequence[int]) -> list[int]:
     products = [
         trips * block
         for block in (*blocks[-1:], *blocks[:1], *blocks[1:-1])
-        for trips in dict.fromkeys((*compared, *passed))
+        for trips in dict.fromkeys((*compared, *(n for n in passed if n <= _MOST_PASSED)))
         if 1 < trips <= _MOST_TRIPS and trips != block and trips * block <= _LARGEST_BLOCK
     ]
     kinds = [
