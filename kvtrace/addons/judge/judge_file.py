@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ from typing import Any, Final
 from kvtrace.addons.judge import behavior
 from kvtrace.addons.judge.beside import HelperProcess, helper_process
 from kvtrace.addons.judge.confining import EVENTS_FILE, ProcessResult, run_confined
+from kvtrace.addons.judge.problems import Problem
 from kvtrace.addons.judge.request import (
     EXAMINED,
     MISSING,
@@ -238,10 +239,7 @@ def _failure_problems(events: Path) -> Iterator[dict[str, Any]]:
 
 
 def _problem(rule: str, message: str, hint: str = "", severity: str = "error") -> dict[str, Any]:
-    return {
-        "rule": rule, "severity": severity, "message": message, "hint": hint, "case": None,
-        "kernel": None, "file": None, "line": None, "column": None,
-    }  # fmt: skip
+    return asdict(Problem(rule, severity, message, hint))
 
 
 def _process_problems(process: ProcessResult, seconds: float) -> Iterator[dict[str, Any]]:
