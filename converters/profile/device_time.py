@@ -151,7 +151,7 @@ def read_device_time(
     if not busy_times and not are_summed:
         return None
     if times is None:
-        times = device_times(trace, runs, with_medians=False)
+        times = device_times(trace, runs)
     with scratch() as connection:
         columns = ("kernel_id", "name", "module", "source", "file", "line")
         connection.register("kernels", known_rows(trace, runs, "kernels", columns))

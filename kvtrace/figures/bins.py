@@ -14,8 +14,6 @@ from kvtrace.figures.columns import Integers
 
 #: Most by which a median of bins is wrong, as a share of it.
 PRECISION: Final = 1 / 64
-#: More than the greatest bin of a time of 63 bits.
-BINS: Final = 1 << 12
 
 
 def bin_of(ns: str) -> str:
@@ -35,41 +33,43 @@ def times_at(bins: Integers, place: npt.NDArray[np.float64]) -> npt.NDArray[np.f
     return times
 
 
-def medians_of_bins(
-    codes: Integers, bins: Integers, counts: Integers, size: int
-) -> npt.NDArray[np.float64]:
-    """Return the median of each code below `size`, in ns; NaN for a code without times.
+def medians_of(
+    codes: Integers, values: Integers, counts: Integers, *, binned: bool
+) -> tuple[Integers, npt.NDArray[np.float64]]:
+    """Return the distinct codes, ascending, and the median of each, in ns.
 
-    `counts` has how many times of a code are in a bin; a pair of code and bin may come repeatedly.
-    Of n times in a bin, that of rank r (from 0) is taken to be (r + 1/2) / n of the way from the
-    bin's least time to its most. The median of an even number is the mean of the two in the middle.
+    `counts` has how many times of a code have a value: the time in ns, or its bin. Of n times in a
+    bin, that of rank r (from 0) is taken to be (r + 1/2) / n of the way from the bin's least time
+    to its most. The median of an even number is the mean of the two in the middle.
     """
-    keys = codes * BINS + bins
-    order = np.argsort(keys, kind="stable")
-    keys, counts = keys[order], counts[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    return _medians(keys[first], np.add.reduceat(counts, first) if first.size else counts, size)
-
-
-def medians_of_counts(counts: Integers, size: int) -> npt.NDArray[np.float64]:
-    """Return medians as `medians_of_bins`; `counts` has the numbers of all `BINS` of each code."""
-    keys = np.flatnonzero(counts)
-    return _medians(keys, counts[keys], size)
-
-
-def _medians(keys: Integers, counts: Integers, size: int) -> npt.NDArray[np.float64]:
-    """Return the medians of codes, given distinct ascending keys, code * `BINS` + bin."""
-    medians = np.full(size, np.nan)
-    if not keys.size:
-        return medians
+    codes, values, counts = added_up(codes, values, counts)
+    first = np.flatnonzero(np.diff(codes, prepend=-1))
     upto = np.cumsum(counts)
-    first = np.flatnonzero(np.diff(keys // BINS, prepend=-1))
     before = np.append(0, upto)[first]
-    totals = np.append(before[1:], upto[-1]) - before
-    both = []
+    totals = np.append(before[1:], upto[-1:]) - before
+    middle = np.zeros(first.size)
     for rank in ((totals - 1) // 2, totals // 2):
         row = np.searchsorted(upto, before + rank, side="right")
-        place = (before + rank - (upto[row] - counts[row]) + 0.5) / counts[row]
-        both.append(times_at(keys[row] % BINS, place))
-    medians[keys[first] // BINS] = (both[0] + both[1]) / 2
-    return medians
+        if binned:
+            place = (before + rank - (upto[row] - counts[row]) + 0.5) / counts[row]
+            middle += times_at(values[row], place)
+        else:
+            middle += values[row]
+    return codes[first], middle / 2
+
+
+def added_up(
+    codes: Integers, values: Integers, counts: Integers
+) -> tuple[Integers, Integers, Integers]:
+    """Return distinct pairs of code and value, ascending, and the sum of their counts."""
+    if not codes.size:
+        return codes, values, counts
+    width, most = int(values.max()) + 1, int(codes.max()) + 1
+    if width * most < 1 << 63:
+        order = np.argsort(codes * width + values, kind="stable")
+    else:
+        order = np.lexsort((values, codes))
+    codes, values, counts = codes[order], values[order], counts[order]
+    is_first = np.append(True, (codes[1:] != codes[:-1]) | (values[1:] != values[:-1]))
+    first = np.flatnonzero(is_first)
+    return codes[first], values[first], np.add.reduceat(counts, first)

@@ -145,8 +145,3 @@ def medians(rows: str, keys: str, name: str) -> str:
         ) placed_in_order
         GROUP BY {keys}
     """  # noqa: S608
-
-
-def medians_of_single_rows(rows: str, keys: str, name: str) -> str:
-    """Return the query of `medians` for rows of weight 1, which DuckDB executes faster."""
-    return f"SELECT {keys}, median(ns) AS {name} FROM {rows} WHERE steady GROUP BY {keys}"  # noqa: S608

@@ -46,14 +46,14 @@ class AllSums:
         stored: the runs with stored or older sums.
         rows: the columns of `_COLUMNS` without bounds of stretches, `run`, and of launches
             `LAUNCH_COLUMNS`.
-        binned: sums of rows that are not stored, with `bins` and `counts`; of no rows if nothing is
-            stored.
+        binned: steady sums of rows that are not stored, with `bins` and `counts`; None without any,
+            or if nothing is stored.
 
     """
 
     stored: "tuple[Run, ...]"
     rows: pa.Table
-    binned: tuple[pa.Table, ...]
+    binned: pa.Table | None
 
 
 def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
@@ -147,7 +147,7 @@ def _with_older(trace: "Trace", runs: Sequence["Run"], table: Sums, rows: pa.Tab
 
 
 #: The view of the rows that sums are of.
-_VIEWS: Final[dict[Sums, str]] = {
+VIEWS_ADDED_UP: Final[dict[Sums, str]] = {
     "launch_sums": "launch_times",
     "execution_sums": "execution_times",
 }
@@ -220,7 +220,7 @@ def summed_rows(
         partly=_PARTLY[table],
         wholly=_WHOLLY[table],
     )
-    with open_times(trace, runs, _VIEWS[table]) as database:
+    with open_times(trace, runs, VIEWS_ADDED_UP[table]) as database:
         rows = database.sql(f"SELECT * REPLACE (run::VARCHAR AS run) FROM ({query})")  # noqa: S608
         return rows.to_arrow_table()
 
@@ -243,12 +243,13 @@ def sums_of(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AllSums:
     rows = rows.select(names)
     for name in LAUNCH_COLUMNS if table == "launch_sums" else ():
         rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.int64()))
-    binned: list[pa.Table] = []
+    binned = None
     if rest.others:
         summed = summed_rows(trace, rest.others, table, has_bins=bool(rest.stored))
         rows = pa.concat_tables([rows, _like(summed, rows)])
-        binned.append(summed.filter(pc.is_valid(summed["bins"])))
-    sums = AllSums(rest.stored, rows.unify_dictionaries(), tuple(binned))
+        if rest.stored:
+            binned = summed.filter(pc.is_valid(summed["bins"]))
+    sums = AllSums(rest.stored, rows.unify_dictionaries(), binned)
     if all(run.sealed for run in runs):
         sums_by_key[key] = sums
     return sums
@@ -271,23 +272,16 @@ def has_executions(trace: "Trace", run: "Run") -> bool:
     return row_count(whole_trace(trace), run, table) > 0
 
 
-#: Columns that identify the times of stored sums, besides the run.
-_KEYS_OF_TIMES: Final[dict[Sums, tuple[str, ...]]] = {
-    "launch_sums": ("call_id",),
-    "execution_sums": ("call_id", "name", "kind"),
-}
-
-
-def stored_bins(trace: "Trace", run: "Run", table: Sums) -> pa.Table:
-    """Return times in bins of a run's stored and older sums: `bins`, `counts` and what of.
+def stored_bins(trace: "Trace", run: "Run", table: Sums, keys: Sequence[str]) -> pa.Table:
+    """Return `keys`, `bins` and `counts` of a run's stored and older sums of steady rows.
 
     Errors as `Trace.table`.
     """
-    columns = ("begin", "end", "bins", "counts", *_KEYS_OF_TIMES[table])
+    columns = ("begin", "end", *keys, "bins", "counts")
     stored = [run] if sums_stored(trace, run) else []
     rows = _inside(trace, whole_trace(trace).table(table, stored, columns), table)
     rows = _with_older(trace, [run], table, rows)
-    return rows.filter(pc.is_valid(rows["bins"]))
+    return rows.filter(pc.is_valid(rows["bins"])).select(columns[2:])
 
 
 def _inside(trace: "Trace", rows: pa.Table, table: Sums) -> pa.Table:

@@ -1,12 +1,11 @@
 """Counts, total times and median times of calls and kernels, on host and devices.
 
-Where the sums of a run are stored (`sums_reading.py`), they are read: counts and times are exact,
-medians those of bins (`bins.py`). Else DuckDB reads launches, or executions, once, into rows of
-some 20 bytes, and computes sums and medians from these rows. `times_of_engine` computes the same
+`sums_of` adds up launches, or executions, or reads what they add up to; `medians.py` has medians,
+which are those of bins where sums are stored (`bins.py`). `times_of_engine` computes the same
 figures with another SQL engine.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -14,7 +13,6 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 
-from kvtrace.figures.binned_times import BinnedTimes, binned_medians_by_name
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kept import kept
@@ -26,13 +24,13 @@ from kvtrace.figures.kernels import (
     LAUNCHED,
     KernelFigure,
     medians,
-    medians_of_single_rows,
     sums,
 )
 from kvtrace.figures.makers import OWN_KIND, kind_of
+from kvtrace.figures.medians import add_medians
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.older_sums import settled
-from kvtrace.figures.sums_reading import Sums, facts_to_keep, sums_of
+from kvtrace.figures.sums_reading import VIEWS_ADDED_UP, Sums, facts_to_keep, sums_of
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.figures.views import LAUNCHES_AT_REST
 
@@ -61,57 +59,57 @@ class Times:
     groups: pa.Table | None = None
 
 
-#: One row for each steady launch, for medians.
-_LAUNCHES: Final = """
-    SELECT p.place, p.kernel, t.ns, t.weight::BIGINT AS weight, true AS steady
-    FROM launch_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
-"""
-#: Sums of launches as the view `launch_groups` has them.
-_LAUNCHES_AT_REST: Final = (
-    f"CREATE TEMP TABLE grouped AS SELECT {', '.join((LAUNCHES_AT_REST, *LAUNCH_COLUMNS))} "  # noqa: S608
-    "FROM stored"
-)
+_FLAGS: Final = "s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady"
+#: By table: sums by call, as in the views `launch_groups` and `execution_groups`, and those of no
+#: call whose kernel is known, by name.
+_GROUPED: Final[dict[Sums, str]] = {
+    "launch_sums": f"""
+        CREATE TEMP TABLE grouped AS
+        SELECT {", ".join((LAUNCHES_AT_REST, *LAUNCH_COLUMNS))} FROM stored;
+
+        CREATE TEMP TABLE others (name VARCHAR, kind VARCHAR, called BOOLEAN)
+    """,  # noqa: S608
+    "execution_sums": f"""
+        CREATE TEMP TABLE grouped AS
+        SELECT p.run, p.call_id, {_FLAGS}, s.weight, s.taken_ns AS taken
+        FROM stored s JOIN place p ON p.run = s.run AND p.call_id = s.call_id;
+
+        CREATE TEMP TABLE others AS
+        SELECT s.run, s.name, s.kind, s.call_id IS NOT NULL AS called, {_FLAGS}, s.weight,
+            s.taken_ns AS taken, s.bytes
+        FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id
+    """,  # noqa: S608
+}
 _BY_PHASE: Final = """
     SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
         sum(weight)::BIGINT AS launches
     FROM grouped GROUP BY run, call_id, coalesce(phase, 'run')
 """
-#: One row for each execution of a call whose kernel is known.
-_EXECUTIONS: Final = """
-    CREATE TEMP TABLE executions AS
-    SELECT p.place, p.kernel, t.ns, t.weight::BIGINT AS weight, t.steady
-    FROM execution_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
-"""
-_FLAGS: Final = "s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady"
-#: Sums of calls whose kernel is known, and of all other executions by name.
-_EXECUTIONS_AT_REST: Final = (
-    f"""CREATE TEMP TABLE grouped AS
-    SELECT p.run, p.call_id, {_FLAGS}, s.weight, s.taken_ns AS taken
-    FROM stored s JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",  # noqa: S608
-    f"""CREATE TEMP TABLE others AS
-    SELECT s.run, s.name, s.kind, s.call_id IS NOT NULL AS called, {_FLAGS}, s.weight,
-        s.taken_ns AS taken, s.bytes
-    FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",  # noqa: S608
-)
 _NAMES: Final = "SELECT DISTINCT name, kind, called FROM others"
-#: Rows with a name and kind, with those that are shown instead; of a known call, its name is not.
-_SHOWN: Final = """
-    SELECT r.* EXCLUDE (name, kind, called), s.shown AS name, s.shown_kind AS kind
-    FROM {rows} r JOIN shown s ON s.called = r.called AND s.name IS NOT DISTINCT FROM r.name
-        AND s.kind IS NOT DISTINCT FROM r.kind
-"""
-#: Executions without a call of a known kernel: times in bins, or one row for each.
-_UNPLACED: Final = """(
-    SELECT name, kind, call_id IS NOT NULL AS called, bins, counts FROM unplaced
-)"""
-_OTHER_ROWS: Final = """(
-    SELECT CASE WHEN t.call_id IS NULL THEN t.name END AS name,
-        CASE WHEN t.call_id IS NULL THEN t.kind END AS kind, t.call_id IS NOT NULL AS called, t.ns,
-        t.weight, t.steady
-    FROM execution_times t ANTI JOIN place p ON p.run = t.run AND p.call_id = t.call_id
-)"""
+_BY_NAME: Final = f"""
+    SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, shown AS name, shown_kind AS kind,
+        {sums(EXECUTED)}, CAST(sum(CASE WHEN steady THEN bytes END) AS BIGINT) AS bytes,
+        CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name}
+    FROM (
+        SELECT o.* EXCLUDE (name, kind), s.shown, s.shown_kind FROM others o
+        JOIN shown s ON s.called = o.called AND s.name IS NOT DISTINCT FROM o.name
+            AND s.kind IS NOT DISTINCT FROM o.kind
+    ) named GROUP BY run, shown, shown_kind
+"""  # noqa: S608
 _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
-_BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes END) AS BIGINT) AS bytes"
+#: Medians where none are asked for.
+_NO_MEDIANS: Final = """
+    CREATE TEMP TABLE place_medians (place INTEGER, ns DOUBLE);
+    CREATE TEMP TABLE kernel_medians (kernel INTEGER, ns DOUBLE)
+"""
+_BY_KERNEL: Final = """
+    SELECT k.module, k.name, k.source, k.kind, m.ns AS {median}
+    FROM kernel k JOIN kernel_medians m ON m.kernel = k.kernel
+    UNION ALL
+    SELECT '' AS module, s.shown AS name, '' AS source, s.shown_kind AS kind, m.ns
+    FROM (SELECT DISTINCT kernel, shown, shown_kind FROM shown) s
+    JOIN kernel_medians m ON m.kernel = s.kernel
+"""
 
 #: Times of sealed runs of opened traces, by the view that they are of, run ids, and "medians".
 _KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], Times]]] = WeakKeyDictionary()
@@ -126,11 +124,20 @@ def host_times(
 ) -> Times:
     """Return the figures of launches.
 
-    Without `with_medians`, the columns of medians are null. `groups` has columns run, kernel_id and
+    Without `with_medians`, there may be no medians. `groups` has columns run, kernel_id and
     `grouped`, the kernel's group; if it is passed, `Times.groups` has the groups' medians. The
     figures of sealed runs are cached for an opened trace. Errors as `Trace.table`.
     """
-    return _known_or_read(trace, runs, "launch_sums", _read_host_times, with_medians, groups)
+    return _known_or_read(trace, runs, "launch_sums", with_medians, groups)
+
+
+def device_times(trace: "Trace", runs: Sequence["Run"], *, groups: pa.Table | None = None) -> Times:
+    """Return the figures of executions of calls, and of other kernels, copies and fills by name.
+
+    The column `bytes` has the bytes that were copied or filled. `groups`, what is cached and errors
+    as in `host_times`.
+    """
+    return _known_or_read(trace, runs, "execution_sums", True, groups)
 
 
 #: The tables of `Times`.
@@ -138,20 +145,18 @@ _TABLES: Final[dict[Sums, tuple[str, ...]]] = {
     "launch_sums": ("calls", "kernels", "by_phase"),
     "execution_sums": ("calls", "kernels"),
 }
-_Read = Callable[["Trace", Sequence["Run"], bool, pa.Table | None], Times]
 
 
 def _known_or_read(
     trace: "Trace",
     runs: Sequence["Run"],
     sums: Sums,
-    read: _Read,
     with_medians: bool,
     groups: pa.Table | None,
 ) -> Times:
     """Return times that were read before, with medians at least where they are asked for."""
     if groups is not None:
-        return read(trace, runs, with_medians, groups)
+        return _read_times(trace, runs, sums, with_medians, groups)
     known = _KNOWN.setdefault(trace, {})
     key = (sums, *(run.run_id for run in runs))
     for cached in (known.get((*key, "medians")), None if with_medians else known.get(key)):
@@ -161,7 +166,7 @@ def _known_or_read(
     with_medians = with_medians or facts is not None
 
     def read_tables() -> dict[str, pa.Table]:
-        times = settled(trace, runs, lambda: read(trace, runs, with_medians, None))
+        times = settled(trace, runs, lambda: _read_times(trace, runs, sums, with_medians, None))
         return {name: getattr(times, name) for name in _TABLES[sums]}
 
     tables = (
@@ -173,188 +178,83 @@ def _known_or_read(
     return times
 
 
-def _read_host_times(
-    trace: "Trace", runs: Sequence["Run"], with_medians: bool, groups: pa.Table | None
-) -> Times:
-    summed = sums_of(trace, runs, "launch_sums")
-    reads_rows = with_medians and not summed.stored
-    with open_times(trace, runs, "launch_times" if reads_rows else None) as database:
-        _add_groups(database, groups)
-        add_rows(database, "stored", summed.rows, "TEMP TABLE")
-        database.execute(_LAUNCHES_AT_REST)
-        binned = None
-        if reads_rows:
-            database.execute(f"CREATE TEMP TABLE steady AS {_LAUNCHES}")
-        elif with_medians:
-            binned = BinnedTimes(
-                database, trace, summed, "launch_sums", has_groups=groups is not None
-            )
-        of_steady = _medians(database, "steady", binned) if with_medians else _NO_MEDIANS
-        return Times(
-            database.sql(_by_call(LAUNCHED, of_steady, HOST_MEDIAN)).to_arrow_table(),
-            database.sql(_by_kernel(of_steady, HOST_MEDIAN)).to_arrow_table(),
-            database.sql(_BY_PHASE).to_arrow_table(),
-            None if groups is None else _of_groups(database, of_steady, HOST_MEDIAN),
-        )
-
-
-def _add_groups(database: duckdb.DuckDBPyConnection, groups: pa.Table | None) -> None:
-    """Create the table `groups`, if some were passed."""
-    if groups is not None:
-        add_rows(database, "groups", groups, "TEMP TABLE")
-
-
-def _medians(
-    database: duckdb.DuckDBPyConnection, rows: str, binned: BinnedTimes | None
-) -> Mapping[str, str]:
-    """Return queries of medians: of the rows of a table, or if there are some, of times in bins.
-
-    They are by `place`, `kernel`, and `grouped` of the table `groups`.
-    """
-    if binned is not None:
-        return binned.medians
-    query = _median_query(database, rows)
-    return {
-        "place": query(rows, "place"),
-        "kernel": query(rows, "kernel"),
-        "grouped": query(_OF_GROUPS.format(rows=rows), "grouped"),
-    }
-
-
-def _of_groups(
-    database: duckdb.DuckDBPyConnection, queries: Mapping[str, str], median: KernelFigure
-) -> pa.Table:
-    """Return columns `grouped` and the median's name, of the table `groups`."""
-    text = f"SELECT grouped, ns AS {median.name} FROM ({queries['grouped']}) m"  # noqa: S608
-    return database.sql(text).to_arrow_table()
-
-
-def device_times(
+def _read_times(
     trace: "Trace",
     runs: Sequence["Run"],
-    *,
-    with_medians: bool = True,
-    groups: pa.Table | None = None,
+    table: Sums,
+    with_medians: bool,
+    groups: pa.Table | None,
 ) -> Times:
-    """Return the figures of executions of calls, and of other kernels, copies and fills by name.
-
-    Without `with_medians`, the medians of calls are null; kernels have medians in any case. The
-    column `bytes` has the bytes that were copied or filled. `groups`, what is cached and errors as
-    in `host_times`.
-    """
-    return _known_or_read(trace, runs, "execution_sums", _read_device_times, with_medians, groups)
-
-
-def _read_device_times(
-    trace: "Trace", runs: Sequence["Run"], with_medians: bool, groups: pa.Table | None
-) -> Times:
-    summed = sums_of(trace, runs, "execution_sums")
-    with open_times(trace, runs, None if summed.stored else "execution_times") as database:
-        _add_groups(database, groups)
+    summed = sums_of(trace, runs, table)
+    view = VIEWS_ADDED_UP[table] if with_medians and not summed.stored else None
+    with open_times(trace, runs, view) as database:
         add_rows(database, "stored", summed.rows, "TEMP TABLE")
-        for statement in _EXECUTIONS_AT_REST:
-            database.execute(statement)
+        database.execute(_GROUPED[table])
         database.register("shown", _shown_names(database))
-        database.execute(f"CREATE TEMP TABLE named AS {_SHOWN.format(rows='others')}")
-        if summed.stored:
-            binned = BinnedTimes(
-                database, trace, summed, "execution_sums", has_groups=groups is not None
-            )
-            database.register("unplaced", binned.unplaced)
+        if groups is not None:
+            add_rows(database, "groups", groups, "TEMP TABLE")
+        if with_medians:
+            add_medians(database, trace, summed, table, has_groups=groups is not None)
         else:
-            binned = None
-            database.execute(_EXECUTIONS)
-            others = _SHOWN.format(rows=_OTHER_ROWS)
-            database.execute(f"CREATE TEMP TABLE named_rows AS {others}")
-        of_executions = _medians(database, "executions", binned)
-        of_calls = of_executions if with_medians else _NO_MEDIANS
-        calls = database.sql(_by_call(EXECUTED, of_calls, DEVICE_MEDIAN, f", {_NO_BYTES}"))
-        kernels = database.sql(_by_kernel(of_executions, DEVICE_MEDIAN))
-        unlaunched = database.sql(
-            "SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, name, kind, "  # noqa: S608
-            f"{sums(EXECUTED)}, {_BYTES}, "
-            f"CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name} FROM named GROUP BY run, name, kind"
-        )
-        if binned:
-            medians_by_name = binned_medians_by_name(database, _SHOWN.format(rows=_UNPLACED))
-        else:
-            medians_by_name = _median_query(database, "named_rows")("named_rows", "name, kind")
-        by_name = database.sql(
-            f"SELECT '' AS module, name, '' AS source, kind, ns AS {DEVICE_MEDIAN.name} "  # noqa: S608
-            f"FROM ({medians_by_name}) m"
-        )
+            database.execute(_NO_MEDIANS)
+        is_host = table == "launch_sums"
+        median = HOST_MEDIAN if is_host else DEVICE_MEDIAN
+        calls = database.sql(_by_call(LAUNCHED if is_host else EXECUTED, median)).to_arrow_table()
+        if not is_host:
+            others = database.sql(_BY_NAME).to_arrow_table()
+            calls = pa.concat_tables([calls, others])
+        of_groups = f"SELECT grouped, ns AS {median.name} FROM group_medians"  # noqa: S608
         return Times(
-            pa.concat_tables([calls.to_arrow_table(), unlaunched.to_arrow_table()]),
-            pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
-            groups=None if groups is None else _of_groups(database, of_executions, DEVICE_MEDIAN),
+            calls,
+            database.sql(_BY_KERNEL.format(median=median.name)).to_arrow_table(),
+            database.sql(_BY_PHASE).to_arrow_table() if is_host else None,
+            None if groups is None else database.sql(of_groups).to_arrow_table(),
         )
 
 
-_NO_MEDIANS: Final = dict.fromkeys(
-    ("place", "kernel", "grouped"),
-    "SELECT 0 AS place, 0 AS kernel, 0 AS grouped, CAST(NULL AS DOUBLE) AS ns WHERE false",
-)
-_OF_GROUPS: Final = """(
-    SELECT g.grouped, s.ns, s.weight, s.steady FROM {rows} s JOIN place p ON p.place = s.place
-    JOIN groups g ON g.run = p.run AND g.kernel_id = p.kernel_id
-) k"""
-
-
-def _median_query(database: duckdb.DuckDBPyConnection, table: str) -> Callable[[str, str], str]:
-    """Return a function from rows and keys (SQL) to the SQL query of their medians, as `ns`.
-
-    If all weights in `table` are 1, the query ignores weights, which is faster.
-    """
-    ((max_weight,),) = database.execute(f"SELECT max(weight) FROM {table}").fetchall()  # noqa: S608
-    query = medians if (max_weight or 1) > 1 else medians_of_single_rows
-    return lambda rows, keys: query(rows, keys, "ns")
-
-
-def _by_call(
-    figures: Sequence[KernelFigure],
-    medians_by: Mapping[str, str],
-    median: KernelFigure,
-    bytes_sum: str = "",
-) -> str:
-    """Return the query of `Times.calls` from `grouped`."""
+def _by_call(figures: Sequence[KernelFigure], median: KernelFigure) -> str:
+    """Return the query of `Times.calls` from `grouped`; of executions, with `bytes`."""
     names = ", ".join(f"s.{figure.name}" for figure in figures)
-    bytes_column = ", s.bytes" if bytes_sum else ""
+    bytes_column = "" if median is HOST_MEDIAN else f", {_NO_BYTES}"
     return f"""
         SELECT p.run::VARCHAR AS run, p.call_id, CAST(NULL AS VARCHAR) AS name,
             CAST(NULL AS VARCHAR) AS kind, {names}{bytes_column}, m.ns AS {median.name}
-        FROM (SELECT run, call_id, {sums(figures)}{bytes_sum} FROM grouped GROUP BY run, call_id) s
+        FROM (SELECT run, call_id, {sums(figures)} FROM grouped GROUP BY run, call_id) s
         JOIN place p ON p.run = s.run AND p.call_id = s.call_id
-        LEFT JOIN ({medians_by["place"]}) m ON m.place = p.place
-    """  # noqa: S608
-
-
-def _by_kernel(medians_by: Mapping[str, str], median: KernelFigure) -> str:
-    """Return the query of `Times.kernels`."""
-    return f"""
-        SELECT k.module, k.name, k.source, k.kind, m.ns AS {median.name}
-        FROM kernel k JOIN ({medians_by["kernel"]}) m ON m.kernel = k.kernel
+        LEFT JOIN place_medians m ON m.place = p.place
     """  # noqa: S608
 
 
 def _shown_names(database: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Return the rows of `_NAMES` with two columns more: the shown name and kind (`makers.py`)."""
+    """Return the rows of `_NAMES`, the shown name and kind (`makers.py`), and a number as `kernel`.
+
+    Equal names and kinds that are shown have one number, which no kernel has.
+    """
+    ((kernels,),) = database.execute("SELECT count(*) FROM kernel").fetchall()
     names = database.execute(_NAMES).fetchall()
     titles_by_symbol = shown_names([UNKNOWN, *(name for name, _, _ in names if name)])
-    shown = []
+    numbers: dict[tuple[str, str], int] = {}
+    rows = []
     for name, kind, called in names:
         symbol, memory_kind = (UNKNOWN, None) if called else (name or UNKNOWN, kind)
-        shown.append((titles_by_symbol[symbol], kind_of(symbol, memory_kind)))
-    columns = list(zip(*names, strict=True)) or [(), (), ()]
-    titles, kinds = zip(*shown, strict=True) if shown else ((), ())
-    return pa.table(
-        {
-            "name": pa.array(columns[0], pa.string()),
-            "kind": pa.array(columns[1], pa.string()),
-            "called": pa.array(columns[2], pa.bool_()),
-            "shown": pa.array(titles, pa.string()),
-            "shown_kind": pa.array(kinds, pa.string()),
-        }
+        shown = titles_by_symbol[symbol], kind_of(symbol, memory_kind)
+        number = numbers.setdefault(shown, kernels + 1 + len(numbers))
+        rows.append((name, kind, called, *shown, number))
+    columns = list(zip(*rows, strict=True)) or [()] * len(_SHOWN)
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, _SHOWN, strict=True)],
+        schema=_SHOWN,
     )
+
+
+_SHOWN: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in ("name", "kind")),
+        ("called", pa.bool_()),
+        *((name, pa.string()) for name in ("shown", "shown_kind")),
+        ("kernel", pa.int64()),
+    ]
+)
 
 
 def times_of_engine(run_query: Callable[[str], pa.Table]) -> tuple[Times, Times]:

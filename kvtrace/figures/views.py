@@ -21,7 +21,7 @@ counts as 1.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import (
@@ -99,79 +99,30 @@ _OF_CALL: Final = ", ".join(
 _OF_KERNEL: Final = ", ".join(f"CAST(sum(s.{name}) AS BIGINT) AS {name}" for name in _CALL_FIGURES)
 
 
-class _Adding(NamedTuple):
-    """A view that adds up launches or executions.
-
-    Attributes:
-        text: the view's text, which adds up the rows of `{rows}`.
-        columns: the columns that the rows need to have.
-        rows: launches or executions.
-        stored: what the pass "sums" has stored of them; with "older_" for `{older}`, what was kept
-            of rows that a recording has dropped.
-
-    """
-
-    text: str
-    columns: str
-    rows: str
-    stored: str
-
-
 #: Columns of `launch_times` that sums by call are made of, as rows of `launch_sums` have them.
 LAUNCHES_AT_REST: Final = (
     f"run, call_id, phase, {phase_flags('phase')}, compiling, steady, weight, taken_ns AS taken"
 )
 _UNKNOWN: Final = "".join(f", CAST(NULL AS BIGINT) AS {c}" for c in LAUNCH_COLUMNS)
-_LAUNCH_SUMS: Final = (
-    f'(SELECT {LAUNCHES_AT_REST}{_UNKNOWN}, last_end AS "exit" FROM {{older}}launch_sums) s'  # noqa: S608
-)
-_ADDED_UP: Final[Mapping[str, _Adding]] = {
-    "launch_groups": _Adding(
-        f"""
-        SELECT run, call_id, phase, tuning, captured, compiling, steady,
-            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken{_SUMMED}
-        FROM {{rows}} GROUP BY run, call_id, phase, tuning, captured, compiling, steady
-        """,  # noqa: S608
-        ", ".join(
-            (
-                "run, call_id, phase, tuning, captured, compiling, steady, weight, taken",
-                *LAUNCH_COLUMNS,
-            )
-        ),
-        "launch_times",
-        _LAUNCH_SUMS,
+_FURTHER: Final = "".join(f", {column}" for column in LAUNCH_COLUMNS)
+#: By view of rows that others add up: columns that they need, and these of stored sums of rows, in
+#: tables with a name; with "older_" before it, in those of rows that a recording has dropped.
+_AT_REST: Final = {
+    "launch_times": (
+        "run, call_id, phase, tuning, captured, compiling, steady, weight, taken"
+        f'{_FURTHER}, "exit"',
+        f'{LAUNCHES_AT_REST}{_UNKNOWN}, last_end AS "exit"',
+        "launch_sums",
     ),
-    "phase_sums": _Adding(
-        """
-        SELECT run, call_id, coalesce(phase, 'run') AS phase,
-            CAST(sum(weight) AS BIGINT) AS launches, CAST(sum(taken) AS BIGINT) AS host_ns,
-            max("exit") AS last_exit
-        FROM {rows} GROUP BY run, call_id, coalesce(phase, 'run')
-        """,
-        'run, call_id, phase, weight, taken, "exit"',
-        f"""(
-            SELECT l.run, l.call_id, l.phase, {_WEIGHT} AS weight,
-                {_LAUNCH_NS} * {_WEIGHT} AS taken, l."exit"
-            FROM launches l
-        ) t""",  # noqa: S608
-        _LAUNCH_SUMS,
-    ),
-    "execution_groups": _Adding(
-        """
-        SELECT run, call_id, tuning, replayed, timed, steady,
-            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken
-        FROM {rows} GROUP BY run, call_id, tuning, replayed, timed, steady
-        """,
+    "execution_times": (
         "run, call_id, tuning, replayed, timed, steady, weight, taken",
-        "execution_times",
-        """(
-            SELECT *, timed AND NOT tuning AS steady, taken_ns AS taken FROM {older}execution_sums
-        ) s""",
+        "run, call_id, tuning, replayed, timed, timed AND NOT tuning AS steady, weight, "
+        "taken_ns AS taken",
+        "execution_sums",
     ),
 }
-_FROM_ROWS: Final = {name: view.text.format(rows=view.rows) for name, view in _ADDED_UP.items()}
 #: Views of which `views_at_rest` has other texts.
-ADDED_UP: Final = frozenset(_ADDED_UP)
+ADDED_UP: Final = frozenset(("launch_groups", "phase_sums", "execution_groups"))
 
 #: Views by name; each uses only tables and views before it.
 VIEWS: Final = {
@@ -274,9 +225,18 @@ VIEWS: Final = {
     # time of all launches that the row stands for.
     "launch_times": _LAUNCH_TIMES.format(compiling="s.seq IS NOT NULL", compilers=_COMPILERS),
     # Sums of the launches of a call with equal flags.
-    "launch_groups": _FROM_ROWS["launch_groups"],
+    "launch_groups": f"""
+        SELECT run, call_id, phase, tuning, captured, compiling, steady,
+            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken{_SUMMED}
+        FROM launch_times GROUP BY run, call_id, phase, tuning, captured, compiling, steady
+    """,  # noqa: S608
     # Sums of all launches of a call by phase, also of those that compiled, and the last one's end.
-    "phase_sums": _FROM_ROWS["phase_sums"],
+    "phase_sums": """
+        SELECT run, call_id, coalesce(phase, 'run') AS phase,
+            CAST(sum(weight) AS BIGINT) AS launches, CAST(sum(taken) AS BIGINT) AS host_ns,
+            max("exit") AS last_exit
+        FROM launch_times GROUP BY run, call_id, coalesce(phase, 'run')
+    """,
     # An execution without a known launch that ran between two trials, as a kernel that empties the
     # caches: the nearest executions before and after with a known launch are trials.
     # (Twice the time, and one more for a trial, fits into 64 bits until 2116.)
@@ -306,7 +266,11 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
         trial="t.seq IS NOT NULL OR b.record IS NOT NULL", trials=_JOINED_TRIALS
     ),
     # Sums of the executions of a call with equal flags, as `launch_groups`.
-    "execution_groups": _FROM_ROWS["execution_groups"],
+    "execution_groups": """
+        SELECT run, call_id, tuning, replayed, timed, steady,
+            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken
+        FROM execution_times GROUP BY run, call_id, tuning, replayed, timed, steady
+    """,
     # Sums of the launches of a call.
     "host_sums": f"""
         SELECT run, call_id, {sums(LAUNCHED)} FROM launch_groups GROUP BY run, call_id
@@ -368,17 +332,18 @@ def views_at_rest(
     and `older` those of runs that keep sums of rows that they have dropped (`older_sums.py`).
     """
     texts = dict(VIEWS)
-    for name, view in _ADDED_UP.items() if stored or older else ():
-        parts = [
-            f"SELECT {view.columns} FROM {rows} WHERE run IN ({', '.join(map(quoted, runs))})"  # noqa: S608
-            for rows, runs in (
-                (view.stored.format(older=""), stored),
-                (view.rows, others),
-                (view.stored.format(older="older_"), older),
+    for view, (columns, of_sums, stored_table) in _AT_REST.items() if stored or older else ():
+        rows = " UNION ALL ".join(
+            f"SELECT {names} FROM {table} WHERE run IN ({', '.join(map(quoted, runs))})"  # noqa: S608
+            for names, table, runs in (
+                (of_sums, stored_table, stored),
+                (columns, view, others),
+                (of_sums, f"older_{stored_table}", older),
             )
             if runs
-        ]
-        texts[name] = view.text.format(rows=f"({' UNION ALL '.join(parts)}) r")
+        )
+        for name in ADDED_UP:
+            texts[name] = texts[name].replace(f"FROM {view} ", f"FROM ({rows}) r ")
     return texts
 
 

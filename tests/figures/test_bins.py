@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.figures.bins import (
-    BINS,
-    PRECISION,
-    bin_of,
-    medians_of_bins,
-    medians_of_counts,
-    times_at,
-)
+from kvtrace.figures.bins import PRECISION, bin_of, medians_of, times_at
 
 TIMES = st.integers(0, 51).flatmap(lambda bits: st.integers(0, 1 << bits))
 
@@ -34,7 +27,6 @@ def test_bins_follow_from_the_bits_of_a_time():
         database.register("rows", pa.table({"ns": times}))
         found = database.sql(f"SELECT {bin_of('ns')} FROM rows ORDER BY ns").fetchall()
     assert [number for (number,) in found] == by_bits(times)
-    assert max(by_bits([(1 << 63) - 1])) < BINS
 
 
 @given(st.lists(TIMES, min_size=1))
@@ -51,16 +43,22 @@ def test_bins_begin_and_end_with_their_times(times):
 def test_medians_of_bins_are_near_those_of_the_times(rows):
     codes, times, counts = (np.array([row[i] for row in rows], np.int64) for i in range(3))
     bins = np.array(by_bits(times.tolist()), np.int64)
-    medians = medians_of_bins(codes, bins, counts, 5)
-    sums = np.bincount(codes * BINS + bins, counts, 5 * BINS)
-    assert np.array_equal(medians, medians_of_counts(sums, 5), equal_nan=True)
-    for code in range(5):
-        same = np.repeat(times[codes == code], counts[codes == code]).tolist()
-        expected = median(same) if same else np.nan
-        assert medians[code] == pytest.approx(expected, rel=PRECISION, nan_ok=True)
+    occurring, medians = medians_of(codes, bins, counts, binned=True)
+    assert occurring.tolist() == sorted(set(codes.tolist()))
+    exact = dict(zip(*medians_of(codes, times, counts, binned=False), strict=True))
+    for code, found in zip(occurring.tolist(), medians.tolist(), strict=True):
+        expected = median(np.repeat(times[codes == code], counts[codes == code]).tolist())
+        assert found == pytest.approx(expected, rel=PRECISION)
+        assert exact[code] == pytest.approx(expected, rel=1e-12)
+
+
+def test_codes_and_times_beyond_63_bits_have_medians():
+    codes, times = np.array([1 << 40, 3, 1 << 40]), np.array([1 << 50, 7, 1 << 51])
+    found = medians_of(codes, times, np.array([2, 1, 1]), binned=False)
+    assert [part.tolist() for part in found] == [[3, 1 << 40], [7, 1 << 50]]
 
 
 def test_a_median_is_at_the_place_of_its_rank():
     one_bin, three = np.zeros(1, np.int64), np.array([3])
-    assert medians_of_bins(one_bin, np.array([128]), three, 2)[0] == 128.5  # 128 and 129 ns
-    assert medians_of_bins(one_bin, np.array([127]), three, 1)[0] == 127
+    for first, expected in ((128, 128.5), (127, 127)):  # a bin of 128 and 129 ns, and one of 127
+        assert medians_of(one_bin, np.array([first]), three, binned=True)[1] == expected

@@ -12,14 +12,14 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow, TraceWindow
 
 
-def figures_of(folder, **options):
+def figures_of(folder, *, with_medians=True):
     """Rows of all tables of times, with their types, of whole runs and of their steady part."""
     trace = open_trace(folder)
     figures = []
     for part in (WHOLE, STEADY):
         window = windowed(trace, trace.runs, part)[0]
-        for read in (host_times, device_times):
-            times = read(window, trace.runs, **options)
+        host = host_times(window, trace.runs, with_medians=with_medians)
+        for times in (host, device_times(window, trace.runs)):
             tables = (times.calls, times.kernels, times.by_phase)
             figures += [
                 (table.schema, sorted(map(repr, table.to_pylist())))

@@ -6,8 +6,6 @@ import pytest
 
 from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.query.query import connect
-from kvtrace.figures import times
-from kvtrace.figures.kernels import medians
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.figures.times import device_times, host_times, times_of_engine
 from kvtrace.schema.trace import open_trace
@@ -38,22 +36,6 @@ def test_times_computed_by_another_engine_equal_those_of_the_trace(runs):
     for kernel in (*ours, *theirs):
         del kernel["headline"]  # has a share of all that devices did, which is not asked for here
     assert ours == theirs
-
-
-@pytest.mark.parametrize("runs", some(FIXTURES, 8), ids=lambda path: path.parent.name)
-def test_medians_of_rows_of_weight_one_equal_weighted_medians(runs, monkeypatch):
-    trace = open_trace(runs.parent)
-    expected = [device_times(trace, trace.runs), host_times(trace, trace.runs)]
-    monkeypatch.setattr(times, "medians_of_single_rows", medians)
-    times._KNOWN.clear()
-    found = [device_times(trace, trace.runs), host_times(trace, trace.runs)]
-    for ours, theirs in zip(found, expected, strict=True):
-        for table in ("calls", "kernels"):
-            assert sorted_rows(getattr(ours, table)) == sorted_rows(getattr(theirs, table))
-
-
-def sorted_rows(table):
-    return sorted(map(repr, table.to_pylist()))
 
 
 def test_sampled_row_counts_as_often_as_its_weight(tmp_path):
