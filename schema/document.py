@@ -14,10 +14,9 @@ from kvtrace.schema import table_types
 from kvtrace.schema.features import FEATURES
 from kvtrace.schema.format_text import DUCKDB_EXAMPLE, INTRODUCTION, PYARROW_EXAMPLE
 from kvtrace.schema.idle_tables import IDLE
-from kvtrace.schema.sum_tables import SUMS
+from kvtrace.schema.sum_tables import SUMS, TILES
 from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
-from kvtrace.schema.tile_tables import TILES
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from kvtrace.schema.vocabularies import VOCABULARIES, Vocabulary
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from kvtrace.schema.artifacts import ArtifactIndex
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.client_tables import is_client_table, merged_definition
-from kvtrace.schema.columns import checked_names, table_named
+from kvtrace.schema.columns import checked_names, table_named, with_run
 from kvtrace.schema.completed import CompletedKernels, LaterStages
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import keep_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
-from kvtrace.schema.kept import missing_launch_notes
 from kvtrace.schema.layout import (
     JOURNAL,
     SHARED,
@@ -32,7 +31,6 @@ from kvtrace.schema.layout import (
     run_ids,
     spooled_runs,
 )
-from kvtrace.schema.observed import KEYS, without_replaced_findings
 from kvtrace.schema.opened_parts import part_definition, part_facts, part_footer
 from kvtrace.schema.reading import (
     RUN_COLUMNS,
@@ -44,40 +42,13 @@ from kvtrace.schema.reading import (
 )
 from kvtrace.schema.references import artifacts_named
 from kvtrace.schema.remote import is_remote, open_remote, remote_folder
+from kvtrace.schema.repeated_rows import DEDUPLICATIONS
 from kvtrace.schema.runs import Run
 from kvtrace.schema.table_types import NAME, Table
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.weights import missing_launch_notes
 
 __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "select_runs", "stack_id"]
-
-
-class _Deduplication(NamedTuple):
-    """Removal of a run's repeated rows by the function `rows`, which needs the columns `keys`."""
-
-    keys: tuple[str, ...]
-    rows: Callable[[pa.Table], pa.Table]
-
-
-def _keep_first_row(key: str) -> _Deduplication:
-    """Return a deduplication that keeps the first row of each key."""
-
-    def rows(table: pa.Table) -> pa.Table:
-        seen: set[Any] = set()
-        keep = []
-        for index, value in enumerate(table.column(key).to_pylist()):
-            if value not in seen:
-                seen.add(value)
-                keep.append(index)
-        return table if len(keep) == table.num_rows else table.take(pa.array(keep, pa.int64()))
-
-    return _Deduplication((key,), rows)
-
-
-_DEDUPLICATIONS: Final = {
-    "stacks": _keep_first_row("stack_id"),
-    "artifacts": _keep_first_row("sha256"),
-    "findings": _Deduplication(KEYS, without_replaced_findings),
-}
 
 
 class _GroupAndCommit(NamedTuple):
@@ -142,8 +113,9 @@ class Trace:
         ]
         if not matches:
             raise UnknownRun(
-                f"{self.path} has no run {spec!r}; it has {_count_text(len(self.run_ids), 'run')}, "
-                f"the newest is {self.run_ids[-1]} (kvtrace info lists them)"
+                f"{self.path} has no run {spec!r}; it has {len(self.run_ids)} run"
+                f"{'s' * (len(self.run_ids) != 1)}, the newest is {self.run_ids[-1]} (kvtrace info "
+                "lists them)"
             )
         return self._read_runs(matches)
 
@@ -167,7 +139,7 @@ class Trace:
         runs = None if runs is None else tuple(runs)
         table = self.definition(name, runs)
         names = checked_names(table, columns)
-        deduplication = _DEDUPLICATIONS.get(name)
+        deduplication = DEDUPLICATIONS.get(name)
         read_names = (
             names if deduplication is None else tuple(dict.fromkeys((*names, *deduplication.keys)))
         )
@@ -205,7 +177,7 @@ class Trace:
         names = checked_names(table, columns)
         for run_id in runs:
             if (
-                name in _DEDUPLICATIONS
+                name in DEDUPLICATIONS
                 or name == "runs"
                 or self._completed_kernels.concerns(name, run_id)
             ):
@@ -226,7 +198,7 @@ class Trace:
             hashes = run_rows(self.path, table, other_run, key_names, quietly)["sha256"].to_pylist()
             if missing.isdisjoint(hashes):
                 continue
-            rows = _DEDUPLICATIONS["artifacts"].rows(
+            rows = DEDUPLICATIONS["artifacts"].rows(
                 run_rows(self.path, table, other_run, names, self.note)
             )
             yield rows.filter(pc.is_in(rows["sha256"], pa.array(sorted(missing), pa.string())))
@@ -513,9 +485,7 @@ def select_runs(
         TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
 
     """
-    if run is None:
-        return resolve(os.fspath(path), every=every)
-    return _selected(path, run, every)
+    return resolve(path, every=every) if run is None else _selected(path, run, every)
 
 
 def _selected(path: str | os.PathLike[str], spec: str | None, every: bool) -> Selection:
@@ -527,14 +497,3 @@ def _selected(path: str | os.PathLike[str], spec: str | None, every: bool) -> Se
 
 def _is_trace(folder: str) -> bool:
     return (Path(folder) / "runs").is_dir() or (Path(folder) / JOURNAL).is_dir()
-
-
-def with_run(rows: pa.Table, run_id: str) -> pa.Table:
-    """Return rows with `run_id` in every row of an added last column "run"."""
-    indices = pa.repeat(pa.scalar(0, pa.int32()), rows.num_rows)
-    column = pa.DictionaryArray.from_arrays(indices, pa.array([run_id], pa.string()))
-    return rows.append_column(pa.field("run", NAME), column)
-
-
-def _count_text(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -17,7 +17,6 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.features import unknown_features, unknown_features_text
 from kvtrace.schema.integer_sets import IntegerSet
 from kvtrace.schema.journal import SegmentReader, damage_text
-from kvtrace.schema.kept import keeps_newest
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -41,6 +40,7 @@ from kvtrace.schema.table_types import Profile, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.trace import Trace, open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
+from kvtrace.schema.weights import keeps_newest
 
 
 @dataclass(frozen=True, slots=True)

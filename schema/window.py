@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.schema.columns import checked_names
+from kvtrace.schema.columns import checked_names, with_run
 from kvtrace.schema.opened_parts import Bounds
 from kvtrace.schema.parts import RowGroupChoice
 from kvtrace.schema.reading import run_pieces
 from kvtrace.schema.repair import RANGES
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.trace import Trace, with_run
+from kvtrace.schema.trace import Trace
 
 #: Columns with begin and end of a row, by table.
 _SPANS: Final = {
@@ -205,3 +205,16 @@ def _groups_in_ranges(
         ]
 
     return choose_groups
+
+
+def split_by_run(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Yield run id and rows of each run of a table in which the rows of a run are together."""
+    runs = rows["run"].combine_chunks()
+    if isinstance(runs, pa.ChunkedArray):  # no rows
+        return
+    if not pa.types.is_dictionary(runs.type):
+        runs = runs.dictionary_encode()
+    first = 0
+    for end in pc.run_end_encode(runs.indices).run_ends.to_pylist():
+        yield runs.dictionary[runs.indices[first].as_py()].as_py(), rows.slice(first, end - first)
+        first = end

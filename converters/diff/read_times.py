@@ -20,10 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers, narrow, split_by_run
+from kvtrace.figures.columns import Integers, integers, narrow
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.tables import add_rows, open_times
-from kvtrace.schema.window import TraceWindow
+from kvtrace.schema.window import TraceWindow, split_by_run
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -21,7 +21,8 @@ from kvtrace.converters.diff.read_times import (
     read_times,
 )
 from kvtrace.converters.diff.times import RunCalls, Samples
-from kvtrace.figures.columns import Integers, Positions, integers, narrow, split_by_run, summed_by
+from kvtrace.figures.columns import Integers, Positions, integers, narrow, summed_by
+from kvtrace.schema.window import split_by_run
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -36,7 +36,7 @@ from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.unused import Definition, judged_lines_by_file, unused_ignores
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.lines import is_plumbing
-from kvtrace.figures.times import host_times
+from kvtrace.figures.times import launches_by_phase
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.layout import PARTIAL, pass_parts, run_folder
 from kvtrace.schema.without_ir import (
@@ -434,15 +434,11 @@ def _program_frame(stack: Sequence[StackFrame]) -> StackFrame | None:
 
 
 def _launches_by_call(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
-    calls = host_times(trace, runs, with_medians=False).calls
-    names = ("run", "call_id", "launches", "tuning_launches")
-    columns = (calls[name].to_pylist() for name in names)
-    return Counter(
-        {
-            (run, call): launches + tuning_launches
-            for run, call, launches, tuning_launches in zip(*columns, strict=True)
-        }
-    )
+    numbers: Counter[tuple[str, int]] = Counter()
+    columns = launches_by_phase(trace, runs).select(["run", "call_id", "launches"]).columns
+    for run, call, launches in zip(*(column.to_pylist() for column in columns), strict=True):
+        numbers[run, call] += launches
+    return numbers
 
 
 def _frames_by_stack(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame, ...]]:

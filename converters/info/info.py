@@ -13,14 +13,15 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.info.overhead import overhead_percent
 from kvtrace.converters.notes import notes_on
-from kvtrace.figures.older_sums import settled
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.sums_reading import at_rest, stored_sums
 from kvtrace.figures.sums_stored import PASS as SUMS
+from kvtrace.figures.sums_stored import settled
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import missing_package
-from kvtrace.schema.kept import number_of, weights_of
+from kvtrace.schema.weights import number_of, weights_of
+from kvtrace.schema.window import split_by_run
 from kvtrace.schema.without_ir import runs_without_ir
 
 if TYPE_CHECKING:
@@ -260,29 +261,31 @@ _Phases = dict[str, tuple[int, int | None]]
 def _phases(trace: "Trace", runs: Sequence["Run"]) -> Mapping[str, _Phases]:
     """Return the launches of runs by run id."""
     phases: dict[str, _Phases] = {run.run_id: {} for run in runs}
-    for piece in _launches(trace, runs):
-        sums = piece.group_by(["run", "phase"]).aggregate([("weight", "sum"), ("end", "max")])
-        for row in sums.to_pylist():
-            of_run, phase = phases[row["run"]], row["phase"] or "run"
-            count, last_end = of_run.get(phase, (0, None))
-            known_ends = [end for end in (last_end, row["end_max"]) if end is not None]
-            of_run[phase] = count + row["weight_sum"], max(known_ends, default=None)
+    for run_id, rows in _launches(trace, runs):
+        for phase in rows["phase"].unique().to_pylist():
+            of_phase = rows.filter(pc.equal(rows["phase"], phase))
+            count, last_end = phases[run_id].get(phase, (0, None))
+            ends = (last_end, pc.max(of_phase["end"]).as_py())
+            phases[run_id][phase] = (
+                count + pc.sum(of_phase["weight"]).as_py(),
+                max((end for end in ends if end is not None), default=None),
+            )
     return phases
 
 
-def _launches(trace: "Trace", runs: Sequence["Run"]) -> Iterator[pa.Table]:
-    """Yield run, phase, weight and end, in ns since 1970, of launches, or of sums of them."""
+def _launches(trace: "Trace", runs: Sequence["Run"]) -> Iterator[tuple[str, pa.Table]]:
+    """Yield phase, weight and end, in ns since 1970, of a run's launches, or of sums of them."""
     rest = at_rest(trace, runs, "launch_sums")
     rows = stored_sums(trace, rest.stored, "launch_sums")
-    yield _phase_rows(rows, rows["weight"], "last_end")
+    yield from split_by_run(_phase_rows(rows, rows["weight"], "last_end"))
     # Both times are read, since the reader repairs times that were set back only in pairs.
     for rows in trace.pieces("launches", rest.others, ["phase", "weight", "enter", "exit"]):
-        yield _phase_rows(rows, weights_of(rows), "exit")
+        yield from split_by_run(_phase_rows(rows, weights_of(rows), "exit"))
 
 
 def _phase_rows(rows: pa.Table, weight: pa.ChunkedArray, end: str) -> pa.Table:
-    run, phase = without_dictionary(rows["run"]), without_dictionary(rows["phase"])
-    columns = (run, phase, weight, rows[end].cast(pa.int64()))
+    phase = pc.fill_null(without_dictionary(rows["phase"]), "run")
+    columns = (rows["run"], phase, weight, rows[end].cast(pa.int64()))
     return pa.table(columns, ("run", "phase", "weight", "end"))
 
 
@@ -291,14 +294,13 @@ def _execution_counts(trace: "Trace", runs: Sequence["Run"]) -> Mapping[str, int
     counts = dict.fromkeys((run.run_id for run in runs), 0)
     rest = at_rest(trace, runs, "execution_sums")
     sums = stored_sums(trace, rest.stored, "execution_sums")
-    for row in sums.group_by("run").aggregate([("weight", "sum")]).to_pylist():
-        counts[row["run"]] = row["weight_sum"]
+    for run_id, rows in split_by_run(sums):
+        counts[run_id] += pc.sum(rows["weight"]).as_py()
     for run in rest.others:
         if run.has_weights:
-            rows = number_of(trace.pieces("gpu_kernels", [run], ["weight"]))
+            counts[run.run_id] += number_of(trace.pieces("gpu_kernels", [run], ["weight"]))
         else:
-            rows = _row_count(trace, run, "gpu_kernels", "record")
-        counts[run.run_id] += rows
+            counts[run.run_id] += _row_count(trace, run, "gpu_kernels", "record")
     return counts
 
 

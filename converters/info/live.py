@@ -17,15 +17,14 @@ from kvtrace.converters.timeline.captions import script_name
 from kvtrace.figures.columns import Integers, integers, summed_by
 from kvtrace.figures.following import execution_sums, launch_sums
 from kvtrace.figures.identity import KernelKey, key_of
-from kvtrace.figures.kernels import LAUNCH_COLUMNS
+from kvtrace.figures.kernels import LAUNCH_COLUMNS, compiled_here
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import shown_names
-from kvtrace.figures.recompiled import compiled_here
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.following import News
-from kvtrace.schema.kept import weights
 from kvtrace.schema.launch_flags import LaunchFlags
 from kvtrace.schema.runs import Run, plain_rows
+from kvtrace.schema.weights import weights
 from kvtrace.text import duration
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from kvtrace.schema.columns import without_dictionary
 from kvtrace.text import duration, percent, plural
 
 if TYPE_CHECKING:
-    from kvtrace.converters.profile.profile import KernelProfile
+    from kvtrace.converters.profile.profile_model import KernelProfile
     from kvtrace.schema.trace import Run, Trace
 
 #: Kernels with a smaller share of all time get no advice.

@@ -12,18 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.profile.specialization import specialization
-from kvtrace.figures.columns import split_by_run
 from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
-from kvtrace.figures.times import host_times
+from kvtrace.figures.opened import once_per_trace
+from kvtrace.figures.times import launches_by_phase
 from kvtrace.figures.trial_times import trial_times
 from kvtrace.schema.columns import without_dictionary
+from kvtrace.schema.window import split_by_run
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 
 if TYPE_CHECKING:
@@ -34,10 +34,6 @@ _KERNEL_COLUMNS: Final = (
     "kernel_id", "name", *SOURCE_COLUMNS, "signature", "target", "warp_size", "num_warps",
     "num_ctas", "num_stages", "options", "registers", "spills", "shared_bytes",
 )  # fmt: skip
-
-_CACHED: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], tuple["Tuning", ...]]]] = (
-    WeakKeyDictionary()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +77,17 @@ class _TuningCalls:
     runs: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
 
+@once_per_trace
 def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
     """Return the tunings of the runs, in the order of runs and calls; () without autotuning.
 
-    Those of sealed runs are cached for an opened trace.
+    Those of sealed runs are kept for an opened trace.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    cache = _CACHED.setdefault(trace, {})
-    key = tuple(run.run_id for run in runs)
-    if key in cache:
-        return cache[key]
-    tunings = _read_tunings(trace, runs)
-    if all(run.sealed for run in runs):
-        cache[key] = tunings
-    return tunings
-
-
-def _read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
-    by_phase = host_times(trace, runs, with_medians=False).by_phase
-    assert by_phase is not None  # of launches they are always there
+    by_phase = launches_by_phase(trace, runs)
     tuning_run_ids = pc.unique(_rows_with(by_phase, "phase", ["autotune"])["run"]).to_pylist()
     launches = dict(split_by_run(_rows_with(by_phase, "run", tuning_run_ids).sort_by("run")))
     tuning_runs = [run for run in runs if run.run_id in launches]

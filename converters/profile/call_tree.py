@@ -156,7 +156,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = 
     add_up(trace, runs)
     trace, window = windowed(trace, runs, part)
     executed = device_times(trace, runs)
-    host = host_times(trace, runs, with_medians=False)
+    host = host_times(trace, runs)
     device_time = read_device_time(trace, runs, window, executed)
     return call_sums(trace, runs, window, (host, executed), on_device=device_time is not None)
 

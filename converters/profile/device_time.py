@@ -9,8 +9,8 @@ from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.libraries import library_times, lines_by_time
 from kvtrace.figures.makers import NOT_OWN
-from kvtrace.figures.older_sums import has_older_sums
 from kvtrace.figures.sums_reading import has_executions
+from kvtrace.figures.sums_stored import has_older_sums
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window

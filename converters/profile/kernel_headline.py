@@ -14,7 +14,7 @@ from kvtrace.figures.makers import is_own
 from kvtrace.text import duration, percent
 
 if TYPE_CHECKING:
-    from kvtrace.converters.profile.profile import KernelProfile
+    from kvtrace.converters.profile.profile_model import KernelProfile
 
 #: What helps a kernel, by what bounds it, where no rule of `advice.py` says more.
 _REMEDIES: Final = {

@@ -18,7 +18,7 @@ from kvtrace.schema.idle_tables import Cause
 from kvtrace.text import count, duration, percent, plural, shorten
 
 if TYPE_CHECKING:
-    from kvtrace.converters.profile.profile import KernelProfile
+    from kvtrace.converters.profile.profile_model import KernelProfile
 
 #: The rule on kernels that are far from their rooflines.
 FAR_FROM_ROOFLINE: Final = "far-from-roofline"

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from kvtrace.converters.profile.device_text import MEMORY_KINDS, library_sentence
 from kvtrace.converters.profile.device_time import DeviceRow
-from kvtrace.converters.profile.profile import KernelProfile, Profile
+from kvtrace.converters.profile.profile_model import KernelProfile, Profile
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.lines import GENERATED, HASH_SHOWN
 from kvtrace.figures.makers import TRITON, is_own

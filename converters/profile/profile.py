@@ -8,23 +8,31 @@ figure is.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.profile.advice import IMPORTANT, read_advice
-from kvtrace.converters.profile.advice_model import Advice
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
-from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
+from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.kernel_headline import kernel_headlines
+from kvtrace.converters.profile.profile_model import (
+    CallProfile,
+    Derived,
+    FlopsByType,
+    KernelProfile,
+    LineProfile,
+    Measured,
+    Profile,
+)
 from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.profile_tables import ProfileTables, Row
 from kvtrace.converters.profile.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
-from kvtrace.figures.gaps import Gaps, read_gaps
+from kvtrace.figures.gaps import read_gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
-from kvtrace.figures.launch_costs import LaunchCost, read_launch_costs
-from kvtrace.figures.ranks import RanksFigures, read_ranks
+from kvtrace.figures.launch_costs import read_launch_costs
+from kvtrace.figures.ranks import read_ranks
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import Times, device_times, host_times
@@ -33,182 +41,6 @@ from kvtrace.figures.window import Window, windowed
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Times taken while recording, in nanoseconds; None where nothing was timed.
-
-    Launches in which the kernel was compiled or loaded are in `compiling_ns`, and in no other time
-    of the host. `further` has the figures of `figures/kernels.FURTHER` by their names.
-    """
-
-    host_ns: int | None
-    host_median_ns: float | None
-    compiling_launches: int
-    compiling_ns: int | None
-    device_ns: int | None
-    device_median_ns: float | None
-    device_executions: int
-    further: Mapping[str, float | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class FlopsByType:
-    """FLOPs by element type: of dots (the type of their factors), and of all other ops."""
-
-    dot: dict[str, int]
-    other: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """Figures from evaluating the IR, summed over runs; None where unknown.
-
-    `bytes` counts active lanes of loads, stores and atomics; where a mask depends on data that was
-    not recorded, that access is left out and counted in `unknown_accesses`, so `bytes` is a lower
-    bound. `unique_bytes` are the distinct bytes that each run reads and writes. `intensity` is
-    FLOPs per byte, `mask_efficiency` the share of lanes that were active, `sector_efficiency` the
-    share of the 32-byte sectors' bytes that were asked for, `reuse` how often an op asks for each
-    byte. `bytes_per_second` and `flops_per_second` divide by the measured device time, where every
-    call has some.
-    """
-
-    bytes: int | None
-    unique_bytes: int | None
-    flops: int | None
-    flops_by_type: FlopsByType | None
-    bytes_per_launch: float | None
-    flops_per_launch: float | None
-    intensity: float | None
-    mask_efficiency: float | None
-    sector_efficiency: float | None
-    reuse: float | None
-    bytes_per_second: float | None
-    flops_per_second: float | None
-    unknown_accesses: int
-
-
-@dataclass(frozen=True, slots=True)
-class CallProfile:
-    """A unique call of a kernel: its grid and the shapes of its tensors."""
-
-    run: str
-    call_id: int
-    grid: tuple[int, int, int]
-    tensors: tuple[str, ...]
-    launches: int
-    runs: int
-    measured: Measured
-    derived: Derived
-    roofline: Position | None
-
-
-@dataclass(frozen=True, slots=True)
-class KernelProfile:
-    """A kernel (`kvtrace/figures/identity.py`) over all chosen runs of the program.
-
-    `runs` counts its launches; a launch that was captured into a graph counts once per replay of
-    the graph. `headline` is a sentence on its share, what bounds it, and what to try first.
-    """
-
-    name: str
-    module: str | None
-    file: str | None
-    line: int | None
-    launches: int
-    runs: int
-    tuning_launches: int
-    compilations: int
-    compile_ns: int | None
-    measured: Measured
-    derived: Derived
-    roofline: Position | None
-    calls: tuple[CallProfile, ...] = ()
-    source: str | None = None
-    headline: str | None = None
-
-    @property
-    def key(self) -> KernelKey:
-        """The kernel's module, name and source file, which identify it."""
-        return KernelKey(self.module or "", self.name, self.source or "")
-
-
-@dataclass(frozen=True, slots=True)
-class LineProfile:
-    """A source line with the sums over its ops and all launches (derived)."""
-
-    file: str
-    line: int
-    source: str | None
-    kernels: tuple[str, ...]
-    accesses: str
-    bytes: int | None
-    flops: int | None
-    intensity: float | None
-    mask_efficiency: float | None
-    sector_efficiency: float | None
-    reuse: float | None
-    unknown_accesses: int
-    spare_reads: tuple[str, ...] = ()
-    """Sentences on reads that could be spared (`spare_reads.py`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """Kernels by time (device time if recorded), and source lines by bytes.
-
-    Attributes:
-        window: The part of the runs that figures cover; None if nothing was timed.
-        device: The device whose limits rooflines use; None if no limits are known.
-        replayed: The table `ops` has rows.
-        missing_calls: Launched calls without rows in `ops`, except of `not_evaluated` kernels.
-        not_evaluated: A sentence: which kernels cannot be evaluated, and why.
-        device_time: All that devices did; None without a device timeline.
-        gaps: Causes of the devices' idle time; None without a device timeline.
-        ranks: What limits a job, and its late rank; None without ranks of one job.
-        launch_costs: Kernels whose launches take the host much longer than usual.
-        advice: What to try, the largest possible saving first.
-        left_out: Replay's notes on figures that were skipped for their cost.
-        sectors: Memory ops counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
-        sections: Add-ons' sections by name (`profile_sections.py`).
-        on_host: The program was recorded without a device, so that kernels ran on the host.
-
-    """
-
-    path: str
-    runs: tuple[str, ...]
-    device: ChosenDevice | None
-    kernels: tuple[KernelProfile, ...]
-    replayed: bool
-    missing_calls: int
-    not_evaluated: str | None = None
-    window: Window | None = None
-    device_time: DeviceTime | None = None
-    gaps: Gaps | None = None
-    ranks: RanksFigures | None = None
-    launch_costs: tuple[LaunchCost, ...] = ()
-    advice: tuple[Advice, ...] = ()
-    left_out: tuple[str, ...] = ()
-    sectors: Mapping[str, int] = field(default_factory=dict)
-    lines: tuple[LineProfile, ...] = ()
-    sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    on_host: bool = False
-
-    @property
-    def launched(self) -> list[KernelProfile]:
-        """The kernels that were launched or ran in the profiled part."""
-        return [k for k in self.kernels if k.launches or k.tuning_launches or k.runs]
-
-    @property
-    def is_empty(self) -> bool:
-        """No kernel was launched, and no device execution was recorded."""
-        return not self.launched and self.device_time is None
-
-    @property
-    def replay_helps(self) -> bool:
-        """Whether `kvtrace replay` would add figures: a call with IR has no row in `ops`."""
-        return self.missing_calls > 0 or (not self.replayed and self.not_evaluated is None)
 
 
 def read_profile(
@@ -333,22 +165,6 @@ def _kernels_for_advice(sums: Mapping[int, Row]) -> list[int]:
         for kernel, row in sums.items()
         if row["tuning_launches"] or (row["device_ns"] or 0) >= IMPORTANT * total > 0
     ]
-
-
-def profile_object(profile: Profile) -> dict[str, Any]:
-    """Return a profile as JSON-ready dicts: the fields of `Profile`, as in docs/profile.md.
-
-    Add-ons' sections become top-level keys, and `measured.further` is merged into `measured`.
-    """
-    result = asdict(profile)
-    if result["device"] is not None:
-        for name in ("words", "has_caches", "targets"):
-            del result["device"]["limits"][name]
-    result |= result.pop("sections")
-    for row in result["kernels"]:
-        for entry in (row, *row["calls"]):
-            entry["measured"] |= entry["measured"].pop("further")
-    return result
 
 
 def _device_names(runs: Sequence["Run"]) -> list[str]:

@@ -8,12 +8,7 @@ from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_text import device_text
 from kvtrace.converters.profile.gaps_text import busy_sentence, gaps_text, step_sentences
 from kvtrace.converters.profile.one_table import table_text
-from kvtrace.converters.profile.profile import (
-    Derived,
-    FlopsByType,
-    KernelProfile,
-    Profile,
-)
+from kvtrace.converters.profile.profile_model import Derived, FlopsByType, KernelProfile, Profile
 from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.ranks_text import ranks_text
 from kvtrace.converters.profile.roofline import Position

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.profile.specialization import Change, changes, specialization
 from kvtrace.figures.identity import KernelKey, key_of
-from kvtrace.figures.recompiled import compiled_here
+from kvtrace.figures.kernels import compiled_here
 from kvtrace.figures.times import compiling_launches
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.features import TRIALS

@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.names import full_name, titled
-from kvtrace.figures.older_sums import older_rows
 from kvtrace.figures.scans import Scans
-from kvtrace.figures.sums_stored import sums_stored
+from kvtrace.figures.sums_stored import older_rows, sums_stored
 from kvtrace.figures.views import (
     ADDED_UP,
     VIEWS,
@@ -29,10 +28,10 @@ from kvtrace.figures.views import (
     views_at_rest,
 )
 from kvtrace.schema.errors import BadSetting, KvtraceError
-from kvtrace.schema.kept import keeps_sums
 from kvtrace.schema.older_parts import OLDER_SUMS
 from kvtrace.schema.table_types import TEXT
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.weights import keeps_sums
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -11,7 +11,7 @@ from kvtrace.converters.profile.device_text import (
 )
 from kvtrace.converters.profile.gaps_text import CAUSES, busy_phrase
 from kvtrace.converters.profile.one_table import Rate, TableRow, rate, table_rows
-from kvtrace.converters.profile.profile import Profile
+from kvtrace.converters.profile.profile_model import Profile
 from kvtrace.converters.profile.profile_text import notable_sentences
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey

@@ -32,7 +32,8 @@ from kvtrace.converters.findings import (
 from kvtrace.converters.info.info import Overview, RunOverview, overview_object, read_overview
 from kvtrace.converters.info.info_text import overview_text
 from kvtrace.converters.profile.one_table import TableRow, table_rows
-from kvtrace.converters.profile.profile import Profile, profile_object, read_profile
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_model import Profile, profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import connect, query_arrow
 from kvtrace.schema.trace import Run, Selection, select_runs

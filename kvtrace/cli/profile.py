@@ -69,7 +69,8 @@ def command(
     """
     from kvtrace.cli import complain
     from kvtrace.cli.options import chosen_engine, chosen_part, complain_of, print_lines, select
-    from kvtrace.converters.profile.profile import profile_object, read_profile
+    from kvtrace.converters.profile.profile import read_profile
+    from kvtrace.converters.profile.profile_model import profile_object
     from kvtrace.converters.profile.profile_text import profile_text
     from kvtrace.figures.window import nothing_sentence
     from kvtrace.schema.errors import BadSetting

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from kvtrace.figures.clocks import clock_offsets
 from kvtrace.figures.columns import Integers, coded, integers
 from kvtrace.figures.scans import row_count
-from kvtrace.schema.kept import keeps_newest
+from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import whole_trace
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Arrow columns converted to NumPy arrays, and integer codes that are equal for equal rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -52,19 +52,6 @@ class Positions:
             return positions
         nearest = np.minimum(np.searchsorted(self._ids, ids), self._ids.size - 1)
         return np.where(self._ids[nearest] == ids, nearest, -1)
-
-
-def split_by_run(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Yield run id and rows of each run of a table in which the rows of a run are together."""
-    runs = rows["run"].combine_chunks()
-    if isinstance(runs, pa.ChunkedArray):  # no rows
-        return
-    if not pa.types.is_dictionary(runs.type):
-        runs = runs.dictionary_encode()
-    first = 0
-    for end in pc.run_end_encode(runs.indices).run_ends.to_pylist():
-        yield runs.dictionary[runs.indices[first].as_py()].as_py(), rows.slice(first, end - first)
-        first = end
 
 
 def summed_by(code: Integers, amount: Integers) -> Integers:

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import integers
 from kvtrace.figures.kernels import EXECUTED, LAUNCH_COLUMNS, LAUNCHED, KernelFigure, sums
-from kvtrace.schema.kept import weights
 from kvtrace.schema.launch_flags import LaunchFlags
+from kvtrace.schema.weights import weights
 
 if TYPE_CHECKING:
     import duckdb

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, combined_codes, integers, summed_by
 from kvtrace.figures.execution_blocks import ExecutionBlocks
@@ -222,13 +221,15 @@ def _short_executions(names: pa.Table, titles: Mapping[str, str]) -> list[ShortE
 
     `names` has the rows of `PartGaps.names` of all runs.
     """
-    sums = names.group_by("name").aggregate([("number", "sum"), ("total_ns", "sum")])
+    symbols, codes = coded(names["name"])
+    sums = (summed_by(codes, integers(names[name])) for name in ("number", "total_ns"))
     short: dict[str, ShortExecutions] = {}
-    for row in sums.filter(pc.greater(sums["number_sum"], 0)).to_pylist():
-        title = titles[row["name"]]
-        before = short.get(title, ShortExecutions(title, 0, 0))
-        number, total_ns = before.number + row["number_sum"], row["total_ns_sum"]
-        short[title] = ShortExecutions(title, number, before.total_ns + total_ns)
+    for symbol, number, total_ns in zip(symbols, *map(np.ndarray.tolist, sums), strict=False):
+        if number:
+            title = titles[symbol or ""]
+            before = short.get(title, ShortExecutions(title, 0, 0))
+            number, total_ns = before.number + number, before.total_ns + total_ns
+            short[title] = ShortExecutions(title, number, total_ns)
     return sorted(short.values(), key=lambda of_kernel: (-of_kernel.number, of_kernel.name))
 
 

@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.figures.columns import Integers
-from kvtrace.figures.device_steps import DeviceSteps
 from kvtrace.figures.execution_blocks import ExecutionBlocks
 from kvtrace.figures.gap_causes import GapSums, PartGaps, Requests
 from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.lines import places_by_stack
 from kvtrace.figures.parts_at_rest import PartName
-from kvtrace.figures.steps import Steps, program_steps, time_bounds
+from kvtrace.figures.steps import DeviceSteps, Steps, program_steps, time_bounds
 from kvtrace.figures.window import steady_steps
 from kvtrace.schema.idle_tables import AROUND_SHORT, CAUSES
 from kvtrace.schema.tables import TABLES

@@ -52,6 +52,16 @@ class KernelFigure:
         return self.text is not None
 
 
+def compiled_here(cache_hit: bool | None, compile_ns: int | None) -> bool:
+    """Return whether the process compiled a variant itself instead of loading it from a cache.
+
+    `cache_hit` decides unless it is None; then a recorded `compile_ns` means that it compiled. A
+    compiled variant is a recompile unless it is its kernel's first in the process. Inductor's
+    kernels that a worker process compiled have no compile time, and so count as loaded.
+    """
+    return compile_ns is not None if cache_hit is None else not cache_hit
+
+
 def _count(rows: str) -> str:
     """Return SQL that sums `weight` over rows for which the SQL condition `rows` is true."""
     return f"sum(CASE WHEN {rows} THEN weight ELSE 0 END)"

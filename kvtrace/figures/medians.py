@@ -13,10 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kvtrace.figures.bins import added_up, medians_of
-from kvtrace.figures.columns import Integers, integers, split_by_run
+from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.scans import quoted
 from kvtrace.figures.sums_reading import AllSums, Sums, stored_bins
 from kvtrace.schema.columns import without_dictionary
+from kvtrace.schema.window import split_by_run
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Trace

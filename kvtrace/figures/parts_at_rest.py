@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers, split_by_run
+from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.kept import rows_of_runs
+from kvtrace.figures.opened import once_per_trace
 from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
+from kvtrace.schema.window import RunWindow, TraceWindow, split_by_run, whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -63,8 +64,6 @@ class RunAtRest:
 
 #: Rows of tables, by name and run id, that were read of many runs at once.
 _ROWS: Final[WeakKeyDictionary["Trace", dict[str, dict[str, pa.Table]]]] = WeakKeyDictionary()
-#: What is stored of runs, by run id.
-_READ: Final[WeakKeyDictionary["Trace", dict[str, RunAtRest]]] = WeakKeyDictionary()
 
 
 def read_ahead(trace: "Trace", runs: Sequence["Run"], names: Sequence[str]) -> None:
@@ -96,14 +95,17 @@ def run_at_rest(trace: "Trace", run: "Run") -> RunAtRest | None:
     """
     if isinstance(trace, TraceWindow) or not sums_stored(trace, run):
         return None
-    read = _READ.setdefault(trace, {})
-    if run.run_id not in read:
-        rows = plain_rows(_rows(trace, run, "run_parts"))
-        steps = _rows(trace, run, "run_steps")
-        parts = {row["part"]: row for row in rows}
-        steady = _steady_window(parts["steady"], steps) if "steady" in parts else None
-        read[run.run_id] = RunAtRest(parts, steps, steady)
-    return read[run.run_id] if "whole" in read[run.run_id].parts else None
+    stored = _read(trace, [run])
+    return stored if "whole" in stored.parts else None
+
+
+@once_per_trace
+def _read(trace: "Trace", runs: Sequence["Run"]) -> RunAtRest:
+    """Return what is stored of one run."""
+    parts = {row["part"]: row for row in plain_rows(_rows(trace, runs[0], "run_parts"))}
+    steps = _rows(trace, runs[0], "run_steps")
+    steady = _steady_window(parts["steady"], steps) if "steady" in parts else None
+    return RunAtRest(parts, steps, steady)
 
 
 def part_at_rest(trace: "Trace", run: "Run") -> tuple[RunAtRest, PartName] | None:

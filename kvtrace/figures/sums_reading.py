@@ -8,18 +8,24 @@ dropped (`older_sums.py`) are read with the stored ones.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.kept import are_kept, rows_of_runs
 from kvtrace.figures.kernels import KERNEL_FIGURES, LAUNCH_COLUMNS
-from kvtrace.figures.older_sums import Sums as Sums
-from kvtrace.figures.older_sums import has_older_sums, older_sums
+from kvtrace.figures.opened import once_per_trace
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.sums_stored import LEAVES, sizes_of_parts, stored_settings, sums_stored
-from kvtrace.schema.kept import keeps_sums
+from kvtrace.figures.sums_stored import (
+    LEAVES,
+    has_older_sums,
+    older_sums,
+    sizes_of_parts,
+    stored_settings,
+    sums_stored,
+)
+from kvtrace.figures.sums_stored import Sums as Sums
+from kvtrace.schema.weights import keeps_sums
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -118,22 +124,22 @@ _COLUMNS: Final[dict[Sums, tuple[str, ...]]] = {
         "tuning", "replayed", "timed", "weight", "taken_ns", "bytes",
     ),
 }  # fmt: skip
-_READ: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], pa.Table]]] = WeakKeyDictionary()
 
 
 def stored_sums(trace: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
     """Return stored sums of the trace, or of the window's stretch, without bins.
 
-    `runs` have stored sums, whose rows are cached for an opened trace, or older sums, which are
+    `runs` have stored sums, whose rows are kept for an opened trace, or older sums, which are
     added. Errors as `Trace.table`.
     """
-    whole = whole_trace(trace)
-    read = _READ.setdefault(whole, {})
     stored = [run for run in runs if sums_stored(trace, run)]
-    key = (table, *(run.run_id for run in stored))
-    if key not in read:
-        read[key] = rows_of_runs(whole, stored, table, _COLUMNS[table])
-    return _with_older(trace, runs, table, _inside(trace, read[key], table))
+    rows = _stored_rows(whole_trace(trace), stored, table)
+    return _with_older(trace, runs, table, _inside(trace, rows, table))
+
+
+@once_per_trace
+def _stored_rows(whole: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
+    return rows_of_runs(whole, runs, table, _COLUMNS[table])
 
 
 def _with_older(trace: "Trace", runs: Sequence["Run"], table: Sums, rows: pa.Table) -> pa.Table:
@@ -175,21 +181,16 @@ _SUMS: Final = """
     WITH {table}_rows AS ({rows}), binned AS (
         SELECT {keys}, CASE WHEN binned THEN {bin} END AS bin, sum(weight) AS weight,
             sum(taken) AS taken, min(ns) AS shortest, max(ns) AS longest, max(end_ns) AS last_end
-            {partly}
+            {further}
         FROM {table}_rows GROUP BY {keys}, bin
     )
     SELECT {keys}, sum(weight)::BIGINT AS weight, sum(taken)::BIGINT AS taken_ns,
         min(shortest) AS shortest_ns, max(longest) AS longest_ns, max(last_end) AS last_end,
         list(bin::INTEGER ORDER BY bin) FILTER (bin IS NOT NULL) AS bins,
-        list(weight::BIGINT ORDER BY bin) FILTER (bin IS NOT NULL) AS counts {wholly}
+        list(weight::BIGINT ORDER BY bin) FILTER (bin IS NOT NULL) AS counts {further}
     FROM binned GROUP BY {keys}
 """
-#: Further sums: of the bins of a key, and of these sums.
-_PARTLY: Final[dict[Sums, str]] = {
-    "launch_sums": "".join(f", sum({c}) AS {c}" for c in LAUNCH_COLUMNS),
-    "execution_sums": ", bool_or(asked) AS asked, sum(bytes) AS bytes",
-}
-_WHOLLY: Final[dict[Sums, str]] = {
+_FURTHER: Final[dict[Sums, str]] = {
     "launch_sums": "".join(f", sum({c})::BIGINT AS {c}" for c in LAUNCH_COLUMNS),
     "execution_sums": ", bool_or(asked) AS asked, sum(bytes)::BIGINT AS bytes",
 }
@@ -217,26 +218,19 @@ def summed_rows(
         rows=_ROWS[table].format(stretch=stretch),
         keys=_KEYS[table],
         bin=bin_of("ns") if has_bins else "NULL",
-        partly=_PARTLY[table],
-        wholly=_WHOLLY[table],
+        further=_FURTHER[table],
     )
     with open_times(trace, runs, VIEWS_ADDED_UP[table]) as database:
         rows = database.sql(f"SELECT * REPLACE (run::VARCHAR AS run) FROM ({query})")  # noqa: S608
         return rows.to_arrow_table()
 
 
-_SUMMED: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], AllSums]]] = WeakKeyDictionary()
-
-
+@once_per_trace
 def sums_of(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AllSums:
     """Return the sums of runs, stored or not, and times in bins of the rows that are not stored.
 
-    Those of sealed runs are cached for an opened trace. Errors as `Trace.table`.
+    Those of sealed runs are kept for an opened trace. Errors as `Trace.table`.
     """
-    sums_by_key = _SUMMED.setdefault(trace, {})
-    key = (table, *(run.run_id for run in runs))
-    if key in sums_by_key:
-        return sums_by_key[key]
     rest = at_rest(trace, runs, table)
     rows = stored_sums(trace, rest.stored, table)
     names = [name for name in rows.column_names if name not in ("begin", "end")]
@@ -249,10 +243,7 @@ def sums_of(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AllSums:
         rows = pa.concat_tables([rows, _like(summed, rows)])
         if rest.stored:
             binned = summed.filter(pc.is_valid(summed["bins"]))
-    sums = AllSums(rest.stored, rows.unify_dictionaries(), binned)
-    if all(run.sealed for run in runs):
-        sums_by_key[key] = sums
-    return sums
+    return AllSums(rest.stored, rows.unify_dictionaries(), binned)
 
 
 def _like(summed: pa.Table, rows: pa.Table) -> pa.Table:

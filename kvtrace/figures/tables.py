@@ -17,6 +17,7 @@ from kvtrace.figures.identity import SOURCE_COLUMNS, kernel_rows, with_source
 from kvtrace.figures.kept import rows_of_runs
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import OWN_KIND
+from kvtrace.figures.opened import once_per_trace
 from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.views import (
     PLACED_PLAINLY,
@@ -61,9 +62,6 @@ _ONCE: Final = {
     ),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z"),
 }  # fmt: skip
-_CACHED: Final[WeakKeyDictionary["Trace", dict[tuple[str, tuple[str, ...]], pa.Table]]] = (
-    WeakKeyDictionary()
-)
 _RUN: Final = "run_name"
 #: Most rows of a table that are read into memory. A query of a scan opens each part again, which
 #: takes milliseconds.
@@ -71,6 +69,8 @@ _MOST_READ: Final = 1 << 15
 #: Views that become tables: of few rows, or with as many rows as a table that is read into memory.
 _FEW: Final = ("holding", "compiling", "between_trials")
 _AS_MANY: Final = {"launch_times": "launches", "execution_times": "gpu_kernels"}
+_LAST_COMPILING: Final = "SELECT coalesce(max(seq), -1) FROM compiling"
+#: The last execution of a trial.
 _LAST_TRIAL: Final = """
     SELECT coalesce(greatest((SELECT max(record) FROM between_trials),
         (SELECT max(p.record) FROM placed p JOIN tuning t
@@ -230,17 +230,13 @@ def known_rows(
     """
     if not set(columns) <= set(_ONCE[name]) or not all(run.sealed for run in runs):
         return _rows(trace, runs, name, columns)
-    whole = whole_trace(trace)
-    cache = _CACHED.setdefault(whole, {})
-    key = name, tuple(run.run_id for run in runs)
-    if key not in cache:
-        cache[key] = _known(whole, runs, name)
-    rows = cache[key]
+    rows = _known(whole_trace(trace), runs, name)
     if name == "kernels" and isinstance(trace, TraceWindow):
         rows = trace.with_times_inside(rows)
     return rows.select([*columns, "run"])
 
 
+@once_per_trace
 def _known(trace: "Trace", runs: Sequence["Run"], name: str) -> pa.Table:
     """Return the columns of `_ONCE`, and `run`, of `kernels` or `calls`."""
     stored = dict.fromkeys((*_ONCE[name], *(SOURCE_COLUMNS if name == "kernels" else ())))
@@ -318,12 +314,13 @@ def _make_views(times: _Times, trace: "Trace", runs: Sequence["Run"], views: Seq
         if name == "placed" and not database.execute(_UNPLACED).fetchall():
             text = PLACED_PLAINLY
         elif name == "launch_times":
-            text = launch_times(_largest_key(database, "compiling", "seq"))
+            text = launch_times(_number(database, _LAST_COMPILING))
         elif name == "execution_times":
-            text = execution_times(_last_trial(database))
+            has_trials = database.execute(_ANY_TRIAL).fetchall()
+            text = execution_times(_number(database, _LAST_TRIAL) if has_trials else -1)
         if name in _WITHOUT_TRIALS and not database.execute(_ANY_TRIAL).fetchall():
             database.execute(f"CREATE TABLE {name} AS {_WITHOUT_TRIALS[name]}")
-        elif name == "holding" and _has_late_trials(database):
+        elif name == "holding" and _number(database, _REACH) > _MOST_HELD:
             database.execute(f"CREATE TABLE holding AS {_WITHOUT_TRIALS[name]}")
             database.register("rows", _holding_launches(trace, runs))
             database.execute("INSERT INTO holding BY NAME FROM rows")
@@ -334,25 +331,10 @@ def _make_views(times: _Times, trace: "Trace", runs: Sequence["Run"], views: Seq
             database.execute(f"CREATE VIEW {name} AS {text}")
 
 
-def _largest_key(database: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
-    """Return the largest key in a table, or -1 if the table is empty."""
-    query = f"SELECT coalesce(max({key}), -1) FROM {table}"  # noqa: S608
-    ((largest,),) = database.execute(query).fetchall()
-    return int(largest)
-
-
-def _last_trial(database: duckdb.DuckDBPyConnection) -> int:
-    """Return the number of the last execution of a trial, or -1."""
-    if not database.execute(_ANY_TRIAL).fetchall():
-        return -1
-    ((record,),) = database.execute(_LAST_TRIAL).fetchall()
-    return int(record)
-
-
-def _has_late_trials(database: duckdb.DuckDBPyConnection) -> bool:
-    """Return whether too many launches precede the last trial for a window function in SQL."""
-    ((launch_count,),) = database.execute(_REACH).fetchall()
-    return bool(launch_count > _MOST_HELD)
+def _number(database: duckdb.DuckDBPyConnection, query: str) -> int:
+    """Return the number that is a query's only value."""
+    ((number,),) = database.execute(query).fetchall()
+    return int(number)
 
 
 def _holding_launches(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:

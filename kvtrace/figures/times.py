@@ -8,7 +8,6 @@ figures with another SQL engine.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
@@ -29,8 +28,9 @@ from kvtrace.figures.kernels import (
 from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.medians import add_medians
 from kvtrace.figures.names import shown_names
-from kvtrace.figures.older_sums import settled
+from kvtrace.figures.opened import once_per_trace
 from kvtrace.figures.sums_reading import VIEWS_ADDED_UP, Sums, facts_to_keep, sums_of
+from kvtrace.figures.sums_stored import settled
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.figures.views import LAUNCHES_AT_REST
 
@@ -48,14 +48,12 @@ class Times:
         calls: columns run, call_id, and the figures of `figures/kernels.py`; executions without a
             call are summed by the columns `name` and `kind`, and call_id is null.
         kernels: columns module, name and source (a key of `identity.py`), kind and the median.
-        by_phase: columns run, call_id, phase and the number of launches; None for executions.
         groups: columns `grouped` and the median; None unless groups were passed.
 
     """
 
     calls: pa.Table
     kernels: pa.Table
-    by_phase: pa.Table | None = None
     groups: pa.Table | None = None
 
 
@@ -80,11 +78,6 @@ _GROUPED: Final[dict[Sums, str]] = {
         FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id
     """,  # noqa: S608
 }
-_BY_PHASE: Final = """
-    SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
-        sum(weight)::BIGINT AS launches
-    FROM grouped GROUP BY run, call_id, coalesce(phase, 'run')
-"""
 _NAMES: Final = "SELECT DISTINCT name, kind, called FROM others"
 _BY_NAME: Final = f"""
     SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, shown AS name, shown_kind AS kind,
@@ -97,11 +90,6 @@ _BY_NAME: Final = f"""
     ) named GROUP BY run, shown, shown_kind
 """  # noqa: S608
 _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
-#: Medians where none are asked for.
-_NO_MEDIANS: Final = """
-    CREATE TEMP TABLE place_medians (place INTEGER, ns DOUBLE);
-    CREATE TEMP TABLE kernel_medians (kernel INTEGER, ns DOUBLE)
-"""
 _BY_KERNEL: Final = """
     SELECT k.module, k.name, k.source, k.kind, m.ns AS {median}
     FROM kernel k JOIN kernel_medians m ON m.kernel = k.kernel
@@ -111,103 +99,66 @@ _BY_KERNEL: Final = """
     JOIN kernel_medians m ON m.kernel = s.kernel
 """
 
-#: Times of sealed runs of opened traces, by the view that they are of, run ids, and "medians".
-_KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], Times]]] = WeakKeyDictionary()
 
-
-def host_times(
-    trace: "Trace",
-    runs: Sequence["Run"],
-    *,
-    with_medians: bool = True,
-    groups: pa.Table | None = None,
-) -> Times:
+def host_times(trace: "Trace", runs: Sequence["Run"], *, groups: pa.Table | None = None) -> Times:
     """Return the figures of launches.
 
-    Without `with_medians`, there may be no medians. `groups` has columns run, kernel_id and
-    `grouped`, the kernel's group; if it is passed, `Times.groups` has the groups' medians. The
-    figures of sealed runs are cached for an opened trace. Errors as `Trace.table`.
+    `groups` has columns run, kernel_id and `grouped`, the kernel's group; if it is passed,
+    `Times.groups` has the groups' medians. Others of sealed runs are kept for an opened trace.
+    Errors as `Trace.table`.
     """
-    return _known_or_read(trace, runs, "launch_sums", with_medians, groups)
+    if groups is not None:
+        return _read_times(trace, runs, "launch_sums", groups)
+    return _times(trace, runs, "launch_sums")
 
 
 def device_times(trace: "Trace", runs: Sequence["Run"], *, groups: pa.Table | None = None) -> Times:
     """Return the figures of executions of calls, and of other kernels, copies and fills by name.
 
-    The column `bytes` has the bytes that were copied or filled. `groups`, what is cached and errors
+    The column `bytes` has the bytes that were copied or filled. `groups`, what is kept and errors
     as in `host_times`.
     """
-    return _known_or_read(trace, runs, "execution_sums", True, groups)
-
-
-#: The tables of `Times`.
-_TABLES: Final[dict[Sums, tuple[str, ...]]] = {
-    "launch_sums": ("calls", "kernels", "by_phase"),
-    "execution_sums": ("calls", "kernels"),
-}
-
-
-def _known_or_read(
-    trace: "Trace",
-    runs: Sequence["Run"],
-    sums: Sums,
-    with_medians: bool,
-    groups: pa.Table | None,
-) -> Times:
-    """Return times that were read before, with medians at least where they are asked for."""
     if groups is not None:
-        return _read_times(trace, runs, sums, with_medians, groups)
-    known = _KNOWN.setdefault(trace, {})
-    key = (sums, *(run.run_id for run in runs))
-    for cached in (known.get((*key, "medians")), None if with_medians else known.get(key)):
-        if cached is not None:
-            return cached
-    facts = facts_to_keep(trace, runs, sums)
-    with_medians = with_medians or facts is not None
+        return _read_times(trace, runs, "execution_sums", groups)
+    return _times(trace, runs, "execution_sums")
 
+
+#: The tables of `Times`, without groups.
+_TABLES: Final = ("calls", "kernels")
+
+
+@once_per_trace
+def _times(trace: "Trace", runs: Sequence["Run"], table: Sums) -> Times:
     def read_tables() -> dict[str, pa.Table]:
-        times = settled(trace, runs, lambda: _read_times(trace, runs, sums, with_medians, None))
-        return {name: getattr(times, name) for name in _TABLES[sums]}
+        times = settled(trace, runs, lambda: _read_times(trace, runs, table))
+        return {name: getattr(times, name) for name in _TABLES}
 
-    tables = (
-        read_tables() if facts is None else kept(trace, "times", facts, _TABLES[sums], read_tables)
-    )
-    times = Times(**tables)
-    if all(run.sealed for run in runs):
-        known[(*key, "medians") if with_medians else key] = times
-    return times
+    facts = facts_to_keep(trace, runs, table)
+    if facts is None:
+        return Times(**read_tables())
+    return Times(**kept(trace, "times", facts, _TABLES, read_tables))
 
 
 def _read_times(
-    trace: "Trace",
-    runs: Sequence["Run"],
-    table: Sums,
-    with_medians: bool,
-    groups: pa.Table | None,
+    trace: "Trace", runs: Sequence["Run"], table: Sums, groups: pa.Table | None = None
 ) -> Times:
     summed = sums_of(trace, runs, table)
-    view = VIEWS_ADDED_UP[table] if with_medians and not summed.stored else None
-    with open_times(trace, runs, view) as database:
+    with open_times(trace, runs, None if summed.stored else VIEWS_ADDED_UP[table]) as database:
         add_rows(database, "stored", summed.rows, "TEMP TABLE")
         database.execute(_GROUPED[table])
         database.register("shown", _shown_names(database))
         if groups is not None:
             add_rows(database, "groups", groups, "TEMP TABLE")
-        if with_medians:
-            add_medians(database, trace, summed, table, has_groups=groups is not None)
-        else:
-            database.execute(_NO_MEDIANS)
+        add_medians(database, trace, summed, table, has_groups=groups is not None)
         is_host = table == "launch_sums"
         median = HOST_MEDIAN if is_host else DEVICE_MEDIAN
         calls = database.sql(_by_call(LAUNCHED if is_host else EXECUTED, median)).to_arrow_table()
         if not is_host:
-            others = database.sql(_BY_NAME).to_arrow_table()
-            calls = pa.concat_tables([calls, others])
+            calls = pa.concat_tables([calls, database.sql(_BY_NAME).to_arrow_table()])
         of_groups = f"SELECT grouped, ns AS {median.name} FROM group_medians"  # noqa: S608
         return Times(
             calls,
             database.sql(_BY_KERNEL.format(median=median.name)).to_arrow_table(),
-            database.sql(_BY_PHASE).to_arrow_table() if is_host else None,
             None if groups is None else database.sql(of_groups).to_arrow_table(),
         )
 
@@ -300,6 +251,21 @@ def _times_of_view(
     for name in ("kind", "name"):
         calls = calls.add_column(2, name, unnamed)
     return Times(calls, kernels)
+
+
+_BY_PHASE: Final = """
+    SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
+        sum(weight)::BIGINT AS launches
+    FROM summed GROUP BY ALL
+"""
+
+
+def launches_by_phase(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return run, call_id, phase and the number of launches; errors as `Trace.table`."""
+    summed = settled(trace, runs, lambda: sums_of(trace, runs, "launch_sums"))
+    with scratch() as database:
+        database.register("summed", summed.rows)
+        return database.sql(_BY_PHASE).to_arrow_table()
 
 
 #: A launch captured into a graph ran at each replay of the graph, and counts as often; without a

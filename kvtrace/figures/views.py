@@ -124,6 +124,14 @@ _AT_REST: Final = {
 #: Views of which `views_at_rest` has other texts.
 ADDED_UP: Final = frozenset(("launch_groups", "phase_sums", "execution_groups"))
 
+#: The view `placed` if each execution has a call, as usual: the search for others takes half of the
+#: view's time.
+PLACED_PLAINLY: Final = """
+    SELECT run, record, launch_seq, call_id, "start", "end",
+        epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
+        bytes, greatest(weight, 1) AS weight, requested, stack_id, forward_stack_id
+    FROM gpu_kernels"""
+
 #: Views by name; each uses only tables and views before it.
 VIEWS: Final = {
     # A unique call with its kernel, and the line of the program that launched it first.
@@ -146,11 +154,8 @@ VIEWS: Final = {
         FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
     """,  # noqa: S608
     # An execution on a device; the call is the launch's call if the row has none.
-    "placed": """
-        SELECT run, record, launch_seq, call_id, "start", "end",
-            epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
-            bytes, greatest(weight, 1) AS weight, requested, stack_id, forward_stack_id
-        FROM gpu_kernels WHERE call_id IS NOT NULL OR launch_seq IS NULL
+    "placed": f"""
+        {PLACED_PLAINLY} WHERE call_id IS NOT NULL OR launch_seq IS NULL
         UNION ALL
         SELECT g.run, g.record, g.launch_seq, l.call_id, g."start", g."end",
             epoch_ns(g."end") - epoch_ns(g."start") AS device_ns, g.device, g.stream, g.graph_id,
@@ -162,7 +167,7 @@ VIEWS: Final = {
                 WHERE u.run = a.run AND u.launch_seq = a.seq AND u.call_id IS NULL)
         ) l ON l.run = g.run AND l.seq = g.launch_seq
         WHERE g.call_id IS NULL AND g.launch_seq IS NOT NULL
-    """,
+    """,  # noqa: S608
     # An execution on a device with its call and kernel; null without a known launch.
     "executed": f"""
         SELECT p.run, p.record, k.name AS kernel, k.module, {SOURCE} AS source, p.call_id,
@@ -292,14 +297,6 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
         GROUP BY k.module, k.name, {SOURCE}
     """,  # noqa: S608
 }
-#: The view `placed` if each execution has a call, as usual: the search for others takes half of the
-#: view's time.
-PLACED_PLAINLY: Final = """
-    SELECT run, record, launch_seq, call_id, "start", "end",
-        epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
-        bytes, greatest(weight, 1) AS weight, requested, stack_id, forward_stack_id
-    FROM gpu_kernels
-"""
 
 
 def launch_times(compiling: int) -> str:

@@ -8,7 +8,8 @@ import pytest
 from kvtrace.converters.diff.snapshot import take_snapshot
 from kvtrace.converters.info.info import overview_object, read_overview
 from kvtrace.converters.info.info_text import overview_text
-from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import connect, query
 from kvtrace.converters.report import report_data

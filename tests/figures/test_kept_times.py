@@ -12,19 +12,16 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow, TraceWindow
 
 
-def figures_of(folder, *, with_medians=True):
+def figures_of(folder):
     """Rows of all tables of times, with their types, of whole runs and of their steady part."""
     trace = open_trace(folder)
     figures = []
     for part in (WHOLE, STEADY):
         window = windowed(trace, trace.runs, part)[0]
-        host = host_times(window, trace.runs, with_medians=with_medians)
-        for times in (host, device_times(window, trace.runs)):
-            tables = (times.calls, times.kernels, times.by_phase)
+        for times in (host_times(window, trace.runs), device_times(window, trace.runs)):
             figures += [
                 (table.schema, sorted(map(repr, table.to_pylist())))
-                for table in tables
-                if table is not None
+                for table in (times.calls, times.kernels)
             ]
     return figures
 
@@ -40,10 +37,9 @@ def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
         expected = figures_of(folder)
         assert not files_in(folder)
     assert figures_of(folder) == expected
-    assert len([file for file in files_in(folder) if file.name.startswith("times-")]) == 10
+    assert len([file for file in files_in(folder) if file.name.startswith("times-")]) == 8
     monkeypatch.delattr("kvtrace.figures.times.sums_of")  # sums are not read again
     assert figures_of(folder) == expected
-    assert figures_of(folder, with_medians=False) == expected
 
 
 @pytest.mark.parametrize("table", ["launch_sums", "execution_sums", "kernels", "calls"])

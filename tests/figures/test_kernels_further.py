@@ -34,7 +34,8 @@ from kvtrace.converters.diff.compare import compare
 from kvtrace.converters.diff.page import comparison_object
 from kvtrace.converters.diff.render import difference_text
 from kvtrace.converters.info.live import Live, COLUMNS
-from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import connect, query_arrow
 from kvtrace.converters.report import report_data

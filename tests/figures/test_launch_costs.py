@@ -8,7 +8,8 @@ import pytest
 import kvtrace
 from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.info.info_text import overview_text
-from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.report import report_data
 from kvtrace.figures.launch_costs import _facts, read_launch_costs

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.query.query import connect
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.figures.times import device_times, host_times, times_of_engine

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.converters.findings import read_findings
 from kvtrace.schema.errors import BadSetting, TraceWriteError
 from kvtrace.schema.excerpts import write_excerpt
-from kvtrace.schema.kept import number_of
 from kvtrace.schema.trace import Selection, open_trace
+from kvtrace.schema.weights import number_of
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -16,7 +16,7 @@ from kvtrace.analysis.traces import open as open_trace
 from kvtrace.capture import api
 from kvtrace.capture.api import capture
 from kvtrace.converters.findings import Finding, Findings
-from kvtrace.converters.profile.profile import CallProfile, Profile
+from kvtrace.converters.profile.profile_model import CallProfile, Profile
 from kvtrace.schema.errors import EmptyTrace, KvtraceError
 from kvtrace.text import amount, duration, size
 

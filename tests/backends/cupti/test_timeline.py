@@ -10,9 +10,9 @@ from kvtrace.backends.cupti.records import Kernels, Looks, Transfers
 from kvtrace.backends.cupti.timeline import Timeline
 from kvtrace.capture.session import Session
 from kvtrace.figures.causes import NONE
-from kvtrace.schema.kept import weights
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
+from kvtrace.schema.weights import weights
 from kvtrace.settings import settings_from_arguments
 from tests.capture.killed_program import arguments, kernel
 

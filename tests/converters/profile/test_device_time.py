@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from kvtrace.converters.profile.device_time import read_device_time
-from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.makers import kind_of

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from kvtrace.addons.fleet.spark import SparkTrace
-from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import BadQuery, connect, query
 from kvtrace.figures.requested_part import WHOLE

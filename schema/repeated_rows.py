@@ -1,11 +1,13 @@
-"""Merging of findings observed by the run itself with findings of judging its calls.
+"""Rows of which several parts of a run may have the same: one of each is read.
 
-Observed behavior is certain. If judging found the same violation, judging's finding stays, as it
-says more (the address, the lanes over the grid). If judging proved the access (for other contents
-than that launch's) or could not decide it, the observed finding replaces judging's.
+Findings that the run itself observed are merged with those of judging its calls. Observed behavior
+is certain. If judging found the same violation, judging's finding stays, as it says more (the
+address, the lanes over the grid). If judging proved the access (for other contents than that
+launch's) or could not decide it, the observed finding replaces judging's.
 """
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,14 +15,14 @@ import pyarrow.compute as pc
 from kvtrace.schema.layout import OBSERVED
 
 #: The columns of `findings` that identify a finding.
-KEYS: Final = ("call_id", "op_index", "rule", "verdict", "method")
+_KEYS: Final = ("call_id", "op_index", "rule", "verdict", "method")
 _WHERE: Final = ("call_id", "op_index")
 #: For an observed rule, another rule whose proof contradicts the observation.
 _PROVEN_BY: Final = {"out-of-view": "out-of-bounds"}
 
 
-def without_replaced_findings(table: pa.Table) -> pa.Table:
-    """Return one run's findings (with columns `KEYS`), each violation once, as described above."""
+def _without_replaced_findings(table: pa.Table) -> pa.Table:
+    """Return one run's findings (with columns `_KEYS`), each violation once, as described above."""
     is_observed = pc.fill_null(
         pc.equal(table["method"].cast(pa.string()), OBSERVED), fill_value=False
     )
@@ -52,3 +54,33 @@ def without_replaced_findings(table: pa.Table) -> pa.Table:
 
 def _call_and_op(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in _WHERE)
+
+
+class _Deduplication(NamedTuple):
+    """Removal of a run's repeated rows by the function `rows`, which needs the columns `keys`."""
+
+    keys: tuple[str, ...]
+    rows: Callable[[pa.Table], pa.Table]
+
+
+def _keep_first_row(key: str) -> _Deduplication:
+    """Return a deduplication that keeps the first row of each key."""
+
+    def rows(table: pa.Table) -> pa.Table:
+        seen: set[Any] = set()
+        keep = []
+        for index, value in enumerate(table.column(key).to_pylist()):
+            if value not in seen:
+                seen.add(value)
+                keep.append(index)
+        return table if len(keep) == table.num_rows else table.take(pa.array(keep, pa.int64()))
+
+    return _Deduplication((key,), rows)
+
+
+#: By table.
+DEDUPLICATIONS: Final = {
+    "stacks": _keep_first_row("stack_id"),
+    "artifacts": _keep_first_row("sha256"),
+    "findings": _Deduplication(_KEYS, _without_replaced_findings),
+}
