@@ -20,8 +20,7 @@ from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.profile.specialization import specialization
 from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
 from kvtrace.figures.opened import once_per_trace
-from kvtrace.figures.times import launches_by_phase
-from kvtrace.figures.trial_times import trial_times
+from kvtrace.figures.times import launches_by_phase, trial_times
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.window import split_by_run
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
-from kvtrace.figures.kept import kept
+from kvtrace.figures.kept import kept, kept_rows
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -33,6 +33,7 @@ from kvtrace.figures.sums_reading import VIEWS_ADDED_UP, Sums, facts_to_keep, su
 from kvtrace.figures.sums_stored import settled
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.figures.views import LAUNCHES_AT_REST
+from kvtrace.schema.window import whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -266,6 +267,31 @@ def launches_by_phase(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     with scratch() as database:
         database.register("summed", summed.rows)
         return database.sql(_BY_PHASE).to_arrow_table()
+
+
+_TRIALS: Final = """
+    SELECT e.run::VARCHAR AS run, l.call_id,
+        greatest(epoch_ns(e."end") - epoch_ns(e."start"), 0) AS ns
+    FROM gpu_kernels e JOIN (
+        SELECT run, seq, call_id FROM launches WHERE phase = 'autotune'
+    ) l ON l.run = e.run AND l.seq = e.launch_seq
+    WHERE e."start" IS NOT NULL AND e."end" IS NOT NULL ORDER BY e.run, l.seq, e.record
+"""
+
+
+def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return run, call_id and duration `ns` of executions of autotuners' trials, as launched.
+
+    They are of whole runs; those of many are kept (`kept.py`). Errors as `Trace.table`.
+    """
+    whole = whole_trace(trace)
+    facts = facts_to_keep(whole, runs, "launch_sums")
+
+    def read() -> pa.Table:
+        with open_times(whole, runs, "placed") as database:
+            return database.sql(_TRIALS).to_arrow_table()
+
+    return read() if facts is None else kept_rows(whole, "trials", facts, read)
 
 
 #: A launch captured into a graph ran at each replay of the graph, and counts as often; without a
