@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kvtrace.schema.arrays import UnknownField, array_of, array_of_memory
 from kvtrace.schema.errors import DamagedFile, SchemaMismatch
-from kvtrace.schema.table_types import NAME, Table
+from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 
 #: Values of a column: an Arrow array, a NumPy array or another buffer of numbers, or a sequence of
@@ -202,10 +202,3 @@ def _cast(values: Any, arrow_type: pa.DataType) -> Any:
     if pa.types.is_dictionary(arrow_type) and pa.types.is_dictionary(values.type):
         values = values.cast(arrow_type.value_type)
     return values.cast(arrow_type)
-
-
-def with_run(rows: pa.Table, run_id: str) -> pa.Table:
-    """Return rows with `run_id` in every row of an added last column "run"."""
-    indices = pa.repeat(pa.scalar(0, pa.int32()), rows.num_rows)
-    column = pa.DictionaryArray.from_arrays(indices, pa.array([run_id], pa.string()))
-    return rows.append_column(pa.field("run", NAME), column)

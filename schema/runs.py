@@ -7,6 +7,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from kvtrace.schema.features import features_of_run, refuse_unknown_features
+from kvtrace.schema.table_types import NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +90,10 @@ def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
             rows = rows.set_column(index, column.name, nanoseconds)
     row_list: list[dict[str, Any]] = rows.to_pylist()
     return row_list
+
+
+def with_run(rows: pa.Table, run_id: str) -> pa.Table:
+    """Return rows with `run_id` in every row of an added last column "run"."""
+    indices = pa.repeat(pa.scalar(0, pa.int32()), rows.num_rows)
+    column = pa.DictionaryArray.from_arrays(indices, pa.array([run_id], pa.string()))
+    return rows.append_column(pa.field("run", NAME), column)

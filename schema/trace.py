@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kvtrace.schema.artifacts import ArtifactIndex
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.client_tables import is_client_table, merged_definition
-from kvtrace.schema.columns import checked_names, table_named, with_run
+from kvtrace.schema.columns import checked_names, table_named
 from kvtrace.schema.completed import CompletedKernels, LaterStages
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import keep_parts
@@ -43,7 +43,7 @@ from kvtrace.schema.reading import (
 from kvtrace.schema.references import artifacts_named
 from kvtrace.schema.remote import is_remote, open_remote, remote_folder
 from kvtrace.schema.repeated_rows import DEDUPLICATIONS
-from kvtrace.schema.runs import Run
+from kvtrace.schema.runs import Run, with_run
 from kvtrace.schema.table_types import NAME, Table
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.weights import missing_launch_notes

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.schema.columns import checked_names, with_run
+from kvtrace.schema.columns import checked_names
 from kvtrace.schema.opened_parts import Bounds
 from kvtrace.schema.parts import RowGroupChoice
 from kvtrace.schema.reading import run_pieces
 from kvtrace.schema.repair import RANGES
-from kvtrace.schema.runs import Run
+from kvtrace.schema.runs import Run, with_run
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Trace
 

@@ -15,6 +15,7 @@ from kvtrace.figures.lines import places_by_stack
 from kvtrace.figures.parts_at_rest import PartName
 from kvtrace.figures.steps import DeviceSteps, Steps, program_steps, time_bounds
 from kvtrace.figures.window import steady_steps
+from kvtrace.schema.columns import conformed
 from kvtrace.schema.idle_tables import AROUND_SHORT, CAUSES
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.window import RunWindow
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 _PARTS: Final = TABLES["run_parts"].schema
-_STEPS: Final = TABLES["run_steps"].schema
+_STEPS: Final = TABLES["run_steps"]
 
 
 def tables_at_rest(trace: "Trace", run: "Run") -> dict[str, pa.Table]:
@@ -58,7 +59,7 @@ def tables_at_rest(trace: "Trace", run: "Run") -> dict[str, pa.Table]:
         step_columns |= _idle_of_steps(gaps["steady"], len(step_columns["step"]))
     return {
         "run_parts": pa.Table.from_pylist(list(rows.values()), schema=_PARTS),
-        "run_steps": _table(_STEPS, step_columns),
+        "run_steps": conformed(_STEPS, pa.table(step_columns or {"step": []})),
         "idle_gaps": _of_parts("idle_gaps", {part: of.groups for part, of in gaps.items()}),
         "short_executions": _of_parts(
             "short_executions", {part: of.names for part, of in gaps.items()}
@@ -139,15 +140,6 @@ def _idle_of_steps(gaps: PartGaps, steps: int) -> dict[str, pa.Array]:
         f"{cause}_ns": pa.concat_arrays([pa.nulls(steps - ns.size, pa.int64()), pa.array(ns)])
         for cause, ns in gaps.idle_of_steps.items()
     }
-
-
-def _table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
-    """Return columns as rows of a schema; columns that are missing are null."""
-    if not columns:
-        return schema.empty_table()
-    rows = len(next(iter(columns.values())))
-    arrays = [pa.array(columns.get(name, pa.nulls(rows))) for name in schema.names]
-    return pa.table([a.cast(f.type) for a, f in zip(arrays, schema, strict=True)], schema=schema)
 
 
 def _of_parts(name: str, tables: Mapping[PartName, pa.Table]) -> pa.Table:

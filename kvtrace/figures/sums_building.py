@@ -18,6 +18,7 @@ from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.tables import close_times
 from kvtrace.figures.tiles import LEAVES, tiles_of
 from kvtrace.progress import progress
+from kvtrace.schema.columns import conformed
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import EXCERPT
 from kvtrace.schema.remote import remote_folder
@@ -125,11 +126,4 @@ def _with_bounds(rows: pa.Table, table: str, cuts: Sequence[int]) -> pa.Table:
     begins = pa.array([None, None, *cuts], pa.int64()).take(pa.array(numbers + 1))
     ends = pa.array([None, *cuts, None], pa.int64()).take(pa.array(numbers + 1))
     rows = rows.append_column("begin", begins).append_column("end", ends)
-    schema = TABLES[table].schema
-    columns = []
-    for field in schema:
-        column = rows[field.name]
-        if pa.types.is_timestamp(field.type):
-            column = column.cast(pa.int64())
-        columns.append(column.cast(field.type))
-    return pa.Table.from_arrays(columns, schema=schema)
+    return conformed(TABLES[table], rows.select(TABLES[table].names))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.figures.tables import open_times
+from kvtrace.schema.columns import conformed
 from kvtrace.schema.tables import TABLES
 
 if TYPE_CHECKING:
@@ -133,11 +134,5 @@ def tiles_of(trace: "Trace", runs: Sequence["Run"], table: Tiles) -> pa.Table:
         texts["ns"] = 1 << max(0, (longest[0] // most_tiles).bit_length())
         database.execute(_OF_KERNELS.format(**texts))
         tiles = database.sql(_TILES.format(**texts)).to_arrow_table()
-    schema = TABLES[table].schema
-    columns = [
-        tiles[field.name].cast(pa.int64()).cast(field.type)
-        if pa.types.is_timestamp(field.type)
-        else tiles[field.name].cast(field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays([*columns, tiles["run"].cast(pa.string())], [*schema.names, "run"])
+    rows = conformed(TABLES[table], tiles.drop_columns(["run"]))
+    return rows.append_column("run", tiles["run"].cast(pa.string()))
