@@ -21,7 +21,7 @@ def once_per_trace(read: _Read[P, T]) -> _Read[P, T]:
     results_by_trace: WeakKeyDictionary[Trace, dict[Any, T]] = WeakKeyDictionary()
 
     @wraps(read)
-    def known(trace: "Trace", runs: Sequence["Run"], *args: P.args, **options: P.kwargs) -> T:
+    def known(trace: "Trace", runs: Sequence["Run"], /, *args: P.args, **options: P.kwargs) -> T:
         if not all(run.sealed for run in runs):
             return read(trace, runs, *args, **options)
         results = results_by_trace.setdefault(trace, {})
