@@ -64,12 +64,21 @@ def added_up(
     """Return distinct pairs of code and value, ascending, and the sum of their counts."""
     if not codes.size:
         return codes, values, counts
-    width, most = int(values.max()) + 1, int(codes.max()) + 1
-    if width * most < 1 << 63:
-        order = np.argsort(codes * width + values, kind="stable")
-    else:
+    width = int(values.max()) + 1
+    if width * (int(codes.max()) + 1) >= 1 << 63:  # one number does not hold a pair
         order = np.lexsort((values, codes))
-    codes, values, counts = codes[order], values[order], counts[order]
-    is_first = np.append(True, (codes[1:] != codes[:-1]) | (values[1:] != values[:-1]))
-    first = np.flatnonzero(is_first)
-    return codes[first], values[first], np.add.reduceat(counts, first)
+        codes, values, counts = codes[order], values[order], counts[order]
+        is_first = np.append(True, (codes[1:] != codes[:-1]) | (values[1:] != values[:-1]))
+        first = np.flatnonzero(is_first)
+        return codes[first], values[first], np.add.reduceat(counts, first)
+    pairs = codes * width + values
+    if (counts == 1).all():  # to sort numbers alone takes a fraction of the time
+        pairs.sort()
+        first = np.flatnonzero(np.diff(pairs, prepend=-1))
+        counts = np.diff(first, append=pairs.size)
+    else:
+        order = np.argsort(pairs, kind="stable")
+        pairs = pairs[order]
+        first = np.flatnonzero(np.diff(pairs, prepend=-1))
+        counts = np.add.reduceat(counts[order], first)
+    return pairs[first] // width, pairs[first] % width, counts
