@@ -2,7 +2,7 @@
 
 `sums_building.py` has stored those of whole runs and of their steady parts. Launches and executions
 themselves are added up of other windows, and of runs without sums. Sums of rows that a run has
-dropped (`older_sums.py`) are read with the stored ones.
+dropped (`schema/older_sums.py`) are read with the stored ones.
 """
 
 from collections.abc import Sequence
