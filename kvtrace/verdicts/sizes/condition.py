@@ -113,7 +113,7 @@ class _NoCondition(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Bounded:
-    """Bounds of a term in one case, with the case's conditions and the scalars in use.
+    """Bounds of a term in one case, with the case's conditions.
 
     `supposed` has conditions on parameters that the bounds need.
     """
@@ -121,43 +121,12 @@ class _Bounded:
     bounds: tuple[Bound, ...]
     term: Term
     given: tuple[Condition, ...]
-    scalars: frozenset[Symbol]
     supposed: tuple[Condition, ...] = ()
 
     @property
     def unreachable(self) -> Condition:
         """The condition on parameters under which the case cannot occur."""
         return disjunction(~part for part in self.given if _is_decided_by_parameters(part))
-
-
-@dataclass(frozen=True, eq=False)
-class _Premises:
-    """The conditions that hold where an op is reached, with the scalars of each condition.
-
-    Assumptions on its scalars may have simplified a condition: a proof by the condition depends on
-    these assumptions.
-    """
-
-    parts: tuple[Condition, ...]
-    scalars: dict[Condition, frozenset[Symbol]]
-
-    def scalars_of(self, part: Condition) -> frozenset[Symbol]:
-        """Return the scalars of a condition; all scalars if it was derived for a case."""
-        scalars = self.scalars.get(part)
-        return self.all_scalars if scalars is None else scalars
-
-    @cached_property
-    def all_scalars(self) -> frozenset[Symbol]:
-        """The scalars of all conditions."""
-        return frozenset().union(*self.scalars.values())
-
-
-@dataclass(frozen=True, eq=False)
-class _Widths:
-    """The conditions under which no integer wraps around, and the scalars in them."""
-
-    conditions: tuple[Condition, ...]
-    scalars: frozenset[Symbol]
 
 
 class _ConditionBuilder:
@@ -172,8 +141,7 @@ class _ConditionBuilder:
                 for symbol, minimum in self._minimums.items()
             }
         )
-        self._scalar_by_key = {symbol.key: symbol for symbol in self._minimums}
-        self._widths: dict[int, _Widths | str] = {}
+        self._widths: dict[int, tuple[Condition, ...] | str] = {}
 
     def access(self, access: Access) -> AccessCondition:
         """Return the condition of an access, or the reason why it has none."""
@@ -185,20 +153,17 @@ class _ConditionBuilder:
     def _derive(self, access: Access) -> AccessCondition:
         if access.argument is None:
             raise _NoCondition(access.unknown or "the address comes from no argument")
+        assumptions = self._assumptions(access)
         if access.mask is FALSE:  # unless numbers wrap around
             widths = self._all_widths(access)
-            assumptions_ = tuple(
-                pair for pair in self._minimums.items() if pair[0] in widths.scalars
-            )
-            return AccessCondition(access, TRUE, widths=widths.conditions, assumptions=assumptions_)
+            return AccessCondition(access, TRUE, widths=widths, assumptions=assumptions)
         offset = self._with_minimums(access.offset)
         last_start = extent(access.argument).term - access.element_bytes
-        scalars = self._scalars(access.offset)
         case_conditions, exact = [], True
-        given = self._premises(access.active)
-        for term, conditions in self._cases(offset, given.parts):
-            upper = self._bound(term, conditions, given)
-            lower = self._bound(-term, conditions, given, never_positive=True)
+        premises = self._premises(access.active)
+        for term, conditions in self._cases(offset, premises):
+            upper = self._bound(term, conditions)
+            lower = self._bound(-term, conditions, never_positive=True)
             is_before_end = [
                 at_least(last_start * b.scale + b.scale - 1 - b.limit) for b in upper.bounds
             ]
@@ -210,32 +175,33 @@ class _ConditionBuilder:
             case_conditions.append(disjunction((case_condition, upper.unreachable)))
             is_simple = disjunction(is_after_start) is TRUE and not supposed
             exact = exact and is_simple and self._is_exact(upper)
-            scalars |= upper.scalars | lower.scalars
-        condition = conjunction(case_conditions)
         exact = exact and len(case_conditions) == 1
         widths = self._all_widths(access)
-        scalars |= widths.scalars | self._scalars(condition)
-        assumptions = tuple(pair for pair in self._minimums.items() if pair[0] in scalars)
-        loop_conditions = self._premises(conjunction(loop.running for loop in access.loops)).parts
-        reached = (
-            dict.fromkeys(reach(given.parts, loop_conditions)) if access.kind == "store" else ()
-        )
+        running = self._premises(conjunction(loop.running for loop in access.loops))
+        reached = dict.fromkeys(reach(premises, running)) if access.kind == "store" else ()
         return AccessCondition(
-            access, condition, exact, None, widths.conditions, assumptions, tuple(reached)
+            access, conjunction(case_conditions), exact, None, widths, assumptions, tuple(reached)
         )
 
-    def _scalars(self, formula: Term | Condition) -> frozenset[Symbol]:
-        """Return the scalars of a formula that have an assumed minimum."""
-        keys = (a.key for a in formula.atoms() if isinstance(a, Symbol) and a.kind == "scalar")
-        return frozenset(self._scalar_by_key[key] for key in keys if key in self._scalar_by_key)
+    def _assumptions(self, access: Access) -> tuple[tuple[Symbol, int], ...]:
+        """Return the assumed minimums of the scalars that affect an access."""
+        formulas: list[Term | Condition] = [access.offset, access.active]
+        for arithmetic in self._feeders(access):
+            formulas += (arithmetic.result, arithmetic.reached)
+        atoms = frozenset().union(*(formula.atoms() for formula in formulas))
+        return tuple(pair for pair in self._minimums.items() if pair[0] in atoms)
 
-    def _premises(self, condition: Condition) -> _Premises:
+    def _feeders(self, access: Access) -> list[Arithmetic]:
+        """Return the arithmetic that feeds an access."""
+        if not self.summary.arithmetic:
+            return []
+        feeders = feeding(access.op, self.summary.module)
+        return [a for a in self.summary.arithmetic if a.op.index in feeders]
+
+    def _premises(self, condition: Condition) -> tuple[Condition, ...]:
         """Return the parts of a condition, simplified by the assumed minimums."""
-        scalars: dict[Condition, frozenset[Symbol]] = {}
-        for part in condition.conjuncts():
-            for simplified in part.substitute(self._with_minimums).conjuncts():
-                scalars[simplified] = scalars.get(simplified, frozenset()) | self._scalars(part)
-        return _Premises(tuple(scalars), scalars)
+        simplified = (part.substitute(self._with_minimums) for part in condition.conjuncts())
+        return tuple(dict.fromkeys(part for whole in simplified for part in whole.conjuncts()))
 
     def _cases(
         self, term: Term, given: tuple[Condition, ...], limit: int = _MAX_CASES
@@ -266,7 +232,6 @@ class _ConditionBuilder:
         self,
         term: Term,
         conditions: tuple[Condition, ...],
-        given: _Premises,
         *,
         never_positive: bool = False,
     ) -> _Bounded:
@@ -281,17 +246,16 @@ class _ConditionBuilder:
         for _ in range(_MAX_SUPPOSITIONS):
             elimination = Elimination(_facts(premises))
             bounds = elimination.bounds(term)
-            certified, scalars = self._certified(term, bounds, premises, given)
+            certified = self._certified(term, bounds, premises)
             is_sufficient = not never_positive or any(b.limit.high < b.scale for b in certified)
             if certified and (is_sufficient or best is None):
-                best = _Bounded(certified, term, conditions, scalars, supposed)
+                best = _Bounded(certified, term, conditions, supposed)
             if certified and is_sufficient:
                 break
             suppositions = {
                 at_least(unproven): condition
                 for unproven in elimination.unproven
-                if (condition := self._non_negative_condition(unproven, premises, given))
-                is not None
+                if (condition := self._non_negative_condition(unproven, premises)) is not None
             }
             if not suppositions:
                 break
@@ -302,54 +266,27 @@ class _ConditionBuilder:
         return best
 
     def _non_negative_condition(
-        self, term: Term, premises: tuple[Condition, ...], given: _Premises
+        self, term: Term, premises: tuple[Condition, ...]
     ) -> Condition | None:
         """Return a condition on parameters that proves a term non-negative, else None."""
         minimum, addend = smaller_of(term)
         if minimum is not None:
             parts = [
-                self._non_negative_condition(argument + addend, premises, given)
+                self._non_negative_condition(argument + addend, premises)
                 for argument in minimum.arguments
             ]
             return None if None in parts else conjunction(part for part in parts if part)
         bounds = Elimination(_facts(premises)).bounds(-term)
-        certified, _ = self._certified(-term, bounds, premises, given)
+        certified = self._certified(-term, bounds, premises)
         alternatives = disjunction(at_least(b.scale - 1 - b.limit) for b in certified)
         return None if alternatives.decided is False else alternatives
 
     def _certified(
-        self, term: Term, bounds: Iterable[Bound], premises: tuple[Condition, ...],
-        given: _Premises,
-    ) -> tuple[tuple[Bound, ...], frozenset[Symbol]]:  # fmt: skip
-        """Return the bounds that are certified, and the scalars that their proofs use."""
-        decided = [premise for premise in premises if _is_decided_by_parameters(premise)]
-        scalars = self._scalars(term).union(*map(given.scalars_of, decided))
-        certifiers: dict[frozenset[Symbol], Certifier] = {}
-        certified = []
-        for bound in bounds:
-            for used in (
-                scalars | self._used_scalars(bound, premises, given),
-                given.all_scalars,
-            ):
-                if used not in certifiers:
-                    certifiers[used] = Certifier(p for p in premises if given.scalars_of(p) <= used)
-                if certifiers[used].certifies(term, bound):
-                    certified.append(bound)
-                    scalars |= used
-                    break
-        return tuple(certified), scalars
-
-    def _used_scalars(
-        self, bound: Bound, conditions: Iterable[Condition], given: _Premises
-    ) -> frozenset[Symbol]:
-        """Return the scalars in a bound, its steps, and the conditions that these state."""
-        facts = {step.fact for step in bound.steps}
-        scalars = frozenset().union(
-            self._scalars(bound.limit),
-            *(self._scalars(step.fact) | self._scalars(step.factor) for step in bound.steps),
-        )
-        stated = (c for c in conditions if not facts.isdisjoint(_facts((c,))))
-        return scalars.union(*map(given.scalars_of, stated))
+        self, term: Term, bounds: Iterable[Bound], premises: tuple[Condition, ...]
+    ) -> tuple[Bound, ...]:
+        """Return the bounds that are certified."""
+        certifier = Certifier(premises)
+        return tuple(bound for bound in bounds if certifier.certifies(term, bound))
 
     def _is_exact(self, upper: _Bounded) -> bool:
         """Return whether the smallest of a term's upper bounds is provably reached."""
@@ -358,26 +295,16 @@ class _ConditionBuilder:
 
     # -- widths ----------------------------------------------------------------------------------
 
-    def _all_widths(self, access: Access) -> _Widths:
+    def _all_widths(self, access: Access) -> tuple[Condition, ...]:
         """Return the conditions under which no integer that feeds an access wraps around."""
-        conditions: list[Condition] = []
-        scalars: frozenset[Symbol] = frozenset()
-        feeders = (
-            feeding(access.op, self.summary.module) if self.summary.arithmetic else frozenset()
-        )
-        for arithmetic in self.summary.arithmetic:
-            if arithmetic.op.index in feeders:
-                widths = self._width(arithmetic)
-                conditions += widths.conditions
-                scalars |= widths.scalars
-        return _Widths(_without_implied(conditions), scalars)
+        return _without_implied(c for a in self._feeders(access) for c in self._width(a))
 
-    def _width(self, arithmetic: Arithmetic) -> _Widths:
+    def _width(self, arithmetic: Arithmetic) -> tuple[Condition, ...]:
         """Return the conditions under which an integer does not wrap around; cached."""
         widths = self._widths.get(id(arithmetic))
         if widths is None:
             try:
-                widths = self._derive_width(arithmetic)
+                widths = tuple(self._derive_width(arithmetic))
             except _NoCondition as reason:
                 widths = f"{arithmetic.op.name} may not fit into {arithmetic.bits} bits: {reason}"
             self._widths[id(arithmetic)] = widths
@@ -385,22 +312,19 @@ class _ConditionBuilder:
             raise _NoCondition(widths)
         return widths
 
-    def _derive_width(self, arithmetic: Arithmetic) -> _Widths:
+    def _derive_width(self, arithmetic: Arithmetic) -> Iterator[Condition]:
         low, high = signed_range(arithmetic.bits)
         result = self._with_minimums(arithmetic.result)
-        scalars = self._scalars(arithmetic.result)
-        given = self._premises(arithmetic.reached)
-        conditions: list[Condition] = []
+        premises = self._premises(arithmetic.reached)
         for sign, largest in ((1, high), (-1, -low)):
             if (result * sign).high <= largest:
                 continue
-            for term, case in self._cases(result, given.parts):
-                upper = self._bound(term * sign, case, given)
+            for term, case in self._cases(result, premises):
+                upper = self._bound(term * sign, case)
                 fits = [at_least(b.scale * largest + b.scale - 1 - b.limit) for b in upper.bounds]
                 case_condition = conjunction((disjunction(fits), *upper.supposed))
-                conditions += disjunction((case_condition, upper.unreachable)).conjuncts()
-                scalars |= upper.scalars
-        return _Widths(tuple(c for c in conditions if c is not TRUE), scalars)
+                whole = disjunction((case_condition, upper.unreachable))
+                yield from (c for c in whole.conjuncts() if c is not TRUE)
 
 
 def _without_implied(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
