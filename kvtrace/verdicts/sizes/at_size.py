@@ -12,8 +12,7 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.envelope import limit_of
-from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, call_with
-from kvtrace.verdicts.sizes.numbers_at import Ambiguous
+from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, Numbers, call_with
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized_claims import (
     ENDLESS,

@@ -33,18 +33,19 @@ from kvtrace.symbolic.conditions import (
     disjunction,
 )
 from kvtrace.symbolic.functions import Choice, Quotient, Remainder
+from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Access, Arithmetic, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.sizes.certificate import Certifier, is_reached
-from kvtrace.verdicts.sizes.reach import reach
 from kvtrace.verdicts.sizes.upper_bounds import (
     Bound,
     Elimination,
     in_order,
     is_of_parameters,
     smaller_of,
+    varies,
     varying_choice,
     without_implied,
 )
@@ -178,7 +179,7 @@ class _ConditionBuilder:
         exact = exact and len(case_conditions) == 1
         widths = self._all_widths(access)
         running = self._premises(conjunction(loop.running for loop in access.loops))
-        reached = dict.fromkeys(reach(premises, running)) if access.kind == "store" else ()
+        reached = dict.fromkeys(_reach(premises, running)) if access.kind == "store" else ()
         return AccessCondition(
             access, conjunction(case_conditions), exact, None, widths, assumptions, tuple(reached)
         )
@@ -325,6 +326,55 @@ class _ConditionBuilder:
                 case_condition = conjunction((disjunction(fits), *upper.supposed))
                 whole = disjunction((case_condition, upper.unreachable))
                 yield from (c for c in whole.conjuncts() if c is not TRUE)
+
+
+# -- reach ----------------------------------------------------------------------------------------
+
+
+def _reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[Condition]:
+    """Yield the condition that the largest index reaches the limit, per comparison in a mask.
+
+    A mask `index < n` admits `n` indices; the last one is reached only if the grid and its blocks
+    extend that far: `columns <= 128`. This is necessary, not sufficient.
+
+    Args:
+        masks: the conditions under which a store's lanes are active.
+        running: the conditions under which the loops around the store run.
+
+    """
+    running = tuple(running)
+    facts = [condition.term for condition in running if isinstance(condition, AtLeast)]
+    for mask in masks:
+        if not isinstance(mask, AtLeast) or mask in running:
+            continue
+        index = _masked_index(mask.term)
+        if index is None:
+            continue
+        last = mask.term + index
+        bounds = Elimination(facts).bounds(index)
+        certifier = Certifier(running)
+        if len(bounds) == 1 and bounds[0].scale == 1 and certifier.certifies(index, bounds[0]):
+            condition = at_least(bounds[0].limit - last)
+            if follows(condition, Given((), Ranges({}))) is None:
+                yield condition
+
+
+def _masked_index(term: Term) -> Term | None:
+    """Return the index of a mask `last - index >= 0`, None if the mask has another form."""
+    varying = {
+        monomial: -coefficient
+        for monomial, coefficient in term.coefficients.items()
+        if any(map(varies, monomial))
+    }
+    atoms = {atom for monomial in varying for atom in monomial}
+    if not varying or min(varying.values()) < 0:
+        return None
+    if not all(isinstance(a, Symbol) and a.kind not in ("content", "unknown") for a in atoms):
+        return None
+    return Term(varying)
+
+
+# -- formulas -------------------------------------------------------------------------------------
 
 
 def _without_implied(conditions: Iterable[Condition]) -> tuple[Condition, ...]:

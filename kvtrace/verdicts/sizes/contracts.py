@@ -26,8 +26,7 @@ from kvtrace.symbolic.terms import Term, as_term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_values import index_symbols, index_tensors
-from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers
-from kvtrace.verdicts.sizes.numbers_at import Terms
+from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, Terms
 from kvtrace.verdicts.sizes.readings import term_of
 from kvtrace.verdicts.sizes.relations import Relations
 

@@ -35,6 +35,7 @@ from kvtrace.verdicts.sizes.envelope_rows import (
     ProvenRange,
     Row,
     Subject,
+    last_holding,
     proven_range,
     recorded_ranges,
     unproven_claims,
@@ -45,8 +46,7 @@ from kvtrace.verdicts.sizes.envelope_values import (
     index_tensors,
     ranges_by_tensor,
 )
-from kvtrace.verdicts.sizes.launch_numbers import Number, call_with
-from kvtrace.verdicts.sizes.numbers_at import Ambiguous, Sizes
+from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, Sizes, call_with
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
@@ -92,7 +92,8 @@ def envelope(
     relevant = _deciding_numbers(relations) | contract_numbers(contracts, relations)
     subjects: list[Number | int] = [*relations.sizes, *index_tensors(relations.call)]
     total_clock = Clock(seconds)
-    kernel = _Launches(relations, contracts, total_clock)
+    kernel = Kernel(relations.call)
+    unproven = _unproven_as_recorded(kernel, relations, contracts, total_clock)
     rows: list[Row] = []
     for index, subject in enumerate(subjects):
         seconds_left = total_clock.remaining() / (len(subjects) - index)
@@ -100,7 +101,7 @@ def envelope(
         if isinstance(subject, int):
             rows += ValuesOfTensor(kernel, relations, subject, clock).rows()
         else:
-            size_rows = _size_rows(kernel, relations, subject, contracts, relevant, clock)
+            size_rows = _size_rows(kernel, relations, subject, contracts, relevant, clock, unproven)
             rows += [_as_recorded(row, subject, broken) for row in size_rows]
     return rows
 
@@ -117,18 +118,16 @@ def _as_recorded(row: Row, size: Number, broken: Sequence[RecordedViolation]) ->
     return row
 
 
-class _Launches(Kernel):
-    """A kernel, with the claims that are not proven for its recorded launch."""
-
-    def __init__(self, relations: Relations, contracts: Sequence[Contract], clock: Clock) -> None:
-        super().__init__(relations.call)
-        sizes = relations.at({})
-        contents = _assumed_contents(relations, contracts, sizes)
-        sized = Sized(relations.call, sizes, contents, clock, (1, 1))
-        try:
-            self.broken: tuple[Claim, ...] | None = unproven_claims(sized, self.claims)
-        except OutOfTime:
-            self.broken = None
+def _unproven_as_recorded(
+    kernel: Kernel, relations: Relations, contracts: Sequence[Contract], clock: Clock
+) -> tuple[Claim, ...] | None:
+    """Return the claims that are not proven for the recorded launch, None if time is up."""
+    sizes = relations.at({})
+    contents = _assumed_contents(relations, contracts, sizes)
+    try:
+        return unproven_claims(Sized(relations.call, sizes, contents, clock, (1, 1)), kernel.claims)
+    except OutOfTime:
+        return None
 
 
 def _assumed_contents(
@@ -148,12 +147,13 @@ def _assumed_contents(
 
 
 def _size_rows(
-    kernel: _Launches,
+    kernel: Kernel,
     relations: Relations,
     size: Number,
     contracts: Sequence[Contract],
     relevant: set[Number],
     clock: Clock,
+    unproven: tuple[Claim, ...] | None,
 ) -> list[Row]:
     """Return the rows of a size; none if it affects no relevant number."""
     try:
@@ -168,8 +168,7 @@ def _size_rows(
         kind, what = refusal
         recorded = relations.base[size]
         return [Row(relations.name(size), recorded, kind, first_bad=recorded, what=what)]
-    subject = _SizeSubject(kernel, relations, size, contracts, sizes, clock)
-    return subject.rows(kernel.broken)
+    return _SizeSubject(kernel, relations, size, contracts, sizes, clock).rows(unproven)
 
 
 def _deciding_numbers(relations: Relations) -> set[Number]:
@@ -301,17 +300,13 @@ class _SizeSubject(Subject):
     def _first_impossible(self, recorded: int) -> int:
         """Return the first value for which this variant has no launch, at most `MOST`."""
 
-        def is_refused(value: int) -> bool:
-            return _refusal(self._relations, self.sized.numbers(value)) is not None
+        def is_launched(value: int) -> bool:
+            return _refusal(self._relations, self.sized.numbers(value)) is None
 
         low, high = recorded, recorded * 2
-        while high < MOST and not is_refused(high):
+        while high < MOST and is_launched(high):
             low, high = high, high * 2
-        high = min(high, MOST)
-        while high - low > 1 and high < MOST:
-            middle = (low + high) // 2
-            low, high = (low, middle) if is_refused(middle) else (middle, high)
-        return high
+        return last_holding(is_launched, low, high) + 1 if high < MOST else MOST
 
     def _least(self) -> int:
         """Return the smallest value of a launch, for which no extent may be negative."""
@@ -319,34 +314,21 @@ class _SizeSubject(Subject):
         if kind == "grid":
             return 1
         if kind == "shape" or not self._is_launched(-1):
-            return self._least_with_extents()
+            return last_holding(self._has_extents, self.sized.recorded[0], -1)
         parameter = self._relations.call.module.main.arguments[position]
         width = integer_bits(parameter.type) or 64
-        smallest, impossible = -1, max(-MOST, signed_range(width)[0]) - 1
-        if self._is_launched(impossible + 1):
-            return impossible + 1
-        while smallest - impossible > 1:
-            middle = (smallest + impossible) // 2
-            smallest, impossible = (
-                (middle, impossible) if self._is_launched(middle) else (smallest, middle)
-            )
-        return smallest
+        least = max(-MOST, signed_range(width)[0])
+        is_possible = self._is_launched(least)
+        return least if is_possible else last_holding(self._is_launched, -1, least)
 
-    def _least_with_extents(self) -> int:
-        """Return the smallest value of the size, from 0, at which no extent is negative."""
-        impossible, possible = -1, self.sized.recorded[0]
-        while possible - impossible > 1:
-            middle = (possible + impossible) // 2
-            numbers = self.sized.numbers(middle)
-            is_possible = all(numbers[n] >= 0 for n in numbers if n[0] == "shape")
-            impossible, possible = (impossible, middle) if is_possible else (middle, possible)
-        return possible
+    def _has_extents(self, value: int) -> bool:
+        """Return whether no extent is negative at a value."""
+        return all(size >= 0 for n, size in self.sized.numbers(value).items() if n[0] == "shape")
 
     def _is_launched(self, value: int) -> bool:
         """Return whether a launch at a negative value has possible extents and a possible grid."""
-        numbers = self.sized.numbers(value)
-        minimums = {"grid": 1, "shape": 0}
-        return all(numbers[n] >= minimums[n[0]] for n in numbers if n[0] in minimums)
+        grid = (size for n, size in self.sized.numbers(value).items() if n[0] == "grid")
+        return min(grid) >= 1 and self._has_extents(value)
 
     def below_zero(self, proven: ProvenRange) -> ProvenRange:
         """Return the range extended below zero, by formulas with the symbol `BELOW_ZERO`."""
@@ -466,9 +448,6 @@ class _SizeSubject(Subject):
     def runnable(self, call: Any, ranges: AssumedRanges) -> Any:
         """Return a launch with index tensors that hold their largest values."""
         return filled_to(call, ranges)
-
-    def refutation_by_run(self, claim: Claim, value: int) -> None:
-        """Return None: other sizes are not run, as their contents are unknown."""
 
     def end_reason(self) -> tuple[Kind, str]:
         """Return the kind and reason why this variant has no launch with the value `end`.

@@ -46,30 +46,14 @@ _FORMULAS: Final = Budget(lanes=0)
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the envelope: one quantity of a kernel, and its proven range.
+    """A row of the envelope: one quantity of a kernel, its proven range, and what ends the range.
 
-    Attributes:
-        quantity: the quantity's name; of an index tensor, "values of NAME".
-        recorded: the (greatest) recorded value.
-        kind: why the range ends: an overflow; an access that leaves its tensor; another rule; the
-            grid's limit; an argument that no longer fits its type, so that Triton compiles again;
-            constants (blocks no longer cover the quantity); none up to `MOST`; or unknown, for
-            `reason`.
-        first_bad: the first value after the range that is bad, or, for argument and constants,
-            belongs to another variant; None if there is none or it is unknown.
-        what: message that describes the defect at `first_bad`.
-        op: the access.
-        expression: the arithmetic that wraps around.
-        contract: text of the range for which all rules are proven, or None.
-        along: the assumptions: numbers that grow with the quantity, and constant contents.
-        basis: phrase for the number of recorded launches on which the assumptions are based.
-        reason: why the row is unknown.
-        fine: the first and last value of the proven range.
-        last_bad: the greatest value below the range that is bad, or, for constants, belongs to
-            another variant; None if there is none or it is unknown.
-        below: message that describes the defect at `last_bad`, or why it is unknown.
-        below_kind: why the range ends below, as `kind` above.
-
+    Above the proven range `fine` (its text is `contract`), `first_bad` is the first value with a
+    defect `what` of a `kind`; for "argument", which no longer fits its type, and "constants", whose
+    blocks no longer cover the quantity, it belongs to another variant. `last_bad`, `below` and
+    `below_kind` are the same below the range. Without such a value, the kind is "none", or
+    "unknown" for `reason`, or for the reason `below`. `op` is the access, `expression` what wraps
+    around. `along` has the assumptions, based on the launches of the phrase `basis`.
     """
 
     quantity: str
@@ -207,10 +191,15 @@ class _RangeSearch:
                 unproven = proven + distance
                 break
             proven, distance = proven + distance, distance * 16
-        while abs(unproven - proven) > 1:
-            middle = (proven + unproven) // 2
-            proven, unproven = (middle, unproven) if holds_to(middle) else (proven, middle)
-        return proven
+        return last_holding(holds_to, proven, unproven)
+
+
+def last_holding(holds: Callable[[int], bool], value: int, end: int) -> int:
+    """Return the last value that holds between one that does and `end`, which does not."""
+    while abs(end - value) > 1:
+        middle = (value + end) // 2
+        value, end = (middle, end) if holds(middle) else (value, middle)
+    return value
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -274,15 +263,23 @@ class Subject:
 
     def certain_ranges(self, ranges: AssumedRanges) -> AssumedRanges:
         """Return the ranges of the loads that depend on the subject; others are as recorded."""
-        raise NotImplementedError
+        return ranges
 
     def runnable(self, call: Call, ranges: AssumedRanges) -> Call | None:
         """Return a launch with contents to run, None if it is too large."""
         raise NotImplementedError
 
+    def refutation_by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:  # noqa: ARG002
+        """Return a message from a run at a value that refutes the claim, else None."""
+        return None
+
     def end_reason(self) -> tuple[Kind, str]:
         """Return the kind and reason of the range's end at `end`, if no claim ends it earlier."""
-        raise NotImplementedError
+        return "none", ""
+
+    def below_zero(self, proven: ProvenRange) -> ProvenRange:
+        """Return the proven range extended to negative values."""
+        return proven
 
     # -- search ----------------------------------------------------------------------------------
 
@@ -312,23 +309,15 @@ class Subject:
             rows += [row] if row.first_bad is not None else []
         return rows
 
-    def below_zero(self, proven: ProvenRange) -> ProvenRange:
-        """Return the proven range extended to negative values."""
-        raise NotImplementedError
-
     def _fields_below(self, proven: ProvenRange) -> dict[str, Any]:
         """Return the fields of a row about the value below the proven range."""
         if proven.lowest is None:
             return {}
         value = proven.low - 1
-        refutation = None if proven.spent else self._refutation(proven.lowest, value)
-        if refutation is None:
-            reason = self._undecided_text(proven.lowest, value)
-            return {"below": reason, "below_kind": "unknown"}
-        doubt = self.doubt(proven.lowest)
-        if doubt is not None:
-            return {"below": doubt, "below_kind": "unknown"}
-        return {"last_bad": value, "below": refutation[0], "below_kind": proven.lowest.group}
+        defect = self._defect_at(proven.lowest, value, is_searched=not proven.spent)
+        if isinstance(defect, str):
+            return {"below": defect, "below_kind": "unknown"}
+        return {"last_bad": value, "below": defect[0], "below_kind": proven.lowest.group}
 
     def _rows(self, proven: ProvenRange) -> list[Row]:
         if proven.broken:
@@ -347,10 +336,9 @@ class Subject:
             reason = f"{claim.what} is decided for the recorded launch alone"
             return self._row("unknown", op=claim.op, reason=reason)
         claim, verdict = recorded
-        if verdict.verdict == "unknown":
-            reason = f"as recorded, {verdict.message} ({verdict.rule})"
-            return self._row("unknown", op=claim.op, reason=reason)
         what = f"as recorded, {verdict.message} ({verdict.rule})"
+        if verdict.verdict == "unknown":
+            return self._row("unknown", op=claim.op, reason=what)
         return self._row(claim.group, first_bad=self.recorded, what=what, op=claim.op)
 
     def _row_at_limit(self, contract: str | None) -> Row:
@@ -362,20 +350,22 @@ class Subject:
 
     def _row_after_range(self, claim: Claim, value: int, contract: str | None) -> Row:
         """Return the row of a claim that is not proven at a value: bad if refuted, else unknown."""
-        refutation = self._refutation(claim, value)
-        if refutation is None:
-            reason = self._undecided_text(claim, value)
-            return self._row("unknown", op=claim.op, contract=contract, reason=reason)
-        doubt = self.doubt(claim)
-        if doubt is not None:
-            return self._row("unknown", op=claim.op, contract=contract, reason=doubt)
-        message, text = refutation
+        defect = self._defect_at(claim, value)
+        if isinstance(defect, str):
+            return self._row("unknown", op=claim.op, contract=contract, reason=defect)
+        message, text = defect
         return self._row(
             claim.group, first_bad=value, what=message, op=claim.op, expression=text,
             contract=contract,
         )  # fmt: skip
 
-    def _undecided_text(self, claim: Claim, value: int) -> str:
+    def _defect_at(
+        self, claim: Claim, value: int, *, is_searched: bool = True
+    ) -> tuple[str, str | None] | str:
+        """Return the message and expression of a defect at a value, or why none is known."""
+        refutation = self._refutation(claim, value) if is_searched else None
+        if refutation is not None:
+            return self.doubt(claim) or refutation
         undecided = f"{claim.what} is not decided at {value:,}"
         return self.readings_text(claim, value) or self.doubt(claim) or undecided
 
@@ -444,10 +434,6 @@ class Subject:
             outside = self._bounds_refutation(call, self.certain_ranges(ranges), claim.access)
             return outside or self.refutation_by_run(claim, value)
         return rule_violation(call, claim)
-
-    def refutation_by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
-        """Return a message from a run at a value that refutes the claim, else None."""
-        raise NotImplementedError
 
     def _bounds_refutation(
         self, call: Call, ranges: AssumedRanges, access_index: int

@@ -14,7 +14,6 @@ from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_rows import (
     Kernel,
-    Kind,
     Row,
     Subject,
     loaded_symbols,
@@ -121,10 +120,6 @@ class ValuesOfTensor(Subject):
         """Return the recorded launch, and the range of the tensor's loads up to a value."""
         return [(self._call, dict.fromkeys(self.sized.values, (self.least, value)))]
 
-    def certain_ranges(self, ranges: AssumedRanges) -> AssumedRanges:
-        """Return the range of the tensor's loads."""
-        return ranges
-
     def runnable(self, call: Call, ranges: AssumedRanges) -> Call | None:
         """Return the launch whose tensor has the largest value everywhere."""
         return filled_with(call, self._place, max(high for _, high in ranges.values()))
@@ -138,10 +133,6 @@ class ValuesOfTensor(Subject):
         if broken is not None and claim.use is not None:
             return overflow_text(call, claim.use)
         return broken
-
-    def end_reason(self) -> tuple[Kind, str]:
-        """Return no reason: the range ends at the largest integer of the element type."""
-        return "none", ""
 
 
 def filled_to(call: Call, ranges: AssumedRanges) -> Call | None:

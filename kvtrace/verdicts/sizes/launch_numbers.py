@@ -1,15 +1,23 @@
-"""Numbers of a launch (scalars, extents, strides, grid), and launches with other numbers."""
+"""Numbers of a launch (scalars, extents, strides, grid), and launches with other numbers.
+
+`NumbersAt` computes all numbers at given sizes, by every reading that fits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product as cartesian
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.terms import ONE, Symbol, Term, as_term
+from kvtrace.verdicts.sizes.readings import Reading, difference, larger, smaller
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.verdicts.sizes.relations import Relations
 
 Number = tuple[str, int, int]
 """Key of a number of a launch: ("scalar", argument, 0), ("shape" or "stride", argument, axis) or
@@ -76,3 +84,164 @@ def call_with(call: Call, numbers: Numbers) -> Call:
     return replace(
         call, grid=(x, y, z), arguments=arguments, recorded=recorded, compiled=None, launches=None
     )
+
+
+# -- numbers at other sizes ------------------------------------------------------------------------
+
+Terms = Mapping[Number, Term]
+
+_MOST: Final = 1 << 48
+
+
+class Ambiguous(KvtraceError):
+    """The error of a number for which recorded launches allow several readings."""
+
+    slug = "ambiguous-size"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The numbers of a kernel's launches at one size, which is a symbol or a number.
+
+    Each number lies between its `lower` and `upper` term, which are equal unless several `readings`
+    fit. `along` has the texts of the numbers that change with the size.
+    """
+
+    lower: Terms
+    upper: Terms
+    readings: Mapping[Number, tuple[Reading, ...]]
+    along: tuple[str, ...]
+
+    def is_exact(self, number: Number) -> bool:
+        """Return whether all readings of a number agree."""
+        return self.lower[number] is self.upper[number]
+
+
+class NumbersAt:
+    """The computation of all numbers at given sizes."""
+
+    def __init__(self, relations: Relations, given: Mapping[Number, Term]) -> None:
+        self._relations = relations
+        self._given = given
+        self._options: dict[Number, tuple[Reading, ...]] = {}
+        self._lower: dict[Number, Term] = {}
+        self._upper: dict[Number, Term] = {}
+
+    def sizes(self) -> Sizes:
+        """Return the bounds of all numbers, their readings, and the texts of those that change."""
+        relations = self._relations
+        readings: dict[Number, tuple[Reading, ...]] = {}
+        along = []
+        for number in (n for n in relations.base if n[0] != "stride"):
+            options = self._of(number)
+            self._bound(number, [option.term for option in options])
+            if len(options) > 1:
+                readings[number] = options
+            changed = any(option.term != relations.base[number] for option in options)
+            if changed and number not in self._given:
+                texts = " or ".join(dict.fromkeys(option.text for option in options))
+                along.append(f"{relations.name(number)} = {texts}")
+        for position, argument in enumerate(relations.call.arguments):
+            if isinstance(argument, TensorArgument):
+                count = self._changed_count(position, argument)
+                if count is None:
+                    self._set_strides(position, argument)
+                else:
+                    names = [relations.name(n) for n in extents_of(position, argument)]
+                    along = [text for text in along if text.partition(" = ")[0] not in names]
+                    along.append(f"{' * '.join(names)} = {relations.name(count)}")
+                    self._flatten(position, argument, count)
+        return Sizes(self._lower, self._upper, readings, tuple(along))
+
+    def _bound(self, number: Number, terms: Sequence[Term]) -> None:
+        low = high = terms[0]
+        for term in terms[1:]:
+            low, high = smaller(low, term), larger(high, term)
+        self._lower[number], self._upper[number] = low, (low if low == high else high)
+
+    def _of(self, number: Number) -> tuple[Reading, ...]:
+        """Return the different readings of a number as terms of the given sizes."""
+        if number not in self._options:
+            self._options[number] = ()  # a cycle has no reading
+            different: list[Reading] = []
+            for reading in self._relations.readings_at(number, self._given):
+                for option in self._substituted(reading):
+                    if all(difference(option.term, other.term) is not None for other in different):
+                        different.append(option)
+            recorded = as_term(self._relations.base[number])
+            self._options[number] = tuple(different) or (Reading(f"{recorded}", recorded),)
+        return self._options[number]
+
+    def _substituted(self, reading: Reading) -> Iterator[Reading]:
+        """Yield a reading for each reading of the numbers that it names."""
+        symbols = [a for a in reading.term.atoms() if isinstance(a, Symbol) and is_number(a)]
+        choices = [self._of(number_of(symbol)) for symbol in symbols]
+        for options in cartesian(*choices):
+            terms = dict(zip(symbols, (option.term for option in options), strict=True))
+            is_name = len(symbols) == 1 and reading.term == symbols[0].term
+            text = options[0].text if is_name else reading.text
+            yield Reading(text, reading.term.substitute(terms))
+
+    def _changed_count(self, position: int, tensor: TensorArgument) -> Number | None:
+        """Return the scalar that changes and was the number of a contiguous tensor's elements."""
+        extents = extents_of(position, tensor)
+        if len(extents) < 2 or not self._given.keys().isdisjoint(extents):
+            return None
+        counts = self._relations.counts_of(position, tensor)
+        return next((n for n in counts if self._lower[n] != self._relations.base[n]), None)
+
+    def _flatten(self, position: int, tensor: TensorArgument, count: Number) -> None:
+        """Give a tensor the extents (count, 1, …)."""
+        for number in extents_of(position, tensor):
+            stride: Number = ("stride", position, number[2])
+            for bounds in (self._lower, self._upper):
+                bounds[number] = bounds[stride] = ONE
+        terms = [option.term for option in self._of(count)]
+        if not self._relations.varies(count):
+            terms.append(as_term(self._relations.base[count]))
+        self._bound(("shape", position, 0), terms)
+
+    def _set_strides(self, position: int, tensor: TensorArgument) -> None:
+        """Set strides; raise Ambiguous if an inner extent changes and a stride says not how."""
+        relations, base = self._relations, self._relations.base
+        for axis in range(len(tensor.shape)):
+            stride: Number = ("stride", position, axis)
+            self._bound(stride, [option.term for option in self._of(stride)])
+            if self._upper[stride] != base[stride] or base["shape", position, axis] < 2:
+                continue
+            for inner, extent in relations.inner_axis(stride):
+                product_of_inner = base["stride", position, inner] * base[extent]
+                if self._upper[extent] != base[extent] and base[stride] != product_of_inner:
+                    raise Ambiguous(
+                        f"{tensor.name} was not contiguous, and how {relations.name(stride)} "
+                        f"({base[stride]:,}) grows with {relations.name(extent)} is not known"
+                    )
+
+
+def extents_of(position: int, tensor: TensorArgument) -> list[Number]:
+    """Return the extents of a tensor argument."""
+    return [("shape", position, axis) for axis in range(len(tensor.shape))]
+
+
+def number_symbol(number: Number) -> Symbol:
+    """Return the symbol of a number in readings."""
+    low = -_MOST if number[0] in ("scalar", "stride") else 0
+    return Symbol("scalar", ("number", *number), low, _MOST)
+
+
+def is_number(symbol: Symbol) -> bool:
+    """Return whether a symbol is of a number in readings."""
+    return isinstance(symbol.key, tuple) and symbol.key[0] == "number"
+
+
+def is_number_symbol(term: Term) -> bool:
+    """Return whether a term is a number of a launch, with nothing added."""
+    atoms = term.atoms()
+    return len(atoms) == 1 and all(term == atom.term for atom in atoms)
+
+
+def number_of(symbol: Symbol) -> Number:
+    """Return the number of a symbol in readings."""
+    assert isinstance(symbol.key, tuple)
+    kind, position, axis = symbol.key[1:]
+    return kind, position, axis

@@ -23,13 +23,15 @@ from kvtrace.ir.memo import once_per_module
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.terms import Term, as_term
 from kvtrace.symbolic.walk import summarize
-from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, numbers_of
-from kvtrace.verdicts.sizes.numbers_at import (
+from kvtrace.verdicts.sizes.launch_numbers import (
+    Number,
+    Numbers,
     NumbersAt,
     Sizes,
     extents_of,
     is_number_symbol,
     number_symbol,
+    numbers_of,
 )
 from kvtrace.verdicts.sizes.readings import (
     SMALL_DIVISORS,

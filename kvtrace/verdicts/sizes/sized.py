@@ -31,8 +31,7 @@ from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, as_term, pr
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.rules.table import default_rules
-from kvtrace.verdicts.sizes.launch_numbers import Number, call_with
-from kvtrace.verdicts.sizes.numbers_at import Sizes
+from kvtrace.verdicts.sizes.launch_numbers import Number, Sizes, call_with
 
 if TYPE_CHECKING:
     from kvtrace.evaluate import Argument

@@ -10,8 +10,7 @@ from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.sizes.at_size import at_size
 from kvtrace.verdicts.sizes.contracts import BadContract, contract_of, violation
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.launch_numbers import call_with
-from kvtrace.verdicts.sizes.numbers_at import Ambiguous
+from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, call_with
 from kvtrace.verdicts.sizes.relations import Relations
 from tests.verdicts import envelope_kernels as kernels
 from tests.verdicts import generic_kernels
