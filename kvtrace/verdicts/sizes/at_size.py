@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Refuted
@@ -25,6 +25,8 @@ from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
+
+_BOUNDS: Final = ("out-of-bounds", "out-of-view")
 
 #: No grid is evaluated: production sizes have too many programs.
 _BUDGET = Budget(lanes=0, replay_lanes=0)
@@ -73,7 +75,18 @@ def at_size(
         (one.limit, tuple((v.rule, v.op.index, v.verdict) for v in one.verdicts)) for one in judged
     }
     if len(answers) == 1:
-        other = relations.unknown_growth(size_of)
+        limit_text = _limit_text(relations, different[0], judged[0].verdicts)
+        if limit_text is not None:
+            return AtSize(numbers.along, reason=limit_text)
+        other = next(
+            (
+                number
+                for number in relations.sizes
+                if number not in size_of
+                and any(relations.grows_unknown(number, size) for size in size_of)
+            ),
+            None,
+        )
         if other is None or all(v.verdict != "violation" for v in judged[0].verdicts):
             return judged[0]
         names = relations.name(other), ", ".join(map(relations.name, size_of))
@@ -88,6 +101,25 @@ def at_size(
         "where they differ"
     )
     return AtSize(numbers.along, reason=reason)
+
+
+def _limit_text(relations: Relations, numbers: Numbers, verdicts: Sequence[Verdict]) -> str | None:
+    """Return that a limit of the grid may exclude all violations, None if none does."""
+    tensors = {v.arg if v.rule in _BOUNDS else None for v in verdicts if v.verdict == "violation"}
+    if len(tensors) != 1 or None in tensors:
+        return None
+    names = [argument.name for argument in relations.call.arguments]
+    position = names.index(next(name for name in tensors if name is not None))
+    for axis, limit in relations.limits_of_grid(position).items():
+        limited = {**numbers, axis: min(numbers[axis], limit)}
+        verdicts = judge(call_with(relations.call, limited), _BOUNDS, _BUDGET)
+        if numbers[axis] > limit and all(v.verdict != "violation" for v in verdicts):
+            readings = relations.follows(axis)
+            return (
+                f"{relations.name(axis)} was {relations.base[axis]:,}, which may be {readings}, or "
+                f"at most the {limit:,} elements of {names[position]}: give both"
+            )
+    return None
 
 
 def _judged(

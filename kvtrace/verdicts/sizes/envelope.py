@@ -46,7 +46,13 @@ from kvtrace.verdicts.sizes.envelope_values import (
     index_tensors,
     ranges_by_tensor,
 )
-from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, Sizes, call_with
+from kvtrace.verdicts.sizes.launch_numbers import (
+    Ambiguous,
+    Number,
+    Sizes,
+    call_with,
+    numbers_of,
+)
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
@@ -276,8 +282,13 @@ class _SizeSubject(Subject):
         recorded = relations.base[size]
         contents = _assumed_contents(relations, self._contracts, sizes)
         sized = Sized(relations.call, sizes, contents, clock, (recorded, recorded))
-        positions = range(len(relations.call.arguments))
-        sized.open_tensors = frozenset(p for p in positions if relations.is_open(p, size))
+        sized.open_tensors = frozenset(
+            position
+            for position, argument in enumerate(relations.call.arguments)
+            if isinstance(argument, TensorArgument)
+            and len(argument.shape) == 1
+            and relations.grows_unknown(("shape", position, 0), size)
+        )
         along = (*sizes.along, *self._assumption_texts())
         name, basis = relations.name(size), relations.basis(size)
         super().__init__(kernel, name, sized, along, basis, 0, MOST)
@@ -359,21 +370,22 @@ class _SizeSubject(Subject):
         sized = self._below_zero_sized() if value < 0 else self.sized
         return sized.between(value, value, solving=True)
 
-    def doubt(self, claim: Claim) -> str | None:
+    def doubt(self, claim: Claim, value: int) -> str | None:
         """Return why a tensor or the grid may depend on the size in an unknown way, else None."""
         position = self._position(claim)
         if position is None:
             return None
         relations, size = self._relations, self._size
         for number in self._numbers_of(claim):
-            is_open = number in relations.sizes and number != size
-            if is_open and relations.varies(size) and not relations.is_independent(number, size):
+            if relations.grows_unknown(number, size):
                 return (
                     f"recorded launches differ in {relations.name(number)}, and how it "
                     f"grows with {self.name} is not known"
                 )
+        if relations.varies(size):
+            return self._limit_text(claim, position, value)
         shape = [n for n in relations.base if n[:2] == ("shape", position)]
-        if relations.varies(size) or not all(self._is_constant(n) for n in shape):
+        if not all(self._is_constant(n) for n in shape):
             return None
         if not accesses_last_element(self.kernel.call, position):
             return None
@@ -382,6 +394,25 @@ class _SizeSubject(Subject):
             f"{name} is as large as the recorded launch needs, and how it grows with {self.name} "
             "is not known: record a launch of another size"
         )
+
+    def _limit_text(self, claim: Claim, position: int, value: int) -> str | None:
+        """Return that a limit of the grid may keep an access inside a tensor, None if none does."""
+        relations = self._relations
+        for axis, limit in relations.limits_of_grid(position).items():
+            for call, ranges in self.launches(value):
+                numbers = numbers_of(call)
+                if numbers[axis] <= limit:
+                    continue
+                limited = call_with(relations.call, {**numbers, axis: limit})
+                if self.refutation_in(limited, ranges, claim, value) is None:
+                    grid, readings = relations.name(axis), relations.follows(axis)
+                    name = relations.call.arguments[position].name
+                    return (
+                        f"{grid} was {relations.base[axis]:,}, which may be {readings}, or at most "
+                        f"the {limit:,} elements of {name}: record a launch with "
+                        f'{self.name} = {value:,}, or state it as --tie "{grid} = …"'
+                    )
+        return None
 
     def _is_constant(self, number: Number) -> bool:
         sizes = self.sized.sizes

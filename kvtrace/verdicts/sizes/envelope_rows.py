@@ -245,8 +245,8 @@ class Subject:
         self.end = end
         self._refutations: dict[tuple[Claim, int], tuple[str, str | None] | None] = {}
 
-    def doubt(self, claim: Claim) -> str | None:  # noqa: ARG002
-        """Return why a value that refutes a claim may not be bad, else None."""
+    def doubt(self, claim: Claim, value: int) -> str | None:  # noqa: ARG002
+        """Return why a value that seems to refute a claim may not be bad, else None."""
         return None
 
     def readings_text(self, claim: Claim, value: int) -> str | None:  # noqa: ARG002
@@ -365,9 +365,9 @@ class Subject:
         """Return the message and expression of a defect at a value, or why none is known."""
         refutation = self._refutation(claim, value) if is_searched else None
         if refutation is not None:
-            return self.doubt(claim) or refutation
+            return self.doubt(claim, value) or refutation
         undecided = f"{claim.what} is not decided at {value:,}"
-        return self.readings_text(claim, value) or self.doubt(claim) or undecided
+        return self.readings_text(claim, value) or self.doubt(claim, value) or undecided
 
     def _row(self, kind: Kind, **more: Any) -> Row:
         return Row(self.name, self.recorded, kind, along=self.along, basis=self.basis, **more)
@@ -409,12 +409,12 @@ class Subject:
             return None  # an undefined shift, which no rule reports
         refutation = None
         for call, ranges in self.launches(value):
-            refutation = self._refutation_in(call, ranges, claim, value)
+            refutation = self.refutation_in(call, ranges, claim, value)
             if refutation is None:
                 return None
         return refutation
 
-    def _refutation_in(
+    def refutation_in(
         self, call: Call, ranges: AssumedRanges, claim: Claim, value: int
     ) -> tuple[str, str | None] | None:
         """Return a message and expression if a launch refutes a claim, else None."""

@@ -209,7 +209,7 @@ class NumbersAt:
             self._bound(stride, [option.term for option in self._of(stride)])
             if self._upper[stride] != base[stride] or base["shape", position, axis] < 2:
                 continue
-            for inner, extent in relations.inner_axis(stride):
+            for inner, extent in inner_axis(relations.call, stride):
                 product_of_inner = base["stride", position, inner] * base[extent]
                 if self._upper[extent] != base[extent] and base[stride] != product_of_inner:
                     raise Ambiguous(
@@ -221,6 +221,15 @@ class NumbersAt:
 def extents_of(position: int, tensor: TensorArgument) -> list[Number]:
     """Return the extents of a tensor argument."""
     return [("shape", position, axis) for axis in range(len(tensor.shape))]
+
+
+def inner_axis(call: Call, stride: Number) -> list[tuple[int, Number]]:
+    """Return the next inner axis of a stride's axis, and its extent; [] if there is none."""
+    tensor = call.arguments[stride[1]]
+    assert isinstance(tensor, TensorArgument)
+    axes = sorted(range(len(tensor.shape)), key=lambda a: (tensor.strides[a], -a))
+    inner = axes[: axes.index(stride[2])][-1:]
+    return [(axis, ("shape", stride[1], axis)) for axis in inner]
 
 
 def number_symbol(number: Number) -> Symbol:

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.ir.constants import constant_of
 from kvtrace.ir.memo import once_per_module
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.functions import Applied, Quotient, Remainder, maximum, minimum, quotient
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarize
@@ -81,6 +83,11 @@ def product(left: Reading, right: Reading) -> Reading:
 def in_parentheses(text: str) -> str:
     """Return the text of a factor, in parentheses if an operator of another kind is in it."""
     return f"({text})" if " // " in text or " + " in text or " - " in text else text
+
+
+def is_quotient(reading: Reading) -> bool:
+    """Return whether a quotient is in a reading, as in a number of blocks."""
+    return any(isinstance(atom, Quotient) for atom in reading.term.atoms())
 
 
 # -- comparison of readings ------------------------------------------------------------------------
@@ -151,6 +158,14 @@ def divisors_of(module: Module) -> frozenset[int]:
 
 
 @once_per_module
+def fixed_numbers(module: Module) -> frozenset[int]:
+    """Return the extents of a kernel's blocks, and its integer constants."""
+    extents = (size for access in summarize(module).accesses for size in access.shape)
+    constants = (constant_of(op.results[0]) for op in module.ops if op.results)
+    return frozenset((*extents, *(number for number in constants if isinstance(number, int))))
+
+
+@once_per_module
 def block_extents(module: Module) -> frozenset[int]:
     """Return the extents above 1 of a kernel's blocks."""
     accesses = summarize(module).accesses
@@ -200,6 +215,13 @@ def limits_of(module: Module) -> frozenset[int]:
 
 
 # -- expressions that a user writes ----------------------------------------------------------------
+
+
+class BadTie(KvtraceError):
+    """The error of a tie that cannot be read, or that fits no kernel."""
+
+    slug = "bad-tie"
+
 
 _FUNCTIONS: Final[Mapping[str, Callable[[Term, Term], Term]]] = {
     "min": minimum,

@@ -11,36 +11,36 @@ elements are possible and one is certain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from itertools import product as cartesian
 from math import prod
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.ir.constants import constant_of
-from kvtrace.ir.memo import once_per_module
-from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.terms import Term, as_term
-from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.launch_numbers import (
     Number,
     Numbers,
     NumbersAt,
     Sizes,
     extents_of,
+    inner_axis,
     is_number_symbol,
     number_symbol,
     numbers_of,
 )
 from kvtrace.verdicts.sizes.readings import (
     SMALL_DIVISORS,
+    BadTie,
     Reading,
     block_extents,
     ceiling,
     divisors_of,
     factors_of_program,
     family,
+    fixed_numbers,
+    is_quotient,
     limited,
     limits_of,
     multiple,
@@ -53,7 +53,6 @@ from kvtrace.verdicts.sizes.readings import (
 )
 
 if TYPE_CHECKING:
-    from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
 
 _MAX_READINGS: Final = 12
@@ -63,12 +62,6 @@ _LEAST_QUOTIENT: Final = 8
 _MAX_LAUNCHES_AT: Final = 16
 _MAX_LAUNCHES: Final = 64
 """Readings are checked on this many different launches."""
-
-
-class BadTie(KvtraceError):
-    """The error of a tie that cannot be read, or that fits no kernel."""
-
-    slug = "bad-tie"
 
 
 class Relations:
@@ -94,9 +87,10 @@ class Relations:
             for launch in self._launches
         ]
         self._divisors = divisors_of(call.module)
-        self._fixed = _fixed_numbers(call.module)
+        self._fixed = fixed_numbers(call.module)
         self._readings: dict[Number, tuple[Reading, ...]] = {}
         self.unfit: dict[str, str] = {}
+        self._stated: set[Number] = set()
         for text in ties:
             self._state(text)
         self.sizes = self._sizes()
@@ -168,6 +162,7 @@ class Relations:
                 )
                 return
         self._readings[number] = (Reading(expression, term),)
+        self._stated.add(number)
 
     def _symbol_named(self, name: str) -> Term | None:
         number = self.number(name)
@@ -455,24 +450,27 @@ class Relations:
         texts = ((n and n != number and self.follows(n)) or text for text, n in names.items())
         return " or ".join(dict.fromkeys(texts))
 
-    def unknown_growth(self, sizes: Iterable[Number]) -> Number | None:
-        """Return a size that varies with given ones in a way that is not known, else None."""
-        others = (n for n in self.sizes if n not in sizes and self.varies(n))
-        changed = [size for size in sizes if self.varies(size)]
-        return next(
-            (n for n in others if any(not self.is_independent(n, size) for size in changed)), None
-        )
+    def limits_of_grid(self, position: int) -> dict[Number, int]:
+        """Return the grid axes that a program may limit to a tensor's extent, and the extent.
 
-    def is_open(self, position: int, size: Number) -> bool:
-        """Return whether a tensor of one axis changes with a size in a way that is not known."""
+        Launches that are too small to reach a limit do not show it: of partial sums in a buffer of
+        8 elements, a grid of 2 and 5 programs may be `cdiv(n, 64)` or `min(cdiv(n, 64), 8)`.
+        """
         extent: Number = ("shape", position, 0)
-        return (
-            extent in self.sizes
-            and extent != size
-            and self._is_flat(extent)
-            and self.varies(size)
-            and not self.is_independent(extent, size)
-        )
+        if not self._is_flat(extent) or self.varies(extent):
+            return {}
+        limit, axes = self.base[extent], [n for n in self._readings if n[0] == "grid"]
+        return {
+            axis: limit
+            for axis in set(axes) - self._stated
+            if max(self._values[axis]) <= limit
+            and all(map(is_quotient, self._readings[axis]))  # of blocks, which a loop may share
+        }
+
+    def grows_unknown(self, number: Number, size: Number) -> bool:
+        """Return whether another size varies with a size in a way that is not known."""
+        is_other = number in self.sizes and number != size and self.varies(size)
+        return is_other and not self.is_independent(number, size)
 
     def readings_at(self, number: Number, sizes: Mapping[Number, Term]) -> tuple[Reading, ...]:
         """Return the readings of a number at given sizes, by numbers that vary and by these."""
@@ -490,7 +488,7 @@ class Relations:
         """Return the readings of a stride: the product of a contiguous tensor, and scalars."""
         readings = [
             product(self._reading(("stride", stride[1], inner)), self._reading(extent))
-            for inner, extent in self.inner_axis(stride)
+            for inner, extent in inner_axis(self.call, stride)
             if self.is_product(stride, ("stride", stride[1], inner), extent)
         ]
         if readings and self.varies(stride):
@@ -502,19 +500,3 @@ class Relations:
         if not readings or (len(readings) == len(same) and not self.varies(stride)):
             readings.append(Reading(f"{self.base[stride]}", as_term(self.base[stride])))
         return tuple(readings)
-
-    def inner_axis(self, stride: Number) -> list[tuple[int, Number]]:
-        """Return the next inner axis of a stride's axis, and its extent; [] if there is none."""
-        tensor = self.call.arguments[stride[1]]
-        assert isinstance(tensor, TensorArgument)
-        axes = sorted(range(len(tensor.shape)), key=lambda a: (tensor.strides[a], -a))
-        inner = axes[: axes.index(stride[2])][-1:]
-        return [(axis, ("shape", stride[1], axis)) for axis in inner]
-
-
-@once_per_module
-def _fixed_numbers(module: Module) -> frozenset[int]:
-    """Return the extents of a kernel's blocks, and its integer constants."""
-    extents = (size for access in summarize(module).accesses for size in access.shape)
-    constants = (constant_of(op.results[0]) for op in module.ops if op.results)
-    return frozenset((*extents, *(number for number in constants if isinstance(number, int))))

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.verdicts.sizes.at_size import at_size
-from kvtrace.verdicts.sizes.relations import BadTie
+from kvtrace.verdicts.sizes.readings import BadTie
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.sizes.envelope_rows import relations, rows
 

@@ -60,10 +60,31 @@ def test_partials_of_sizes_that_no_block_divides_are_decided(kernel):
     assert all(row.fine is None or row.fine[1] <= 64 for row in found.values())
 
 
-def test_a_number_of_the_most_programs_is_a_constant():
-    row = rows(*launches(partial_sums, (70, 250), lambda _: 8))["n", "tensor"]
+@pytest.mark.parametrize("most", [8, 16])
+@pytest.mark.parametrize("kernel", [partial_sums, flags, scaled])
+def test_a_grid_may_be_limited_to_the_elements_of_a_buffer(kernel, most):
+    fixed = launches(kernel, (70, 250), lambda _: most)  # min(cdiv(n, 32), most), or cdiv(n, 32)
+    row = rows(*fixed)["n", "unknown"]
+
+    assert (row.fine, row.first_bad) == ((0, 32 * most), None)
+    assert f"which may be cdiv(n, 32), or at most the {most} elements of part" in row.reason
+    judged = at_size(relations(*fixed), {"n": 1000})
+    assert "at most" in judged.reason
+    assert judged.verdicts == ()
+
+
+def test_a_buffer_that_a_stated_grid_leaves_is_bad():
+    fixed = launches(partial_sums, (70, 250), lambda _: 8)
+    row = rows(*fixed, ties=("grid_x = cdiv(n, 32)",))["n", "tensor"]
 
     assert (row.fine, row.first_bad) == ((0, 256), 257)
+
+
+def test_a_limit_of_the_grid_hides_no_element_that_the_mask_admits():
+    capacity = launches(flags, (70, 250), up, extent=lambda _: 512)
+    row = rows(*capacity)["n", "tensor"]
+
+    assert (row.fine, row.first_bad, row.what) == ((0, 512), 513, "the store leaves x")
 
 
 def test_a_tensor_that_only_some_launches_limit_is_no_smaller_than_they_say():
