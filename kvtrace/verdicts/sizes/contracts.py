@@ -105,7 +105,20 @@ def symbols_of(contract: Contract, call: Call) -> list[tuple[int, Symbol]]:
     return symbols
 
 
-def contract_bounds(
+def bounds_of_loads(
+    contracts: Sequence[Contract], relations: Relations, lower: Terms, upper: Terms
+) -> dict[tuple[str, Any], tuple[Term, Term]]:
+    """Return the smallest and largest value of each load that contracts limit, as terms."""
+    bounds: dict[tuple[str, Any], tuple[Term, Term]] = {}
+    for contract in contracts:
+        limits = _bounds_of(contract, relations, lower, upper)
+        if limits is not None:
+            symbols = (symbol for _, symbol in symbols_of(contract, relations.call))
+            bounds |= {(symbol.kind, symbol.key): limits for symbol in symbols}
+    return bounds
+
+
+def _bounds_of(
     contract: Contract, relations: Relations, lower: Terms, upper: Terms
 ) -> tuple[Term, Term] | None:
     """Return a contract's smallest and largest value as terms, None if a name is unknown."""
@@ -116,26 +129,13 @@ def contract_bounds(
     return low + contract.steps[0], high - contract.steps[1]
 
 
-def range_at(contract: Contract, relations: Relations, numbers: Numbers) -> Interval | None:
-    """Return a contract's range of values for a launch's numbers, None if a name is unknown."""
-    terms = {n: as_term(value) for n, value in numbers.items()}
-    limits = contract_bounds(contract, relations, terms, terms)
-    if limits is None or limits[0].constant is None or limits[1].constant is None:
-        return None
-    return limits[0].constant, limits[1].constant
-
-
-def assumed_ranges(
+def ranges_of_loads(
     contracts: Sequence[Contract], relations: Relations, numbers: Numbers
 ) -> dict[tuple[str, Any], Interval]:
-    """Return the ranges that contracts give to loads, with 0 added for masked lanes."""
-    ranges: dict[tuple[str, Any], Interval] = {}
-    for contract in contracts:
-        limits = range_at(contract, relations, numbers)
-        for _, symbol in symbols_of(contract, relations.call) if limits else ():
-            assert limits is not None
-            ranges[symbol.kind, symbol.key] = (min(limits[0], 0), max(limits[1], 0))
-    return ranges
+    """Return the ranges that contracts give to loads for a launch's numbers."""
+    terms = {n: as_term(value) for n, value in numbers.items()}
+    bounds = bounds_of_loads(contracts, relations, terms, terms)
+    return {key: (low.low, high.high) for key, (low, high) in bounds.items()}
 
 
 def contract_numbers(contracts: Sequence[Contract], relations: Relations) -> set[Number]:
@@ -152,14 +152,14 @@ def contract_numbers(contracts: Sequence[Contract], relations: Relations) -> set
 
 def violation(contract: Contract, call: Call) -> str | None:
     """Return a message with a recorded value that breaks a contract, None if none does."""
-    limits = range_at(contract, relations := Relations(call), relations.base)
-    bound = BoundCall(call)
-    for position, symbol in symbols_of(contract, call) if limits else ():
-        assert limits is not None
+    relations, bound = Relations(call), BoundCall(call)
+    ranges = ranges_of_loads((contract,), relations, relations.base)
+    for position, symbol in symbols_of(contract, call) if ranges else ():
+        low, high = ranges[symbol.kind, symbol.key]
         tensor, recorded = call.arguments[position], bound.contents.recorded(symbol)
         if recorded is None or not isinstance(tensor, TensorArgument):
             continue
-        bad_values = [value for value in recorded.numbers if not limits[0] <= value <= limits[1]]
+        bad_values = [value for value in recorded.numbers if not low <= value <= high]
         if bad_values:
             return f"{contract.text}: {tensor.name} holds {int(bad_values[0]):,}"
     return None

@@ -16,16 +16,16 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.grid_limits import CUDA_GRID_LIMITS, grid_problem
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.prover import Refuted
-from kvtrace.symbolic.terms import Symbol, Term, signed_range
+from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.contracts import (
     Contract,
-    assumed_ranges,
-    contract_bounds,
+    bounds_of_loads,
     contract_numbers,
+    ranges_of_loads,
     symbols_of,
 )
 from kvtrace.verdicts.sizes.envelope_rows import (
@@ -53,6 +53,7 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     call_with,
     numbers_of,
 )
+from kvtrace.verdicts.sizes.readings import uses_grid
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
@@ -61,7 +62,6 @@ from kvtrace.verdicts.sizes.sized import (
     SIZE,
     AssumedContents,
     Clock,
-    Key,
     OutOfTime,
     Sized,
     SizedCall,
@@ -140,12 +140,7 @@ def _assumed_contents(
     relations: Relations, contracts: Sequence[Contract], sizes: Sizes
 ) -> AssumedContents:
     """Return the assumed values of integer loads: by contract, else the recorded range."""
-    bounds: dict[Key, tuple[Term, Term]] = {}
-    for contract in contracts:
-        loads_bounds = contract_bounds(contract, relations, sizes.lower, sizes.upper)
-        for _, symbol in symbols_of(contract, relations.call) if loads_bounds else ():
-            assert loads_bounds is not None
-            bounds[symbol.kind, symbol.key] = loads_bounds
+    bounds = bounds_of_loads(contracts, relations, sizes.lower, sizes.upper)
     ranges = recorded_ranges(relations.call)
     return AssumedContents(
         {key: value for key, value in ranges.items() if key not in bounds}, bounds
@@ -373,9 +368,12 @@ class _SizeSubject(Subject):
     def doubt(self, claim: Claim, value: int) -> str | None:
         """Return why a tensor or the grid may depend on the size in an unknown way, else None."""
         position = self._position(claim)
-        if position is None:
-            return None
         relations, size = self._relations, self._size
+        if position is None:
+            is_shared = claim.use is not None and uses_grid(relations.call.module)
+            positions = range(len(relations.call.arguments)) if is_shared else ()
+            texts = (self._limit_text(claim, position, value) for position in positions)
+            return next((text for text in texts if text), None)
         for number in self._numbers_of(claim):
             if relations.grows_unknown(number, size):
                 return (
@@ -458,14 +456,12 @@ class _SizeSubject(Subject):
     def launches(self, value: int) -> list[tuple[Any, AssumedRanges]]:
         """Return the launches at a size by all readings, with the assumed ranges of loads."""
         relations = self._relations
-        all_numbers, _ = relations.launches_at({self._size: value})
-        return [
-            (
-                call_with(relations.call, numbers),
-                self._contents | assumed_ranges(self._contracts, relations, numbers),
-            )
-            for numbers in all_numbers
-        ]
+        launches = []
+        for numbers in relations.launches_at({self._size: value})[0]:
+            ranges = ranges_of_loads(self._contracts, relations, numbers)
+            with_masked = {key: (min(low, 0), max(high, 0)) for key, (low, high) in ranges.items()}
+            launches.append((call_with(relations.call, numbers), self._contents | with_masked))
+        return launches
 
     def certain_ranges(self, ranges: AssumedRanges) -> AssumedRanges:
         """Return the ranges that contracts give to loads, without the recorded ones."""

@@ -109,11 +109,6 @@ class Relations:
         """Return the number with a name, None if there is none."""
         return next((number for number in self.base if self.name(number) == name), None)
 
-    def size(self, name: str) -> Number | None:
-        """Return the size with a name, None if there is none."""
-        number = self.number(name)
-        return number if number in self.sizes else None
-
     def basis(self, size: Number | None = None) -> str:
         """Return a phrase for the launches, and their values of a size, that readings fit."""
         if self._count == 1:
@@ -457,7 +452,7 @@ class Relations:
         8 elements, a grid of 2 and 5 programs may be `cdiv(n, 64)` or `min(cdiv(n, 64), 8)`.
         """
         extent: Number = ("shape", position, 0)
-        if not self._is_flat(extent) or self.varies(extent):
+        if extent not in self.base or not self._is_flat(extent) or self.varies(extent):
             return {}
         limit, axes = self.base[extent], [n for n in self._readings if n[0] == "grid"]
         return {

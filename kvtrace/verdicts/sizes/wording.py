@@ -8,6 +8,7 @@ elements of a contiguous tensor. If a condition is not about whole elements, it 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Final
@@ -17,6 +18,7 @@ from kvtrace.symbolic.expressions import condition_expression, expression
 from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term
 from kvtrace.verdicts.sizes.condition import AccessCondition, extent
+from kvtrace.verdicts.sizes.upper_bounds import exact_quotient
 
 _GRID: Final = re.compile(r"num_programs\((\d)\)")
 _EXTENT: Final = re.compile(r"(\w+)\.extent\[0\]")
@@ -114,7 +116,7 @@ class _Printer:
         )
         if not is_whole_elements:
             return f"{self._minimum_text(needs)} <= bytes({name})"
-        elements = [_divided(need, self._bytes) for need in needs]
+        elements = [_divided(need, (self._bytes, ())) for need in needs]
         return f"{self._minimum_text(elements)} <= extent({name})"
 
     def _condition_text(self, part: Condition) -> str:
@@ -130,7 +132,7 @@ class _Printer:
         for group in groups:
             common_factor = _common_factor(group)
             texts = sorted(
-                (self._sum_text(_without(term, common_factor)) for term in group), key=_by_grid
+                (self._sum_text(_divided(term, common_factor)) for term in group), key=_by_grid
             )
             factors = (f"min({', '.join(texts)})",)
             products.append(self._product(common_factor, factors, summands))
@@ -257,29 +259,16 @@ def _common_factor(terms: Sequence[Term]) -> tuple[int, Monomial]:
     monomials = [monomial for term in terms for monomial in term.coefficients]
     if not all(term.coefficients for term in terms):
         return 1, ()
-    common = list(monomials[0])
+    shared = Counter(monomials[0])
     for monomial in monomials[1:]:
-        remaining = list(monomial)
-        shared_atoms = []
-        for atom in common:
-            if atom in remaining:
-                remaining.remove(atom)
-                shared_atoms.append(atom)
-        common = shared_atoms
+        shared &= Counter(monomial)
+    common = tuple(shared.elements())
     negative = any(atom.low < 0 for atom in common)
-    return (1, ()) if negative else (gcd(*numbers) if common else 1, tuple(common))
+    return (1, ()) if negative else (gcd(*numbers) if common else 1, common)
 
 
-def _without(term: Term, common: tuple[int, Monomial]) -> Term:
-    number, factors = common
-    total: dict[Monomial, int] = {}
-    for monomial, value in term.coefficients.items():
-        rest = list(monomial)
-        for atom in factors:
-            rest.remove(atom)
-        total[tuple(rest)] = value // number
-    return Term(total)
-
-
-def _divided(term: Term, number: int) -> Term:
-    return Term({monomial: value // number for monomial, value in term.coefficients.items()})
+def _divided(term: Term, factor: tuple[int, Monomial]) -> Term:
+    number, monomial = factor
+    divided = exact_quotient(term, Term({monomial: number}))
+    assert divided is not None
+    return divided

@@ -170,7 +170,7 @@ def many_rows(kernel, count=24):
 def test_the_first_bad_size_fails_when_run_and_the_size_before_is_proven():
     launches = many_rows(kernels.rows_of), many_rows(kernels.rows_of, 30)
     of_rows = relations(*launches)
-    size = of_rows.size("x.shape[0]")
+    size = of_rows.number("x.shape[0]")
     bad = rows(*launches)["x.shape[0]", "overflow"].first_bad
 
     assert bad == (WRAP - 1) // 7000 + 2
@@ -281,7 +281,7 @@ def test_padded_rows_do_not_determine_how_a_stride_grows():
     launches = relations(padded_rows())
 
     with pytest.raises(Ambiguous, match="x was not contiguous"):
-        launches.launches_at({launches.size("columns"): 70})
+        launches.launches_at({launches.number("columns"): 70})
 
 
 def test_contents_that_were_not_recorded_are_unknown():

@@ -74,7 +74,7 @@ def broken_promises(kernel: Kernel, one, counts):
     """Values of which a row says what following the launch does not."""
     relations = Relations(one)
     for row in envelope(relations):
-        size = relations.size(row.quantity)
+        size = relations.number(row.quantity)
         counts["rows"] += 1
         counts["rows with a range"] += row.fine is not None
         for value in tried(*row.fine, row.recorded) if row.fine else ():

@@ -72,7 +72,7 @@ def recorded(kernel, first):
 
 def launches(kernel, first, relations, row, count):
     """Launches in the range of a row: by the wrapper, and by each reading that differs."""
-    size = relations.size(row.quantity)
+    size = relations.number(row.quantity)
     own = size_of(kernel, first, size)
     for value in spread(*fine(row), count):
         if value > LARGE:

@@ -73,6 +73,20 @@ def test_a_grid_may_be_limited_to_the_elements_of_a_buffer(kernel, most):
     assert judged.verdicts == ()
 
 
+@triton.jit
+def shared_blocks(x, part, n):
+    for i in range(tl.program_id(0) * 32, n, tl.num_programs(0) * 32):
+        o = i + tl.arange(0, 32)
+        tl.store(x + o, 1.0, o < n)
+    tl.store(part + tl.program_id(0), 1.0)
+
+
+def test_a_loop_of_a_grid_that_may_be_limited_is_not_said_to_wrap():
+    found = rows(*launches(shared_blocks, (50, 97), lambda _: 4))
+
+    assert [row.first_bad for (size, _), row in found.items() if size == "n"] == [None]
+
+
 def test_a_buffer_that_a_stated_grid_leaves_is_bad():
     fixed = launches(partial_sums, (70, 250), lambda _: 8)
     row = rows(*fixed, ties=("grid_x = cdiv(n, 32)",))["n", "tensor"]
