@@ -456,7 +456,7 @@ class _SizeSubject(Subject):
     def launches(self, value: int) -> list[tuple[Any, AssumedRanges]]:
         """Return the launches at a size by all readings, with the assumed ranges of loads."""
         relations = self._relations
-        launches = []
+        launches: list[tuple[Any, AssumedRanges]] = []
         for numbers in relations.launches_at({self._size: value})[0]:
             ranges = ranges_of_loads(self._contracts, relations, numbers)
             with_masked = {key: (min(low, 0), max(high, 0)) for key, (low, high) in ranges.items()}

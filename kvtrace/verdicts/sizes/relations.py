@@ -220,7 +220,7 @@ class Relations:
         Kinds of readings are tried in turn, the simplest first: a maximum that was not reached, or
         padding of what has none, fits any launch.
         """
-        kinds = (self._identical, self._candidates, self._limited, self._products)
+        kinds = (self._identical, self._candidates, self._scaled, self._limited, self._products)
         for kind in kinds:
             fitting = {r.term: r for r in kind(number, sizes) if self._fits(number, r)}
             if fitting:
@@ -273,6 +273,12 @@ class Relations:
         """Return whether a size was a number times a factor in all launches."""
         pairs = zip(self._assignments, self._values[number], strict=True)
         return all(size.term.value(assignment) == factor * value for assignment, value in pairs)
+
+    def _scaled(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
+        """Yield multiples of quotients."""
+        for base in self._varying(number, sizes):
+            for reading in family(base, self._divisors):
+                yield from self._multiples(number, reading, sizes)
 
     def _multiples(
         self, number: Number, reading: Reading, sizes: Sequence[Number]
