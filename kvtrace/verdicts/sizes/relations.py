@@ -454,17 +454,17 @@ class Relations:
     def limits_of_grid(self, position: int) -> dict[Number, int]:
         """Return the grid axes that a program may limit to a tensor's extent, and the extent.
 
-        Launches that are too small to reach a limit do not show it: of partial sums in a buffer of
-        8 elements, a grid of 2 and 5 programs may be `cdiv(n, 64)` or `min(cdiv(n, 64), 8)`.
+        Grids of 2 and 5 with a buffer of 8 may be `cdiv(n, 64)` or `min(cdiv(n, 64), 8)`.
         """
         extent: Number = ("shape", position, 0)
         if extent not in self.base or not self._is_flat(extent) or self.varies(extent):
             return {}
-        limit, axes = self.base[extent], [n for n in self._readings if n[0] == "grid"]
+        limit, axes = self.base[extent], self._readings.keys() - self._stated
         return {
             axis: limit
-            for axis in set(axes) - self._stated
-            if max(self._values[axis]) <= limit
+            for axis in sorted(axes)
+            if axis[0] == "grid"
+            and max(self._values[axis]) <= limit
             and all(map(is_quotient, self._readings[axis]))  # of blocks, which a loop may share
         }
 
@@ -495,7 +495,7 @@ class Relations:
         if readings and self.varies(stride):
             return tuple(readings)
         values = self._values.get(stride, (0,))
-        same = [n for n, others in self._values.items() if n[0] == "scalar" and others == values]
+        same = [n for n, other in self._values.items() if n[0] == "scalar" and other == values]
         if min(values) > 1:
             readings += map(self._reading, same)
         if not readings or (len(readings) == len(same) and not self.varies(stride)):
