@@ -248,7 +248,7 @@ def test_own_failure_is_one_line(monkeypatch, capsys):
         raise OSError("no more processes")
 
     monkeypatch.setattr(dying, "explain_failure", fail)
-    api._say_last(SimpleNamespace(out="out"), RuntimeError())
+    api._say_last(SimpleNamespace(out="out", has_launched_nothing=False), RuntimeError())
     assert capsys.readouterr().err == (
         "kvtrace: the program's end is not explained: OSError: no more processes\n"
     )
