@@ -21,8 +21,8 @@ CHANGED := --changed
 # Seconds of processor time on a quiet machine and megabytes a process, as measured. Beyond a fifth
 # more memory the tests fail, and beyond a fifth more time where KVTRACE_REQUIRE_BUDGETS=1. The aim is
 # 360 s and 700 MB: lower these as the tests get cheaper, and never raise them.
-DAY_BUDGET := --processor-budget 450 --memory-budget 1700
-CI_BUDGET := --processor-budget 2500
+DAY_BUDGET := --processor-budget 380 --memory-budget 1500
+CI_BUDGET := --processor-budget 2300
 # Of `make fuzz`.
 SEED ?= $(shell date +%Y%m%d)
 

@@ -19,12 +19,14 @@ def trials_of(trace):
         launches = trace.table("launches", [run], ["seq", "call_id", "phase"]).to_pylist()
         columns = ["record", "launch_seq", "start", "end"]
         rows = plain_rows(trace.table("gpu_kernels", [run], columns))
-        for launch in sorted(launches, key=lambda row: row["seq"]):
-            for row in sorted(rows, key=lambda row: row["record"]):
-                is_trial = launch["phase"] == "autotune" and row["launch_seq"] == launch["seq"]
-                if is_trial and None not in (row["start"], row["end"]):
-                    ns = max(row["end"] - row["start"], 0)
-                    yield {"run": run.run_id, "call_id": launch["call_id"], "ns": ns}
+        call_of_trial = {
+            launch["seq"]: launch["call_id"] for launch in launches if launch["phase"] == "autotune"
+        }
+        for row in sorted(rows, key=lambda row: (row["launch_seq"] or 0, row["record"])):
+            if row["launch_seq"] in call_of_trial and None not in (row["start"], row["end"]):
+                ns = max(row["end"] - row["start"], 0)
+                call_id = call_of_trial[row["launch_seq"]]
+                yield {"run": run.run_id, "call_id": call_id, "ns": ns}
 
 
 @pytest.mark.parametrize("name", ["device", "llama_ranks", "train"])
