@@ -6,7 +6,7 @@ answer is `not known` if something was not measured, compared or judged. *Merge?
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
@@ -20,6 +20,8 @@ _NAMED: Final = 2
 _REASONS: Final = {"same results": "results differ", "safe": "a finding is new"}
 _UNKNOWN_REASONS: Final = {"same results": "whether results differ", "safe": "whether it is safe"}
 _BIT_FOR_BIT: Final = ("same", "equal")
+#: Rules whose violations make a kernel's results depend on the order of accesses.
+_RACES: Final = ("race", "race-within-program", "lane-conflict")
 
 
 def merge_answers(
@@ -93,7 +95,24 @@ def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answ
             question, "not known", f"the sides have other inputs: recorded contents of "
             f"{other_inputs[0]} differ{more}", "record both with the same inputs",
         )  # fmt: skip
+    racing = _racing(difference, {meaning.kernel for meaning in meanings or ()})
+    if racing:
+        return Answer(
+            question, "not known", f"there is a race in {_names(racing)}, so results depend on "
+            "the order of accesses", "order the accesses, and compare again",
+        )  # fmt: skip
     return Answer(question, "yes", _evidence(meanings or (), difference, exactly=exactly))
+
+
+def _racing(difference: Difference, compared: Collection[str]) -> list[str]:
+    """Return which of the compared kernels have a proven race on a side."""
+    findings = (*(change.finding for change in difference.findings), *difference.still)
+    racing = dict.fromkeys(
+        finding.kernel
+        for finding in findings
+        if finding.rule in _RACES and finding.verdict == "violation" and not finding.suppressed
+    )
+    return [name for name in racing if name in compared]
 
 
 def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exactly: bool) -> str:

@@ -95,6 +95,22 @@ def condition_failures(kernels: Sequence[KernelConditions], *, strict: bool = Fa
     return broken + sum(verdict in failing for verdict in verdicts)
 
 
+def unjudged_at_sizes(kernels: Iterable[KernelConditions]) -> dict[str, AtSizes]:
+    """Return the kernels of which no variant was judged at the sizes of `--at`.
+
+    The values are those of a variant, with the reason.
+    """
+    variants: dict[str, list[AtSizes]] = {}
+    for kernel in kernels:
+        if kernel.at:
+            variants.setdefault(kernel.kernel, []).append(kernel.at)
+    return {
+        name: min(all_at, key=lambda at: at.reason is None)
+        for name, all_at in variants.items()
+        if not any(at.proven or at.verdicts for at in all_at)
+    }
+
+
 def condition_objects(kernels: Iterable[KernelConditions]) -> list[dict[str, Any]]:
     """Return the JSON form: a list of objects, one for each variant of a kernel."""
     return [asdict(kernel) for kernel in kernels]

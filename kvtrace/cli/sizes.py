@@ -65,7 +65,7 @@ def command(
 
     Conditions on sizes are derived from the kernel's IR; the output lists their assumptions. Exit
     code 1 on a call that breaks a condition, with --strict also on an unknown verdict or a call
-    that cannot be evaluated; 2 if no call could be judged.
+    that cannot be evaluated; 2 if no call could be judged, or no kernel at the sizes of --at.
 
     Example:
         kvtrace sizes out/
@@ -87,6 +87,7 @@ def show_sizes(
         condition_failures,
         condition_objects,
         conditions_text,
+        unjudged_at_sizes,
     )
     from kvtrace.text import terminal_width
 
@@ -102,7 +103,9 @@ def show_sizes(
         width = min(terminal_width(), 120)
         lines = conditions_text(kernels, width=width, base=str(Path.cwd()), left_out=len(failures))
         print_lines(lines)
-    if not kernels:
-        return 2
-    has_undecided = strict and failures
-    return 1 if has_undecided or condition_failures(kernels, strict=strict) else 0
+    unjudged = unjudged_at_sizes(kernels)
+    is_undecided = strict and kernels and (failures or unjudged)
+    if is_undecided or condition_failures(kernels, strict=strict):
+        return 1
+    asked = {kernel.kernel for kernel in kernels if kernel.at}
+    return 2 if not kernels or (asked and asked == unjudged.keys()) else 0

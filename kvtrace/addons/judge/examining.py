@@ -22,6 +22,7 @@ from kvtrace.addons.judge.shared_memory import kernels_over_limit
 from kvtrace.analysis.conditions import kernel_conditions, parse_sizes
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
+from kvtrace.converters.findings.conditions import KernelConditions, unjudged_at_sizes
 from kvtrace.inputs.cases import BEYOND, read_cases
 
 _MOST_FINDINGS: Final = 100
@@ -167,6 +168,7 @@ def _judge_by_rules(
 def _add_sizes(trace: OpenedTrace, at: str | None, result: ExaminerResult) -> None:
     """Add to `result` the sizes for which accesses stay in bounds, and violations at sizes `at`."""
     kernels, _ = kernel_conditions(trace.selection, parse_sizes(at), envelope=False)
+    result.problems += _unjudged_sizes(kernels)
     for kernel in kernels:
         result.generic.append(
             {
@@ -187,6 +189,15 @@ def _add_sizes(trace: OpenedTrace, at: str | None, result: ExaminerResult) -> No
                     kernel.at.asked, kernel.kernel, verdict.file, verdict.line,  # type: ignore[union-attr]
                 )
             )  # fmt: skip
+
+
+def _unjudged_sizes(kernels: Sequence[KernelConditions]) -> Iterator[Problem]:
+    """Yield a problem for each kernel of which no variant was judged at the sizes asked for."""
+    for kernel, at in unjudged_at_sizes(kernels).items():
+        yield Problem(
+            "cannot-judge", "unjudged", f"at {at.asked}: not judged: {at.reason or at.limit}",
+            "give the sizes that follow from others instead, or more of them", at.asked, kernel,
+        )  # fmt: skip
 
 
 def _add_figures(trace: OpenedTrace, device: str | None, result: ExaminerResult) -> None:

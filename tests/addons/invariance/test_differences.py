@@ -226,6 +226,36 @@ def test_diff_says_whether_results_are_the_same(
     assert evidence in meaning.evidence
 
 
+@triton.jit
+def _last_row(x, y, N, STORES: tl.constexpr, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    if FORM == "row":
+        values = tl.load(x + row * N + at, mask=at < N, other=0.0)
+    else:
+        values = tl.load(x + (at + row * N), mask=at < N, other=0.0)
+    is_stored = (at < N) & (row == tl.num_programs(0) - 1) if STORES == "last" else at < N
+    tl.store(y + at, values, mask=is_stored)
+
+
+@pytest.mark.parametrize(
+    ("stores", "answer"),
+    [
+        ("all", "not known there is a race in _last_row"),
+        ("last", "yes results of 1 changed kernel are equal bit for bit"),
+    ],
+)
+def test_results_of_kernels_with_a_race_are_not_the_same(
+    trace_of: Make, capsys: pytest.CaptureFixture[str], stores: str, answer: str
+) -> None:
+    sides = [trace_of(_last_row, 20, STORES=stores, FORM=form) for form in ("row", "offset")]
+    for side in sides:
+        main(["sanitize", side, "--rule", "race"])
+    capsys.readouterr()
+
+    assert f"same results? {answer}" in told_of(*sides, capsys)
+
+
 def test_comparison_that_runs_out_of_time_counts_remaining_calls(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
