@@ -20,7 +20,7 @@ from kvtrace.evaluate.shadows.errors.planes import (
     is_blank,
     offset_from,
 )
-from kvtrace.evaluate.shadows.errors.roundings import Roundings, rounding
+from kvtrace.evaluate.shadows.errors.roundings import FLOAT32, Roundings, rounding, smallest_of
 from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.evaluate.values import (
     Array,
@@ -105,6 +105,9 @@ class PlaneMemory(Memory):
 
 #: Fields that an atomic addition has besides planes: magnitude, and the number they lie around.
 _SUMMED: Final = (("size", np.float64), ("number", np.float64))
+#: What an atomic addition loses at most where it flushes denormals of the element, the addend and
+#: the sum, as PTX's `atom.add.f32` does in global memory.
+_FLUSHED: Final = {FLOAT32: 3 * smallest_of(FLOAT32)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,8 +310,11 @@ class BoundedMemory(Memory):
                 planes["worst"] += np.where(count > 1, 2 * count * one_rounding, 0.0)
                 continue
             fresh = np.sqrt(count) * one_rounding
-            planes["worst"] += count * one_rounding
-            planes["near"] += np.minimum(count * one_rounding, self.roundings.deviations * fresh)
+            flushed = count * _FLUSHED.get(sums.element.name, 0.0)
+            planes["worst"] += count * one_rounding + flushed
+            planes["near"] += flushed + np.minimum(
+                count * one_rounding, self.roundings.deviations * fresh
+            )
             parts = [(planes["common"], None), (fresh, self.roundings.birth())]
             planes["common"], _ = combined_scale(parts)
             planes["meaning"] += count * 2.0**-53 * sums.magnitude

@@ -35,6 +35,12 @@ def added_twice(x, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def halves_added_twice(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.atomic_add(out + lanes % 2, tl.load(x + lanes) * 0.7)
+
+
+@triton.jit
 def stored_and_read_two_bytes_on(x, out, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     tl.store(out + lanes, tl.exp(tl.load(x + lanes)))
@@ -78,6 +84,15 @@ def test_bounds_of_atomic_sums_include_operand_errors_and_roundings(analysis):
     assert (planes["worst"] > of_exp + 2.0**-24 * sums).all()
     assert (planes["worst"] < 64 * 2.0**-23 * sums).all()
     assert (np.abs(values - sums) <= planes["worst"] * (2 if analysis is Radii else 1)).all()
+
+
+@pytest.mark.parametrize("size", [1e-39, -3e-38, 1.0])
+def test_bounds_of_atomic_sums_include_denormals_that_are_flushed(size):
+    x, out = torch.full((BLOCK,), size), torch.zeros(2)
+    values, planes = bounded(Deviations, halves_added_twice, {"x": x}, out, BLOCK=BLOCK)
+    sums = (x.double() * float(np.float32(0.7))).numpy().reshape(-1, 2).sum(0)
+    assert (np.abs(values - sums) <= planes["worst"]).all()
+    assert (planes["worst"] < 8 * 3.6e-38 + 64 * 2.0**-24 * np.abs(sums)).all()
 
 
 @pytest.mark.parametrize("analysis", [Radii, Deviations])
