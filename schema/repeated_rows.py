@@ -67,13 +67,12 @@ def _keep_first_row(key: str) -> _Deduplication:
     """Return a deduplication that keeps the first row of each key."""
 
     def rows(table: pa.Table) -> pa.Table:
-        seen: set[Any] = set()
-        keep = []
+        first_rows: dict[Any, int] = {}
         for index, value in enumerate(table.column(key).to_pylist()):
-            if value not in seen:
-                seen.add(value)
-                keep.append(index)
-        return table if len(keep) == table.num_rows else table.take(pa.array(keep, pa.int64()))
+            first_rows.setdefault(value, index)
+        if len(first_rows) == table.num_rows:
+            return table
+        return table.take(pa.array(list(first_rows.values()), pa.int64()))
 
     return _Deduplication((key,), rows)
 

@@ -113,7 +113,7 @@ class AffineFormula(NamedTuple):
 
     @property
     def masks_differ_by_trip(self) -> bool:
-        """Whether it depends on the trip of a loop which lanes are active."""
+        """The lanes that are active differ between the trips of a loop."""
         masking = {number for _, factors in self.conditions for number, _ in factors}
         return any(axis.kind == "trip" and axis.number in masking for axis in self.axes)
 

@@ -109,7 +109,7 @@ _NO_MEDIANS: Final[tuple[Integers, npt.NDArray[np.float64]]] = (_NOTHING, np.zer
 
 
 class _Counts:
-    """How many times have a value, by code."""
+    """Counts of times by code and value."""
 
     def __init__(self) -> None:
         self._pieces: list[_Counted] = [(_NOTHING, _NOTHING, _NOTHING)]

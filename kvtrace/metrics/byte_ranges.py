@@ -109,15 +109,15 @@ class ByteRanges:
         low = np.searchsorted(other.end, self.first, "right")
         high = np.searchsorted(other.first, self.end, "left")
         counts = np.maximum(high - low, 0)
-        own = np.repeat(np.arange(len(counts)), counts)
-        if not len(own):
+        left_rows = np.repeat(np.arange(len(counts)), counts)
+        if not len(left_rows):
             return NOTHING
         begins_of_runs = np.cumsum(counts) - counts
-        others = np.arange(len(own)) - begins_of_runs[own] + low[own]
+        right_rows = np.arange(len(left_rows)) + (low - begins_of_runs)[left_rows]
         return _limited(
             ByteRanges(
-                np.maximum(self.first[own], other.first[others]),
-                np.minimum(self.end[own], other.end[others]),
+                np.maximum(self.first[left_rows], other.first[right_rows]),
+                np.minimum(self.end[left_rows], other.end[right_rows]),
             )
         )
 

@@ -96,6 +96,22 @@ class Call:
     launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
 
     @property
+    def argument_layouts(self) -> list[tuple[object, ...]]:
+        """Scalar values, and each tensor's type, shape, strides, storage and offset."""
+        storages: list[int] = []
+        layouts: list[tuple[object, ...]] = []
+        for argument in self.arguments:
+            if isinstance(argument, ScalarArgument):
+                layouts.append((repr(argument.value),))
+                continue
+            storage = id(argument.storage)
+            if storage not in storages:
+                storages.append(storage)
+            storage_and_offset = storages.index(storage), argument.offset_bytes
+            layouts.append((argument.dtype, argument.shape, argument.strides, *storage_and_offset))
+        return layouts
+
+    @property
     def layouts(self) -> Mapping[int, BlockedLayout]:
         """The known layouts with which memory ops were compiled, by op index."""
         return {} if self.compiled is None else self.compiled.layouts

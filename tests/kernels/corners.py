@@ -32,7 +32,7 @@ def copied(x, out, N: tl.constexpr):
 
 @triton.jit
 def filled(x, out, OTHER: tl.constexpr, N: tl.constexpr):
-    """What a masked-off lane has, of a type that cannot hold `OTHER`."""
+    """Values of masked-off lanes, of a type that cannot hold `OTHER`."""
     lanes = tl.arange(0, N)
     tl.store(out + lanes, tl.load(x + lanes, mask=lanes < 1, other=OTHER))
 
@@ -110,7 +110,7 @@ def negated_unsigned(x, out, N: tl.constexpr):
 
 @triton.jit
 def folded(x, out, N: tl.constexpr):
-    """What a compiler would simplify if integers did not wrap around."""
+    """Expressions that a compiler would simplify if integers did not wrap around."""
     lanes = tl.arange(0, N)
     a = tl.load(x + lanes)
     tl.store(out + lanes, (a * 2) // 2)
@@ -121,7 +121,7 @@ def folded(x, out, N: tl.constexpr):
 
 @triton.jit
 def folded_floats(x, out, N: tl.constexpr):
-    """What a compiler would simplify if there were no NaN, infinity or negative zero."""
+    """Expressions that a compiler would simplify without NaN, infinity and negative zero."""
     lanes = tl.arange(0, N)
     a = tl.load(x + lanes)
     tl.store(out + lanes, a + 0.0)
@@ -395,7 +395,7 @@ def batched(a, b, out, B: tl.constexpr, M: tl.constexpr, K: tl.constexpr):
 
 @triton.jit
 def counted_down(out, n):
-    """Loops that run down, never, and over a condition on data."""
+    """Loops that count down, that have no trip, and that end by a condition on data."""
     total = 0
     for i in range(10, 0, -3):
         total += i

@@ -201,7 +201,7 @@ def wrong_guesses(table: Table) -> Iterator[str]:
         question.name + str(question.constexprs): answer
         for question, answer in zip(table.questions, first, strict=True)
     }
-    seen: set[str] = set()
+    subjects: set[str] = set()
     for corner in corners():
         question = corner.question
         subject = question.op.removeprefix(CORNER)
@@ -212,8 +212,8 @@ def wrong_guesses(table: Table) -> Iterator[str]:
             assert isinstance(buffer, Buffer)
             steps = 0 if question.agreement == BITS else STEPS
             place = _first_unlike(buffer.dtype, guess, answer[name], steps)
-            if place is not None and subject not in seen:
-                seen.add(subject)
+            if place is not None and subject not in subjects:
+                subjects.add(subject)
                 one, other = (
                     _number(buffer.dtype, bits[place : place + 1]) for bits in (guess, answer[name])
                 )

@@ -217,22 +217,16 @@ def _pairing_key(launch: CheckedLaunch) -> _Key:
     Only launches with equal keys can be paired.
     """
     call = launch.call()
-    storages: list[int] = []
-    layouts: list[_Key] = []
-    for argument in call.arguments:
-        if isinstance(argument, ScalarArgument):
-            layouts.append((repr(argument.value),))
-            continue
-        storage = id(argument.storage)
-        if storage not in storages:
-            storages.append(storage)
-        location = storages.index(storage), argument.storage.nbytes, argument.offset_bytes
-        layouts.append((argument.dtype, argument.shape, argument.strides, *location))
+    storage_bytes = tuple(
+        argument.storage.nbytes
+        for argument in call.arguments
+        if not isinstance(argument, ScalarArgument)
+    )
     recorded_spans = tuple(
         (location, *spans(pieces)) for location, pieces in sorted(launch.before.items())
     )
     programs = None if launch.programs is None else (launch.programs, call.grid)
-    return tuple(layouts), recorded_spans, programs
+    return tuple(call.argument_layouts), storage_bytes, recorded_spans, programs
 
 
 def _have_same_inputs(before: CheckedLaunch, after: CheckedLaunch) -> bool:

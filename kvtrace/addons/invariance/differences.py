@@ -350,23 +350,7 @@ def is_same_call(first: Call, second: Call) -> bool:
     """Return whether two calls have the same TTIR without names and lines, arguments and grid."""
     if first.grid != second.grid or len(first.arguments) != len(second.arguments):
         return False
-    return _layouts(first) == _layouts(second) and _code(first) == _code(second)
-
-
-def _layouts(call: Call) -> list[_Key]:
-    """Return scalar values, and each tensor's type, shape, strides, storage and offset."""
-    storages: list[int] = []
-    layouts: list[_Key] = []
-    for argument in call.arguments:
-        if isinstance(argument, ScalarArgument):
-            layouts.append((repr(argument.value),))
-            continue
-        storage = id(argument.storage)
-        if storage not in storages:
-            storages.append(storage)
-        storage_and_offset = storages.index(storage), argument.offset_bytes
-        layouts.append((argument.dtype, argument.shape, argument.strides, *storage_and_offset))
-    return layouts
+    return first.argument_layouts == second.argument_layouts and _code(first) == _code(second)
 
 
 def _code(call: Call) -> list[_Key]:

@@ -133,7 +133,7 @@ class RepeatedValues(ABC):
             self._combined = outer
 
     def _combination(self, node: Tree, count: int) -> list[Numbers]:
-        """Return numbers that are equal for regions that combine two elements alike."""
+        """Return a region's results for fixed elements: equal ones are of the same arithmetic."""
         return self._combine(
             node, tuple(mixed(11, n).reshape((1,) * AXES) for n in range(2 * count))
         )

@@ -60,7 +60,7 @@ The accuracy of the second version's result relative to the first version's.
 """
 
 _ULPS: Final = 1e3
-"""The distance of values beyond their bounds in multiples of the tolerance: no rounding."""
+"""Distance of two values, in multiples of the tolerance, from which it is no rounding."""
 _TIMES: Final = 4.0
 """The second version's error bound may be this many times the first one's."""
 

@@ -1,4 +1,4 @@
-"""Which kernels were not judged at the sizes of `--at`."""
+"""Kernels that were not judged at the sizes of `--at`."""
 
 from kvtrace.converters.findings.conditions import KernelConditions, unjudged_at_sizes
 from kvtrace.converters.findings.envelope import AtSizes, SizeVerdict
