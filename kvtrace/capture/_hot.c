@@ -261,6 +261,7 @@ static PyObject *recorder_forget(PyObject *object, PyObject *unused) {
   forget(self);
   uncounted_renew();
   self->dropped = self->overflows = self->new_ns = self->timed = self->timed_ns = 0;
+  self->ending = 0;
   generation++;
   Py_RETURN_NONE;
 }
@@ -291,6 +292,14 @@ static int set_active(PyObject *self, PyObject *value, void *unused) {
   if (active < 0) return -1;
   ((recorder *)self)->active = (char)active;
   return 0;
+}
+
+static PyObject *recorder_end(PyObject *object, PyObject *unused) {
+  (void)unused;
+  recorder *self = (recorder *)object;
+  self->ending = self->active;
+  self->active = 0;
+  Py_RETURN_NONE;
 }
 
 static PyObject *get_dropped(PyObject *self, void *unused) {
@@ -367,6 +376,8 @@ static PyMethodDef recorder_methods[] = {
      "Empty the file that was written before the switch."},
     {"spool_end", recorder_spool_end, METH_NOARGS,
      "Write waiting records and close the spool's files."},
+    {"end", recorder_end, METH_NOARGS,
+     "Stop recording, as the process ends; further launches are counted as dropped."},
     {"forget", recorder_forget, METH_NOARGS, "Forget kernels, calls and launches."},
     {"_kernel_died", recorder_kernel_died, METH_O, "Remove a freed kernel from the table."},
     {NULL, NULL, 0, NULL}};
@@ -375,7 +386,7 @@ static PyGetSetDef recorder_attributes[] = {
     {"active", get_active, set_active, "whether launches are recorded", NULL},
     {"keeps_addresses", get_keeps_addresses, set_keeps_addresses,
      "whether the addresses of launches' tensors are kept", NULL},
-    {"dropped", get_dropped, NULL, "launches dropped because the store was full", NULL},
+    {"dropped", get_dropped, NULL, "launches that were not recorded: the store was full, or the process ended", NULL},
     {"overflows", get_overflows, NULL, "how often the calls were forgotten", NULL},
     {"costs", get_costs, NULL, "nanoseconds for what is new, launches that were timed, and theirs",
      NULL},

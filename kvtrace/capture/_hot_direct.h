@@ -35,7 +35,10 @@ static PyObject *direct_call(PyObject *object, PyObject *args, PyObject *kwargs)
   direct_launch *self = (direct_launch *)object;
   recorder *recorder = self->by->recorder;
   /* A launcher may outlive the window of the recording. */
-  if (!recorder->active) return PyObject_Call(self->launch, args, kwargs);
+  if (!recorder->active) {
+    recorder->dropped += recorder->ending;
+    return PyObject_Call(self->launch, args, kwargs);
+  }
   hold_if_ending();
   renew_thread_facts();
   int64_t new_ns = recorder->new_ns, begin = begin_timing(recorder);

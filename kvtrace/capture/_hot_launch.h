@@ -208,7 +208,10 @@ static PyObject *launch_recorded(launching *launch) {
 
 static PyObject *launch(launching *launch) {
   recorder *recorder = launch->by->recorder;
-  if (!recorder->active) return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  if (!recorder->active) {
+    recorder->dropped += recorder->ending;
+    return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  }
   hold_if_ending();
   int64_t new_ns = recorder->new_ns, begin = begin_timing(recorder);
   PyObject *result = launch_recorded(launch);

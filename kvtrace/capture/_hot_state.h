@@ -139,6 +139,7 @@ struct addresses {
 typedef struct {
   PyObject_HEAD
   char active, keeps_addresses;
+  char ending; /* with the process: launches that are not recorded any more are dropped ones */
   int until_timed; /* launches before the next one that is timed */
   PyTypeObject *fast_types[2];
   dl_exchange *exchange;

@@ -182,6 +182,8 @@ def process_ends() -> None:
     """
     global _ended, _latest
     _ended = True
+    if _current is not None:
+        _current.process_ends()
     error = getattr(sys, "last_value", None)
     if error is None:
         _end("exit")

@@ -123,6 +123,7 @@ class Recorder:
         """
         self.active = True
         self.dropped = 0
+        self._ending = False
         self.overflows = 0
         self._until_timed = 0
         self._timed = self._timed_ns = self._new_ns = 0
@@ -152,6 +153,7 @@ class Recorder:
 
         def run(self: Any, /, *args: Any, grid: Any, warmup: Any, **kwargs: Any) -> Any:
             if not recorder.active:
+                recorder.dropped += recorder._ending
                 return function(self, *args, grid=grid, warmup=warmup, **kwargs)
             timing = recorder._begin_timing()
             thread = recorder._thread
@@ -201,6 +203,7 @@ class Recorder:
 
         def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
             if not recorder.active:
+                recorder.dropped += recorder._ending
                 return function(self, *args, stream=stream, **kwargs)
             timing = recorder._begin_timing()
             if kwargs or (recorder._apart and recorder._is_apart(self)):
@@ -236,6 +239,7 @@ class Recorder:
 
             def recorded(*args: Any, **kwargs: Any) -> Any:
                 if not recorder.active:  # the launcher may outlive the window of the recording
+                    recorder.dropped += recorder._ending
                     return launch(*args, **kwargs)
                 thread = recorder._thread
                 thread.contents = 0
@@ -461,6 +465,11 @@ class Recorder:
         """Number of unique calls that are remembered."""
         return len(self._calls)
 
+    def end(self) -> None:
+        """Stop recording, as the process ends; further launches are counted as dropped."""
+        self._ending = self.active
+        self.active = False
+
     def forget(self) -> None:
         """Forget kernels, calls and launches: another run begins, perhaps in a forked process."""
         self._rows.clear()
@@ -471,6 +480,7 @@ class Recorder:
         self._apart.clear()
         self._thread = _Thread()
         self.dropped = 0
+        self._ending = False
         self.overflows = 0
         self._timed = self._timed_ns = self._new_ns = 0
 

@@ -487,16 +487,18 @@ class Journal:
         if self._writer is None:
             return
         row = self._current_context(wait=not hurry) | {"ended": time.time_ns(), "ending": ending}
-        self._writer.lose(self._recorder.dropped)
         in_program = not self._thread.is_current()
 
-        def overhead() -> dict[str, Any]:
+        def at_last() -> dict[str, Any]:
+            assert self._writer is not None
+            in_flight = len(self._recorder.drain()) // ROW.size  # until the recording ended
+            self._writer.lose(self._recorder.dropped + in_flight)
             if in_program:
                 self.overhead.end(begin)
             return self.overhead.columns()
 
         try:
-            self._sealed = self._writer.seal(row, overhead, lambda: self._may_seal_on(begin))
+            self._sealed = self._writer.seal(row, at_last, lambda: self._may_seal_on(begin))
         except Exception as error:  # noqa: BLE001 - the journal stays, and readers find it
             if not self.broken:
                 self.broken = True

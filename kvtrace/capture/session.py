@@ -78,6 +78,7 @@ class Session:
         self._parent: str | None = None
         self._ended = False
         self._closed = False
+        self._process_ends = False
         self._failure: str | None = None
         self._process = os.getpid()
         self._descriptors = Descriptors()
@@ -157,6 +158,21 @@ class Session:
             recorder.active = self.records_launches
             if self._ended:  # in between
                 recorder.active = False
+
+    def process_ends(self) -> None:
+        """Record no more launches; count those of daemon threads, which go on, as dropped."""
+        self._process_ends = True
+        if self._recorder is not None:
+            self._recorder.end()
+
+    def remove_hooks(self, undo: Callable[[], None]) -> None:
+        """Call `undo`, which restores functions; at finalization if the process ends."""
+        if self._process_ends:
+            from kvtrace.capture.ends import before_finalization
+
+            before_finalization(undo)
+        else:
+            undo()
 
     def stop(self, ending: str = "stopped", hurry: bool = False) -> None:
         """End the recording and seal its files, once; with `hurry`, git is not waited for."""
@@ -361,7 +377,7 @@ class Session:
         raises KvtraceError with the reason why there is none, which becomes a message. Later calls
         do nothing.
         """
-        if self._timeline_asked or self.settings.mode != "timeline":
+        if self._timeline_asked or self._ended or self.settings.mode != "timeline":
             return
         self._timeline_asked = True
         try:

@@ -85,10 +85,17 @@ class Function:
 
 @contextlib.contextmanager
 def wrapped(kind, **options):
-    recorder, adapter, original = recorder_of(kind, **options), Adapter(), Function.run
+    recorder, adapter = recorder_of(kind, **options), Adapter()
+    with wrapped_by(recorder, adapter):
+        yield recorder, adapter
+
+
+@contextlib.contextmanager
+def wrapped_by(recorder, adapter):
+    original = Function.run
     Function.run = recorder.wrap(original, adapter)
     try:
-        yield recorder, adapter
+        yield
     finally:
         Function.run = original
 

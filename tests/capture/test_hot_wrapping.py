@@ -132,6 +132,22 @@ def test_nothing_is_recorded_while_inactive(kind):
         assert (calls(recorder), adapter.kernels) == ([], 0)
 
 
+@pytest.mark.parametrize("was_active", [True, False])
+def test_launches_after_the_end_are_made_and_counted_if_they_would_be_recorded(kind, was_active):
+    with wrapped(kind) as (recorder, adapter):
+        recorder.active = was_active
+        recorder.end()
+        kernel = Kernel()
+        assert Function(kernel).run(grid=(1,), warmup=False) is kernel
+        Function(kernel).run(grid=(1,), warmup=False)
+        assert (calls(recorder), adapter.kernels) == ([], 0)
+        assert recorder.dropped == (2 if was_active else 0)
+        recorder.forget()
+        assert recorder.dropped == 0
+        Function(kernel).run(grid=(1,), warmup=False)
+        assert recorder.dropped == 0  # another run begins, in which nothing has ended
+
+
 def test_enter_and_exit_are_realtime_clock_times_around_the_launch(kind):
     with wrapped(kind) as (recorder, _):
         function = Function(Kernel())

@@ -7,10 +7,12 @@ import weakref
 
 import pytest
 
+from kvtrace.capture import ends
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, Parameter, Stage
 from kvtrace.capture.session import Session
 from kvtrace.schema.trace import open_trace
 from kvtrace.settings import DEFAULT
+from tests.capture.recorders import Adapter, Function, Kernel, wrapped_by
 
 
 @pytest.fixture
@@ -35,6 +37,28 @@ KERNEL = KernelRecord(
     stages=(Stage("ttir", b"module", 5), Stage("store", None, 7)),
 )
 STACK = (Frame("a.py", 1, 2, "f"), Frame("a.py", 9, None, "<module>"))
+
+
+def test_launches_of_daemon_threads_while_the_trace_is_sealed_are_counted(session, monkeypatch):
+    removed = []
+    monkeypatch.setattr(ends, "_at_finalization", [])
+    with wrapped_by(session.recorder, Adapter()):
+        call_id = session.add_call(session.add_kernel(KERNEL), (1, 1, 1), [], STACK)
+        session.add_launch(call_id, 1, 2)
+        session.process_ends()
+        session.remove_hooks(lambda: removed.append(True))
+        for _ in range(3):
+            Function(Kernel()).run(grid=(1,), warmup=False)
+        session.stop("exit")
+    assert (removed, len(ends._at_finalization)) == ([], 1)
+    trace = open_trace(session.out)
+    assert (trace.runs[0].dropped_rows, trace.table("launches").num_rows) == (3, 1)
+
+
+def test_hooks_are_removed_at_once_if_the_program_goes_on(session):
+    removed = []
+    session.remove_hooks(lambda: removed.append(True))
+    assert removed == [True]
 
 
 def test_kernels_calls_and_launches_of_a_backend_are_in_the_tables(session):

@@ -169,6 +169,11 @@ def test_a_stored_launcher_of_a_kernel_is_recorded_only_within_the_window(record
     recorder.active = False
     assert launch(1) == (1,)
     assert calls(recorder) == []
+    assert recorder.dropped == 0
+    recorder.active = True
+    recorder.end()
+    assert launch(1) == (1,)
+    assert (calls(recorder), recorder.dropped) == ([], 1)
 
 
 class Program:

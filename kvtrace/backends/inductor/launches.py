@@ -333,7 +333,7 @@ class InductorHooks:
 
     def uninstall(self) -> None:
         """Remove the hooks, unless other hooks lie on top."""
-        self._replaced.undo()
+        self._session.remove_hooks(self._replaced.undo)
 
 
 def _hot_run(

@@ -292,7 +292,7 @@ class LaunchHooks:
     def uninstall(self) -> None:
         """Remove the hooks, unless other hooks lie on top."""
         self._loads.uninstall()
-        self._replaced.undo()
+        self._session.remove_hooks(self._replaced.undo)
         if self._launchers is not None:
             self._launchers.unmark()
 
