@@ -3,16 +3,34 @@
 Plain dataclasses, their text for a terminal and their JSON form.
 """
 
-import os
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from typing import Any, Final, Literal
 
-from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, at_text, envelope_text
-from kvtrace.text import WIDTH, percent, plural, printable, wrapped
+from kvtrace.converters.findings.envelope import (
+    AtSizes,
+    EnvelopeRow,
+    at_texts,
+    cells,
+    different_rows,
+    envelope_text,
+    gravity,
+    location_text,
+)
+from kvtrace.text import WIDTH, columns, percent, plural, wrapped
 
 _INDENT: Final = 4
+#: Most violations and sizes that are shown without --full.
+_SHOWN_PROBLEMS: Final = 4
+_SHOWN_SIZES: Final = 12
+_FULL_HINT: Final = (
+    "Ranges hold under assumptions; --full shows these, the conditions, and which launch or tie "
+    "would decide what is unknown."
+)
 _FAILING: Final = ("violation",)
+_VERDICTS: Final = ("violation", "unknown", "proven")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,28 +137,93 @@ def condition_objects(kernels: Iterable[KernelConditions]) -> list[dict[str, Any
 def conditions_text(
     kernels: Sequence[KernelConditions],
     *,
+    full: bool = False,
     width: int = WIDTH,
     base: str | None = None,
     left_out: int = 0,
 ) -> list[str]:
-    """Return lines for a terminal: each kernel's conditions and calls, then a summary.
+    """Return lines for a terminal: a summary, then the sizes of each kernel, the gravest first.
 
     Args:
         kernels: the kernels' variants, in order.
+        full: also conditions and assumptions, and all kernels, not only as many as fit a screen.
         width: columns of the terminal.
         base: a folder; paths of files in it are shown relative to it.
         left_out: the number of calls that could not be judged.
 
     """
-    lines: list[str] = []
+    lines = _summary_text(kernels, width, left_out)
+    if full:
+        for kernel in kernels:
+            lines += ["", *_kernel_text(kernel, width, base)]
+        return lines
+    ranked = dict.fromkeys(problem for kernel in kernels for problem in _problems(kernel, base))
+    problems = sorted(ranked, key=itemgetter(0))
+    for _, text in problems[:_SHOWN_PROBLEMS]:
+        lines += wrapped(text, width)
+    if (hidden := len(problems) - _SHOWN_PROBLEMS) > 0:
+        lines.append(f"… {hidden} more (--full shows them)")
+    return lines + _sizes_table(kernels, width)
+
+
+def _problems(kernel: KernelConditions, base: str | None) -> Iterator[tuple[int, str]]:
+    """Yield what is asked or violated, each with a rank; the least comes first."""
+    for text in kernel.broken:
+        yield 0, f"{kernel.kernel}: violation: a launch violates the contract {text}"
+    for call in kernel.others:
+        location = location_text(call.file, call.line, base)
+        if call.verdict != "proven":
+            rank = _VERDICTS.index(call.verdict)
+            yield rank, f"{kernel.kernel}: {call.verdict}: {call.message}{location}"
+    if kernel.at is not None:
+        for verdict, text in at_texts(kernel.at, base):
+            yield _VERDICTS.index(verdict), f"{kernel.kernel} at {kernel.at.asked}: {text}"
+
+
+def _sizes_table(kernels: Sequence[KernelConditions], width: int) -> list[str]:
+    """Return a table of sizes, the gravest first; of a kernel's variants the gravest counts."""
+    gravest: dict[tuple[str, str], list[EnvelopeRow]] = {}
     for kernel in kernels:
-        lines += [*_kernel_text(kernel, width, base), ""]
-    return lines + _summary_text(kernels, width, left_out)
+        by_quantity: dict[str, list[EnvelopeRow]] = {}
+        for row, *_ in different_rows(kernel.envelope):
+            by_quantity.setdefault(row.quantity, []).append(row)
+        for quantity, rows in by_quantity.items():
+            other = gravest.get((kernel.kernel, quantity), rows)
+            gravest[kernel.kernel, quantity] = min(other, rows, key=lambda r: gravity(r[0]))
+    sizes = sorted(gravest.items(), key=lambda size: gravity(size[1][0]))
+    table = [(*names, *cells(rows)) for names, rows in sizes[:_SHOWN_SIZES]]
+    if not table:
+        return []
+    header = ("kernel", "size", "was", "proven for", "beyond")
+    lines = ["", *columns(header, table, width, texts=(0, 1, 4), optional=(2,))]
+    if (hidden := len(sizes) - len(table)) > 0:
+        lines.append(f"… {hidden} more (--full shows them)")
+    return [*lines, "", *wrapped(_FULL_HINT, width)]
 
 
 def _kernel_text(kernel: KernelConditions, width: int, base: str | None) -> list[str]:
-    location = _location_text(kernel.file, kernel.line, base)
+    location = location_text(kernel.file, kernel.line, base)[2:-1] or "?"
     lines = wrapped(f"{location}: {kernel.kernel}: accesses stay inside their tensors", width)
+    lines += _conditions_lines(kernel, width)
+    lines += wrapped(f"{plural(kernel.calls, 'unique call')}: {_calls_text((kernel,))}", width, 2)
+    for call in kernel.others:
+        if call.verdict != "proven":
+            location = location_text(call.file, call.line, base)
+            lines += wrapped(call.invocation, width, _INDENT)
+            lines += wrapped(f"{call.verdict}: {call.message}{location}", width, _INDENT + 2)
+    for text in kernel.broken:
+        lines += wrapped(f"violation: a launch violates the contract {text}", width, 2)
+    lines += envelope_text(kernel.envelope, width, base)
+    if kernel.at is not None:
+        along = f"; follows: {', '.join(kernel.at.along)}" if kernel.at.along else ""
+        lines += wrapped(f"at {kernel.at.asked}{along}", width, 2)
+        for _, text in at_texts(kernel.at, base):
+            lines += wrapped(text, width, _INDENT)
+    return lines
+
+
+def _conditions_lines(kernel: KernelConditions, width: int) -> list[str]:
+    lines: list[str] = []
     for title, exact in (("exactly when", True), ("at least when", False)):
         conditions = _accesses_by_condition(kernel, exact=exact)
         if not conditions:
@@ -160,14 +243,7 @@ def _kernel_text(kernel: KernelConditions, width: int, base: str | None) -> list
         lines += wrapped(f"assuming {', '.join(kernel.assumptions)}", width, 2)
     for reason, accesses in _unknown_accesses_by_reason(kernel).items():
         lines += wrapped(f"unknown: {_access_names(accesses)}: {reason}", width, 2)
-    lines += wrapped(f"{plural(kernel.calls, 'unique call')}: {_calls_text(kernel)}", width, 2)
-    for call in kernel.others:
-        if call.verdict != "proven":
-            lines += _call_text(call, width, base)
-    for text in kernel.broken:
-        lines += wrapped(f"violation: a launch violates the contract {text}", width, 2)
-    lines += envelope_text(kernel.envelope, width, base)
-    return lines + (at_text(kernel.at, width, base) if kernel.at else [])
+    return lines
 
 
 def _accesses_by_condition(kernel: KernelConditions, *, exact: bool) -> dict[str, list[AccessLine]]:
@@ -194,25 +270,18 @@ def _access_names(accesses: Sequence[AccessLine]) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def _calls_text(kernel: KernelConditions) -> str:
-    texts = [f"{kernel.inside:,} within the conditions"]
-    for verdict in ("violation", "unknown", "proven"):
+def _calls_text(kernels: Iterable[KernelConditions]) -> str:
+    others = Counter((call.verdict, call.outside) for kernel in kernels for call in kernel.others)
+    texts = []
+    for verdict in _VERDICTS:
         for is_outside, group in ((True, "outside"), (False, "without a condition")):
-            count = sum(c.verdict == verdict and c.outside == is_outside for c in kernel.others)
-            if count:
+            if count := others[verdict, is_outside]:
                 judgment = "a violation" if verdict == "violation" else verdict
                 texts.append(f"{count:,} {group} (judged alone: {judgment})")
-    if kernel.short:
-        texts.append(f"{kernel.short:,} with elements that are not stored")
+    texts.append(f"{sum(kernel.inside for kernel in kernels):,} within the conditions")
+    if short := sum(kernel.short for kernel in kernels):
+        texts.append(f"{short:,} with elements that are not stored")
     return ", ".join(texts)
-
-
-def _call_text(call: OutsideCall, width: int, base: str | None) -> list[str]:
-    location = f" ({_location_text(call.file, call.line, base)})" if call.file else ""
-    return [
-        *wrapped(call.invocation, width, _INDENT),
-        *wrapped(f"{call.verdict}: {call.message}{location}", width, _INDENT + 2),
-    ]
 
 
 def _summary_text(kernels: Sequence[KernelConditions], width: int, left_out: int) -> list[str]:
@@ -227,23 +296,13 @@ def _summary_text(kernels: Sequence[KernelConditions], width: int, left_out: int
     exact = sum(access.exact for access in accesses)
     certified = sum(kernel.certified for kernel in kernels)
     sufficient = certified - exact
-    calls = sum(kernel.calls for kernel in kernels)
-    inside = sum(kernel.inside for kernel in kernels)
-    text = (
-        f"{plural(count, 'access')} of {plural(len(kernels), 'kernel variant')}: "
-        f"{exact:,} with an exact condition ({percent(exact / count)}), "
-        f"{sufficient:,} with a sufficient condition ({percent(sufficient / count)}), "
-        f"{count - certified:,} unknown ({percent((count - certified) / count)}); "
-        f"{inside:,} of {plural(calls, 'unique call')} within the conditions"
-    )
+    calls = plural(sum(kernel.calls for kernel in kernels), "unique call")
+    text = f"{calls} of {plural(len(kernels), 'kernel variant')}: {_calls_text(kernels)}"
     if left_out:
         text += f"; nothing was judged of {plural(left_out, 'other unique call')}"
-    return wrapped(text, width)
-
-
-def _location_text(file: str | None, line: int | None, base: str | None) -> str:
-    if file is None:
-        return "?"
-    if base is not None and file.startswith(base.rstrip(os.sep) + os.sep):
-        file = os.path.relpath(file, base)
-    return printable(f"{file}:{line or '?'}")
+    conditions = (
+        f"{plural(count, 'access')}: {exact:,} with an exact condition ({percent(exact / count)}), "
+        f"{sufficient:,} with a sufficient condition ({percent(sufficient / count)}), "
+        f"{count - certified:,} unknown ({percent((count - certified) / count)})"
+    )
+    return [*wrapped(text, width), *wrapped(conditions, width)]

@@ -4,7 +4,7 @@ Dataclasses and their text for `kvtrace sizes`; also the verdicts at the sizes o
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,17 @@ from kvtrace.text import printable, wrapped
 
 _INDENT: Final = 4
 _OTHER_VARIANT: Final = ("argument", "constants")
+#: What ends a range, by kind, as words.
+_KINDS: Final = {
+    "overflow": "overflow",
+    "tensor": "out of bounds",
+    "rule": "violation",
+    "grid": "grid limit",
+    "argument": "another variant",
+    "constants": "another variant",
+    "unknown": "unknown",
+    "none": "no end",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,7 @@ class EnvelopeRow:
     The range assumes `along` (other quantities that change with this one), which the launches of
     `basis` suggest. `last_bad` is the greatest value below the range that is a problem, described
     by `below` and `below_kind`. If it is None, `below` is the reason why it is unknown, or "".
+    `equal` names the other quantities that had the same value in all recorded launches.
     """
 
     quantity: str
@@ -44,6 +56,7 @@ class EnvelopeRow:
     last_bad: int | None = None
     below: str = ""
     below_kind: str = "none"
+    equal: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +87,76 @@ class AtSizes:
 
 
 def envelope_text(rows: Sequence[EnvelopeRow], width: int, base: str | None) -> list[str]:
-    """Return lines for a terminal: a paragraph per quantity of a kernel; [] without rows."""
-    if not rows:
-        return []
-    lines = ["  sizes"]
-    for row in rows:
-        lines += wrapped(_row_text(row, base), width, _INDENT)
+    """Return lines for a terminal: a paragraph per quantity, the gravest first; [] without rows."""
+    lines = ["  sizes"] if rows else []
+    for group in different_rows(rows):
+        quantities = dict.fromkeys(f"{row.quantity} (was {row.recorded:,})" for row in group)
+        text = f"{', '.join(quantities)}: {_row_text(group[0], base)}"
+        lines += wrapped(text, width, _INDENT)
     return lines
 
 
+def cells(rows: Sequence[EnvelopeRow]) -> tuple[str, str, str]:
+    """Return a quantity's recorded value, its proven range, and what ends it, for a table."""
+    proven = next((_range_text(row) for row in rows if row.contract), "none")
+    ends = dict.fromkeys(text for row in rows for text in _ends(row))
+    return f"{rows[0].recorded:,}", proven, ", ".join(ends)
+
+
+def _range_text(row: EnvelopeRow) -> str:
+    if row.low == row.high:
+        return f"{row.high:,}"
+    is_open = row.contract is not None and row.contract.startswith(row.quantity)
+    return f"up to {row.high:,}" if is_open else f"{row.low:,} to {row.high:,}"
+
+
+def _ends(row: EnvelopeRow) -> Iterator[str]:
+    if row.first_bad == row.recorded and row.contract is None:
+        yield "already bad"
+    elif row.first_bad is not None and row.first_bad - 1 != row.high:
+        yield f"{_KINDS[row.kind]} from {row.first_bad:,}"
+    else:
+        yield _KINDS[row.kind]
+    if row.below_kind != row.kind and row.below_kind != "none":
+        yield f"{_KINDS[row.below_kind]} below"
+
+
+def gravity(row: EnvelopeRow) -> tuple[int, float]:
+    """Return a key that sorts rows: bad values closest to the recorded value first."""
+    ends = ((row.first_bad, row.kind), (row.last_bad, row.below_kind))
+    bad = [end for end, kind in ends if end is not None and kind not in _OTHER_VARIANT]
+    if bad:
+        return 0, min(abs(end - row.recorded) for end in bad) / max(abs(row.recorded), 1)
+    if row.kind == "unknown":
+        return (1 if row.contract is None else 2), 0
+    return (3 if row.below_kind == "unknown" else 4), 0
+
+
+def different_rows(rows: Iterable[EnvelopeRow]) -> list[list[EnvelopeRow]]:
+    """Return rows that say different things, the gravest first, each with those that say the same.
+
+    What is bad as recorded is the same for all quantities; so is what is unknown of quantities
+    that were always equal.
+    """
+    groups: list[list[EnvelopeRow]] = []
+    for row in sorted(rows, key=lambda row: (*gravity(row), (row.low or 0) - (row.high or 0))):
+        group = next((group for group in groups if _says_the_same(group[0], row)), None)
+        if group is None:
+            groups.append([row])
+        else:
+            group.append(row)
+    return groups
+
+
+def _says_the_same(row: EnvelopeRow, other: EnvelopeRow) -> bool:
+    """Return whether a row makes another one, of no wider range, redundant."""
+    if row.contract is None and other.contract is None and row.what:
+        return row.what == other.what
+    return row.kind == other.kind == "unknown" and other.quantity in row.equal
+
+
 def _row_text(row: EnvelopeRow, base: str | None) -> str:
-    location = _location_text(row.file, row.line, base)
+    location = location_text(row.file, row.line, base)
     assumed = f"assuming {', '.join((*row.along, 'other sizes as recorded'))} ({row.basis})"
     proven = f"proven for {row.contract}, {assumed}" if row.contract else None
     if row.kind == "unknown" and proven is None:
@@ -94,13 +166,13 @@ def _row_text(row: EnvelopeRow, base: str | None) -> str:
     elif row.first_bad is None:
         text = f"no bad value: {proven}"
     elif row.first_bad == row.recorded and proven is None:
-        text = f"bad at {row.first_bad:,}: {row.what}{location}; no size is proven safe"
+        text = f"already bad: {row.what}{location}; no size is proven safe"
     else:
         text = f"first bad {row.first_bad:,}"
         if row.kind in _OTHER_VARIANT:
             text = f"another variant from {row.first_bad:,} on"
         text += f": {row.what}{location}; {proven or assumed}"
-    return f"{row.quantity} (was {row.recorded:,}): {text}{_lower_end_text(row)}"
+    return text + _lower_end_text(row)
 
 
 def _lower_end_text(row: EnvelopeRow) -> str:
@@ -112,21 +184,21 @@ def _lower_end_text(row: EnvelopeRow) -> str:
     return f"; below that unknown: {row.below}" if row.below else ""
 
 
-def at_text(at: AtSizes, width: int, base: str | None) -> list[str]:
-    """Return lines for a terminal: the verdicts at the sizes of `--at`."""
-    along = f"; follows: {', '.join(at.along)}" if at.along else ""
-    lines = wrapped(f"at {at.asked}{along}", width, 2)
+def at_texts(at: AtSizes, base: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the verdicts at the sizes of `--at`, each with its text."""
     if at.reason:
-        return lines + wrapped(f"not judged: {at.reason}", width, _INDENT)
+        yield "unknown", f"not judged: {at.reason}"
+        return
     if at.limit:
-        lines += wrapped(f"no launch of this variant: {at.limit}", width, _INDENT)
+        yield "unknown", f"no launch of this variant: {at.limit}"
     for v in at.verdicts:
-        location = _location_text(v.file, v.line, base)
-        lines += wrapped(f"{v.verdict}: {v.rule}: {v.message}{location}", width, _INDENT)
-    return [*lines, " " * _INDENT + f"{at.proven:,} proven"]
+        location = location_text(v.file, v.line, base)
+        yield v.verdict, f"{v.verdict}: {v.rule}: {v.message}{location}"
+    yield "proven", f"{at.proven:,} proven"
 
 
-def _location_text(file: str | None, line: int | None, base: str | None) -> str:
+def location_text(file: str | None, line: int | None, base: str | None) -> str:
+    """Return " (file:line)" with the file relative to the folder `base`; "" without a file."""
     if file is None:
         return ""
     if base is not None and file.startswith(base.rstrip(os.sep) + os.sep):

@@ -245,6 +245,7 @@ def _envelope(
             row.expression, row.contract, row.along, row.basis, row.reason,
             low=row.fine[0] if row.fine else None, high=row.fine[1] if row.fine else None,
             last_bad=row.last_bad, below=row.below, below_kind=row.below_kind,
+            equal=relations.equal_sizes(row.quantity),
         )
         for row in envelope(relations, contracts, seconds, bad)
     )  # fmt: skip

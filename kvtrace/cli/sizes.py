@@ -60,6 +60,9 @@ def command(
             show_default=False,
         ),
     ] = None,
+    full: Annotated[
+        bool, Option("--full", help="Show conditions, assumptions and all kernel variants, too")
+    ] = False,
 ) -> int:
     """Show for which shapes and grids each kernel is proven, and check its calls against them.
 
@@ -74,14 +77,14 @@ def command(
 
     """
     is_strict = strict or settings_in_force().strict
-    return show_sizes(select(trace, run), as_json, is_strict, at, assume, tie or ())
+    return show_sizes(select(trace, run), as_json, is_strict, at, assume, tie or (), full=full)
 
 
 def show_sizes(
     selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None,
-    ties: "Sequence[str]" = (),
+    ties: "Sequence[str]" = (), *, full: bool = False,
 ) -> int:  # fmt: skip
-    """Print the conditions of a selection's kernels, and return the exit code."""
+    """Print the sizes of a selection's kernels, and return the exit code."""
     from kvtrace.analysis.conditions import kernel_conditions, parse_sizes, read_contracts
     from kvtrace.converters.findings.conditions import (
         condition_failures,
@@ -101,8 +104,11 @@ def show_sizes(
         print(json.dumps(condition_objects(kernels), indent=2))
     else:
         width = min(terminal_width(), 120)
-        lines = conditions_text(kernels, width=width, base=str(Path.cwd()), left_out=len(failures))
-        print_lines(lines)
+        print_lines(
+            conditions_text(
+                kernels, full=full, width=width, base=str(Path.cwd()), left_out=len(failures)
+            )
+        )
     unjudged = unjudged_at_sizes(kernels)
     is_undecided = strict and kernels and (failures or unjudged)
     if is_undecided or condition_failures(kernels, strict=strict):

@@ -125,6 +125,12 @@ class Relations:
         """Return whether a number differs between recorded launches."""
         return len(set(self._values.get(number, ()))) > 1
 
+    def equal_sizes(self, name: str) -> tuple[str, ...]:
+        """Return the names of the other sizes that were equal to a size in all launches."""
+        size = self.number(name)
+        values = self._values.get(size) if size in self.sizes else None
+        return tuple(self.name(n) for n in self.sizes if n != size and self._values[n] == values)
+
     def is_independent(self, number: Number, size: Number) -> bool:
         """Return whether launches show that a number need not change with a size."""
         if not self.varies(number):

@@ -230,7 +230,7 @@ def test_one_launch_says_which_readings_fit_and_what_another_would_tell():
 
 def test_a_kernel_that_fails_as_recorded_has_no_proven_range():
     assert printed(flat(kernels.one_off, 1000)) == (
-        "sizes n (was 1,000): bad at 1,000: as recorded, load ends 4 bytes past the end of x "
+        "sizes n (was 1,000): already bad: as recorded, load ends 4 bytes past the end of x "
         "(out-of-bounds); no size is proven safe"
     )
 
