@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection
     from kvtrace.verdicts.sizes.compared_calls import ComparedAccess
     from kvtrace.verdicts.sizes.contracts import Contract
-    from kvtrace.verdicts.sizes.launch_numbers import Numbers
+    from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers
     from kvtrace.verdicts.sizes.relations import Relations
     from kvtrace.verdicts.verdict import Verdict
 
@@ -52,13 +52,18 @@ class _Variant:
     others: list[OutsideCall] = field(default_factory=list)
     first: Call | None = None
     more: list[Numbers] = field(default_factory=list)
+    call_ids: list[int] = field(default_factory=list)
     bad: list[tuple[Numbers, str]] = field(default_factory=list)
     broken: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, Contract] = field(default_factory=dict)
     ties: tuple[str, ...] = ()
 
     def completed(
-        self, sizes: Mapping[str, int], contracts: Sequence[Contract], seconds: float
+        self,
+        sizes: Mapping[str, int],
+        contracts: Sequence[Contract],
+        seconds: float,
+        extents_of_calls: Mapping[int, Mapping[str, int]],
     ) -> KernelConditions:
         """Return the conditions with the results of all calls.
 
@@ -66,14 +71,29 @@ class _Variant:
         (`envelope`) is computed in at most `seconds`, and is empty if `seconds` is 0.
         """
         relations = self.relations()
+        numbers = {name: self.number_named(relations, name, extents_of_calls) for name in sizes}
         return replace(
             self.conditions, calls=self.calls, inside=self.inside, short=self.short,
             others=tuple(self.others),
             envelope=_envelope(relations, [*contracts, *self.assumed.values()], seconds, self.bad)
             if seconds
             else (),
-            at=_at_sizes(relations, sizes), broken=tuple(self.broken),
+            at=_at_sizes(relations, sizes, numbers, extents_of_calls),
+            broken=tuple(self.broken),
         )  # fmt: skip
+
+    def number_named(
+        self, relations: Relations, name: str, extents_of_calls: Mapping[int, Mapping[str, int]]
+    ) -> Number | None:
+        """Return the number with a name, or one that was the extent with that name."""
+        number = relations.number(name)
+        launches = (relations.base, *self.more)
+        extents = [extents_of_calls.get(call, {}).get(name) for call in self.call_ids]
+        if number is not None or None in extents:
+            return number
+        numbers = (*relations.sizes, *relations.base)
+        equal = (n for n in numbers if [launch.get(n) for launch in launches] == extents)
+        return next(equal, None)
 
     def relations(self) -> Relations:
         """Return the relations between the sizes and scalars of the kernel's calls."""
@@ -128,6 +148,7 @@ def kernel_conditions(
     *,
     envelope: bool = True,
     ties: Sequence[str] = (),
+    extents_of_calls: Mapping[int, Mapping[str, int]] | None = None,
 ) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of each called kernel, and a message for each call left out.
 
@@ -135,7 +156,8 @@ def kernel_conditions(
     `contracts` are assumptions on index tensors; each call is checked against them and against
     contracts in comments of its kernel. `ties` are formulas of numbers, as
     "part.shape[0] = n // 32", for the kernels that have them. With `envelope`, the smallest unsafe
-    value of each size is searched, which may take seconds.
+    value of each size is searched, which may take seconds. `extents_of_calls` has extents of the
+    program's inputs by call id and name, which may be names in `sizes`.
 
     Raises:
         BadSetting: No kernel has a number of a name in `sizes`.
@@ -176,8 +198,14 @@ def kernel_conditions(
                     )
                     variants_by_kernel[key].broken |= dict.fromkeys(filter(None, violations))
                 report(number, table.num_rows)
+    extents = extents_of_calls or {}
     relations = [variant.relations() for variant in variants.values()] if sizes else []
-    unknown = [name for name in sizes or () if not any(r.number(name) for r in relations)]
+    pairs = [*zip(variants.values(), relations, strict=False)]
+    unknown = [
+        name
+        for name in sizes or ()
+        if not any(variant.number_named(own, name, extents) for variant, own in pairs)
+    ]
     if unknown and variants:
         raise BadSetting(
             f"no kernel has a scalar named {', '.join(unknown)}, as given by --at; name an extent "
@@ -188,7 +216,7 @@ def kernel_conditions(
     for number, variant in enumerate(variants.values()):
         seconds_left = max(deadline - time.thread_time(), 0.0) / (len(variants) - number)
         seconds = max(seconds_left, _LEAST_SECONDS) if envelope else 0.0
-        kernels.append(variant.completed(sizes or {}, contracts, seconds))
+        kernels.append(variant.completed(sizes or {}, contracts, seconds, extents))
     return kernels, failures
 
 
@@ -251,17 +279,33 @@ def _envelope(
     )  # fmt: skip
 
 
-def _at_sizes(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
-    """Return a kernel's verdicts at the sizes that it has; None if it has none of the names."""
+def _at_sizes(
+    relations: Relations,
+    sizes: Mapping[str, int],
+    numbers: Mapping[str, Number | None],
+    extents_of_calls: Mapping[int, Mapping[str, int]],
+) -> AtSizes | None:
+    """Return a kernel's verdicts at the sizes that it has; None if it has none of the names.
+
+    `numbers` has the kernel's number of each name. A launch is not judged if one of its inputs has
+    an extent of a name that no number of the kernel was.
+    """
     from kvtrace.verdicts.sizes.at_size import at_size
 
-    kernel_sizes = {name: value for name, value in sizes.items() if relations.number(name)}
-    if not kernel_sizes:
+    own_names = {name: relations.name(n) for name, n in numbers.items() if n is not None}
+    if not own_names:
         return None
-    judged = at_size(relations, kernel_sizes)
+    asked = ", ".join(
+        f"{name} = {sizes[name]}" + ("" if name == own else f" ({own})")
+        for name, own in own_names.items()
+    )
+    missing = sizes.keys() - own_names.keys()
+    if missing := sorted(missing & {name for names in extents_of_calls.values() for name in names}):
+        return AtSizes(asked, reason=f"no number of this variant was {' or '.join(missing)}")
+    judged = at_size(relations, {own: sizes[name] for name, own in own_names.items()})
     verdicts = [v for v in judged.verdicts if v.verdict != "proven"]
     return AtSizes(
-        ", ".join(f"{name} = {value}" for name, value in kernel_sizes.items()),
+        asked,
         judged.along,
         judged.limit,
         len(judged.verdicts) - len(verdicts),
@@ -322,6 +366,7 @@ def _add_call(
 
     comparisons = compared_accesses(call)
     variant.calls += 1
+    variant.call_ids.append(call.call_id)
     if variant.first is None:
         variant.first = call
     else:

@@ -224,6 +224,23 @@ def numbers_of_annotations(annotations: Iterable[Any]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(extent) for extent in extents if extent.isdigit()))
 
 
+def extents_by_name(inputs: Iterable[Input], annotations: Mapping[str, str]) -> dict[str, int]:
+    """Return extents by name: `x.shape[0]`, and `M` of a parameter x annotated `"f32[M, N]"`."""
+    extents = {
+        f"{entry.name}.shape[{axis}]": extent
+        for entry in inputs
+        if isinstance(entry, TensorInput)
+        for axis, extent in enumerate(entry.shape)
+    }
+    for name, note in annotations.items():
+        match = _TENSOR.fullmatch(note)
+        for axis, part in enumerate(match[3].split(",") if match else ()):
+            extent = extents.get(f"{name}.shape[{axis}]")
+            if extent is not None:
+                extents.setdefault(part.strip(), extent)
+    return extents
+
+
 def label_of(inputs: Sequence[Input]) -> str:
     """Return a text on inputs in the form of `--shapes`, such as `x=f32[1000, 64], eps=1e-6`."""
     parts = []

@@ -23,7 +23,7 @@ from kvtrace.analysis.conditions import kernel_conditions, parse_sizes
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
 from kvtrace.converters.findings.conditions import KernelConditions, unjudged_at_sizes
-from kvtrace.inputs.cases import BEYOND, read_cases
+from kvtrace.inputs.cases import BEYOND, Case, extents_by_name, read_cases
 
 _MOST_FINDINGS: Final = 100
 #: A result made of undefined values is wrong, though compilers use zero today.
@@ -31,20 +31,22 @@ _SEVERITY: Final = {"undefined-lanes": "error"}
 
 
 def examine(
-    request: Request, largest: str | None, folders: Folders, folder: Path, *, tuned: bool
-) -> None:
+    request: Request, largest: str | None, annotations: Mapping[str, str], folders: Folders,
+    folder: Path, *, tuned: bool,
+) -> None:  # fmt: skip
     """Judge the trace that a candidate's process has left, and write the result into `folder`.
 
-    `largest` has the largest sizes, if the file declares them; `folders` are those of the other
-    processes. `tuned`: kernels may be autotuned, so that some configurations may fail.
+    `largest` has the largest sizes, if the file declares them; `annotations` are those of the
+    reference's parameters; `folders` are those of the other processes. `tuned`: kernels may be
+    autotuned, so that some configurations may fail.
     """
     with collected_result(folder) as result:
-        _examine(request, largest, folders, folder / "trace", result, tuned=tuned)
+        _examine(request, largest, annotations, folders, folder / "trace", result, tuned=tuned)
 
 
 def _examine(
-    request: Request, largest: str | None, folders: Folders, recorded: Path,
-    result: ExaminerResult, *, tuned: bool,
+    request: Request, largest: str | None, annotations: Mapping[str, str], folders: Folders,
+    recorded: Path, result: ExaminerResult, *, tuned: bool,
 ) -> None:  # fmt: skip
     log, events = read_log(folders.child / EVENTS_FILE)
     result.problems += _behavior_problems(log, events)
@@ -56,8 +58,9 @@ def _examine(
     for kernel, text in kernels_over_limit(trace, tuned=tuned):
         hint = "take smaller blocks, or fewer stages"
         result.problems.append(Problem("shared-memory", "error", text, hint, kernel=kernel))
-    _judge_by_rules(trace, log, folders, result)
-    _add_sizes(trace, request.at or largest, result)
+    cases = _cases_of_calls(trace, log, folders)
+    _judge_by_rules(trace, cases, result)
+    _add_sizes(trace, request.at or largest, cases, annotations, result)
     _add_figures(trace, request.device, result)
 
 
@@ -98,16 +101,13 @@ def _check_kernels(
             )
 
 
-def _findings_beyond_given(
+def _cases_of_calls(
     trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders
-) -> Mapping[str, str]:
-    """Return the findings that occur only in cases beyond the given inputs.
+) -> list[tuple[int, Case | None]]:
+    """Return the unique call of each launch with its case, None if that is not known.
 
     Launches of trace and log are matched by their order. Launches without programs, which the log
     lacks, are skipped; if the numbers still differ, the result is empty.
-
-    Returns:
-        The label of such a case by finding id.
     """
     cases, order = read_cases(folders.inputs), read_call_results(folders.answered).order
     case_of_call = {call: cases[number] for call, number in enumerate(order)}
@@ -120,8 +120,15 @@ def _findings_beyond_given(
     launches = selection.trace.table("launches", selection.runs).sort_by("seq")
     launched_calls = [call for call in launches["call_id"].to_pylist() if call not in empty_calls]
     if len(launched_calls) != len(case_of_launch):
-        return {}
-    pairs = list(zip(launched_calls, case_of_launch, strict=True))
+        return []
+    return list(zip(launched_calls, case_of_launch, strict=True))
+
+
+def _findings_beyond_given(
+    trace: OpenedTrace, pairs: Sequence[tuple[int, Case | None]]
+) -> Mapping[str, str]:
+    """Return the label of a case by the findings that occur only beyond the given inputs."""
+    selection = trace.selection
     given_calls = {call_id for call_id, case in pairs if case is None or case.kind != BEYOND}
     labels = {call_id: case.label for call_id, case in pairs if case and call_id not in given_calls}
     findings = selection.trace.table("findings", selection.runs)
@@ -135,12 +142,11 @@ def _findings_beyond_given(
 
 
 def _judge_by_rules(
-    trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders,
-    result: ExaminerResult,
-) -> None:  # fmt: skip
+    trace: OpenedTrace, cases: Sequence[tuple[int, Case | None]], result: ExaminerResult
+) -> None:
     """Judge all memory accesses by the default rules, and add findings and counts to `result`."""
     findings = trace.sanitize("default").data
-    labels = _findings_beyond_given(trace, log, folders)
+    labels = _findings_beyond_given(trace, cases)
     result.rules = dict(findings.total)
     reported: set[tuple[str, str, str | None, int | None, int | None]] = set()
     for finding in sorted(findings.listed, key=lambda listed: listed.finding_id in labels):
@@ -165,9 +171,19 @@ def _judge_by_rules(
         result.problems.append(problem)
 
 
-def _add_sizes(trace: OpenedTrace, at: str | None, result: ExaminerResult) -> None:
+def _add_sizes(
+    trace: OpenedTrace, at: str | None, cases: Sequence[tuple[int, Case | None]],
+    annotations: Mapping[str, str], result: ExaminerResult,
+) -> None:  # fmt: skip
     """Add to `result` the sizes for which accesses stay in bounds, and violations at sizes `at`."""
-    kernels, _ = kernel_conditions(trace.selection, parse_sizes(at), envelope=False)
+    extents: dict[int, dict[str, int]] = {}
+    for call, case in cases:
+        own = {} if case is None else extents_by_name(case.inputs, annotations)
+        other = extents.setdefault(call, own)  # one call of several cases has what they share
+        extents[call] = dict(own.items() & other.items())
+    kernels, _ = kernel_conditions(
+        trace.selection, parse_sizes(at), envelope=False, extents_of_calls=extents
+    )
     result.problems += _unjudged_sizes(kernels)
     for kernel in kernels:
         result.generic.append(
@@ -177,7 +193,8 @@ def _add_sizes(trace: OpenedTrace, at: str | None, result: ExaminerResult) -> No
                 "certified": kernel.certified,
                 "conditions": sorted({a.condition for a in kernel.accesses if a.condition}),
                 "unknown": sorted({a.reason for a in kernel.accesses if a.reason}),
-                "at": None if kernel.at is None else kernel.at.asked,
+                "no_overflow": list(kernel.widths),
+                "at": kernel.at.asked if kernel.at and kernel.at.reason is None else None,
             }
         )
         for verdict in kernel.at.verdicts if kernel.at else ():
@@ -196,7 +213,8 @@ def _unjudged_sizes(kernels: Sequence[KernelConditions]) -> Iterator[Problem]:
     for kernel, at in unjudged_at_sizes(kernels).items():
         yield Problem(
             "cannot-judge", "unjudged", f"at {at.asked}: not judged: {at.reason or at.limit}",
-            "give the sizes that follow from others instead, or more of them", at.asked, kernel,
+            "name all sizes that change together, as in the reference's annotations, by --at",
+            at.asked, kernel,
         )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ from kvtrace.progress import progress
 from kvtrace.text import amount, duration, plural, size
 
 #: Schema version of the printed object: a minor version adds fields, a major version changes some.
-SCHEMA: Final = "2.0"
+SCHEMA: Final = "2.1"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
 #: Bytes at the start of a log line that contain its kind.
 _KIND_WITHIN: Final = 40
@@ -57,6 +57,12 @@ _ORDER: Final = ("error", "unjudged", "warning", "note")
 _TOLERANCES: Final = {"granted": "what the problem grants", "fixed": "a fixed tolerance"}
 #: Files beside the candidate's that are also read, at most.
 _MOST_FILES: Final = 20
+#: Kinds of cases in words, and most conditions against overflow that are printed.
+_CASES: Final = {
+    "given": "given", "values": "with other values", "view": "of views", "sizes": "of other sizes",
+    "beyond": "beyond the given inputs",
+}  # fmt: skip
+_MOST_LIMITS: Final = 3
 #: Modules and packages that the examiner imports.
 _EXAMINER: Final = (
     "triton", "kvtrace.evaluate", "kvtrace.ir.parser", "kvtrace.addons.judge.examining",
@@ -184,8 +190,10 @@ class _Run:
         folders = Folders(*paths)
         self.seed = {"value": f"{self._seed:032x}", "given": self._given_seed is not None}
         helper.ask(compare_results, request, self._seed, folders, scratch / "results")
+        place = request.reference or request.entry
+        annotations = read_file(place.file).annotations.get(place.name, {})
         examiner = run_confined(
-            partial(_examine, request, self._text, folders, scratch / "examiner"),
+            partial(_examine, request, self._text, annotations, folders, scratch / "examiner"),
             scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
             reads=[path for path in (folders.inputs, folders.child, folders.answered)
                    if path.exists()], unconfined=request.unconfined,
@@ -290,14 +298,16 @@ def _surroundings_problems(text: FileText, entry: str) -> Iterator[dict[str, Any
         )  # fmt: skip
 
 
-def _examine(request: Request, text: FileText, folders: Folders, folder: Path) -> None:
+def _examine(
+    request: Request, text: FileText, annotations: Mapping[str, str], folders: Folders, folder: Path
+) -> None:
     from kvtrace.addons.judge.examining import examine
 
     with suppress(FileNotFoundError):  # without a trace, `examine` reports the reason
         shutil.copytree(folders.child / "trace", folder / "trace")
     beside = any(text.path.with_name(f"{name}.py").is_file() for name in text.imported)
     tuned = beside or any("autotune" in names for names in text.used.values())
-    examine(request, text.largest, folders, folder, tuned=tuned)
+    examine(request, text.largest, annotations, folders, folder, tuned=tuned)
 
 
 def _unjudged(
@@ -368,7 +378,9 @@ def judgment_text(judgment: Judgment) -> list[str]:
             lines.append(f"  hint: {finding['hint']}")
         if finding["case"]:
             lines.append(f"  case: {finding['case']}")
+    lines += _case_lines(content["cases"])
     lines += _tolerance_lines(content["cases"])
+    lines += _size_lines(content["all_sizes"])
     for figures in content["figures"]:
         best = "" if figures["best_ns"] is None else f", at best {duration(figures['best_ns'])}"
         lines.append(
@@ -377,6 +389,36 @@ def judgment_text(judgment: Judgment) -> list[str]:
         )
     if content["cases"] and not all(content["confined"][name] for name in _WALLS):
         lines.append("note: the file ran unconfined, since this system could not confine it")
+    return lines
+
+
+def _case_lines(cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line with the number of cases of each kind; none without cases."""
+    counts = Counter(case["kind"] for case in cases)
+    texts = [f"{count} {_CASES[kind]}" for kind, count in counts.items()]
+    return [f"cases: {', '.join(texts)}"] if texts else []
+
+
+def _size_lines(variants: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return lines with what is known of each kernel at all sizes, and what was not asked."""
+    lines: list[str] = []
+    for kernel in dict.fromkeys(variant["kernel"] for variant in variants):
+        own = [variant for variant in variants if variant["kernel"] == kernel]
+        accesses, certified = (sum(v[name] for v in own) for name in ("accesses", "certified"))
+        limits = [*dict.fromkeys(limit for v in own for limit in v["no_overflow"])]
+        lines.append(
+            f"{kernel}, other sizes: {certified} of {plural(accesses, 'access')} of "
+            f"{plural(len(own), 'variant')} with a condition that keeps it inside its tensor"
+        )
+        more = f" and {len(limits) - _MOST_LIMITS} more" if len(limits) > _MOST_LIMITS else ""
+        if limits:
+            lines.append(f"  no integer overflows if {'; '.join(limits[:_MOST_LIMITS])}{more}")
+        at = dict.fromkeys(variant["at"] for variant in own if variant["at"])
+        lines += [f"  judged at {sizes}" for sizes in at]
+    if lines:
+        asked = any(variant["at"] for variant in variants)
+        lines += [] if asked else ["no sizes beyond the cases were judged; --at names them"]
+        lines.append("conditions: --json; the first bad size of each number: kvtrace sizes")
     return lines
 
 

@@ -69,7 +69,7 @@ class FileText:
         used: names that each function or class mentions.
         imported: imported modules.
         required: modules imported unconditionally, with their lines.
-        annotated: functions with a parameter whose annotation describes a tensor.
+        annotations: texts that annotate parameters, as of tensors, by function and parameter.
         largest: the text of `LARGEST = "rows=…"`, the largest sizes that the file is for.
     """
 
@@ -86,7 +86,7 @@ class FileText:
     used: Mapping[str, frozenset[str]]
     imported: tuple[str, ...]
     required: Mapping[str, int]
-    annotated: frozenset[str]
+    annotations: Mapping[str, Mapping[str, str]]
     largest: str | None
 
     def reached(self, entry: str) -> set[str]:
@@ -135,7 +135,7 @@ def read_file(path: Path) -> FileText:
         {name: tuple(listed) for name, listed in facts["capacities"].items()},
         {name: tuple(listed) for name, listed in facts["reads"].items()},
         {name: frozenset(listed) for name, listed in facts["used"].items()},
-        tuple(facts["imported"]), facts["required"], frozenset(facts["annotated"]),
+        tuple(facts["imported"]), facts["required"], facts["annotations"],
         facts["largest"],
     )  # fmt: skip
 
@@ -211,7 +211,7 @@ def _facts_of(text: str, name: str) -> dict[str, Any]:
             if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
             for name in _imported_modules(node)
         },
-        "annotated": [name for name, node in definitions.items() if _is_annotated(node)],
+        "annotations": {name: _annotations(node) for name, node in definitions.items()},
         "largest": _largest_sizes(tree),
     }
 
@@ -232,11 +232,15 @@ def _count_defaults(node: ast.FunctionDef | ast.ClassDef) -> int:
     return next((len(m.args.defaults) for m in methods if m.name == "forward"), 0)
 
 
-def _is_annotated(node: ast.FunctionDef | ast.ClassDef) -> bool:
+def _annotations(node: ast.FunctionDef | ast.ClassDef) -> dict[str, str]:
     if not isinstance(node, ast.FunctionDef):
-        return False
-    notes = (argument.annotation for argument in (*node.args.posonlyargs, *node.args.args))
-    return any(isinstance(note, ast.Constant) and isinstance(note.value, str) for note in notes)
+        return {}
+    notes = {a.arg: a.annotation for a in (*node.args.posonlyargs, *node.args.args)}
+    return {
+        name: note.value
+        for name, note in notes.items()
+        if isinstance(note, ast.Constant) and isinstance(note.value, str)
+    }
 
 
 def _is_kernel(node: ast.FunctionDef | ast.ClassDef) -> bool:

@@ -158,7 +158,7 @@ def check_request(request: Request, text: FileText) -> None:
         request.shapes
         or request.trace is not None
         or input_functions
-        or (reference is not None and name in reference.annotated)
+        or (reference is not None and reference.annotations.get(name))
     ):
         return
     raise CannotJudge(NO_INPUTS)

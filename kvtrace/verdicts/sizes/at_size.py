@@ -58,9 +58,14 @@ def at_size(
 
     """
     size_of = {n: sizes[name] for name in sizes if (n := relations.number(name))}
-    for number in size_of:
+    for number, size in list(size_of.items()):
         readings = relations.follows(number)
-        if readings is not None:
+        if readings is None:
+            continue
+        equal = relations.number(readings)
+        if equal is not None and size_of.get(equal, size) == size:
+            size_of[equal] = size_of.pop(number)
+        else:
             name = relations.name(number)
             return AtSize(reason=f"{name} was {readings}: it follows from that number")
     try:

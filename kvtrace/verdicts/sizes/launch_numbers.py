@@ -147,7 +147,9 @@ class NumbersAt:
                 if count is None:
                     self._set_strides(position, argument)
                 else:
-                    names = [relations.name(n) for n in extents_of(position, argument)]
+                    extents = extents_of(position, argument)
+                    readings = {n: r for n, r in readings.items() if n not in extents}
+                    names = [relations.name(n) for n in extents]
                     along = [text for text in along if text.partition(" = ")[0] not in names]
                     along.append(f"{' * '.join(names)} = {relations.name(count)}")
                     self._flatten(position, argument, count)

@@ -9,7 +9,7 @@ from functools import cache
 import jsonschema
 import pytest
 
-from kvtrace.addons.judge.judge_file import judge_file, judgment_text, schema
+from kvtrace.addons.judge.judge_file import Judgment, judge_file, judgment_text, schema
 from kvtrace.addons.judge.request import (
     CannotJudge,
     Place,
@@ -137,7 +137,9 @@ def test_given_shapes_need_no_reference():
 def test_sizes_that_were_not_run_are_judged_by_formulas():
     path = RIGHT["transpose"]
     large = replace(request_of(path), at="rows=70_000, columns=70_000")
-    assert "overflow" in rules_of(judge_file(large), "error")
+    judgment = judge_file(large)
+    assert "overflow" in rules_of(judgment, "error")
+    assert "  judged at rows = 70000, columns = 70000" in judgment_text(judgment)
 
 
 @pytest.mark.process
@@ -196,6 +198,53 @@ def test_judge_prints_the_schema_of_its_output(capsys):
     assert main(["judge", str(RIGHT["add"]), "--schema"]) == 0
     assert json.loads(capsys.readouterr().out) == schema()
     jsonschema.Draft202012Validator.check_schema(schema())
+
+
+def sizes_text(*variants, cases=()):
+    return judgment_text(
+        Judgment(
+            {
+                "entry": {"file": "add.py", "name": "add"}, "verdict": "right",
+                "seconds": {"whole": 1.0}, "findings": [], "figures": [], "cases": list(cases),
+                "all_sizes": list(variants),
+                "confined": dict.fromkeys(("network", "writes", "processes"), True),
+            }
+        )
+    )[1:]  # fmt: skip
+
+
+def variant(kernel="add", certified=3, at=None, no_overflow=()):
+    return {
+        "kernel": kernel, "accesses": 3, "certified": certified, "at": at,
+        "no_overflow": list(no_overflow),
+    }  # fmt: skip
+
+
+def test_text_says_which_sizes_are_decided_and_that_no_others_were_asked():
+    lines = sizes_text(
+        variant(no_overflow=["64 * grid_x <= 2**31"]), variant(certified=2),
+        cases=[{"kind": kind} for kind in ("given", "sizes", "sizes", "view")],
+    )  # fmt: skip
+    assert lines == [
+        "cases: 1 given, 2 of other sizes, 1 of views",
+        "add, other sizes: 5 of 6 accesses of 2 variants with a condition that keeps it inside its "
+        "tensor",
+        "  no integer overflows if 64 * grid_x <= 2**31",
+        "no sizes beyond the cases were judged; --at names them",
+        "conditions: --json; the first bad size of each number: kvtrace sizes",
+    ]
+
+
+def test_text_names_the_sizes_that_were_judged_and_counts_conditions_beyond_three():
+    limits = [f"{n} * n <= 2**31" for n in range(5)]
+    lines = sizes_text(variant(at="M = 9 (n)", no_overflow=limits))
+    assert lines[1].endswith("2 * n <= 2**31 and 2 more")
+    assert "  judged at M = 9 (n)" in lines
+    assert not any("no sizes" in line for line in lines)
+
+
+def test_text_of_a_file_without_launches_claims_nothing_of_sizes():
+    assert sizes_text() == []
 
 
 @pytest.mark.process

@@ -124,6 +124,35 @@ def test_a_number_derived_from_a_scalar_is_no_separate_quantity():
 
 
 @triton.jit
+def of_rows(x, x_stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x + tl.program_id(0) * x_stride + i, 0.0, i < n)
+
+
+def on_rows(row_count, n):
+    return call(of_rows, (row_count,), x=tensor(row_count, n), x_stride=n, n=n, B=512)
+
+
+def test_an_extent_that_equals_a_size_may_be_named_in_its_place():
+    launches = relations(on_rows(3, 300), on_rows(5, 200))
+
+    by_size, by_extent = (at_size(launches, {name: 400}) for name in ("n", "x.shape[1]"))
+
+    assert by_extent.reason is None
+    assert (by_extent.along, by_extent.verdicts) == (by_size.along, by_size.verdicts)
+    contradicting = at_size(launches, {"n": 400, "x.shape[1]": 300})
+    assert contradicting.reason == "x.shape[1] was n: it follows from that number"
+
+
+def test_the_only_row_of_a_tensor_grows_with_its_length_by_one_reading_at_least():
+    one_row, two_columns = rows(on_rows(1, 300)), rows(on_rows(150, 2))
+
+    # x may have 301 elements at n = 301, so that nothing is refuted
+    assert one_row["n", "unknown"].fine[1] == 300
+    assert ("n", "tensor") not in one_row.keys() | two_columns.keys()
+
+
+@triton.jit
 def triangle(x, y, n):
     row = tl.program_id(0)
     tl.store(y + row, tl.load(x + row * (row + 1) // 2 + row))
