@@ -409,7 +409,7 @@ def _visible_part(text: str, column: int | None, width: int) -> tuple[str, int |
 
 def counts_text(findings: Findings) -> str:
     """Return a line with the counts and shares of all verdicts, for the end of an output."""
-    if not findings.analyzed and not findings.tallies:
+    if not findings.analyzed and not findings.tallies and not findings.named:
         return "not analyzed yet: kvtrace sanitize fills the findings"
     total = findings.total
     if not total.total():

@@ -182,7 +182,8 @@ class Findings:
     lines around the locations of `listed`, by file and line. `named` are rules that the user
     requested by name. `left_out` has a sentence on each run of which nothing can be judged; its
     kernels are *unknown*. `not_evaluated` has a sentence on each call whose evaluation failed.
-    `calls` counts the unique calls of the runs.
+    `calls` counts the unique calls of the runs. `unrecorded` has the named rules without a verdict
+    for which something has to be recorded, each with a sentence on it.
     """
 
     listed: tuple[Finding, ...] = ()
@@ -195,6 +196,7 @@ class Findings:
     left_out: tuple[str, ...] = ()
     not_evaluated: tuple[str, ...] = ()
     calls: int = 0
+    unrecorded: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -237,11 +239,22 @@ class Findings:
             return f"nothing was judged: {self.not_evaluated[0]}"
         names = " and ".join(sorted(self.named)) or "the chosen rules"
         text = f"nothing was judged: {plural(self.calls, 'unique call')} had nothing for {names}"
+        if self.unrecorded:
+            return f"{text}; {'; '.join(dict.fromkeys(self.unrecorded.values()))}"
         return text if self.rules else f"{text}, or what is needed was not recorded"
 
+    @property
+    def rules_without_data(self) -> tuple[str, ...]:
+        """Sentences on rules that judged nothing, where others did, because of missing data."""
+        if self.nothing_judged:
+            return ()
+        return tuple(
+            f"nothing was judged by {rule}: {needs}" for rule, needs in self.unrecorded.items()
+        )
+
     def failures(self, *, strict: bool = False) -> int:
-        """Return the number of errors; with `strict`, of warnings and unknown verdicts, too."""
-        return sum(
+        """Return the number of errors; with `strict`, of all that is not proven to be safe, too."""
+        return (len(self.unrecorded) if strict else 0) + sum(
             tally.count
             for tally in self.tallies
             if not tally.suppressed and is_failing(tally.verdict, tally.severity, strict=strict)
@@ -277,7 +290,9 @@ def findings_object(findings: Findings) -> dict[str, Any]:
         for finding in findings.listed
         if finding.is_of_unjudged_call
     ]
-    sentences = dict.fromkeys((*findings.left_out, *findings.not_evaluated))
+    sentences = dict.fromkeys(
+        (*findings.left_out, *findings.not_evaluated, *findings.rules_without_data)
+    )
     if findings.nothing_judged:
         sentences[findings.nothing_judged] = None
     unjudged += [{"kernel": None, "calls": None, "reason": sentence} for sentence in sentences]

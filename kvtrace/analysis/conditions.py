@@ -299,8 +299,8 @@ def _at_sizes(
         f"{name} = {sizes[name]}" + ("" if name == own else f" ({own})")
         for name, own in own_names.items()
     )
-    missing = sizes.keys() - own_names.keys()
-    if missing := sorted(missing & {name for names in extents_of_calls.values() for name in names}):
+    of_inputs = {name for names in extents_of_calls.values() for name in names}
+    if missing := sorted(of_inputs & sizes.keys() - own_names.keys()):
         return AtSizes(asked, reason=f"no number of this variant was {' or '.join(missing)}")
     judged = at_size(relations, {own: sizes[name] for name, own in own_names.items()})
     verdicts = [v for v in judged.verdicts if v.verdict != "proven"]

@@ -60,7 +60,10 @@ def judge_runs(
     known_rules = (*judged, *observed, *run_rules(), *pass_rules())
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known_rules)
     named = _split_names(names) & set(rules)
-    return replace(findings, named=named, not_evaluated=tuple(failures))
+    silent = named - {tally.rule for tally in findings.tallies}
+    needs = {rule: text for _, added in added_rules() for rule, text in added.needs.items()}
+    unrecorded = {rule: needs[rule] for rule in sorted(silent & needs.keys())}
+    return replace(findings, named=named, not_evaluated=tuple(failures), unrecorded=unrecorded)
 
 
 def _judge_here(selection: Selection, recipe: Recipe) -> Iterator[Outcome]:

@@ -117,7 +117,9 @@ def command(
     lists_proven = everything or junit_file is not None
     evaluation = None if engine is None else engine.evaluation(master)
     findings = judge_runs(selection, names, proven=lists_proven, engine=evaluation)
-    for failure in (*findings.left_out, *findings.not_evaluated):
+    for failure in (
+        *findings.left_out, *findings.not_evaluated, *findings.rules_without_data
+    ):  # fmt: skip
         complain(failure)
     strict = strict or settings.strict
     if junit_file is not None:

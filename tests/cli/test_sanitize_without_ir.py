@@ -4,6 +4,7 @@ The traces are of another producer, and of another profiler.
 """
 
 import json
+from functools import partial
 from pathlib import Path
 from shutil import copytree
 from xml.etree import ElementTree
@@ -210,10 +211,30 @@ def test_rules_that_judge_nothing_are_not_green(tmp_path, capsys):
     )  # fmt: skip
     code, _, err = said(capsys, "sanitize", out, "--rule", "uninitialized-read", "--strict")
     assert code == 2
-    assert "had nothing for uninitialized-read, or what is needed was not recorded" in err
+    assert "had nothing for uninitialized-read; record the run with KVTRACE_MEMORY=on" in err
     code, text, _ = said(capsys, "invariance", out, "--strict")
     assert code == 1
     assert "No kernel could be judged." in text
+
+
+@pytest.mark.parametrize("rule", ["uninitialized-read", "unwritten-result"])
+def test_a_rule_without_its_data_is_named_beside_rules_that_judge(tmp_path, capsys, rule):
+    out = write_foreign(tmp_path / "out", stage="ttir_generic", text=COPY)
+    said_of = partial(said, capsys, "sanitize", out, "--rule", f"out-of-bounds,{rule}")
+    code, _, err = said_of()
+    assert code == 0
+    assert f"nothing was judged by {rule}: record the run with KVTRACE_MEMORY=on" in err
+    code, text, _ = said_of("--strict", "--json")
+    assert code == 1
+    (entry,) = json.loads(text)["unjudged"]
+    assert entry["reason"].startswith(f"nothing was judged by {rule}")
+
+
+def test_rules_that_nobody_named_are_not_missed(tmp_path, capsys):
+    out = write_foreign(tmp_path / "out", stage="ttir_generic", text=COPY)
+    code, _, err = said(capsys, "sanitize", out, "--strict")
+    assert code == 0
+    assert "KVTRACE_MEMORY" not in err
 
 
 def test_sizes_and_recompiles_say_what_was_not_recorded(trace, capsys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.memory.rules import RULES
+from kvtrace.addons.memory.rules import READ, RESULT, RULES
 from kvtrace.verdicts.rules.added import AddedRules
 
 if TYPE_CHECKING:
@@ -21,4 +21,5 @@ def _findings_of(trace: Trace, run: Run, named: bool) -> Mapping[str, pa.Table] 
     return findings_of(trace, run, named=named)
 
 
-ADDED: Final = AddedRules(RULES, _findings_of)
+_NEEDS: Final = "record the run with KVTRACE_MEMORY=on, which keeps what happens to memory"
+ADDED: Final = AddedRules(RULES, _findings_of, needs=dict.fromkeys((READ, RESULT), _NEEDS))

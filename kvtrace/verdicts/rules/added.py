@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvtrace import registry
@@ -29,12 +29,14 @@ class AddedRules:
             has their hashes. None: calls are judged while they run.
         chosen: Whether users choose among these rules, which are all default rules. Otherwise a
             pass of the add-on judges by them and evaluates no calls.
+        needs: What has to be recorded for a rule, as a sentence, by the rule's id.
 
     """
 
     rules: Mapping[str, Mapping[str, str]]
     findings: Callable[[Trace, Run, bool], Mapping[str, pa.Table] | None] | None = None
     chosen: bool = True
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 def added_rules() -> Iterator[tuple[str, AddedRules]]:
