@@ -6,11 +6,13 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
-from kvtrace import __version__, registry
+from kvtrace import __version__, cli, registry
 from kvtrace.cli import GROUPS, main, own_commands
 from kvtrace.schema.errors import BadSetting
 
@@ -301,3 +303,37 @@ def test_an_addon_may_have_commands_of_two_words_beside_one(monkeypatch, capsys)
     assert "kvtrace join again" in capsys.readouterr().out
     assert main(["join", "--help"]) == 0
     assert "kvtrace join again" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_removes_its_temporary_folders(tmp_path, number):
+    def ended():
+        with cli._as_own_program(), tempfile.TemporaryDirectory(dir=tmp_path):
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+
+    with pytest.raises(KeyboardInterrupt):
+        ended()
+    assert not [*tmp_path.iterdir()]
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with cli._as_own_program():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.process
+def test_a_forked_process_is_ended_without_cleaning_up_for_the_command(tmp_path):
+    with cli._as_own_program(), tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        child = os.fork()
+        if child == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+        assert Path(folder).is_dir()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 from kvtrace.addons.ci.commands.analyses import analyses
 from kvtrace.cli import complain, note
@@ -102,7 +101,6 @@ def _bisect_commits(
 ) -> int:
     from kvtrace.addons.ci.bisecting import bisect_commits
 
-    signal.signal(signal.SIGTERM, _interrupt)
     culprit = bisect_commits(good, bad, run, rules, out, analyses(), note if as_json else say)
     if as_json:
         print(json.dumps({"good": good, "bad": bad, **_culprit_object(culprit)}, indent=2))
@@ -111,11 +109,6 @@ def _bisect_commits(
         say(f"{bad} breaks no rule, compared with {good}")
         return 0
     return _report_culprit(culprit)
-
-
-def _interrupt(_number: int, _frame: object) -> NoReturn:
-    """Handle SIGTERM like Ctrl-C, so that the checkout is deleted."""
-    raise KeyboardInterrupt
 
 
 def _culprit_object(culprit: Culprit | None) -> dict[str, Any]:
@@ -173,7 +166,6 @@ def _bisect_versions(
     from kvtrace.addons.ci.triton_versions import run_versions, versions_table
     from kvtrace.text import terminal_width
 
-    signal.signal(signal.SIGTERM, _interrupt)
     versions = [version.strip() for version in triton.split(",") if version.strip()]
     outcomes = run_versions(versions, run, rules, out, analyses(), note)
     if as_json:
