@@ -446,10 +446,10 @@ class _SizeSubject(Subject):
                 texts = dict.fromkeys(option.text for option in options)
                 constant = f"{self._relations.base[number]}"
                 formulas = [text for text in texts if text != constant]
+                launch = self.launch_advice([option.term for option in options], value)
                 return (
                     f"{name} was {self._relations.base[number]:,}, which may be "
-                    f"{' or '.join(texts)}: record a launch with "
-                    f'{self.name} = {value:,}, or state it as --tie "{name} = {formulas[0]}"'
+                    f'{" or ".join(texts)}: {launch}state it as --tie "{name} = {formulas[0]}"'
                 )
         return None
 

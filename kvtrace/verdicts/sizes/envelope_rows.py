@@ -16,7 +16,7 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
 from kvtrace.symbolic.prover import Interval, Refuted, prove
-from kvtrace.symbolic.terms import Atom, Symbol
+from kvtrace.symbolic.terms import Atom, Symbol, Term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
@@ -386,6 +386,20 @@ class Subject:
         if proven.low == self.least < 0:  # all that its type has below, which no size is
             return f"{self.name} <= {proven.high:,}"
         return f"{proven.low:,} <= {self.name} <= {proven.high:,}"
+
+    def launch_advice(self, terms: Sequence[Term], value: int) -> str:
+        """Return the advice to record a launch at a size at which terms differ, "" if none is near.
+
+        That is `value`, if it is at most about twice the recorded size: larger tensors may not fit.
+        """
+        near = (self.recorded + 1, 2 * self.recorded + 1)
+        differing = (
+            size
+            for size in ((value,) if value <= near[1] else near)
+            if size > 0 and len({term.value({self.sized.size: size}) for term in terms}) > 1
+        )
+        size = next(differing, None)
+        return "" if size is None else f"record a launch with {self.name} = {size:,}, or "
 
     # -- refutation ------------------------------------------------------------------------------
 

@@ -127,9 +127,8 @@ class Relations:
 
     def equal_sizes(self, name: str) -> tuple[str, ...]:
         """Return the names of the other sizes that were equal to a size in all launches."""
-        size = self.number(name)
-        values = self._values.get(size) if size in self.sizes else None
-        return tuple(self.name(n) for n in self.sizes if n != size and self._values[n] == values)
+        values = {self.name(n): self._values[n] for n in self.sizes}
+        return tuple(n for n in values if n != name and values[n] == values.get(name))
 
     def is_independent(self, number: Number, size: Number) -> bool:
         """Return whether launches show that a number need not change with a size."""

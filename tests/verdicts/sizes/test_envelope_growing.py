@@ -144,6 +144,15 @@ def test_an_extent_that_equals_a_size_may_be_named_in_its_place():
     assert contradicting.reason == "x.shape[1] was n: it follows from that number"
 
 
+@pytest.mark.parametrize(("row_count", "widths"), [(3, [300]), (50, [100, 120])])
+def test_the_launch_that_would_decide_between_readings_is_not_far_larger(row_count, widths):
+    row = rows(*(on_rows(row_count, width) for width in widths))["x.shape[0]", "unknown"]
+
+    assert row.fine[1] > 7_000_000
+    assert f"record a launch with x.shape[0] = {row_count + 1}, or state it as --tie" in row.reason
+    assert f"record a launch with x.shape[0] = {row_count - 1}, or state it as --tie" in row.below
+
+
 def test_the_only_row_of_a_tensor_grows_with_its_length_by_one_reading_at_least():
     one_row, two_columns = rows(on_rows(1, 300)), rows(on_rows(150, 2))
 
