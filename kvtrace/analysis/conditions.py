@@ -213,10 +213,12 @@ def kernel_conditions(
         )
     _check_ties(ties, [variant.relations() for variant in variants.values()] if ties else [])
     deadline, kernels = time.thread_time() + _SECONDS, []
-    for number, variant in enumerate(variants.values()):
-        seconds_left = max(deadline - time.thread_time(), 0.0) / (len(variants) - number)
-        seconds = max(seconds_left, _LEAST_SECONDS) if envelope else 0.0
-        kernels.append(variant.completed(sizes or {}, contracts, seconds, extents))
+    with progress("sizes: safe ranges") as report:
+        for number, variant in enumerate(variants.values()):
+            seconds_left = max(deadline - time.thread_time(), 0.0) / (len(variants) - number)
+            seconds = max(seconds_left, _LEAST_SECONDS) if envelope else 0.0
+            kernels.append(variant.completed(sizes or {}, contracts, seconds, extents))
+            report(number + 1, len(variants))
     return kernels, failures
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import inf, prod
 from time import thread_time
@@ -23,6 +24,7 @@ from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.stores import stored_elements
 from kvtrace.addons.invariance.trees import Tree
+from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.progress import progress
@@ -57,8 +59,10 @@ def invariance_of(
     failures: list[str] = []
     calls_by_kernel: dict[str, dict[int, list[Call]]] = {}
     options_of_calls: Options = {}
+    costs: Counter[str] = Counter()
     for run in selection.runs:
         options_by_call = _options_of(selection, run)
+        run_costs = estimated_costs(selection.trace, run)
         for call in calls_of(selection.trace, run):
             if isinstance(call, UnreadyCall):
                 failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
@@ -66,12 +70,14 @@ def invariance_of(
                 variants = calls_by_kernel.setdefault(call.kernel, {})
                 variants.setdefault(id(call.module), []).append(call)
                 options_of_calls[id(call)] = options_by_call.get(call.call_id, {})
+                costs[call.kernel] += run_costs[call.call_id]
     outputs: list[OutputResult] = []
     with progress("invariance") as report:
-        for number, variants in enumerate(calls_by_kernel.values(), start=1):
+        done = 0.0
+        for kernel, variants in calls_by_kernel.items():
             judged = [_selected_calls(calls) for calls in variants.values()]
             outputs += _judge_kernel(judged, options_of_calls, failures, seconds)
-            report(number, len(calls_by_kernel))
+            report(done := done + costs[kernel], costs.total())
     _note_unseen(outputs)
     return Invariance(tuple(outputs), tuple(failures))
 

@@ -5,7 +5,7 @@ import inspect
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kvtrace
+from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.cli import main
+from kvtrace.clients.recorded import estimated_costs
+from kvtrace.progress import shown_by
+from kvtrace.schema.trace import select_runs
 from tests.addons.invariance.contracted import broken, kept, launch
 from tests.addons.invariance.inputs import tensor
 from tests.addons.invariance.planted import PLANTED
@@ -78,6 +82,28 @@ def test_fault_is_printed_with_its_line_and_fails_with_strict(
 def test_reached_time_limit_is_printed(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["invariance", str(trace), "--seconds", "0", "--strict"]) == 1
     assert "for which 0 s did not suffice" in " ".join(capsys.readouterr().out.split())
+
+
+def test_progress_is_by_the_estimated_cost_of_a_kernel_and_comes_to_its_end(
+    trace: Path, tmp_path: Path
+) -> None:
+    with kvtrace.capture(tmp_path / "contracts"):
+        launch(kept, 3, 5)
+    titles: list[str] = []
+    reports: list[tuple[float, float]] = []
+
+    @contextlib.contextmanager
+    def display(title: str, _: object) -> Iterator[Callable[[float, float], None]]:
+        titles.append(title)
+        yield lambda done, total: reports.append((done, total))
+
+    with shown_by(display):
+        for folder in (trace, tmp_path / "contracts"):
+            selection = select_runs(folder)
+            invariance_of(selection, seconds=0.0)
+            costs = estimated_costs(selection.trace, selection.runs[0])
+            assert reports[-1] == (sum(costs.values()), sum(costs.values()))
+    assert titles == ["invariance", "invariance"]
 
 
 def test_json_of_invariance_has_the_content_of_the_text(
