@@ -71,9 +71,10 @@ def table_lines(
             break
         cell_width -= 4
     numeric = [_is_numeric(column) for column in zip(*rows, strict=True)] or [False] * len(header)
+    rules = ["-" * min(size, size if width is None else width - 2) for size in column_widths]
     lines = [
         "  ".join(_padded(*cell) for cell in zip(row, column_widths, numeric, strict=True)).rstrip()
-        for row in (header, ["-" * size for size in column_widths], *cells)
+        for row in (header, rules, *cells)
     ]
     return [*lines, f"({len(rows):,} row{'' if len(rows) == 1 else 's'})"]
 

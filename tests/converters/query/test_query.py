@@ -327,3 +327,11 @@ def test_the_statement_may_come_from_standard_input(tmp_path, capsys, monkeypatc
     monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 7 AS seven"))
     assert main(["sql", str(tmp_path), "-", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "seven\n7\n"
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_rules_of_a_table_fit_the_terminal_though_cells_that_nearly_agree_are_whole(width):
+    cells = [("x" * 300 + digit + "y" * 300, 1) for digit in "12"]
+    lines = table_lines(("options", "n"), cells, width)
+    assert lines[1].split() == ["-" * (width - 2), "-"]
+    assert all(cell[0] in lines[2 + n] for n, cell in enumerate(cells))
