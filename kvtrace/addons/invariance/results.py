@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import inf, prod
 from time import thread_time
@@ -59,7 +58,7 @@ def invariance_of(
     failures: list[str] = []
     calls_by_kernel: dict[str, dict[int, list[Call]]] = {}
     options_of_calls: Options = {}
-    costs: Counter[str] = Counter()
+    costs: dict[str, float] = {}
     for run in selection.runs:
         options_by_call = _options_of(selection, run)
         run_costs = estimated_costs(selection.trace, run)
@@ -70,14 +69,14 @@ def invariance_of(
                 variants = calls_by_kernel.setdefault(call.kernel, {})
                 variants.setdefault(id(call.module), []).append(call)
                 options_of_calls[id(call)] = options_by_call.get(call.call_id, {})
-                costs[call.kernel] += run_costs[call.call_id]
+                costs[call.kernel] = costs.get(call.kernel, 0.0) + run_costs[call.call_id]
     outputs: list[OutputResult] = []
     with progress("invariance") as report:
         done = 0.0
         for kernel, variants in calls_by_kernel.items():
             judged = [_selected_calls(calls) for calls in variants.values()]
             outputs += _judge_kernel(judged, options_of_calls, failures, seconds)
-            report(done := done + costs[kernel], costs.total())
+            report(done := done + costs[kernel], sum(costs.values()))
     _note_unseen(outputs)
     return Invariance(tuple(outputs), tuple(failures))
 
