@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from kvtrace.cli import progress
 from tests.support import budgets, changed, tiers
-from tests.support.thorough import usually
+from tests.support.thorough import DAY, usually
 
 # The costliest tests of properties leave the number of examples to the profile: fifty, every night
 # a hundred, unless `pytest --hypothesis-profile=thorough` asks for more, as after a change to what
@@ -61,6 +61,10 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["KVTRACE_TEST_TRACES"] = str(cache.mkdir("traces"))
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= LEAST_FREE:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_report_header() -> str:
+    return f"sweeps: those of KVTRACE_TEST_DAY={DAY}"
 
 
 def pytest_collection_finish() -> None:

@@ -71,7 +71,7 @@ def refuse_leaves(monkeypatch):
         monkeypatch.setattr(f"kvtrace.schema.{module}.run_pieces", pieces)
 
 
-@pytest.mark.parametrize("name", some(TIMED, 5, 2), ids=str)
+@pytest.mark.parametrize("name", some(TIMED, 5), ids=str)
 def test_figures_at_rest_of_recorded_runs_are_those_of_their_rows(name, tmp_path, monkeypatch):
     shutil.copytree(FIXTURES / name, tmp_path / "rest")
     store(open_trace(tmp_path / "rest"))

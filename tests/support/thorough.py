@@ -1,9 +1,16 @@
-"""How far sweeps go: a part at every change, and all of it with `KVTRACE_TEST_THOROUGH=1`."""
+"""How far sweeps go: a part at every change, and all of it with `KVTRACE_TEST_THOROUGH=1`.
+
+The date chooses the part; `KVTRACE_TEST_DAY`, which all processes of a session share and which its
+header names, chooses that of another day.
+"""
 
 import os
+import time
 from typing import Final
 
 THOROUGH: Final = os.environ.get("KVTRACE_TEST_THOROUGH") == "1"
+#: Days since 1970.
+DAY: Final = int(os.environ.setdefault("KVTRACE_TEST_DAY", str(int(time.time()) // 86_400)))
 
 
 def usually(part: int, thorough: int) -> int:

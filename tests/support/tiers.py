@@ -16,6 +16,8 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
+from tests.support.thorough import DAY
+
 KINDS: Final = ("process", "browser", "sweep", "costly", "night")
 #: Kinds whose marker says why: `@pytest.mark.night("forty cases of one formula; one stays")`.
 WITH_REASON: Final = ("costly", "night")
@@ -48,18 +50,20 @@ def needs(kind: str) -> Callable[[Fixture], Fixture]:
     return mark
 
 
-def some(values: Sequence[Any], each: int, pushed: int = 1) -> list[Any]:
+def some(values: Sequence[Any], each: int, pushed: int = 4) -> list[Any]:
     """Return parameters of which `make test` takes one in so many, and the night takes all.
 
-    Of the others `.ci/run` takes one in `pushed`, as a sweep.
+    Of the others `.ci/run` takes one in `pushed`, as a sweep: after so many days, each of them.
     """
     night = pytest.mark.night(
-        f"alike values; one in {each} stays by day, one in {pushed} at a push"
+        f"alike values; one in {each} stays by day, one in {pushed} in turn at a push"
     )
+    others = [at for at in range(len(values)) if at % each]
+    in_turn = set(others[DAY % pushed :: pushed])
     return [
         value
         if at % each == 0
-        else pytest.param(value, marks=night if at % pushed else pytest.mark.sweep)
+        else pytest.param(value, marks=pytest.mark.sweep if at in in_turn else night)
         for at, value in enumerate(values)
     ]
 
