@@ -36,6 +36,7 @@ from kvtrace.verdicts.rules.added import added_rules
 #: Modules that reference and candidate need, imported once before both are forked.
 _LIBRARIES: Final = (
     "kvtrace.addons.judge.moves", "kvtrace.addons.judge.comparing_cases", "torch.utils._device",
+    "torch.fx.experimental.symbolic_shapes",  # with sympy, by the first gradient
     "triton.compiler.code_generator",
     "numpy.random", "numpy.ma", "kvtrace.evaluate", "kvtrace.ir.parser",
     "kvtrace.backends.compiled_kernels.generic", "kvtrace.schema.writer",

@@ -1,6 +1,5 @@
 """Lines of the program with most GPU time, on the page's first screen."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -52,8 +51,7 @@ def test_a_page_without_source_has_no_code_of_lines():
 
 
 def test_first_screen_shows_the_lines_and_how_much_is_not_known(report_browser, tmp_path):
-    shutil.copytree(FIXTURES / "llama_ranks", tmp_path / "out")  # passes are added to the trace
-    path = written_page(tmp_path / "out", tmp_path / "page.html")
+    path = written_page(FIXTURES / "llama_ranks", tmp_path / "page.html", "--no-replay")
     with opened_page(report_browser, path) as opened:
         opened.page.set_viewport_size({"width": 1440, "height": 900})
         text = " ".join(opened.text("#costly-lines").split())
