@@ -4,6 +4,7 @@ import pytest
 
 from tests.kernels.answers.agreement import ANSWERS, compare, complaints, listed, subject_of
 from tests.kernels.answers.table import count, read
+from tests.support.thorough import THOROUGH, in_turn
 
 pytestmark = pytest.mark.usefixtures("free_driver")
 
@@ -36,13 +37,15 @@ def test_remainders_by_constants_and_saturating_products_equal_the_device(run, w
 
 
 @RUNS
-@pytest.mark.costly("all of a device's answers, 20 s; the part above by day")
+@pytest.mark.costly("a quarter of a device's answers, 5 s; the part above by day")
 def test_all_answers_equal_the_device_but_for_the_list(run):
-    differences, totals = compare(answered(run), run)
+    differences, totals = compare(in_turn(answered(run), 4), run)
 
     assert complaints(differences, listed()) == []
-    assert sorted(listed().keys() - differences.keys()) == [], "they no longer differ: drop them"
-    assert totals.equal + totals.other_nan + totals.within > 0.985 * totals.values
+    gone = sorted(listed().keys() - differences.keys()) if THOROUGH else []
+    assert gone == [], "they no longer differ: drop them"
+    least = 0.985 if THOROUGH else 0.97  # of a quarter
+    assert totals.equal + totals.other_nan + totals.within > least * totals.values
 
 
 def test_questions_are_as_many_as_stated():

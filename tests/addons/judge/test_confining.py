@@ -13,6 +13,7 @@ from kvtrace.addons.judge.confining import EVENTS, EVENTS_FILE, run_confined
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request, entry_of, read_file
 from tests.addons.judge.labeled import FOLDER
+from tests.support.thorough import in_turn
 
 pytestmark = pytest.mark.process
 
@@ -64,38 +65,33 @@ def rules_of(judgment):
 
 @pytest.mark.parametrize(
     ("name", "rule", "message"),
-    [
-        ("writes_files", "writes", "changes files outside of its folder, or tries to"),
-        ("deletes_files", "writes", "precious"),
-        ("forks", "processes", "starts or signals processes"),
-        ("kills_parent", "processes", "starts or signals processes"),
-        ("connects", "network", "127.0.0.1"),
-        ("patches_torch", "patches", "torch.allclose"),
-        ("patches_kvtrace", "patches", "kvtrace.addons.judge.comparing.compare_result"),
-    ],
+    in_turn(
+        [
+            ("writes_files", "writes", "changes files outside of its folder, or tries to"),
+            ("deletes_files", "writes", "precious"),
+            ("forks", "processes", "starts or signals processes"),
+            ("kills_parent", "processes", "starts or signals processes"),
+            ("connects", "network", "127.0.0.1"),
+            ("patches_torch", "patches", "torch.allclose"),
+            ("patches_kvtrace", "patches", "kvtrace.addons.judge.comparing.compare_result"),
+        ],
+        3,
+    ),
 )
 def test_attack_is_reported_and_does_no_harm(attacked, name, rule, message):
     judgment = attacked(name)
     assert judgment.verdict == "wrong"
     assert message in rules_of(judgment)[rule]["message"]
     assert all(judgment.object["confined"][wall] for wall in ("network", "writes", "processes"))
-
-
-@pytest.mark.parametrize("name", ["patches_torch", "patches_kvtrace"])
-def test_patched_functions_do_not_change_the_verdict(attacked, name):
-    assert "wrong-result" in rules_of(attacked(name))
+    assert rule != "patches" or "wrong-result" in rules_of(judgment)
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    assert [c for c in children if "forks" in Path(f"/proc/{c}/cmdline").read_text()] == []
 
 
 def test_endless_loop_is_killed_at_the_time_limit(attacked):
     judgment = attacked("loops", seconds=3)
     assert (judgment.verdict, judgment.status) == ("wrong", 1)
     assert "did not end within 3 s" in rules_of(judgment)["never-ends"]["message"]
-
-
-def test_forked_processes_do_not_outlive_the_judgment(attacked):
-    attacked("forks")
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    assert [c for c in children if "forks" in Path(f"/proc/{c}/cmdline").read_text()] == []
 
 
 def test_too_much_memory_is_refused(attacked):
@@ -116,12 +112,12 @@ def test_result_corrected_by_the_host_is_unjudged(attacked):
     assert "PyTorch" in rules_of(judgment)["host-computed"]["message"]
 
 
-@pytest.mark.parametrize("name", ["forges_log", "forges_trace"])
+@pytest.mark.parametrize("name", in_turn(["forges_log", "forges_trace"], 2))
 def test_forged_log_or_trace_is_not_judged_right(attacked, name):
     assert attacked(name).verdict != "right"
 
 
-@pytest.mark.parametrize("name", ["lists_processes", "reads_secrets"])
+@pytest.mark.parametrize("name", in_turn(["lists_processes", "reads_secrets"], 2))
 def test_reads_of_processes_and_secrets_are_reported_and_find_nothing(attacked, name):
     judgment = attacked(name)
     assert problems_of(judgment) == {"surroundings"}
@@ -129,7 +125,7 @@ def test_reads_of_processes_and_secrets_are_reported_and_find_nothing(attacked, 
 
 
 @pytest.mark.parametrize(
-    "name", ["replaces_files_by_pipes", "replaces_files_by_links", "nests_folders"]
+    "name", in_turn(["replaces_files_by_pipes", "replaces_files_by_links", "nests_folders"], 3)
 )
 def test_odd_files_left_behind_do_not_block_the_judgment(attacked, name, monkeypatch, tmp_path):
     temporary = tmp_path / "temporary"

@@ -4,12 +4,12 @@ import pytest
 
 from kvtrace.addons.judge.judge_file import judge_file
 from tests.addons.judge.labeled import deceptions
-from tests.support.thorough import usually
+from tests.support.thorough import THOROUGH, in_turn
 
 ALL = deceptions()
 RIGHT = {name: request for name, request in ALL.items() if name.startswith("right.")}
 WRONG = {name: request for name, request in ALL.items() if name not in RIGHT}
-#: Deceptions with a rule that reports each; a quarter of them is judged at every change.
+#: Deceptions with a rule that reports each; some are judged at each push.
 TELLING = {
     "forges.what_the_log_tells_from_a_frame": "returned-otherwise",
     "forges.an_answer_of_its_own": "nondeterministic",
@@ -51,8 +51,8 @@ TELLING = {
     "unseen.when_garbage_is_collected": "result-changed",
     "unseen.another_type": "result-type",
 }
-EACH = usually(4, thorough=1)
-NAMES = sorted(list(TELLING)[::EACH]) if EACH > 1 else sorted(WRONG)
+EACH = 10
+NAMES = in_turn(WRONG if THOROUGH else TELLING, EACH)
 
 
 def test_collection_has_at_least_twenty_eight_deceptions():
@@ -73,7 +73,7 @@ def test_deception_is_not_judged_right(name):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("name", list(RIGHT)[::EACH])
+@pytest.mark.parametrize("name", in_turn(RIGHT, EACH))
 def test_right_candidate_for_the_same_reference_is_judged_right(name):
     judgment = judge_file(RIGHT[name])
     assert judgment.verdict == "right", judgment.object["findings"]

@@ -15,6 +15,7 @@ from kvtrace.addons.suite.judging import (
     read_candidate,
 )
 from kvtrace.addons.suite.model import read_index
+from tests.support.thorough import in_turn
 
 SUITE = Path(__file__).parents[2] / "fixtures" / "suite"
 CANDIDATES = Path(__file__).with_name("candidates")
@@ -42,9 +43,12 @@ JUDGED = [
     ("chunk_output:without_gate", "wrong-result"),
     ("chunk_output:half_products", "wrong-result"),
 ]
-#: Judged at each push: a right one, and one by each of two analyses.
-BY_DAY = ("rms_norm:in_blocks", "rms_norm:without_epsilon", "cross_entropy:programs_race")
-NIGHT = pytest.mark.night("8 to 24 s each; three stay, and tests/addons/judge has all rules")
+#: Judged at pushes in turn: a right one, and one by each of two analyses.
+PUSHED = ("rms_norm:in_blocks", "rms_norm:without_epsilon", "cross_entropy:programs_race")
+AT_THIS_PUSH = in_turn(PUSHED, len(PUSHED))
+NIGHT = pytest.mark.night(
+    "8 to 24 s each; one of three stays, and tests/addons/judge has all rules"
+)
 
 
 def judged(name):
@@ -57,7 +61,7 @@ def judged(name):
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     ("name", "rule"),
-    [pytest.param(*case, marks=[NIGHT] * (case[0] not in BY_DAY)) for case in JUDGED],
+    [pytest.param(*case, marks=[NIGHT] * (case[0] not in AT_THIS_PUSH)) for case in JUDGED],
 )
 def test_a_candidate_is_right_or_wrong_for_its_reason(name, rule):
     (judgment,) = judged(name)
@@ -72,7 +76,7 @@ def test_a_candidate_is_right_or_wrong_for_its_reason(name, rule):
 
 
 @pytest.mark.process
-@pytest.mark.sweep
+@pytest.mark.night("10 s; test_confining.py has reads of surroundings at each push")
 def test_a_candidate_that_looks_for_the_recorder_is_not_right():
     (judgment,) = judged("rms_norm:right_while_recorded")
 

@@ -107,7 +107,7 @@ def _leaves(kernel: Kernel, extent: int) -> bool:
 @pytest.mark.sweep
 @pytest.mark.timeout(7200)
 def test_no_verdict_contradicts_an_evaluation_of_every_trip(tmp_path, say):
-    kernels = [drawn_kernel(number) for number in range(usually(30, thorough=2000))]
+    kernels = [drawn_kernel(number) for number in range(usually(15, thorough=2000))]
     module = module_of(kernels, tmp_path)
     counts, wrong = Counter(kernels=len(kernels)), []
     for number, kernel in enumerate(kernels):
