@@ -48,6 +48,15 @@ class Program:
             time.sleep(0.01)
 
 
+def test_ending_is_limit_also_if_the_program_ended_before_the_next_round(tmp_path):
+    program = Program(tmp_path / "out", limit="100 launches")
+    for _ in range(150):
+        program.session.add_launch(program.call, 1, 2)
+    program.session.stop("exit")
+    assert len(recorded_seqs(tmp_path / "out")) == 100
+    assert open_trace(tmp_path / "out").runs[0].ending == "limit"
+
+
 def test_exactly_the_first_launches_up_to_the_limit_are_recorded(tmp_path, capfd):
     program = Program(tmp_path / "out", limit="100 launches")
     program.launch(70)
@@ -73,15 +82,6 @@ def test_exactly_the_first_launches_up_to_the_limit_are_recorded(tmp_path, capfd
         f"run {run.run_id} ended at KVTRACE_LIMIT=100 launches: later launches of the program are "
         "not recorded"
     ]
-
-
-def test_ending_is_limit_also_if_the_program_ended_before_the_next_round(tmp_path):
-    program = Program(tmp_path / "out", limit="100 launches")
-    for _ in range(150):
-        program.session.add_launch(program.call, 1, 2)
-    program.session.stop("exit")
-    assert len(recorded_seqs(tmp_path / "out")) == 100
-    assert open_trace(tmp_path / "out").runs[0].ending == "limit"
 
 
 def test_a_run_below_its_limit_is_recorded_completely(tmp_path, capfd):
