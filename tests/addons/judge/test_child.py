@@ -5,6 +5,7 @@ import pytest
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request
 from tests.addons.judge.labeled import FOLDER, labeled
+from tests.support.thorough import in_turn
 
 pytestmark = pytest.mark.process
 
@@ -91,7 +92,7 @@ def test_temporary_folders_of_the_candidate_do_not_count_as_writes(tmp_path):
 
 @pytest.mark.parametrize(
     ("lines", "name"),
-    [
+    in_turn([
         (["import time", "time.perf_counter = lambda: 0.0"], "time.perf_counter"),
         (
             ["library = torch.library.Library('aten', 'IMPL')"]
@@ -106,7 +107,7 @@ def test_temporary_folders_of_the_candidate_do_not_count_as_writes(tmp_path):
             "a mode that stays active",
         ),
         (["torch.set_default_dtype(torch.float16)"], "torch's default type"),
-    ],
+    ], 4),
 )  # fmt: skip
 def test_replaced_functions_and_process_settings_are_reported(tmp_path, lines, name):
     path = tmp_path / "relu.py"

@@ -10,6 +10,7 @@ from kvtrace.addons.judge.judge_file import judge_file, judgment_text, schema
 from kvtrace.addons.judge.request import Place, Request
 from kvtrace.evaluate.shadows.errors.planes import PLANES
 from tests.addons.judge.labeled import FOLDER, request_of
+from tests.support.thorough import in_turn
 
 HEAD = """
 import torch
@@ -150,11 +151,14 @@ def reference(x: "f32[1000]"):
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("entry", "errors"),
-    [
-        ("relu", set()),
-        ("absorbed", {"wrong-result"}),
-        ("in_bfloat16", {"wrong-result", "result-type"}),
-    ],
+    in_turn(
+        [
+            ("relu", set()),
+            ("absorbed", {"wrong-result"}),
+            ("in_bfloat16", {"wrong-result", "result-type"}),
+        ],
+        3,
+    ),
 )
 def test_candidate_cannot_widen_the_granted_tolerance(tmp_path, entry, errors):
     path = tmp_path / "relu.py"
