@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,18 +52,16 @@ def killed(autostarting, folder):
 
 
 @pytest.fixture(scope="module")
-def jobs(autostarting, tmp_path_factory):
-    """Both jobs, side by side, since each takes seconds; their folders."""
-    ways = (run_ranks_to_the_end, killed)
-    folders = {way: tmp_path_factory.mktemp(way.__name__) for way in ways}
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda way: way(autostarting, folders[way]), ways))
-    return folders
+def finished(autostarting, tmp_path_factory):
+    """The folder of a job that ran to its end."""
+    folder = tmp_path_factory.mktemp("finished")
+    run_ranks_to_the_end(autostarting, folder)
+    return folder
 
 
 @pytest.mark.process
-def test_each_rank_is_a_run_of_one_group(jobs):
-    trace = open_trace(jobs[run_ranks_to_the_end] / "out")
+def test_each_rank_is_a_run_of_one_group(finished):
+    trace = open_trace(finished / "out")
     runs = trace.select()
     assert sorted((run.rank, run.world_size) for run in runs) == [(0, 2), (1, 2)]
     assert len(trace.runs) == 2  # torchrun itself launches nothing
@@ -76,8 +73,8 @@ def test_each_rank_is_a_run_of_one_group(jobs):
 
 
 @pytest.mark.process
-def test_timeline_file_has_a_process_for_each_rank(jobs, tmp_path):
-    selection = resolve(str(jobs[run_ranks_to_the_end] / "out"))
+def test_timeline_file_has_a_process_for_each_rank(finished, tmp_path):
+    selection = resolve(str(finished / "out"))
     done = perfetto.CONVERTER.convert(selection, tmp_path / "t", {})
     assert done.notes[0].startswith("2 runs: 16 launches")
     content = (tmp_path / "t").read_bytes()
@@ -86,8 +83,10 @@ def test_timeline_file_has_a_process_for_each_rank(jobs, tmp_path):
 
 
 @pytest.mark.process
-def test_a_killed_rank_leaves_all_traces_readable_and_recoverable(jobs):
-    out = jobs[killed] / "out"
+@pytest.mark.night("8 s; test_capture_programs.py kills programs that are no ranks at each push")
+def test_a_killed_rank_leaves_all_traces_readable_and_recoverable(autostarting, tmp_path):
+    killed(autostarting, tmp_path)
+    out = tmp_path / "out"
     trace = open_trace(out)
     launches = {run.rank: trace.table("launches", [run]).num_rows for run in trace.select()}
     assert launches.keys() == {0, 1}
