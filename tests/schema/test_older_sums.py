@@ -101,7 +101,7 @@ def both(leaves, older):
 
 
 @DEAR
-@settings(max_examples=usually(12, thorough=200), deadline=None)
+@settings(max_examples=usually(8, thorough=200), deadline=None)
 @given(KERNELS, LAUNCHES, st.lists(st.integers(0, 30), max_size=20))
 def test_sums_of_dropped_launches_are_those_of_launches(tmp_path_factory, kernels, launches, cuts):
     folder = tmp_path_factory.mktemp("runs")
@@ -178,7 +178,7 @@ def executed(folder, executions):
 
 
 @DEAR
-@settings(max_examples=usually(12, thorough=200), deadline=None)
+@settings(max_examples=usually(8, thorough=200), deadline=None)
 @given(EXECUTIONS)
 def test_sums_of_dropped_executions_are_those_of_executions(tmp_path_factory, executions):
     folder = tmp_path_factory.mktemp("runs")
@@ -201,7 +201,7 @@ def test_of_executions_that_begin_at_once_a_trial_is_the_later_one(tmp_path):
 
 
 @DEAR
-@settings(max_examples=usually(12, thorough=100), deadline=None)
+@settings(max_examples=usually(8, thorough=100), deadline=None)
 @given(EXECUTIONS, st.lists(st.integers(0, 30), min_size=8, max_size=20))
 def test_only_what_ran_between_trials_may_differ_at_the_ends_of_parts(
     tmp_path_factory, executions, cuts

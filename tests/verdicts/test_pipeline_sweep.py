@@ -23,7 +23,7 @@ from tests.kernels.staged import (
     TARGETS,
     described,
 )
-from tests.support.thorough import usually
+from tests.support.thorough import in_turn, usually
 from tests.verdicts.pipelined import call_of
 
 pytestmark = pytest.mark.usefixtures("free_driver")
@@ -46,7 +46,7 @@ def seen(module):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", in_turn(TARGETS, 2))
 def test_the_catalog_has_no_fault(target, say):
     found = Counter()
     for case in CASES[::EACH]:
@@ -96,7 +96,7 @@ def hoist(op):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", in_turn(TARGETS, 2))
 def test_faults_that_an_evaluation_shows_are_found(target, say):
     found = Counter()
     for name, make in MADE.items():

@@ -31,7 +31,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 ACCESSES = ("out-of-bounds", "out-of-view")
 COMPILED = [name for name in ("train_compiled", "inductor") if (FIXTURES / name).is_dir()]
 """Traces with kernels of torch.compile."""
-EACH = usually(2, thorough=1)
+EACH = usually(4, thorough=1)
 """Of so many calls of Inductor's, and of so many of Liger's operators, one is taken."""
 
 
@@ -262,7 +262,7 @@ def test_no_first_bad_size_of_ligers_kernels_is_invented(liger):
         if BoundCall(first).summary.loops:
             continue
         for row in bad:
-            size = relations.size(row.quantity)
+            size = relations.number(row.quantity)
             if size is None:
                 continue  # the values of an index tensor
             for value, is_bad in ((row.first_bad, True), (row.first_bad - 1, False)):

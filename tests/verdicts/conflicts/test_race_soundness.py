@@ -16,7 +16,7 @@ from kvtrace.schema.errors import KvtraceError
 from tests.kernels.catalog import CASES
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
-from tests.support.thorough import usually
+from tests.support.thorough import in_turn, usually
 from tests.verdicts.racing import TooMany, call_of, clashes, judged
 
 pytestmark = [pytest.mark.sweep, pytest.mark.usefixtures("free_driver")]
@@ -96,7 +96,7 @@ def test_verdicts_on_the_catalog_and_its_mutants_agree_with_brute_force(say):
     assert answers["violation"] > 100
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", in_turn(range(PARTS), 2))
 def test_verdicts_on_mutants_of_the_defects_agree_with_brute_force(say, part):
     answers, calls = Counter(), 0
     for sample in CORPUS[part :: PARTS * EACH]:

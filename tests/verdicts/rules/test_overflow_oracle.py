@@ -44,7 +44,7 @@ def test_no_false_proofs_with_unlimited_time(seed):
     assert list(failures(seed, Counter(), PATIENT)) == []
 
 
-FOUND = FOUND_BEFORE[:: usually(8, thorough=1)]
+FOUND = FOUND_BEFORE[:: usually(14, thorough=1)]
 
 
 @pytest.mark.sweep

@@ -24,7 +24,7 @@ from kvtrace.verdicts.judge import judge
 from tests.kernels.catalog import CASES
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
-from tests.support.thorough import usually
+from tests.support.thorough import in_turn, usually
 from tests.verdicts.brute_force import _Fill, with_contents
 from tests.verdicts.mutants import mutants
 from tests.verdicts.racing import call_of
@@ -117,7 +117,7 @@ def test_verdicts_on_mutants_of_the_catalog_without_other_agree_with_brute_force
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", in_turn(range(PARTS), 2))
 def test_verdicts_on_mutants_of_defects_without_other_agree_with_brute_force(say, part):
     answers, calls = Counter(), 0
     for sample in CORPUS[part :: PARTS * EACH]:
