@@ -34,7 +34,8 @@ OF_LABELS = usually(4, thorough=1)
 
 def each(samples, one_in=1):
     chosen = [sample for sample in CORPUS if samples(sample)][::one_in]
-    return pytest.mark.parametrize("sample", some(chosen, 3, 1), ids=lambda s: f"{s.theme}: {s.name}")
+    values = some(chosen, 3, pushed=1)
+    return pytest.mark.parametrize("sample", values, ids=lambda s: f"{s.theme}: {s.name}")
 
 
 every_sample = each(lambda sample: True)

@@ -17,6 +17,7 @@ from kvtrace.schema.writer import RunWriter
 from tests.converters.browsed_report import figures, rows_of
 from tests.converters.report_page import (
     FRONTEND,
+    THEMES,
     accessibility_problems,
     opened_page,
     written_page,
@@ -75,7 +76,7 @@ def test_shortcut_keys_open_sections_and_are_listed(opened):
     page.wait_for_selector("dialog[open]", state="detached")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_colors_follow_the_system_until_the_reader_chooses(report_browser, report, scheme):
     other = {"light": "dark", "dark": "light"}[scheme]
     with report_browser.open(report, scheme=scheme) as opened:
@@ -94,7 +95,7 @@ def test_colors_follow_the_system_until_the_reader_chooses(report_browser, repor
         assert opened.console == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_axe_finds_nothing_in_either_theme(report_browser, report, scheme):
     with opened_page(report_browser, report, scheme=scheme) as opened:
         opened.page.wait_for_selector("#in-view td")

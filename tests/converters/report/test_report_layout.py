@@ -12,7 +12,7 @@ import pytest
 from tests.converters.page_contrast import contrast_problems
 from tests.converters.page_layout import layout_problems, screen_problems, watch_canvases
 from tests.converters.report_page import accessibility_problems, opened_page, written_page
-from tests.support.thorough import usually
+from tests.support.thorough import in_turn
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 VIEWS = (
@@ -40,7 +40,7 @@ def decoding(tmp_path_factory):
 TRACES = ["decoding", "llama_steady", "llama", "llama_ranks", "llama_graphs", "llama_liger_cached"]
 
 
-@pytest.mark.parametrize("name", TRACES[: usually(2, thorough=6)])
+@pytest.mark.parametrize("name", in_turn(TRACES, len(TRACES)))
 def test_all_text_can_be_read_in_every_view_window_and_theme(report_browser, tmp_path, name):
     trace = shutil.copytree(FIXTURES / name, tmp_path / name)
     passes = () if name == "decoding" else ("--no-replay",)  # the others take seconds
@@ -56,7 +56,7 @@ def test_all_text_can_be_read_in_every_view_window_and_theme(report_browser, tmp
     assert found == []
 
 
-@pytest.mark.parametrize("source", [(), ("--no-replay", "--no-source")])
+@pytest.mark.parametrize("source", in_turn([(), ("--no-replay", "--no-source")], 2))
 def test_small_page_with_a_finding_is_readable_with_and_without_what_was_derived(
     report_browser, tmp_path, source
 ):
@@ -94,13 +94,16 @@ MISSED = """() => window.wanted.filter((e) => e.isConnected && !window.reached.h
 
 @pytest.mark.parametrize(
     ("address", "last"),
-    [
-        ("#/", "#in-view td"),
-        (VIEWS[2], "#stage .cm-line"),
-        (VIEWS[5], "#warp canvas"),
-        ("#/kernels", "td"),
-        ("#/findings", "td"),
-    ][: usually(3, thorough=5)],
+    in_turn(
+        [
+            ("#/", "#in-view td"),
+            (VIEWS[2], "#stage .cm-line"),
+            (VIEWS[5], "#warp canvas"),
+            ("#/kernels", "td"),
+            ("#/findings", "td"),
+        ],
+        3,
+    ),
 )
 def test_tab_reaches_every_control_and_is_never_trapped(report_browser, decoding, address, last):
     with opened_page(report_browser, decoding, address, width=1500) as opened:

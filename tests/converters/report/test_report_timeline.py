@@ -14,6 +14,7 @@ from kvtrace.converters.report.data import report_data
 from kvtrace.schema.trace import open_trace
 from tests.converters.browsed_report import rows_of
 from tests.converters.report_page import opened_page, written_page
+from tests.support.thorough import in_turn
 
 TRACE = Path(__file__).parents[2] / "fixtures" / "h200" / "llama_steady"
 #: Pixels from the canvas's top to the row of steps, and to that of a stream's executions.
@@ -211,7 +212,7 @@ LEAVINGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", LEAVINGS)
+@pytest.mark.parametrize("how", in_turn(LEAVINGS, 3))
 def test_no_tooltip_is_left_when_the_pointer_is_elsewhere(few, how):
     few.page.evaluate("() => document.activeElement.blur()")
     hover(few)

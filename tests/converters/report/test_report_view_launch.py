@@ -25,7 +25,7 @@ from tests.converters.launch_view import (
     show,
 )
 from tests.converters.page_layout import watch_canvases
-from tests.converters.report_page import opened_page
+from tests.converters.report_page import THEMES, opened_page
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed: nothing to launch", allow_module_level=True)
@@ -225,7 +225,7 @@ def test_map_names_the_programs_that_access_an_element(report_browser, pages, bl
         opened.page.wait_for_function("() => !location.hash.includes('el=')")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_the_legend_has_the_colors_of_the_map(report_browser, pages, blocks, scheme):
     index, call = call_named(blocks, "product")
     op = op_of(call, "load", "a")

@@ -13,7 +13,7 @@ from tests.addons.neuron.kernels.attention import attention_fused
 from tests.addons.neuron.kernels.broken import add_without_mask
 from tests.addons.neuron.kernels.products import product_blocked
 from tests.converters.page_layout import screen_problems
-from tests.converters.report_page import accessibility_problems, opened_page, written_page
+from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 
 NAMES = ["add_spmd", "attention_fused", "product_blocked", "add_without_mask"]
 
@@ -141,7 +141,7 @@ def test_tiles_are_stepped_through_with_the_keys(page, calls):
     assert page.page.locator("#onchip-tiles tr.chosen").count() == 1
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_a_broken_rule_is_marked_at_its_op_and_line(report_browser, recorded, page, scheme):
     path = page.page.url.partition("#")[0].removeprefix("file://")
     with opened_page(report_browser, Path(path), "#/onchip/3", scheme=scheme) as opened:
@@ -347,7 +347,7 @@ def test_a_chosen_tile_without_values_says_how_to_record_them(page, calls):
     assert "KVTRACE_TENSORS=all" in page.text("#no-values")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_a_chosen_tile_shows_the_values_that_it_held(report_browser, tmp_path, scheme):
     a = np.random.default_rng(5).normal(size=(200, 8)).astype(np.float32)
     a[0, 0] = np.inf
