@@ -22,7 +22,7 @@ CHANGED := --changed
 # more memory the tests fail, and beyond a fifth more time where KVTRACE_REQUIRE_BUDGETS=1. The aim is
 # 360 s and 700 MB: lower these as the tests get cheaper, and never raise them.
 DAY_BUDGET := --processor-budget 380 --memory-budget 1500
-CI_BUDGET := --processor-budget 2300
+CI_BUDGET := --processor-budget 2000
 # Of `make fuzz`.
 SEED ?= $(shell date +%Y%m%d)
 

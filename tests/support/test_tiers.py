@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.support import thorough, tiers
 from tests.support.tiers import KINDS, unnoted
 from tests.support.tree import ROOT
 
@@ -95,3 +96,18 @@ def test_smoke_test_without_another_marker_is_refused(inner):
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*test_silent is marked smoke, and `make test` runs it anyway"])
+
+
+def test_each_value_has_a_day_at_pushes_in_turn(monkeypatch):
+    pushed, chosen = [], []
+    for day in range(100, 104):
+        monkeypatch.setattr(tiers, "DAY", day)
+        monkeypatch.setattr(thorough, "DAY", day)
+        marked = [value for value in tiers.some(range(10), each=3) if not isinstance(value, int)]
+        kinds = {value.values[0]: value.marks[0].name for value in marked}
+        assert kinds.keys() == {1, 2, 4, 5, 7, 8}
+        pushed += [value for value, kind in kinds.items() if kind == "sweep"]
+        chosen += thorough.in_turn(range(10), 4)
+
+    assert sorted(pushed) == [1, 2, 4, 5, 7, 8]
+    assert sorted(chosen) == list(range(10)) or thorough.THOROUGH

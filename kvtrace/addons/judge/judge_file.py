@@ -144,8 +144,7 @@ class _Run:
         The results are {} if the candidate could not be examined.
         """
         child = self._scratch / "child"
-        given_seed = self._given_seed
-        self._seed = secrets.randbits(128) if given_seed is None else given_seed
+        self._seed = secrets.randbits(128) if self._given_seed is None else self._given_seed
         calls_seed = hashlib.blake2b(self._seed.to_bytes(16), digest_size=16, person=b"calls")
         file = self._scratch / SEED_FILE  # this process alone has the whole seed
         file.write_text(calls_seed.hexdigest(), encoding="ascii")
@@ -315,13 +314,11 @@ def _unjudged(
 ) -> dict[str, Any]:
     class_name = f"{CannotJudge.__module__}.{CannotJudge.__name__}: "
     last_line = process.last_line
-    text = (
-        f"{message}: {last_line}"
-        if last_line and process.how != "late" and not process.reason
-        else message
-    )
-    text = last_line.removeprefix(class_name) if last_line.startswith(class_name) else text
-    return _problem(rule, text, hint, severity)
+    if last_line.startswith(class_name):
+        message = last_line.removeprefix(class_name)
+    elif last_line and process.how != "late" and not process.reason:
+        message = f"{message}: {last_line}"
+    return _problem(rule, message, hint, severity)
 
 
 def _judgment_object(
