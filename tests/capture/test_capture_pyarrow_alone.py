@@ -15,6 +15,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.capture.killed_program import RECORDED_PROGRAM
 from tests.support.refused_packages import without
+from tests.support.thorough import in_turn
 from tests.support.tree import ROOT
 
 pytestmark = pytest.mark.process
@@ -132,19 +133,19 @@ def test_limits_and_samples_import_no_further_modules(limits, launches, native, 
     assert validate(trace.path) == []
 
 
-#: Every setting takes a program of its own, and seconds.
-LIKE_ANOTHER = pytest.mark.night("its sentence is made as those of MODE=ops and CHECK, which stay")
-
-
 @pytest.mark.parametrize(
     ("setting", "value", "packages"),
-    [
-        pytest.param("MODE", "timeline", "numpy", marks=LIKE_ANOTHER),
-        ("MODE", "ops", "numpy and ml_dtypes and z3"),
-        pytest.param("SANITIZE", "raise", "numpy and ml_dtypes and z3", marks=LIKE_ANOTHER),
-        ("CHECK", "first", "numpy"),
-        pytest.param("DEVICE", "cpu", "numpy and ml_dtypes", marks=LIKE_ANOTHER),
-    ],
+    # Every setting takes a program of its own, and seconds.
+    in_turn(
+        [
+            ("MODE", "timeline", "numpy"),
+            ("MODE", "ops", "numpy and ml_dtypes and z3"),
+            ("SANITIZE", "raise", "numpy and ml_dtypes and z3"),
+            ("CHECK", "first", "numpy"),
+            ("DEVICE", "cpu", "numpy and ml_dtypes"),
+        ],
+        5,
+    ),
 )
 def test_setting_that_needs_missing_packages_is_reported_once_and_ignored(
     setting, value, packages, tmp_path

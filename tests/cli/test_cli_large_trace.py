@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.support.synthetic_trace import build_synthetic_trace
+from tests.support.thorough import in_turn
 
 LAUNCHES = 3_000_000
 #: Prints the most that it had in memory, in kB. (`ru_maxrss` begins with what its parent had.)
@@ -32,12 +33,14 @@ def large(tmp_path_factory):
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "most"),
-    [
-        (("info", "--json"), 370),
-        (("trace", "validate"), 250),
-        (("convert", "perfetto"), 620),
-    ],
-    ids=["info", "validate", "perfetto"],
+    in_turn(
+        [
+            pytest.param(("info", "--json"), 370, id="info"),
+            pytest.param(("trace", "validate"), 250, id="validate"),
+            pytest.param(("convert", "perfetto"), 620, id="perfetto"),
+        ],
+        3,
+    ),
 )
 def test_commands_on_a_large_trace_use_bounded_memory(command, most, large, tmp_path):
     written = ("-o", tmp_path / "written") if command[0] == "convert" else ()
