@@ -69,13 +69,13 @@ test: install  ## before a commit: the core, and the add-ons and converters that
 
 # mypy and what node checks run while tests wait for their programs: a sixth of the time.
 test-all: install  ## what CI runs: lint, every test, some with other Tritons, Spark, TileLang
+	@$(MAKE) -j 2 .venv/.spark build/tilelang
 	@$(MAKE) -j 2 test-pushed lint frontend-test
 	$(BIN)/python requirements/bounds.py --beside
-	@$(MAKE) test-spark
-	@$(MAKE) test-tilelang
 
-test-pushed: install
-	@$(MAKE) pytest CHOSEN='-m "not night" $(CI_BUDGET)'
+test-pushed: install .venv/.spark build/tilelang
+	@KVTRACE_REQUIRE_SPARK=1 KVTRACE_TILELANG=build/tilelang \
+	  $(MAKE) pytest CHOSEN='-m "not night" $(CI_BUDGET)'
 
 pytest: install  ## every test, one process a core
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal $(CHOSEN)
