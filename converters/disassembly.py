@@ -6,6 +6,7 @@ The program is searched on PATH, then in an installed Triton.
 import importlib.util
 import shutil
 import subprocess
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -23,6 +24,7 @@ def disassembler() -> str | None:
     return next(filter(None, paths), None)
 
 
+@lru_cache(maxsize=32)  # a run of the program takes a third of a second
 def disassembled(tool: str, cubin: bytes, *, lines: bool = False) -> str | None:
     """Return a cubin's listing, or None if the tool cannot read the cubin.
 

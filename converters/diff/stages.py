@@ -158,8 +158,7 @@ class Disassembly:
                     )
                     return None
                 content = side.trace.artifact(sha256)
-                listing = None if content is None else disassembled(tool, content)
-                self._listings[sha256] = listing
+                self._listings[sha256] = None if content is None else disassembled(tool, content)
             listing = self._listings[sha256]
             if listing is None:
                 self.missing["SASS of some variants is not measured: disassembly failed"] = None
