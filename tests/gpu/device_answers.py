@@ -24,7 +24,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.kernels.answers import blocks, corners, elementwise, library, memory
+from tests.kernels.answers import blocks, corners, elementwise, fresh, library, memory
 from tests.kernels.answers.question import Buffer, Question
 from tests.kernels.answers.table import Answer, Run, Table, count, merged, read, write
 from tests.kernels.answers.values import FORMATS, Bits
@@ -47,7 +47,7 @@ def all_questions() -> list[Question]:
     """Return the table's questions, in its order."""
     return [
         question
-        for source in (elementwise, blocks, memory, library, corners)
+        for source in (elementwise, blocks, memory, library, corners, fresh)
         for question in source.questions()
     ]
 

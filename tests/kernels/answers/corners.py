@@ -35,7 +35,7 @@ def bits_of(dtype: str, numbers: Numbers | np.ndarray) -> Bits:
 def corner(
     words: str, kernel: str, inputs: dict[str, tuple[str, Any] | int],
     guesses: dict[str, tuple[str, Any]], *, grid: int = 1, agreement: str = BITS,
-    options: dict[str, Any] | None = None, **constexprs: Any,
+    options: dict[str, Any] | None = None, module: str = "corners", **constexprs: Any,
 ) -> Corner:  # fmt: skip
     """Return a question of inputs and guesses: types and numbers, by parameter.
 
@@ -51,8 +51,8 @@ def corner(
         dict.fromkeys(value.dtype for value in arguments.values() if isinstance(value, Buffer))
     )
     question = Question(
-        f"corner, {words}", kinds, f"corners.{kernel}", arguments, tuple(guesses), constexprs, grid,
-        agreement, options or {},
+        f"corner, {words}", kinds, f"{module}.{kernel}", arguments, tuple(guesses), constexprs,
+        grid, agreement, options or {},
     )  # fmt: skip
     return Corner(question, answers)
 
@@ -550,7 +550,7 @@ def saturating_corners() -> Iterator[Corner]:
     most = 2**31 - 1
     for rows, warps, depth, by_columns in (
         (32, 4, 64, False), (64, 8, 64, False), (64, 4, 64, True),
-        (16, 1, 128, True), (64, 2, 32, False),
+        (16, 1, 128, True), (64, 2, 32, False), (64, 1, 64, False),
     ):  # fmt: skip
         saturates = rows < 64 or warps < 4
         a = np.full((rows, depth), 127)
