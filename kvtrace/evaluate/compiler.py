@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvtrace.evaluate.contraction import FusedSum, fused_sums, moved
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.registry import (
@@ -144,7 +145,10 @@ class Compiler:
         return refuse
 
     def step(self, op: Op) -> Step:
-        """Return an op's step; UnsupportedOp if the op is not implemented."""
+        """Return an op's step; UnsupportedOp if the op is not implemented.
+
+        Under an instrument, which sees each op's operands, sums are not fused with products.
+        """
         lowering = LOWERINGS.get(op.name)
         if lowering is not None:
             return lowering(op, self)
@@ -178,6 +182,9 @@ class Compiler:
             step = _factored_step(factor, extra, slots, types[0], op.results[0].id)
         else:
             step = _array_step(function, slots, types, op.results[0].id)
+        fused = None if self.instrument else fused_sums(self.module).get(op.index)
+        if fused is not None:
+            step = _fused_step(fused, step, op.results[0].id)
         flops = meaning.flops * result_type.size if result_type.element.kind == "f" else 0
         return self.counting_step(op, step, result_type.size, flops)
 
@@ -272,6 +279,22 @@ def _array_step(
                 value = to_array(value, type_)
             operands.append(value)
         values[result] = function(*operands)
+
+    return step
+
+
+def _fused_step(fused: FusedSum, plain: Step, result: int) -> Step:
+    """Return the step of a sum fused with a product; that of the op if an operand is unknown."""
+    terms = [(value.id, value_type(value.type), axes) for value, axes in fused.terms]
+    function, rounding = fused.into(), rounding_to(fused.element)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        if unknown_of(values[slot] for slot, _, _ in terms) is not None:
+            plain(values, scope)
+            return
+        arrays = [moved(to_array(values[slot], type_), axes) for slot, type_, axes in terms]
+        total = function(*arrays)
+        values[result] = total if rounding is None else rounding(total)
 
     return step
 

@@ -211,6 +211,15 @@ def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: 
     return _by_fractions(direction, result, _multiplied_and_added, three, left, right)
 
 
+def fused_to_odd(left: Array, right: Array, addend: Array) -> Array:
+    """Return left * right + addend as float32 rounded to odd, to be rounded to fewer bits."""
+    a, b, c = (array.astype(np.float64) for array in (left, right, addend))
+    total, error = two_sum(a * b, c)
+    total = to_odd(total, _finite(error, total))
+    nearest = total.astype(np.float32)
+    return to_odd(nearest, total - nearest)
+
+
 def _multiplied(left: Fraction, right: Fraction) -> Fraction:
     return left * right
 

@@ -193,7 +193,8 @@ class _Memo(dict[object, Any]):
 class Module:
     """A parsed module. ``ops`` has all ops in text order, so ``ops[i].index == i``.
 
-    ``target`` is the target of the compilation, such as ``cuda:90``, or "" if unknown. ``memo``
+    ``target`` is the target of the compilation, such as ``cuda:90``, or "" if unknown; ``warps``
+    are those of a program, None if unknown; ``fuses`` is Triton's ``enable_fp_fusion``. ``memo``
     belongs to `kvtrace.ir.memo`. Modules are compared by identity.
     """
 
@@ -201,6 +202,8 @@ class Module:
     ops: tuple[Op, ...]
     value_count: int
     target: str = ""
+    warps: int | None = None
+    fuses: bool = True
     memo: dict[object, Any] = field(default_factory=_Memo, init=False, repr=False)
 
     @cached_property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from kvtrace.evaluate.accuracy import JUMPS, STEADY, Accuracy
 from kvtrace.evaluate.dialects import special
 from kvtrace.evaluate.flushing import flushed_by
 from kvtrace.evaluate.registry import elementwise
+from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array
+from kvtrace.ir import Op
 
 _WAVE: Final = Accuracy(2, follows="steady")
 _POWER: Final = Accuracy(8, follows="jumps")
@@ -69,7 +72,13 @@ def round_half_away(array: Array) -> Array:
     return np.where(np.isfinite(array), np.copysign(result, array), array)
 
 
-@elementwise("math.fma", flops=2)
+def _fused_by_type(function: Callable[..., Any], _target: str, op: Op) -> Callable[..., Any]:
+    """Return the function whose result the caller can round to bfloat16, if that is the type."""
+    is_bf16 = value_type(op.results[0].type).element.name == "bf16"
+    return directed.fused_to_odd if is_bf16 else function
+
+
+@elementwise("math.fma", flops=2, by_target=_fused_by_type)
 def fma(left: Array, right: Array, addend: Array) -> Array:
     """Return left * right + addend, rounded once; separate ops are never fused."""
     return directed.fused_multiply_add("rn", left, right, addend)

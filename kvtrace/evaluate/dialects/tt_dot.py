@@ -32,7 +32,7 @@ from kvtrace.evaluate.values import (
     to_array,
     unknown_of,
 )
-from kvtrace.ir import Op
+from kvtrace.ir import Module, Op
 from kvtrace.ir.asynchronous import is_asynchronous
 from kvtrace.ir.ops import KINDS
 
@@ -75,17 +75,18 @@ _SATURATING_DEPTH: Final = 32
 """Factors along K that one `mma` of int8 multiplies, and adds with saturation."""
 
 
-def saturates(op: Op, target: str) -> bool:
+def saturates(op: Op, module: Module) -> bool:
     """Return whether sums of int8 products saturate: Triton's `mma` on NVIDIA GPUs, not `wgmma`.
 
     From sm_90 to before sm_120 blocks whose rows are multiples of 64 go to larger units, if a
-    program has whole groups of four warps, which the IR does not tell: it is assumed.
+    program has whole groups of four warps, which is assumed where it is unknown.
     """
-    backend, _, architecture = target.partition(":")
+    backend, _, architecture = module.target.partition(":")
     sum_type = value_type(op.operand("added").type)
     if backend != "cuda" or sum_type.element.kind != "i" or op.name != "tt.dot":
         return False
     in_groups = architecture.isdigit() and 90 <= int(architecture) < 120
+    in_groups = in_groups and (module.warps or 4) % 4 == 0
     return not (in_groups and len(sum_type.shape) == 2 and sum_type.shape[0] % 64 == 0)
 
 
@@ -198,7 +199,7 @@ def dot(op: Op, compiler: Compiler) -> Step:
     form = dot_form(op)
     rounded = rounding_to(element)
     flops = 2 * sum_type.size * left_type.shape[-1]
-    is_saturating = saturates(op, compiler.module.target)
+    is_saturating = saturates(op, compiler.module)
     largest = left_type.shape[-1] * 2**14  # of int8 products
 
     def step(values: list[Any], scope: Scope) -> None:

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import TYPED, Compiler, array_function, attribute, compiled
+from kvtrace.evaluate.contraction import FusedSum, fused_sums
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.plan.array_functions import ROUND_TO_BF16, ufunc_operation
 from kvtrace.evaluate.plan.bridge import array_call_step
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.meanings import PLANNERS, PlanStep, load_meanings
+from kvtrace.evaluate.plan.shapes import rearranged
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import Constant, Tensor
 from kvtrace.evaluate.plan.walk import Walk
@@ -75,6 +77,9 @@ class PlanCompiler:
     def _step(self, op: Op) -> PlanStep:
         if op.name in SILENT:
             return _do_nothing
+        fused = fused_sums(self.module).get(op.index)
+        if fused is not None:
+            return _step_of_fused_sum(op, fused)
         planner = PLANNERS.get(op.name)
         try:
             if planner is not None:
@@ -172,6 +177,26 @@ def step_of_operations(op: Op, *operations: Operation | None) -> PlanStep:
         values[result] = value
 
     return step
+
+
+def _step_of_fused_sum(op: Op, fused: FusedSum) -> PlanStep:
+    """Return a step that emits a sum of a product as one operation, and its rounding."""
+    into, type_ = fused.into(), value_type(op.results[0].type)
+    operation = Operation("fused sum", into, into, _ANY_OPERAND, type_.element.value)
+    terms = [(value.id, axes) for value, axes in fused.terms]
+
+    def step(walk: Walk) -> None:
+        operands = [
+            rearranged(walk, walk.constant_or_tensor(walk.values[slot]), axes, type_.shape)
+            for slot, axes in terms
+        ]
+        total = walk.elementwise(operation, operands, type_.shape)
+        walk.values[op.results[0].id] = rounded(walk, total, type_)
+
+    return step
+
+
+_ANY_OPERAND = frozenset(range(3))
 
 
 def operations_of(

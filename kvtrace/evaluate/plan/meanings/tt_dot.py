@@ -41,7 +41,7 @@ def dot(op: Op, compiler: PlanCompiler) -> PlanStep:
     result = op.results[0].id
     element = sum_type.element
     form = dot_form(op)
-    if form.is_split or saturates(op, compiler.module.target):
+    if form.is_split or saturates(op, compiler.module):
         return array_call_step(op, compiler)
     working = form.working
     convert = _conversion(working)

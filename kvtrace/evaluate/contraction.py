@@ -1,0 +1,259 @@
+"""Products that compilers fuse with a sum that uses them: rounded once, not twice.
+
+LLVM fuses, for NVIDIA's GPUs and AMD's, a product with an addition or subtraction of its block,
+also where others use the product; repeated along axes it is still fused. Of two products NVIDIA's
+target takes the one with fewer uses, else the first, AMD's the second. Before that, sums of widened
+numbers that are narrowed again, and such products, are made narrow. All this was read from PTX and
+AMD's assembly (Triton 3.6, 3.7), and seen on an H100. With `enable_fp_fusion=False`, or where the
+target is unknown, nothing is fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from kvtrace.evaluate.directed import fused_multiply_add, fused_to_odd
+from kvtrace.evaluate.types import ElementType, element_of, value_type
+from kvtrace.evaluate.values import Array
+from kvtrace.ir import Module, Op
+from kvtrace.ir import Value as IRValue
+from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import Flow, flow_of
+from kvtrace.ir.memo import once_per_module
+
+Axes = tuple[int | None, ...]
+"""Source axis of each axis of a result; None: a new one."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """An operand of a sum: a value, or the product of two, whose axes are then rearranged."""
+
+    values: tuple[IRValue, ...]
+    axes: Axes
+    op: Op | None = None
+    uses: int = 0
+
+
+@dataclass(frozen=True)
+class FusedSum:
+    """A sum of a product and an addend, of an element type, each with a sign."""
+
+    product: Term
+    addend: Term
+    element: ElementType
+    negates_product: bool
+    negates_addend: bool
+
+    @property
+    def terms(self) -> tuple[tuple[IRValue, Axes], ...]:
+        """The three values, with their axes."""
+        return tuple((v, t.axes) for t in (self.product, self.addend) for v in t.values)
+
+    def into(self) -> Callable[..., Array]:
+        """Return the function (three arrays, out) that stores the sum and returns it.
+
+        The caller rounds the result to types that NumPy lacks.
+        """
+        return partial(_fused_into, self.element.name, self.negates_product, self.negates_addend)
+
+
+@once_per_module
+def fused_sums(module: Module) -> dict[int, FusedSum]:
+    """Return what the compiler fuses, by the indexes of ops whose results it computes."""
+    backend = module.target.partition(":")[0]
+    if not module.fuses or backend not in ("cuda", "hip"):
+        return {}
+    names = {op.name for op in module.ops}
+    if "arith.mulf" not in names or not names & _SUMS.keys():
+        return {}
+    reader = _Reader(flow_of(module), backend)
+    fused = ((op.index, reader.fused(op)) for op in module.ops)
+    return {index: fused_sum for index, fused_sum in fused if fused_sum is not None}
+
+
+_SUMS = {"arith.addf": False, "arith.subf": True}
+"""Sums, and whether the second operand is negated."""
+
+
+class _Reader:
+    """Finds products in the operands of sums."""
+
+    def __init__(self, flow: Flow, backend: str) -> None:
+        self._flow = flow
+        self._backend = backend
+
+    def fused(self, op: Op) -> FusedSum | None:
+        """Return the fused sum that an op's result is; None if it is computed as written."""
+        if op.name in _SUMS:
+            element = value_type(op.results[0].type).element
+            return self._chosen(op, element, [self._term(v, op) for v in op.operands])
+        if op.name != "arith.truncf":
+            return None
+        total = op.operands[0].owner
+        element = value_type(op.results[0].type).element
+        if not isinstance(total, Op) or total.name not in _SUMS or self._uses(total) != 1:
+            return None
+        terms = [self._widened(value, element, op) for value in total.operands]
+        if any(term is None for term in terms):
+            return None
+        return self._chosen(total, element, [term for term in terms if term is not None])
+
+    def _uses(self, op: Op) -> int:
+        return len(self._flow.uses(op.results[0]))
+
+    def _chosen(self, total: Op, element: ElementType, terms: list[Term]) -> FusedSum | None:
+        """Return the fused sum of two terms; None if none of them is a product that is fused."""
+        if element.name == "bf16" and self._backend == "hip":
+            return None  # computed in float32, and rounded
+        places = [n for n, term in enumerate(terms) if term.op is not None]
+        if len(places) == 2:
+            places = self._preferred(element, total, *terms)
+        if not places:
+            return None
+        place = places[0]
+        addend = terms[1 - place]
+        if addend.op is not None:
+            addend = _whole(total.operands[1 - place])
+        subtracts = _SUMS[total.name]
+        return FusedSum(
+            terms[place], addend, element, subtracts and place == 1, subtracts and place == 0
+        )
+
+    def _preferred(self, element: ElementType, total: Op, first: Term, second: Term) -> list[int]:
+        """Return the place of the product, of two, that is fused."""
+        doubled = first.op is second.op and total.name == "arith.addf"
+        if self._backend == "hip":
+            return [] if doubled or element.name == "f32" else [1]  # two of f32 are one packed one
+        if doubled and element.bits == 16:
+            return []
+        return [1] if first.uses > second.uses else [0]
+
+    def _term(self, value: IRValue, sum_op: Op) -> Term:
+        """Return an operand of a sum, as a product where it is one in the sum's block."""
+        source, axes = _unmoved(value)
+        op = source.owner
+        if isinstance(op, Op) and op.block is sum_op.block:
+            if op.name == "arith.mulf":
+                return Term(op.operands, axes, op, self._uses(op))
+            if op.name == "arith.truncf" and (factors := self._narrow_factors(op)):
+                return Term(factors, axes, op, self._uses(op))
+        return _whole(value)
+
+    def _narrow_factors(self, op: Op) -> tuple[IRValue, ...]:
+        """Return the narrow factors of a wide product that is narrowed, which LLVM undoes."""
+        product = op.operands[0].owner
+        if not isinstance(product, Op) or product.name != "arith.mulf" or self._uses(product) > 1:
+            return ()
+        factors = [_before_widening(value, op.results[0]) for value in product.operands]
+        return tuple(value for value in factors if value is not None) if None not in factors else ()
+
+    def _widened(self, value: IRValue, element: ElementType, sum_op: Op) -> Term | None:
+        """Return an operand of a wide sum as a term of a narrow type; None if it is wide."""
+        source, axes = _unmoved(value)
+        number = constant_of(source)
+        if number is not None:
+            narrow = np.asarray(number).astype(element.memory)
+            return _whole(value) if float(narrow) == number else None
+        op = source.owner
+        if not isinstance(op, Op) or op.name != "arith.extf":
+            return None
+        if value_type(op.operands[0].type).element is not element:
+            return None
+        inner = self._term(op.operands[0], sum_op)
+        return replace(inner, axes=_composed(axes, inner.axes))
+
+
+def _before_widening(value: IRValue, like: IRValue) -> IRValue | None:
+    op = value.owner
+    if not isinstance(op, Op) or op.name != "arith.extf":
+        return None
+    return op.operands[0] if op.operands[0].type == like.type else None
+
+
+def _whole(value: IRValue) -> Term:
+    return Term((value,), tuple(range(len(value_type(value.type).shape))))
+
+
+def _unmoved(value: IRValue) -> tuple[IRValue, Axes]:
+    """Return the value that is repeated along axes, and the source of each of the result's axes."""
+    axes: Axes = tuple(range(len(value_type(value.type).shape)))
+    while isinstance(op := value.owner, Op) and op.name in _MOVES:
+        axes = _composed(axes, _MOVES[op.name](op))
+        value = op.operands[0]
+    return value, axes
+
+
+def _composed(outer: Axes, inner: Axes) -> Axes:
+    return tuple(None if axis is None else inner[axis] for axis in outer)
+
+
+def _rank(op: Op) -> int:
+    return len(value_type(op.results[0].type).shape)
+
+
+def _expanded(op: Op) -> Axes:
+    place = int(getattr(op.attributes["axis"], "value", 0))
+    return tuple(None if n == place else n - (n > place) for n in range(_rank(op)))
+
+
+_MOVES: dict[str, Callable[[Op], Axes]] = {
+    "tt.splat": lambda op: (None,) * _rank(op),
+    "tt.expand_dims": _expanded,
+    "tt.broadcast": lambda op: tuple(range(_rank(op))),
+}
+"""Ops that repeat elements, each of which stays where it was computed."""
+
+
+# -- arithmetic -----------------------------------------------------------------------------------
+
+
+def moved(array: Array, axes: Axes) -> Array:
+    """Return an array (programs, lanes) with its lane axes at the places of `axes`."""
+    if axes == tuple(range(array.ndim - 1)):
+        return array
+    return array[(slice(None), *(None if axis is None else slice(None) for axis in axes))]
+
+
+def _fused_into(
+    element: str, negates_product: bool, negates_addend: bool, left: Array, right: Array,
+    addend: Array, out: Array | None = None,
+) -> Array:  # fmt: skip
+    """Return ±left * right ± addend, rounded once (bf16: to odd), stored in `out` if it is given."""
+    dtype = element_of(element).value
+    left, right, addend = (a.astype(dtype, copy=False) for a in (left, right, addend))
+    if negates_addend:
+        addend = -addend
+    from kvtrace.evaluate.plan import torch_kernels  # which a process without products needs not
+
+    if element in ("f32", "f64") and torch_kernels.fuses(left, right, addend):
+        return torch_kernels.fused_sum(left, right, addend, out, negative=negates_product)
+    if negates_product:
+        left = -left
+    if element == "bf16":
+        result = fused_to_odd(left, right, addend)
+    elif element == "f32":
+        result = _in_single(left, right, addend)
+    else:
+        result = fused_multiply_add("rn", left, right, addend)
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _in_single(left: Array, right: Array, addend: Array) -> Array:
+    """Return left * right + addend of float32, by float64 where that decides the rounding."""
+    total = np.multiply(left, right, dtype=np.float64) + addend
+    is_tie = (total.view(np.int64) & 0x1FFFFFFF) == 0x10000000
+    open_places = is_tie | ((total != 0) & (np.abs(total) < 2.0**-125))
+    result: Array = total.astype(np.float32)
+    if open_places.any():
+        operands = (np.broadcast_to(a, total.shape)[open_places] for a in (left, right, addend))
+        result[open_places] = fused_multiply_add("rn", *operands)
+    return result
+
