@@ -225,7 +225,7 @@ def _fused_into(
 ) -> Array:  # fmt: skip
     """Return ±left * right ± addend, rounded once (bf16: to odd), stored in `out` if it is given."""
     dtype = element_of(element).value
-    left, right, addend = (a.astype(dtype, copy=False) for a in (left, right, addend))
+    left, right, addend = (np.asarray(a, dtype) for a in (left, right, addend))
     if negates_addend:
         addend = -addend
     from kvtrace.evaluate.plan import torch_kernels  # which a process without products needs not
