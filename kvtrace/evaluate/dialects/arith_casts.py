@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.constants import constant_of
 from kvtrace.ir.integers import signed_range
 from kvtrace.ir.ops import UNSIGNED
 
@@ -104,8 +105,26 @@ typed_result(
 )
 
 
-def integer_conversion(op: Op) -> Callable[[Array], Array]:
+_LEAST_SHORT: Final = -(1 << 15)
+
+
+def _keeps_overflow(op: Op, target: str) -> bool:
+    """Return whether a 16-bit negation or absolute value is widened as it was computed.
+
+    NVIDIA's assembler computes both in 32 bits, and does not cut them off: -(-32768) is 32768.
+    """
+    inner = op.operands[0].owner
+    if op.name != "arith.extsi" or not target.startswith("cuda:") or not isinstance(inner, Op):
+        return False
+    if value_type(op.operands[0].type).element.name != "i16":
+        return False
+    negates = inner.name == "arith.subi" and constant_of(inner.operands[0]) == 0
+    return negates or inner.name == "math.absi"
+
+
+def integer_conversion(op: Op, compile_target: str) -> Callable[[Array], Array]:
     """Return the array function of an op that changes the width of integers."""
+    keeps_overflow = _keeps_overflow(op, compile_target)
     source = value_type(op.operand("source").type).element
     target = value_type(op.results[0].type).element
     as_unsigned = op.name in UNSIGNED
@@ -114,7 +133,8 @@ def integer_conversion(op: Op) -> Callable[[Array], Array]:
         if source.kind == "b":
             wide = array.astype(target.value)
             return wide if as_unsigned else -wide
-        return (zero_extended if as_unsigned else truncated_integer)(array, target)
+        wide = (zero_extended if as_unsigned else truncated_integer)(array, target)
+        return np.where(wide == _LEAST_SHORT, -wide, wide) if keeps_overflow else wide
 
     return convert
 
@@ -126,7 +146,7 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
     target = value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
     unsigned_source = op.name in UNSIGNED
-    convert = integer_conversion(op)
+    convert = integer_conversion(op, compiler.module.target)
 
     def step(values: list[Any], _scope: Scope) -> None:
         value = values[slot]

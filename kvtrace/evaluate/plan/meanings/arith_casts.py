@@ -24,14 +24,14 @@ from kvtrace.ir.ops import UNSIGNED
 
 
 @planned("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
-def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
+def integer_cast(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan a change of an integer's width; an integer that fits stays affine."""
     source, target = value_type(op.operand("source").type), value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
     unsigned = op.name in UNSIGNED
     element = target.element
     limits = signed_range(element.bits)
-    operation = Operation(op.name, integer_conversion(op), None, frozenset(), element.value)
+    operation = Operation(op.name, integer_conversion(op, compiler.module.target), None, frozenset(), element.value)
 
     def step(walk: Walk) -> None:
         value = walk.values[slot]
