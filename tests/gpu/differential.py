@@ -82,19 +82,21 @@ def copies(case: Case, device: str) -> dict[str, Any]:
     }
 
 
-def on_device(case: Case, device: str) -> tuple[dict[str, np.ndarray], str]:
-    """Launch with Triton; give the outputs and the kernel's TTIR."""
+def on_device(case: Case, device: str) -> tuple[dict[str, np.ndarray], tuple[str, str]]:
+    """Launch with Triton; give the outputs, and the kernel's TTIR and target."""
     arguments = copies(case, device)
     launched = case.kernel[case.grid](**arguments, **case.constexprs)
     if device != "cpu":
         torch.cuda.synchronize()
-    return {name: to_array(arguments[name]) for name in case.outputs}, launched.asm["ttir"]
+    target = launched.metadata.target
+    compiled = launched.asm["ttir"], f"{target.backend}:{target.arch}"
+    return {name: to_array(arguments[name]) for name in case.outputs}, compiled
 
 
-def in_evaluator(case: Case, ttir: str) -> dict[str, np.ndarray]:
-    """Evaluate TTIR on copies of the inputs; give the outputs."""
+def in_evaluator(case: Case, compiled: tuple[str, str]) -> dict[str, np.ndarray]:
+    """Evaluate TTIR for its target on copies of the inputs; give the outputs."""
     arguments = copies(case, "cpu")
-    module = parsed(generic_ttir(ttir))
+    module = parsed(generic_ttir(compiled[0]), compiled[1])
     bound = bind(case.kernel, arguments)
     parameters = module.main.arguments
     if len(parameters) != len(bound):
@@ -108,7 +110,7 @@ def run(case: Case, device: str) -> Outcome:
     """Run one case both ways and compare."""
     outcome = Outcome(case)
     try:
-        got, ttir = on_device(case, device)
+        got, compiled = on_device(case, device)
     except Exception as error:
         name, lines = type(error).__name__, str(error).strip().splitlines() or [""]
         compiling = name in REFUSALS or "PassManager" in lines[-1]
@@ -119,7 +121,7 @@ def run(case: Case, device: str) -> Outcome:
             outcome.error = f"GPU: {text}"
         return outcome
     try:
-        wanted = in_evaluator(case, ttir)
+        wanted = in_evaluator(case, compiled)
     except Exception as error:
         outcome.error = f"evaluator: {type(error).__name__}: {str(error)[:300]}"
         traceback.print_exc(limit=-3)

@@ -458,3 +458,146 @@ def spread_flag(x, y, out, flag, N: tl.constexpr):
     wide = tl.expand_dims(chosen, (0, -1))
     place = lanes[None, :, None] * 2 + tl.arange(0, 2)[None, None, :]
     tl.store(out + place, tl.broadcast_to(wide, (1, N, 2)))
+
+
+@triton.jit
+def complex_multiplied(x, y, z, w, out, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    a, b, c, d = (
+        tl.load(x + lanes), tl.load(y + lanes), tl.load(z + lanes), tl.load(w + lanes)
+    )  # fmt: skip
+    tl.store(out + lanes, a * c - b * d)
+    tl.store(out + N + lanes, a * d + b * c)
+
+
+@triton.jit
+def products_shared(x, y, z, out, N: tl.constexpr):
+    """Of two products the first is used again; three squares; a difference from a mean's square."""
+    lanes = tl.arange(0, N)
+    a, b, c = tl.load(x + lanes), tl.load(y + lanes), tl.load(z + lanes)
+    product = a * b
+    tl.store(out + lanes, product - b * c)
+    tl.store(out + N + lanes, product)
+    tl.store(out + 2 * N + lanes, a * a + b * b + c * c)
+    tl.store(out + 3 * N + lanes, c * 0.25 - a * a)
+
+
+@triton.jit
+def scaled_by_scalar(x, y, z, out, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    tl.store(out + lanes, tl.load(x + lanes) * tl.load(y) - tl.load(z + lanes))
+
+
+@triton.jit
+def product_and_zero(x, y, out, N: tl.constexpr):
+    """A product plus zero, less zero, and taken from zero."""
+    lanes = tl.arange(0, N)
+    a, b = tl.load(x + lanes), tl.load(y + lanes)
+    tl.store(out + lanes, a * b + 0.0)
+    tl.store(out + N + lanes, a * b - 0.0)
+    tl.store(out + 2 * N + lanes, 0.0 - a * b)
+
+
+@triton.jit
+def joined_and_summed(x, y, out, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    pairs = tl.join(tl.load(x + lanes), tl.load(y + lanes))
+    tl.store(out + lanes, tl.sum(pairs, -1))
+    tl.store(out + N, tl.sum(tl.max(pairs, 1)))
+
+
+@triton.jit
+def transposed(x, out, M: tl.constexpr, N: tl.constexpr):
+    block = tl.load(x + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    tl.store(out + tl.arange(0, M * N), tl.reshape(block.T, (M * N,)))
+
+
+@triton.jit
+def pointers_carried(x, out, n, N: tl.constexpr):
+    """Pointers that a loop moves, down and up."""
+    lanes = tl.arange(0, N)
+    source = x + (n - 1) * N + lanes
+    target = out + lanes
+    for _ in range(n):
+        tl.store(target, tl.load(source))
+        source -= N
+        target += N
+
+
+@triton.jit
+def _factorial(n: tl.constexpr):
+    if n <= 1:
+        return 1
+    else:  # noqa: RET505 - Triton refuses code after a constant condition's return
+        return n * _factorial(n - 1)
+
+
+@triton.jit
+def _both(pair, scale=2, shift=1):
+    first, second = pair
+    return second * scale + shift, first
+
+
+@triton.jit
+def called_oddly(x, out):
+    """Recursion by constants, tuples, keywords and defaults."""
+    a, b = _both((tl.load(x), tl.load(x + 1)), shift=5)
+    c, d = _both((a, b), 3)
+    tl.store(out, a)
+    tl.store(out + 1, b)
+    tl.store(out + 2, c)
+    tl.store(out + 3, d)
+    tl.store(out + 4, _factorial(6))
+    tl.store(out + 5, tl.cdiv(-7, 2))
+
+
+@triton.jit
+def two_conditions(x, out, N: tl.constexpr):
+    place = 0
+    total = 0
+    while (place < N) & (total < 10):
+        total += tl.load(x + place)
+        place += 1
+    tl.store(out, total)
+    tl.store(out + 1, place)
+
+
+@triton.jit
+def slots_taken(x, counter, out, N: tl.constexpr):
+    """Each program takes a slot and marks it."""
+    slot = tl.atomic_add(counter, 2)
+    tl.store(out + slot, tl.load(x + slot // 2) + 1)
+    tl.store(out + slot + 1, tl.num_programs(0) + N)
+
+
+@triton.jit
+def packed(x, y, out, CODE: tl.constexpr, PACK: tl.constexpr, N: tl.constexpr):
+    """Assembly on several narrow elements in one register."""
+    lanes = tl.arange(0, N)
+    operands = [tl.load(x + lanes), tl.load(y + lanes)]
+    tl.store(out + lanes, tl.inline_asm_elementwise(
+        CODE, "=r,r,r", operands, dtype=out.dtype.element_ty, is_pure=True, pack=PACK
+    ))  # fmt: skip
+
+
+@triton.jit
+def uniform_few(out, seed, ROUNDS: tl.constexpr, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    tl.store(out + lanes, tl.rand(seed, lanes, n_rounds=ROUNDS))
+
+
+@triton.jit
+def rows_swizzled(out, M: tl.constexpr, N: tl.constexpr, G: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    row, column = tl.swizzle2d(i, j, M, N, G)
+    tl.store(out + i * N + j, row * 10 + column)
+
+
+@triton.jit
+def wide_product(a, b, out, N: tl.constexpr):
+    """A product of matrices that is transposed and multiplied once more, in the narrow type."""
+    n = tl.arange(0, N)
+    place = n[:, None] * N + n[None, :]
+    left, right = tl.load(a + place), tl.load(b + place)
+    once = tl.dot(left, right).to(left.dtype)
+    tl.store(out + place, tl.dot(tl.trans(once), right))

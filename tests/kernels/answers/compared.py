@@ -45,7 +45,9 @@ def evaluated(question: Question, target: str) -> dict[str, Bits]:
         name: _tensor(value) if isinstance(value, Buffer) else value
         for name, value in question.arguments.items()
     }
-    ones = {name: 1 for name, value in arguments.items() if type(value) is int and value == 1}  # compiled in, as by Triton
+    ones = {  # compiled in, as by Triton
+        name: 1 for name, value in arguments.items() if type(value) is int and value == 1
+    }
     given = {name: value for name, value in arguments.items() if name not in ones}
     text = generic_for(kernel, given, {**question.constexprs, **ones}, **question.options)
     module = replace(

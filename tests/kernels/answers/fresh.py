@@ -1,6 +1,6 @@
-"""Questions asked afresh, in two sets; each guess was committed before the device was asked.
+"""Questions asked afresh, in three sets; each guess was committed before the device was asked.
 
-The first set showed what the evaluator lacked, the second whether more is missing.
+The first two sets showed what the evaluator lacked, the third whether more is missing.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.kernels.answers import corners
 from tests.kernels.answers.corners import INF, NAN, Corner
-from tests.kernels.answers.question import ORDER, Question
+from tests.kernels.answers.question import BITS, LAST_BITS, ORDER, Question
 
 corner = partial(corners.corner, module="fresh")
 
@@ -275,7 +275,8 @@ def looped() -> Iterator[Corner]:
                  {"x": ("fp64", [1, NAN, -INF, 0.1]), "out": ("fp64", [9, 9, 9, 9])},
                  {"out": ("fp64", [2, 9, -INF, 0.2])}, N=4)  # fmt: skip
     yield corner("loads past the cache, backward", "read_backward",
-                 {"x": ("u16", [1, 2, 3, 65535])}, {"out": ("u16", [65535, 3, 2, 1])}, N=4)  # fmt: skip
+                 {"x": ("u16", [1, 2, 3, 65535])},
+                 {"out": ("u16", [65535, 3, 2, 1])}, N=4)  # fmt: skip
     for dtype, name, memory, operand, result in (
         ("fp16", "atomic_add", [1, 2, 65504, 4], [2**-11, 5, 16, 5], [1, 2, INF, 4]),
         ("u32", "atomic_max", [5, 5, 7, 7], [2**32 - 1, 9, 3, 9], [2**32 - 1, 5, 7, 7]),
@@ -364,6 +365,135 @@ def _philox(seed: int, rounds: int, count: int) -> np.ndarray:
     return np.array(words, np.uint32).view(np.int32)
 
 
+def third() -> Iterator[Corner]:
+    """Yield the third set, asked after what the second showed was mended."""
+    for op, dtype, numbers, target, result in (
+        ("-", "i16", [-32768, 5], "i32", [32768, -5]),
+        ("-", "i8", [-128, 5], "i32", [-128, -5]),
+        ("-", "i32", [-(2**31), 5], "i64", [-(2**31), -5]),
+        ("abs", "i8", [-128, -5], "i32", [-128, 5]),
+        ("abs", "i16", [-32768, -5], "i64", [32768, 5]),
+        ("abs", "i16", [-32768, -5], "fp32", [-32768, 5]),
+        ("~", "i1", [1, 0], "i32", [0, 1]),
+    ):
+        yield corner(f"{op} at the end of a type", "of_one", {"x": (dtype, numbers)},
+                     {"out": (target, result)}, OP=op, N=2)  # fmt: skip
+    for op, left, a, right, b, target, result in (
+        ("*", "u8", [255, 16], "u8", [255, 17], "i32", [1, 16]),
+        ("<", "i64", [-1, 1], "u64", [1, 2], "i1", [0, 1]),
+        ("/", "i8", [-128, 1], "i8", [-1, 4], "fp32", [128, 0.25]),
+        ("+", "bf16", [1, 256], "fp16", [2**-11, 1], "fp32", [1 + 2**-11, 257]),
+        ("^", "i1", [1, 1], "i1", [1, 0], "i32", [0, 1]),
+        ("<<", "u32", [2**31 + 1, 7], "u32", [1, 31], "i64", [2, 2**31]),
+        ("cdiv", "u32", [2**32 - 1, 7], "u32", [2, 7], "i64", [0, 1]),
+        ("&", "i8", [-2, 15], "i16", [255, -256], "i32", [254, 0]),
+    ):
+        yield corner(f"{op} of two, once more", "of_two", {"x": (left, a), "y": (right, b)},
+                     {"out": (target, result)}, OP=op, N=2,
+                     agreement=LAST_BITS if op == "/" else BITS)  # fmt: skip
+    yield from fused_once_more()
+    yield from called_once_more()
+    for code, letters, x, y, z, result in (
+        ("shf.r.clamp.b32 $0, $1, $2, $3;", "r", [-1, 4], [0, 1], [40, 1], [0, -(2**31) + 2]),
+        ("lop3.b32 $0, $1, $2, $3, 0xCA;", "r", [-1, 12], [10, 10], [6, 5], [10, 9]),
+        ("mad.hi.u32 $0, $1, $2, $3;", "r", [-1, 2], [-1, 3], [3, 4], [1, 4]),
+        ("dp4a.u32.u32 $0, $1, $2, $3;", "r", [-1, 1], [-1, 2], [0, 9], [260100, 11]),
+        ("fma.rz.f32 $0, $1, $2, $3;", "f", [1 + 2**-12, 3], [1 + 2**-12, -5], [2**-23, 0.5],
+         [1 + 2**-11 + 2**-23, -14.5]),
+        ("fma.rn.ftz.f32 $0, $1, $2, $3;", "f", [1e-30, 2], [1e-10, 1e-40], [0, 0], [0, 0]),
+    ):  # fmt: skip
+        kind = "i32" if letters == "r" else "fp32"
+        yield corner(
+            f"assembly {code.split()[0]}", "assembled_three",
+            {"x": (kind, x), "y": (kind, y), "z": (kind, z)}, {"out": (kind, result)},
+            CODE=code, KINDS=f"={letters},{letters},{letters},{letters}", N=2,
+        )  # fmt: skip
+    yield corner("packed assembly", "packed",
+                 {"x": ("fp16", [1, 2, -0.0, 65504]), "y": ("fp16", [2**-11, 3, 0.0, 16])},
+                 {"out": ("fp16", [1, 5, 0.0, INF])}, CODE="add.f16x2 $0, $1, $2;", PACK=2,
+                 N=4)  # fmt: skip
+    yield corner("packed assembly", "packed",
+                 {"x": ("u8", [1, 255, 3, 7]), "y": ("u8", [3, 15, 5, 255])},
+                 {"out": ("u8", [1, 15, 1, 7])}, CODE="and.b32 $0, $1, $2;", PACK=4,
+                 N=4)  # fmt: skip
+
+
+def fused_once_more() -> Iterator[Corner]:
+    a, square, rest = near_one("fp32")
+    four = {"x": ("fp32", [a, 3]), "y": ("fp32", [a, 1]), "z": ("fp32", [a, 2]),
+            "w": ("fp32", [a, 5])}  # fmt: skip
+    yield corner("complex product", "complex_multiplied", four,
+                 {"out": ("fp32", [rest, 1, 2 * square, 17])}, N=2)  # fmt: skip
+    for dtype in ("fp32", "fp64"):
+        a, square, rest = near_one(dtype)
+        three = {name: (dtype, [a, 2]) for name in "xyz"}
+        yield corner(
+            "products shared", "products_shared", three,
+            {"out": (dtype, [-rest, 0, square, 4, 3 * square, 12, a * 0.25 - square, -3.5])},
+            N=2, agreement=LAST_BITS,
+        )  # fmt: skip
+        yield corner("product by a scalar", "scaled_by_scalar",
+                     {"x": (dtype, [a, 1]), "y": (dtype, [a]), "z": (dtype, [square, a])},
+                     {"out": (dtype, [rest, 0])}, N=2)  # fmt: skip
+    yield corner("product and zero", "product_and_zero",
+                 {"x": ("fp32", [-0.0, 1e-30, -1e-30, 2]), "y": ("fp32", [1, 1e-30, 1e-30, 3])},
+                 {"out": ("fp32", [0.0, 0.0, -0.0, 6, -0.0, 0.0, -0.0, 6, 0.0, -0.0, 0.0, -6])},
+                 N=4)  # fmt: skip
+
+
+def called_once_more() -> Iterator[Corner]:
+    x, y = np.array([1, -2, 3, 4]), np.array([5, 6, -7, 8])
+    yield corner("joined and summed", "joined_and_summed", {"x": ("i8", x), "y": ("i8", y)},
+                 {"out": ("i32", [*(x + y), np.maximum(x, y).sum()])}, N=4)  # fmt: skip
+    block = np.arange(32).reshape(4, 8)
+    yield corner("transposed", "transposed", {"x": ("u16", block)}, {"out": ("u16", block.T)},
+                 M=4, N=8)  # fmt: skip
+    yield corner("pointers that a loop moves", "pointers_carried",
+                 {"x": ("i64", np.arange(12)), "n": 3},
+                 {"out": ("i64", np.arange(12).reshape(3, 4)[::-1])}, N=4)  # fmt: skip
+    yield corner("calls with tuples and keywords", "called_oddly", {"x": ("i32", [3, 4])},
+                 {"out": ("i32", [13, 3, 10, 13, 720, -3])})  # fmt: skip
+    yield corner("a loop with two conditions", "two_conditions",
+                 {"x": ("i32", [4, 5, 6, 7])}, {"out": ("i32", [15, 3])}, N=4)  # fmt: skip
+    yield corner("slots that programs take", "slots_taken",
+                 {"x": ("i32", [5, 6, 7]), "counter": ("i32", [0])},
+                 {"counter": ("i32", [6]), "out": ("i32", [6, 11, 7, 11, 8, 11])},
+                 grid=3, N=8)  # fmt: skip
+    words = _philox(3, 1, 4).astype(np.int64)
+    numbers = np.where(words < 0, -words - 1, words).astype(np.float32)
+    yield corner("one round of Philox, uniform", "uniform_few", {"seed": 3},
+                 {"out": ("fp32", numbers * np.float32(4.6566127342e-10))}, ROUNDS=1, N=4)  # fmt: skip
+    order = [(i // 2 * 2 + (i % 2 * 4 + j) % 2) * 10 + (i % 2 * 4 + j) // 2
+             for i in range(4) for j in range(4)]  # fmt: skip
+    yield corner("rows swizzled", "rows_swizzled", {}, {"out": ("i32", order)}, M=4, N=4, G=2)
+    left = np.arange(256).reshape(16, 16) % 3 - 1
+    right = np.arange(256).reshape(16, 16) % 5 - 2
+    for dtype in ("fp16", "bf16"):
+        yield corner("product of a product", "wide_product",
+                     {"a": (dtype, left), "b": (dtype, right)},
+                     {"out": ("fp32", (left @ right).T @ right)}, N=16)  # fmt: skip
+    rows = np.array([[1.5, -2, NAN, 4], [0, -0.0, 3, -INF]])
+    yield corner("flip of the first axis", "flipped_first", {"x": ("fp8e5", rows)},
+                 {"out": ("fp8e5", rows[::-1])}, M=2, N=4)  # fmt: skip
+    yield corner("topk of rows", "largest_rows", {"x": ("u8", [200, 3, 255, 9, 0, 1, 0, 1])},
+                 {"out": ("u8", [255, 200, 1, 1])}, M=2, N=4, K=2)  # fmt: skip
+    yield corner("reduce to the first", "reduced_to_first", {"x": ("fp64", np.arange(256) + 0.5)},
+                 {"out": ("fp64", [0.5])}, N=256)  # fmt: skip
+    yield corner("scalars joined and split", "scalars_joined", {"x": ("i64", [-1, 2**62])},
+                 {"out": ("i64", [2**62, -1, -1])})  # fmt: skip
+    for dtype, name, memory, operand, result in (
+        ("i64", "atomic_min", [5, 5, -7, 7], [-(2**63), 9, 3, 9], [-(2**63), 5, -7, 7]),
+        ("i32", "atomic_xor", [5, 5, 6, 7], [-1, 9, 3, 9], [-6, 5, 5, 7]),
+        ("fp32", "atomic_min", [1, 2, -3, 4], [-0.5, 5, -0.0, 5], [-0.5, 2, -3, 4]),
+    ):
+        before = [memory[0], 0, memory[2], 0]
+        yield corner(
+            f"{name}, masked, in a scope", "atomic_with_mask",
+            {"x": (dtype, operand), "memory": (dtype, memory)},
+            {"memory": (dtype, result), "old": (dtype, before)}, NAME=name, N=4,
+        )  # fmt: skip
+
+
 def questions() -> Iterator[Question]:
-    for each in (*first(), *second()):
+    for each in (*first(), *second(), *third()):
         yield each.question
