@@ -16,7 +16,9 @@ import triton.language as tl
 
 from tests.kernels.answers.agreement import ANSWERS, STEPS, listed, subject_of
 from tests.kernels.answers.compared import comparison
-from tests.kernels.answers.corners import corners
+from tests.kernels.answers.corners import Corner
+from tests.kernels.answers.corners import corners as early_corners
+from tests.kernels.answers.fresh import first, second, third
 from tests.kernels.answers.question import BITS, LAST_BITS, Buffer, Question
 from tests.kernels.answers.table import Answer, Table, count, read
 from tests.kernels.answers.values import FLOATS, FORMATS, INTEGERS, Bits
@@ -194,12 +196,17 @@ def _first_unlike(dtype: str, one: Bits, other: Bits, steps: int) -> int | None:
     return int(places[0]) if len(places) else None
 
 
+def corners() -> list[Corner]:
+    """Return all questions with guesses."""
+    return [*early_corners(), *first(), *second(), *third()]
+
+
 def wrong_guesses(table: Table) -> Iterator[str]:
     """Yield a row for each subject of a corner whose guess the device did not confirm."""
-    first = next(iter(table.answers.values()))
+    of_first_run = next(iter(table.answers.values()))
     answers = {
         question.name + str(question.constexprs): answer
-        for question, answer in zip(table.questions, first, strict=True)
+        for question, answer in zip(table.questions, of_first_run, strict=True)
     }
     subjects: set[str] = set()
     for corner in corners():
@@ -222,16 +229,23 @@ def wrong_guesses(table: Table) -> Iterator[str]:
 
 def version_differences(table: Table) -> Iterator[str]:
     """Yield a row for each op whose answers differ between the first run and another one."""
-    first, *others = table.answers.values()
+    earlier, *others = table.answers.values()
     for run, answers in zip(list(table.answers)[1:], others, strict=True):
         rows: dict[str, tuple[list[str], str]] = {}
-        for question, before, after in zip(table.questions, first, answers, strict=True):
+        for question, before, after in zip(table.questions, earlier, answers, strict=True):
             change = _change(question, before, after)
             if change:
                 op = subject_of(question.op).removeprefix("libdevice.").removeprefix(CORNER)
                 rows.setdefault(op, ([], change))[0].append(question.dtype)
         for op, (dtypes, change) in rows.items():
             yield f"|{run.triton}|`{op}`|{_short(dtypes)}|{change}|"
+
+
+def _alike(table: Table) -> str:
+    """Return the runs whose answers equal the first one's."""
+    differing = {line.split("|")[1] for line in version_differences(table)}
+    alike = [run.name for run in list(table.answers)[1:] if run.triton not in differing]
+    return f"nothing of {' and '.join(alike)}" if alike else "something of each"
 
 
 def _change(question: Question, before: Answer, after: Answer) -> str:
@@ -260,8 +274,8 @@ def document() -> str:
     """Return the text of the document."""
     table = read(ANSWERS)
     ops = rows(table)
-    first, *others = table.answers
-    runs = f"{first.name}, torch {first.torch}"
+    run, *others = table.answers
+    runs = f"{run.name}, torch {run.torch}"
     asked_afresh = len(corners())
     asked = {question.op for question in table.questions} | {*ops}
     defined = dict.fromkeys(case.op for case in ALL_CASES if case.op not in asked)
@@ -293,14 +307,16 @@ def document() -> str:
         *_headed("op", "places, steps, reason", _differences()),
         "## Guessed first",
         "",
-        f"{asked_afresh} questions about little-used corners (`tests/kernels/corners.py`), each "
-        "with numbers guessed before the device was asked. Wrong guesses, by their first number:",
+        f"{asked_afresh} questions about little-used corners (`corners.py` and `fresh.py` in "
+        "`tests/kernels`), each with numbers guessed before the device was asked. Of the last "
+        f"{len(list(third()))} the evaluator missed none before it knew the answers. Wrong guesses, "
+        "by their first number:",
         *_headed("question", "guess, device", wrong_guesses(table)),
         "## Other versions",
         "",
-        f"The same questions of {'; '.join(run.name for run in others)}: what differs, by its "
-        f"first number. The evaluator follows Triton {first.triton} and what the IR says.",
-        *_headed("Triton", f"op, types, {first.triton}, there", version_differences(table)),
+        f"The same questions of {'; '.join(other.name for other in others)}: what differs, by its "
+        f"first number; {_alike(table)}. The evaluator follows Triton {run.triton} and what the IR says.",
+        *_headed("Triton", f"op, types, {run.triton}, there", version_differences(table)),
     ]
     return "\n".join(parts).rstrip() + "\n"
 

@@ -406,12 +406,6 @@ def masked_by_numbers(x, out, N: tl.constexpr):
 
 
 @triton.jit
-def read_backward(x, out, N: tl.constexpr):
-    lanes = tl.arange(0, N)
-    tl.store(out + lanes, tl.load(x + N - 1 - lanes, cache_modifier=".cg", volatile=True))
-
-
-@triton.jit
 def atomic_with_mask(x, memory, old, NAME: tl.constexpr, N: tl.constexpr):
     """An atomic of every other lane, relaxed, in the scope of a block of threads."""
     lanes = tl.arange(0, N)
