@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvtrace.evaluate.contraction import FusedSum, fused_sums, moved
 from kvtrace.evaluate.dialects import load_dialects
+from kvtrace.evaluate.dialects.arith_fused import FusedSum, fused_sums, moved
 from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.registry import (
     ELEMENTWISE,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kvtrace.ir.model import Module as Module
     from kvtrace.ir.model import NoKernel as NoKernel
     from kvtrace.ir.model import Op as Op
+    from kvtrace.ir.model import Options as Options
     from kvtrace.ir.model import Region as Region
     from kvtrace.ir.model import Value as Value
     from kvtrace.ir.model import source_stack as source_stack
@@ -41,6 +42,7 @@ _HOMES = {
     "Module": "kvtrace.ir.model",
     "NoKernel": "kvtrace.ir.model",
     "Op": "kvtrace.ir.model",
+    "Options": "kvtrace.ir.model",
     "Region": "kvtrace.ir.model",
     "Value": "kvtrace.ir.model",
     "parse": "kvtrace.ir.parser",

@@ -3,9 +3,9 @@
 The parser builds the model; all other code treats it as read-only. Identity is object identity.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from kvtrace.ir.attributes import Attribute, StringAttribute
 from kvtrace.ir.locations import Frame, Location, location_frames
@@ -189,12 +189,30 @@ class _Memo(dict[object, Any]):
         return _Memo()
 
 
+@dataclass(frozen=True)
+class Options:
+    """How a kernel was compiled: what changes its values but is not in its IR.
+
+    Attributes:
+        warps: warps of a program; None if unknown.
+        fuses: Triton's ``enable_fp_fusion``: products may be fused with sums.
+        fused_places: returns, by line and column, whether the compiled code has a fused sum there.
+    """
+
+    warps: int | None = None
+    fuses: bool = True
+    fused_places: Callable[[], Mapping[tuple[int, int], bool]] = field(default=dict, compare=False)
+
+
+DEFAULTS: Final = Options()
+"""The options of a kernel of which nothing is known."""
+
+
 @dataclass(frozen=True, eq=False)
 class Module:
     """A parsed module. ``ops`` has all ops in text order, so ``ops[i].index == i``.
 
-    ``target`` is the target of the compilation, such as ``cuda:90``, or "" if unknown; ``warps``
-    are those of a program, None if unknown; ``fuses`` is Triton's ``enable_fp_fusion``. ``memo``
+    ``target`` is the target of the compilation, such as ``cuda:90``, or "" if unknown. ``memo``
     belongs to `kvtrace.ir.memo`. Modules are compared by identity.
     """
 
@@ -202,8 +220,7 @@ class Module:
     ops: tuple[Op, ...]
     value_count: int
     target: str = ""
-    warps: int | None = None
-    fuses: bool = True
+    options: Options = DEFAULTS
     memo: dict[object, Any] = field(default_factory=_Memo, init=False, repr=False)
 
     @cached_property

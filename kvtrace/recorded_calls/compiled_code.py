@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kvtrace.ir import Module
 from kvtrace.ir.ptx_places import without_inner_places
-from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
+from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers, instructions
 from kvtrace.recorded_calls.compiled_layouts import cta_splits, thread_layouts, trips_ahead
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
@@ -27,6 +28,16 @@ class CompiledFacts:
     barriers: CompiledBarriers | None
     ahead: Mapping[int, int]
     splits: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+def fused_places(ptx: str, triton: str | None) -> dict[tuple[int, int], bool]:
+    """Return, by line and column, whether float sums in PTX are fused, where all are alike."""
+    kinds: dict[tuple[int, int], set[bool]] = {}
+    for place, _, name, _ in instructions(without_inner_places(ptx), triton):
+        kind, _, types = name.partition(".")
+        if kind in ("fma", "add", "sub") and re.search(r"\bb?f\d", types):
+            kinds.setdefault(place, set()).add(kind == "fma")
+    return {place: fused.pop() for place, fused in kinds.items() if len(fused) == 1}
 
 
 def compiled_code(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,10 +16,10 @@ import numpy as np
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UNFIT, place_of
 from kvtrace.evaluate.types import element_of_short_name
-from kvtrace.ir import Module
+from kvtrace.ir import Module, Options
 from kvtrace.ir.columns import triton_of
 from kvtrace.ir.relocation import module_defined_in
-from kvtrace.recorded_calls.compiled_code import CompiledFacts, compiled_code
+from kvtrace.recorded_calls.compiled_code import CompiledFacts, compiled_code, fused_places
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.schema.contents import (
@@ -221,8 +222,8 @@ def _call(
     """Return a call of a row; modules of kernels are cached in `modules`."""
     kernel_id = row["kernel_id"]
     if kernel_id not in modules:
-        module = _module(trace, kernel)
         ttgir, ptx = (_stage(trace, kernel, name) for name in ("ttgir", "ptx"))
+        module = _module(trace, kernel, ptx)
         ctas, triton = kernel["num_ctas"], kernel["triton"]
         compiled = compiled_code(module, ttgir, ptx, ctas, triton=triton)
         modules[kernel_id] = module, compiled
@@ -330,11 +331,14 @@ def _grid(row: Mapping[str, Any]) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
+def _module(trace: Trace, kernel: dict[str, Any], ptx: str | None) -> Module:
     text = _stage(trace, kernel, TTIR)
     if text is None:
         raise CannotReplay("its generic TTIR was not recorded")
-    return module_defined_in(text, kernel["file"], kernel["target"] or "")
+    fuses = dict(kernel["options"] or ()).get("enable_fp_fusion") != "False"
+    places = partial(fused_places, ptx or "", kernel["triton"])
+    options = Options(kernel["num_warps"], fuses, places)
+    return module_defined_in(text, kernel["file"], kernel["target"] or "", options)
 
 
 def stage_artifact(kernel: Mapping[str, Any], name: str) -> str | None:

@@ -28,7 +28,7 @@ from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.inputs.cases import Case, numpy_dtype, strided
-from kvtrace.ir import Module, Op
+from kvtrace.ir import Module, Op, Options
 from kvtrace.schema.errors import KvtraceError
 
 #: Bits of NaNs that no operation computes: the contents of memory that was never written.
@@ -161,9 +161,10 @@ def is_never_written(values: NDArray[Any], dtype: str) -> NDArray[np.bool_]:
 
 def _evaluate_launch(step: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
     digest = _checked_digest(entry["ttir"])
-    if digest not in memory.modules:
+    options = Options(*entry["options"])
+    if digest not in memory.modules or memory.modules[digest].options != options:
         text = (folder / f"ttir-{digest}").read_text(encoding="utf-8")
-        memory.modules[digest] = module_from(text, entry["file"], memory.target)
+        memory.modules[digest] = module_from(text, entry["file"], memory.target, options)
     module = memory.modules[digest]
     if follows_addresses(module):
         raise KvtraceError(

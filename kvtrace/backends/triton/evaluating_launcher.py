@@ -17,7 +17,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import signature_of, targe
 from kvtrace.backends.compiled_kernels.unevaluated import reason_not_recorded, report_skipped_launch
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 from kvtrace.backends.triton.device_free_state import state
-from kvtrace.backends.triton.modules import module_from
+from kvtrace.backends.triton.modules import build_options, module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import DefectObserver
 from kvtrace.evaluate import evaluate
@@ -26,7 +26,7 @@ from kvtrace.evaluate.grid_limits import Grid, as_launched, grid_problem, launch
 from kvtrace.evaluate.observe import OutOfBounds
 from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.evaluate.registry import place
-from kvtrace.ir import Module
+from kvtrace.ir import Module, Options
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.without_ir import not_evaluated
 
@@ -47,11 +47,12 @@ before_launch: list[Callable[[], None]] = []
 
 
 class ExecutedLaunch(NamedTuple):
-    """The facts of a launch that is about to be executed; `ttir` and `file` are of its kernel."""
+    """The facts of a launch that is about to be executed; the first four are of its kernel."""
 
     kernel: str
     ttir: str
     file: str | None
+    options: Options
     grid: tuple[int, int, int]
     arguments: Sequence[Argument]
 
@@ -75,6 +76,7 @@ class EvaluatingLauncher:
         self._kernel = str(metadata.name)
         self._hash = str(metadata.hash)
         self._target = target_of(metadata)
+        self._options = build_options(metadata)
         self._num_ctas = int(metadata.num_ctas)
         self._threads = int(metadata.num_warps) * int(metadata.target.warp_size)
         self._file = _defining_file(source)
@@ -149,7 +151,7 @@ class EvaluatingLauncher:
 
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         if self._module is None:
-            self._module = module_from(self._ttir(), self._file, self._target)
+            self._module = module_from(self._ttir(), self._file, self._target, self._options)
         module = self._module
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._has_lowered_descriptors
@@ -157,7 +159,9 @@ class EvaluatingLauncher:
         if follows_addresses(module):
             arguments += self._reachable_storages(arguments)
         if launch_contexts:
-            executed = ExecutedLaunch(self._kernel, self._ttir(), self._file, grid, arguments)
+            executed = ExecutedLaunch(
+                self._kernel, self._ttir(), self._file, self._options, grid, arguments
+            )
             with ExitStack() as contexts:
                 for context_for in launch_contexts:
                     contexts.enter_context(context_for(executed))

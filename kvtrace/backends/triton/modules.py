@@ -11,6 +11,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
     target_of,
 )
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
+from kvtrace.ir.model import DEFAULTS, Options
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
@@ -29,26 +30,36 @@ def module_of(kernel: Any) -> "Module":
             name = kernel_name(kernel)
             raise CannotReplay(not_evaluated(name) if is_gluon(kernel) else f"{name} has no TTIR")
         text, target = with_program_locations(ttir, function), target_of(kernel.metadata)
-        module = _modules[kernel] = module_from(text, definition_of(kernel)[0], target)
+        options = build_options(kernel.metadata)
+        module = _modules[kernel] = module_from(text, definition_of(kernel)[0], target, options)
     return module
 
 
-def module_from(ttir: str, file: str | None, target: str) -> "Module":
+def build_options(metadata: Any) -> Options:
+    """Return the options of a compilation that change values."""
+    warps, fuses = (getattr(metadata, name, None) for name in ("num_warps", "enable_fp_fusion"))
+    return Options(warps if type(warps) is int else None, fuses is not False)
+
+
+def module_from(
+    ttir: str, file: str | None, target: str, options: Options = DEFAULTS
+) -> "Module":  # fmt: skip
     """Return the parsed TTIR of a kernel defined in `file`, compiled for `target`.
 
     Equal arguments get the same module while a module for them is in use, so that a kernel's
     launcher and its record share the module.
     """
-    module = _modules_by_text.get((ttir, file, target))
+    key = (ttir, file, target, options)
+    module = _modules_by_text.get(key)
     if module is None:
         from kvtrace.backends.compiled_kernels.generic import generic_once
         from kvtrace.ir.relocation import module_defined_in
 
-        module = module_defined_in(generic_once(ttir), file, target)
-        _modules_by_text[ttir, file, target] = module
+        module = module_defined_in(generic_once(ttir), file, target, options)
+        _modules_by_text[key] = module
     return module
 
 
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
-_modules_by_text: "weakref.WeakValueDictionary[tuple[str, str | None, str], Module]"
+_modules_by_text: "weakref.WeakValueDictionary[tuple[str, str | None, str, Options], Module]"
 _modules_by_text = weakref.WeakValueDictionary()

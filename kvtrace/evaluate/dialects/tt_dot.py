@@ -86,7 +86,7 @@ def saturates(op: Op, module: Module) -> bool:
     if backend != "cuda" or sum_type.element.kind != "i" or op.name != "tt.dot":
         return False
     in_groups = architecture.isdigit() and 90 <= int(architecture) < 120
-    in_groups = in_groups and (module.warps or 4) % 4 == 0
+    in_groups = in_groups and (module.options.warps or 4) % 4 == 0
     return not (in_groups and len(sum_type.shape) == 2 and sum_type.shape[0] % 64 == 0)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import TYPED, Compiler, array_function, attribute, compiled
-from kvtrace.evaluate.contraction import FusedSum, fused_sums
+from kvtrace.evaluate.dialects.arith_fused import FusedSum, fused_sums
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.plan.array_functions import ROUND_TO_BF16, ufunc_operation
 from kvtrace.evaluate.plan.bridge import array_call_step

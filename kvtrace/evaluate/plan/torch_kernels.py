@@ -86,7 +86,7 @@ def fuses(*arrays: Array) -> bool:
 
 
 @functools.lru_cache
-def _rounds_once(kind: type[np.floating]) -> bool:
+def _rounds_once(kind: Any) -> bool:
     """Return whether `addcmul` is compiled to fused instructions, for arrays of any length."""
     near = kind(1 + 2.0 ** (-12 if kind is np.float32 else -27))
     for count in (1, 5, 67):

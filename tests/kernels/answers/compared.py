@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 
 from kvtrace.evaluate import evaluate, parsed
+from kvtrace.ir import Options
 from tests.kernels.answers.question import Buffer, Question
 from tests.kernels.answers.values import FORMATS, Bits
 from tests.kernels.launching import SHORT_NAMES, bind, generic_for
@@ -50,11 +51,10 @@ def evaluated(question: Question, target: str) -> dict[str, Bits]:
     }
     given = {name: value for name, value in arguments.items() if name not in ones}
     text = generic_for(kernel, given, {**question.constexprs, **ones}, **question.options)
-    module = replace(
-        parsed(text, target),
-        warps=question.options.get("num_warps", 4),
-        fuses=question.options.get("enable_fp_fusion", True),
+    options = Options(
+        question.options.get("num_warps", 4), question.options.get("enable_fp_fusion", True)
     )
+    module = replace(parsed(text, target), options=options)
     evaluate(module, bind(kernel, given), (question.grid,), kernel=function)
     return {
         name: arguments[name].view(_signed(value.bits)).numpy().view(value.bits.dtype)

@@ -31,7 +31,9 @@ def integer_cast(op: Op, compiler: PlanCompiler) -> PlanStep:
     unsigned = op.name in UNSIGNED
     element = target.element
     limits = signed_range(element.bits)
-    operation = Operation(op.name, integer_conversion(op, compiler.module.target), None, frozenset(), element.value)
+    operation = Operation(
+        op.name, integer_conversion(op, compiler.module.target), None, frozenset(), element.value
+    )
 
     def step(walk: Walk) -> None:
         value = walk.values[slot]

@@ -4,13 +4,13 @@ LLVM fuses, for NVIDIA's GPUs and AMD's, a product with an addition or subtracti
 also where others use the product; repeated along axes it is still fused. Of two products NVIDIA's
 target takes the one with fewer uses, else the first, AMD's the second. Before that, sums of widened
 numbers that are narrowed again, and such products, are made narrow. All this was read from PTX and
-AMD's assembly (Triton 3.6, 3.7), and seen on an H100. With `enable_fp_fusion=False`, or where the
-target is unknown, nothing is fused.
+AMD's assembly (Triton 3.6, 3.7), and seen on an H100. Where the compiled code was recorded, it
+decides. With `enable_fp_fusion=False`, or where the target is unknown, nothing is fused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,7 +19,7 @@ import numpy as np
 from kvtrace.evaluate.directed import fused_multiply_add, fused_to_odd
 from kvtrace.evaluate.types import ElementType, element_of, value_type
 from kvtrace.evaluate.values import Array
-from kvtrace.ir import Module, Op
+from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir import Value as IRValue
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import Flow, flow_of
@@ -66,12 +66,12 @@ class FusedSum:
 def fused_sums(module: Module) -> dict[int, FusedSum]:
     """Return what the compiler fuses, by the indexes of ops whose results it computes."""
     backend = module.target.partition(":")[0]
-    if not module.fuses or backend not in ("cuda", "hip"):
+    if not module.options.fuses or backend not in ("cuda", "hip"):
         return {}
     names = {op.name for op in module.ops}
     if "arith.mulf" not in names or not names & _SUMS.keys():
         return {}
-    reader = _Reader(flow_of(module), backend)
+    reader = _Reader(flow_of(module), backend, module.options.fused_places())
     fused = ((op.index, reader.fused(op)) for op in module.ops)
     return {index: fused_sum for index, fused_sum in fused if fused_sum is not None}
 
@@ -83,9 +83,12 @@ _SUMS = {"arith.addf": False, "arith.subf": True}
 class _Reader:
     """Finds products in the operands of sums."""
 
-    def __init__(self, flow: Flow, backend: str) -> None:
+    def __init__(
+        self, flow: Flow, backend: str, places: Mapping[tuple[int, int], bool]
+    ) -> None:  # fmt: skip
         self._flow = flow
         self._backend = backend
+        self._places = places
 
     def fused(self, op: Op) -> FusedSum | None:
         """Return the fused sum that an op's result is; None if it is computed as written."""
@@ -98,7 +101,7 @@ class _Reader:
         element = value_type(op.results[0].type).element
         if not isinstance(total, Op) or total.name not in _SUMS or self._uses(total) != 1:
             return None
-        terms = [self._widened(value, element, op) for value in total.operands]
+        terms = [self._widened(value, element, total) for value in total.operands]
         if any(term is None for term in terms):
             return None
         return self._chosen(total, element, [term for term in terms if term is not None])
@@ -106,10 +109,17 @@ class _Reader:
     def _uses(self, op: Op) -> int:
         return len(self._flow.uses(op.results[0]))
 
+    def _as_compiled(self, op: Op) -> bool | None:
+        """Return whether an op's sum is fused in the compiled code; None if that is unknown."""
+        frames = source_stack(op)
+        return self._places.get((frames[0].line, frames[0].column)) if frames else None
+
     def _chosen(self, total: Op, element: ElementType, terms: list[Term]) -> FusedSum | None:
         """Return the fused sum of two terms; None if none of them is a product that is fused."""
         if element.name == "bf16" and self._backend == "hip":
             return None  # computed in float32, and rounded
+        if self._as_compiled(total) is False:
+            return None
         places = [n for n, term in enumerate(terms) if term.op is not None]
         if len(places) == 2:
             places = self._preferred(element, total, *terms)
@@ -137,7 +147,7 @@ class _Reader:
         """Return an operand of a sum, as a product where it is one in the sum's block."""
         source, axes = _unmoved(value)
         op = source.owner
-        if isinstance(op, Op) and op.block is sum_op.block:
+        if isinstance(op, Op) and (op.block is sum_op.block or self._as_compiled(sum_op)):
             if op.name == "arith.mulf":
                 return Term(op.operands, axes, op, self._uses(op))
             if op.name == "arith.truncf" and (factors := self._narrow_factors(op)):
@@ -256,4 +266,3 @@ def _in_single(left: Array, right: Array, addend: Array) -> Array:
         operands = (np.broadcast_to(a, total.shape)[open_places] for a in (left, right, addend))
         result[open_places] = fused_multiply_add("rn", *operands)
     return result
-
