@@ -309,13 +309,14 @@ def document() -> str:
         "",
         f"{asked_afresh} questions about little-used corners (`corners.py` and `fresh.py` in "
         "`tests/kernels`), each with numbers guessed before the device was asked. Of the last "
-        f"{len(list(third()))} the evaluator missed none before it knew the answers. Wrong guesses, "
-        "by their first number:",
+        f"{len(list(third()))} the evaluator missed none before it knew the answers. Wrong "
+        "guesses, by their first number:",
         *_headed("question", "guess, device", wrong_guesses(table)),
         "## Other versions",
         "",
         f"The same questions of {'; '.join(other.name for other in others)}: what differs, by its "
-        f"first number; {_alike(table)}. The evaluator follows Triton {run.triton} and what the IR says.",
+        f"first number; {_alike(table)}. The evaluator follows Triton {run.triton} and what the IR "
+        "says.",
         *_headed("Triton", f"op, types, {run.triton}, there", version_differences(table)),
     ]
     return "\n".join(parts).rstrip() + "\n"

@@ -233,7 +233,7 @@ def _fused_into(
     element: str, negates_product: bool, negates_addend: bool, left: Array, right: Array,
     addend: Array, out: Array | None = None,
 ) -> Array:  # fmt: skip
-    """Return ±left * right ± addend, rounded once (bf16: to odd), stored in `out` if it is given."""
+    """Return ±left * right ± addend, rounded once (bf16: to odd), in `out` if it is given."""
     dtype = element_of(element).value
     left, right, addend = (np.asarray(a, dtype) for a in (left, right, addend))
     if negates_addend:
