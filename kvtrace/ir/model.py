@@ -195,11 +195,13 @@ class Options:
 
     Attributes:
         warps: warps of a program; None if unknown.
+        triton: the version of Triton; None if unknown.
         fuses: Triton's ``enable_fp_fusion``: products may be fused with sums.
         fused_places: returns, by line and column, whether the compiled code has a fused sum there.
     """
 
     warps: int | None = None
+    triton: str | None = None
     fuses: bool = True
     fused_places: Callable[[], Mapping[tuple[int, int], bool]] = field(default=dict, compare=False)
 

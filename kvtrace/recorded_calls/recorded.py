@@ -337,7 +337,7 @@ def _module(trace: Trace, kernel: dict[str, Any], ptx: str | None) -> Module:
         raise CannotReplay("its generic TTIR was not recorded")
     fuses = dict(kernel["options"] or ()).get("enable_fp_fusion") != "False"
     places = partial(fused_places, ptx or "", kernel["triton"])
-    options = Options(kernel["num_warps"], fuses, places)
+    options = Options(kernel["num_warps"], kernel["triton"], fuses, places)
     return module_defined_in(text, kernel["file"], kernel["target"] or "", options)
 
 

@@ -26,8 +26,10 @@ def test_a_part_of_the_answers_equals_the_device(run):
 
 
 @RUNS
-@pytest.mark.parametrize("words", ["%", "dot that leaves int32", "dot above", "dot below"])
-def test_remainders_by_constants_and_saturating_products_equal_the_device(run, words):
+@pytest.mark.parametrize(
+    "words", ["%", "dot that leaves int32", "dot above", "dot below", "product"]
+)
+def test_remainders_and_products_equal_the_device(run, words):
     asked = [pair for pair in answered(run) if pair[0].op.startswith(f"corner, {words}")]
 
     differences, totals = compare(asked[::3], run)

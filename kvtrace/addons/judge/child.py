@@ -358,7 +358,7 @@ class _Log:
         self.write(
             {
                 "launch": launch.kernel, "ttir": digest, "file": launch.file,
-                "options": [launch.options.warps, launch.options.fuses],
+                "options": [launch.options.warps, launch.options.triton, launch.options.fuses],
                 "grid": launch.grid, "arguments": entries, "contents": contents,
             }
         )  # fmt: skip

@@ -37,8 +37,9 @@ def module_of(kernel: Any) -> "Module":
 
 def build_options(metadata: Any) -> Options:
     """Return the options of a compilation that change values."""
-    warps, fuses = (getattr(metadata, name, None) for name in ("num_warps", "enable_fp_fusion"))
-    return Options(warps if type(warps) is int else None, fuses is not False)
+    names = ("num_warps", "triton_version", "enable_fp_fusion")
+    warps, version, fuses = (getattr(metadata, name, None) for name in names)
+    return Options(warps if type(warps) is int else None, version, fuses is not False)
 
 
 def module_from(

@@ -24,7 +24,8 @@ from kvtrace.evaluate.values import (
     to_array,
     unknown_of,
 )
-from kvtrace.ir import Op
+from kvtrace.ir import Module, Op
+from kvtrace.ir.columns import version_numbers
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.integers import signed_range
 from kvtrace.ir.ops import UNSIGNED
@@ -108,23 +109,26 @@ typed_result(
 _LEAST_SHORT: Final = -(1 << 15)
 
 
-def _keeps_overflow(op: Op, target: str) -> bool:
+def _keeps_overflow(op: Op, module: Module) -> bool:
     """Return whether a 16-bit negation or absolute value is widened as it was computed.
 
-    NVIDIA's assembler computes both in 32 bits, and does not cut them off: -(-32768) is 32768.
+    NVIDIA's assembler computes both in 32 bits and does not cut them off, the first before Triton
+    3.9, the second before 3.8: -(-32768) is 32768.
     """
-    inner = op.operands[0].owner
-    if op.name != "arith.extsi" or not target.startswith("cuda:") or not isinstance(inner, Op):
+    inner, version = op.operands[0].owner, version_numbers(module.options.triton)
+    if version is None or not module.target.startswith("cuda:"):
+        return False
+    if op.name != "arith.extsi" or not isinstance(inner, Op):
         return False
     if value_type(op.operands[0].type).element.name != "i16":
         return False
     negates = inner.name == "arith.subi" and constant_of(inner.operands[0]) == 0
-    return negates or inner.name == "math.absi"
+    return (negates and version < (3, 9)) or (inner.name == "math.absi" and version < (3, 8))
 
 
-def integer_conversion(op: Op, compile_target: str) -> Callable[[Array], Array]:
+def integer_conversion(op: Op, module: Module) -> Callable[[Array], Array]:
     """Return the array function of an op that changes the width of integers."""
-    keeps_overflow = _keeps_overflow(op, compile_target)
+    keeps_overflow = _keeps_overflow(op, module)
     source = value_type(op.operand("source").type).element
     target = value_type(op.results[0].type).element
     as_unsigned = op.name in UNSIGNED
@@ -146,7 +150,7 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
     target = value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
     unsigned_source = op.name in UNSIGNED
-    convert = integer_conversion(op, compiler.module.target)
+    convert = integer_conversion(op, compiler.module)
 
     def step(values: list[Any], _scope: Scope) -> None:
         value = values[slot]

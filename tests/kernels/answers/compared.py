@@ -38,7 +38,7 @@ UNLIKE = np.uint64(2**64 - 1)
 """The distance of values that no number of steps separates."""
 
 
-def evaluated(question: Question, target: str) -> dict[str, Bits]:
+def evaluated(question: Question, target: str, triton: str = "3.6.0") -> dict[str, Bits]:
     """Return the evaluator's outputs for a question, of a kernel compiled for a target."""
     module, function = question.kernel.split(".")
     kernel = getattr(importlib.import_module(f"tests.kernels.{module}"), function)
@@ -52,7 +52,7 @@ def evaluated(question: Question, target: str) -> dict[str, Bits]:
     given = {name: value for name, value in arguments.items() if name not in ones}
     text = generic_for(kernel, given, {**question.constexprs, **ones}, **question.options)
     options = Options(
-        question.options.get("num_warps", 4), question.options.get("enable_fp_fusion", True)
+        question.options.get("num_warps", 4), triton, question.options.get("enable_fp_fusion", True)
     )
     module = replace(parsed(text, target), options=options)
     evaluate(module, bind(kernel, given), (question.grid,), kernel=function)

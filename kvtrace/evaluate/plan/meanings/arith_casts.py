@@ -32,7 +32,7 @@ def integer_cast(op: Op, compiler: PlanCompiler) -> PlanStep:
     element = target.element
     limits = signed_range(element.bits)
     operation = Operation(
-        op.name, integer_conversion(op, compiler.module.target), None, frozenset(), element.value
+        op.name, integer_conversion(op, compiler.module), None, frozenset(), element.value
     )
 
     def step(walk: Walk) -> None:
