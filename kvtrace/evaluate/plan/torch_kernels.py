@@ -82,15 +82,15 @@ def _suits(*arrays: Array) -> bool:
 
 def fuses(*arrays: Array) -> bool:
     """Return whether PyTorch now adds products of such floats with one rounding."""
-    return _suits(*arrays) and _rounds_once(arrays[0].dtype.type)
+    return _suits(*arrays) and _rounds_once(arrays[0].dtype)
 
 
 @functools.lru_cache
-def _rounds_once(kind: Any) -> bool:
+def _rounds_once(dtype: np.dtype[Any]) -> bool:
     """Return whether `addcmul` is compiled to fused instructions, for arrays of any length."""
-    near = kind(1 + 2.0 ** (-12 if kind is np.float32 else -27))
+    near = 1 + 2.0 ** (-12 if dtype == np.float32 else -27)
     for count in (1, 5, 67):
-        factor = np.full(count, near)
+        factor = np.full(count, near, dtype)
         if np.any(fused_sum(factor, factor, -factor * factor, None) != (near - 1) ** 2):
             return False
     return True
