@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.clients.client import Client, StepFailed, hooks_of
-from kvtrace.evaluate import Access, Argument, Observer, TensorArgument, evaluate
+from kvtrace.evaluate import Access, Argument, Observer, Storage, evaluate
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.scope import MOST_STEPS
@@ -335,23 +336,14 @@ def _checked_programs(selected: Sequence[int], count: int) -> NDArray[np.int64]:
 
 def _read_only(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
     """Return the arguments with read-only data, so that each evaluation writes to a copy."""
-    storages = {
-        id(argument.storage): argument.storage
-        for argument in arguments
-        if isinstance(argument, TensorArgument)
-    }
-    locked = {}
-    for key, storage in storages.items():
+
+    def locked(storage: Storage) -> Storage:
         data = None if storage.data is None else storage.data.view()
         if data is not None:
             data.flags.writeable = False
-        locked[key] = replace(storage, data=data)
-    return tuple(
-        replace(argument, storage=locked[id(argument.storage)])
-        if isinstance(argument, TensorArgument)
-        else argument
-        for argument in arguments
-    )
+        return replace(storage, data=data)
+
+    return with_storages(arguments, locked)
 
 
 def _raised_at(error: Exception) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -130,4 +131,26 @@ class ScalarArgument:
 Argument = TensorArgument | ScalarArgument
 """The argument of a kernel's parameter."""
 
-__all__ = ["NOTHING", "Argument", "OutsideNumbers", "ScalarArgument", "Storage", "TensorArgument"]
+
+def with_storages(
+    arguments: Iterable[Argument], replacement: Callable[[Storage], Storage]
+) -> tuple[Argument, ...]:
+    """Return arguments on replaced storages; tensors that shared a storage still share one.
+
+    `replacement` is called once for each storage.
+    """
+    arguments = tuple(arguments)
+    storages = dict.fromkeys(a.storage for a in arguments if isinstance(a, TensorArgument))
+    replaced = {storage: replacement(storage) for storage in storages}
+    return tuple(
+        replace(argument, storage=replaced[argument.storage])
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in arguments
+    )
+
+
+__all__ = [
+    "NOTHING", "Argument", "OutsideNumbers", "ScalarArgument", "Storage", "TensorArgument",
+    "with_storages",
+]  # fmt: skip

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.arguments import (
+    Argument,
+    ScalarArgument,
+    Storage,
+    TensorArgument,
+    with_storages,
+)
 from kvtrace.evaluate.compiler import Compiler, compiled
 from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.instrument import Instrument
@@ -177,12 +182,7 @@ def _replayed_conflicts(
 ) -> ProgramConflicts:
     """Run the launch without the data of `hidden`; return conflicts in `contested` storages."""
     empty = {storage: Storage(storage.nbytes, address=storage.start) for storage in hidden}
-    arguments = tuple(
-        replace(argument, storage=empty.get(argument.storage, argument.storage))
-        if isinstance(argument, TensorArgument)
-        else argument
-        for argument in launch.arguments
-    )
+    arguments = with_storages(launch.arguments, lambda storage: empty.get(storage, storage))
     conflicts = ProgramConflicts(arguments, frozenset(empty.get(s, s) for s in contested))
     rehearsal = Launch(launch.kernel, launch.grid, arguments, (conflicts,))
     rehearsal.steps, rehearsal.programs_a_step = launch.steps, launch.programs_a_step

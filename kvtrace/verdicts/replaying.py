@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.observe import Access
 from kvtrace.evaluate.scope import MOST_STEPS
@@ -131,20 +132,17 @@ def read_only_arguments(
     """Return read-only copies of arguments, without contents that `contents` does not name."""
     tensors = [argument for argument in arguments if isinstance(argument, TensorArgument)]
     visible = {
-        id(tensor.storage)
+        tensor.storage
         for tensor in tensors
         if contents == "all" or (contents == "integers" and tensor.dtype[0] in _INTEGERS)
     }
-    storages = {
-        id(tensor.storage): _read_only(tensor.storage, id(tensor.storage) in visible)
-        for tensor in tensors
-    }
-    return tuple(
-        replace(argument, storage=storages[id(argument.storage)])
-        if isinstance(argument, TensorArgument)
-        else argument
-        for argument in arguments
-    )
+    return with_storages(arguments, lambda storage: _read_only(storage, storage in visible))
+
+
+def without_contents(call: Call) -> Call:
+    """Return a call without recorded contents."""
+    arguments = with_storages(call.arguments, lambda storage: Storage(storage.nbytes))
+    return replace(call, arguments=arguments, recorded=())
 
 
 def _read_only(storage: Storage, is_visible: bool) -> Storage:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
 
@@ -211,7 +212,7 @@ def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
 
     A storage without any recorded contents has no data.
     """
-    storages: dict[int, Storage] = {}
+    storages: dict[Storage, Storage] = {}
     for position, pieces in before.items():
         tensor = call.arguments[position]
         assert isinstance(tensor, TensorArgument)
@@ -221,16 +222,8 @@ def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
             if piece.offset < 0 or end_offset > len(data):
                 raise UnfitMemory(f"memory was recorded of {tensor.name} outside its storage")
             data[piece.offset : end_offset] = piece.content
-        storages[id(tensor.storage)] = Storage(len(data), data)
-    arguments = tuple(
-        replace(argument, storage=_replacement(storages, argument.storage))
-        if isinstance(argument, TensorArgument)
-        else argument
-        for argument in call.arguments
+        storages[tensor.storage] = Storage(len(data), data)
+    arguments = with_storages(
+        call.arguments, lambda storage: storages.get(storage) or Storage(storage.nbytes)
     )
     return replace(call, arguments=arguments)
-
-
-def _replacement(storages: dict[int, Storage], storage: Storage) -> Storage:
-    """Return the new storage for `storage`; if there is none, add one without data."""
-    return storages.setdefault(id(storage), Storage(storage.nbytes))

@@ -30,6 +30,7 @@ from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import BlockPointer
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term, lane
 from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.replaying import without_contents
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Axis, Output
@@ -73,7 +74,7 @@ class Kernel:
         self._growing = growing
         self._loads: dict[Tree, set[int]] = {}
         self._here = this_call_only
-        self.bound = BoundCall(_without_contents(call) if this_call_only else call)
+        self.bound = BoundCall(without_contents(call) if this_call_only else call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
         source_names = (value.name.lstrip("%") for value in arguments)
@@ -461,16 +462,3 @@ def _ranges(output: Output) -> Iterator[Condition]:
         symbols = [atom for atom in fact.atoms() if isinstance(atom, Symbol)]
         if all(number_of_coordinate(symbol) is not None or is_number(symbol) for symbol in symbols):
             yield fact
-
-
-def _without_contents(call: Call) -> Call:
-    """Return a call without the recorded contents of its tensors."""
-    tensors = [argument for argument in call.arguments if isinstance(argument, TensorArgument)]
-    storages = {id(argument.storage): replace(argument.storage, data=None) for argument in tensors}
-    arguments = tuple(
-        replace(argument, storage=storages[id(argument.storage)])
-        if isinstance(argument, TensorArgument)
-        else argument
-        for argument in call.arguments
-    )
-    return replace(call, arguments=arguments)

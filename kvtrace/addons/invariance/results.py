@@ -336,7 +336,7 @@ def _add_compared_call(
     has_all_rows = has_rows and batch.rows > 1
     call = ComparedCall(
         batch, has_all_rows, tree, kernel.call, verdict.access, position, extents,
-        row_coordinates, kernel.ops_by_node, lambda: stored_elements(kernel, position),
+        row_coordinates, kernel.ops_by_node, lambda: stored_elements(kernel.call, position),
     )  # fmt: skip
     result.compared_calls.setdefault(key, []).append(call)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.trees import Tree, level_of
 from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.evaluate.observe import Access as ObservedAccess
+from kvtrace.evaluate.observe import Observer
 from kvtrace.symbolic.conditions import conjunction
 from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.replaying import TooManyLanes, run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.summary import Access
-    from kvtrace.symbolic.terms import Resolve, Term
+    from kvtrace.symbolic.terms import Resolve
 
 _MOST_ELEMENTS: Final = 1 << 20
 """Limit on the elements of an output that are compared; larger outputs are sampled."""
@@ -200,10 +203,7 @@ def stored_alike(
     second_position = dict(pairs).get(position)
     if second_position is None:
         return False
-    before, after = (
-        stored_elements(Kernel(first), position),
-        stored_elements(Kernel(second), second_position),
-    )
+    before, after = stored_elements(first, position), stored_elements(second, second_position)
     return before is not None and after is not None and bool((before == after).all())
 
 
@@ -245,109 +245,50 @@ def compare_stores(
 
 
 _MOST_LANES: Final = 1 << 22
-"""Limit on the lanes of all programs and trips that are enumerated for a store."""
-_AT_ONCE: Final = 1 << 20
+"""Limit on the stored lanes that are listed, and on all lanes that no formula describes."""
 
 
-def stored_elements(kernel: Kernel, argument: int) -> NDArray[np.bool_] | None:
+class _StoredElements(Observer):
+    """Observer of the elements of an argument that a call stores; `stored` is None if not known."""
+
+    def __init__(self, argument: int, element_bytes: int, count: int) -> None:
+        self._argument = argument
+        self._element_bytes = element_bytes
+        self._lanes = 0
+        self.stored: NDArray[np.bool_] | None = np.zeros(count, np.bool_)
+
+    def access(self, access: ObservedAccess) -> None:
+        """Add the elements of a batch of stores through the argument, or raise TooManyLanes."""
+        is_store = access.kind != "load" and access.argument == self._argument
+        if is_store or access.formula is None:
+            self._lanes += access.lanes
+            if self._lanes > _MOST_LANES:
+                raise TooManyLanes(f"it stores, or arrays have, more than {_MOST_LANES:,} lanes")
+        if not is_store or self.stored is None:
+            return
+        elements = access.elements() if access.certain and access.active is not None else None
+        if elements is None:
+            self.stored = None
+            return
+        offsets, size = elements[0], self._element_bytes
+        indices = offsets[(offsets >= 0) & (offsets % size == 0)] // size
+        self.stored[indices[indices < self.stored.size]] = True
+
+
+def stored_elements(call: Call, argument: int) -> NDArray[np.bool_] | None:
     """Return a mask of the elements that the recorded call stores, in the tensor's shape.
 
-    None if data decide what is stored, a formula is not followed, or there are too many lanes.
+    None if data decide what is stored, the call cannot be evaluated, or there are too many lanes.
     """
-    tensor = kernel.tensor(argument)
-    if tensor is None or 0 in tensor.shape or any(stride < 0 for stride in tensor.strides):
+    tensor = call.arguments[argument]
+    if (
+        not isinstance(tensor, TensorArgument)
+        or 0 in tensor.shape
+        or min(tensor.strides, default=0) < 0
+    ):
         return None
-    stored = np.zeros(tensor.view_bytes[1] // tensor.element.bytes, np.bool_)
-    for access in kernel.summary.accesses:
-        if access.kind == "load" or access.argument != argument:
-            continue
-        offsets = _active_chunks(access, kernel)
-        if offsets is None:
-            return None
-        for chunk in offsets:
-            indices = (
-                chunk[(chunk >= 0) & (chunk % tensor.element.bytes == 0)] // tensor.element.bytes
-            )
-            stored[indices[indices < stored.size]] = True
-    return _viewed(stored, tensor)
-
-
-def _viewed(stored: NDArray[np.bool_], tensor: TensorArgument) -> NDArray[np.bool_]:
-    return np.lib.stride_tricks.as_strided(stored, tensor.shape, tensor.strides)
-
-
-def _active_chunks(access: Access, kernel: Kernel) -> Iterator[NDArray[np.int64]] | None:
-    """Return chunks of the byte offsets of all active lanes of an access, or None."""
-    if not is_followed(access.offset) or not is_followed(access.active):
+    size = tensor.element.bytes
+    observer = _StoredElements(argument, size, tensor.view_bytes[1] // size)
+    if run(call, [observer], contents="none") is not None or observer.stored is None:
         return None
-    atoms = access.offset.atoms() | access.active.atoms()
-    symbols = {atom for atom in atoms if isinstance(atom, Symbol)}
-    scalars = _scalars(symbols, kernel)
-    if scalars is None:
-        return None
-    extents = _extents(access, kernel, symbols - scalars.keys())
-    if extents is None or prod(extents.values()) > _MOST_LANES:
-        return None
-    return _offsets_of_active(access, extents, scalars)
-
-
-def _scalars(symbols: Set[Symbol], kernel: Kernel) -> dict[Symbol, int] | None:
-    """Return the recorded numbers of scalars and grid extents; None if one is not known."""
-    uniform = [symbol for symbol in symbols if symbol.kind in ("scalar", "programs")]
-    intervals = {symbol: kernel.bound.ranges.of(symbol) for symbol in uniform}
-    if any(low != high for low, high in intervals.values()):
-        return None
-    return {symbol: low for symbol, (low, _) in intervals.items()}
-
-
-def _extents(access: Access, kernel: Kernel, symbols: Set[Symbol]) -> dict[Symbol, int] | None:
-    """Return the number of values of each symbol; None if it, or a loop's trips, is unknown."""
-    extents_by_symbol = {
-        symbol: kernel.call.grid[symbol.key] for symbol in symbols
-        if symbol.kind == "program" and isinstance(symbol.key, int)
-    }  # fmt: skip
-    for loop in access.loops:
-        if loop.trip not in symbols:
-            continue
-        trips = _most_trips(loop.trips, extents_by_symbol, kernel)
-        if trips is None:
-            return None
-        extents_by_symbol[loop.trip] = max(trips, 0)
-    extents_by_symbol |= {symbol: symbol.high + 1 for symbol in symbols if symbol.kind == "lane"}
-    return extents_by_symbol if extents_by_symbol.keys() == symbols else None
-
-
-def _most_trips(trips: Term, extents: Mapping[Symbol, int], kernel: Kernel) -> int | None:
-    """Return the largest number of trips of a loop in any program, or None if unknown."""
-    symbols = {atom for atom in trips.atoms() if isinstance(atom, Symbol)}
-    scalars = _scalars(symbols, kernel) if is_followed(trips) else None
-    if scalars is None:
-        return None
-    varying: dict[Symbol, int] = {}
-    for symbol in symbols - scalars.keys():
-        if symbol.kind == "program" and isinstance(symbol.key, int):
-            varying[symbol] = kernel.call.grid[symbol.key]
-        elif symbol in extents:
-            varying[symbol] = extents[symbol]
-        else:
-            return None
-    if prod(varying.values()) > _MOST_LANES:
-        return None
-    index_grids = np.ogrid[tuple(slice(extent) for extent in varying.values())]
-    values: dict[Symbol, Any] = {**scalars, **dict(zip(varying, index_grids, strict=True))}
-    return int(np.max(trips.values(values), initial=0))
-
-
-def _offsets_of_active(
-    access: Access, extents: dict[Symbol, int], scalars: dict[Symbol, int]
-) -> Iterator[NDArray[np.int64]]:
-    symbols = sorted(extents, key=lambda symbol: (symbol.kind != "program", symbol.order))
-    total = prod(extents.values())
-    shape = tuple(extents[symbol] for symbol in symbols)
-    for begin in range(0, total, _AT_ONCE):
-        flat = np.arange(begin, min(begin + _AT_ONCE, total), dtype=np.int64)
-        indices = np.unravel_index(flat, shape) if shape else ()
-        values: dict[Symbol, Any] = {**scalars, **dict(zip(symbols, indices, strict=True))}
-        active = np.broadcast_to(access.active.values(values), flat.shape)
-        offsets = np.broadcast_to(np.asarray(access.offset.values(values), np.int64), flat.shape)
-        yield offsets[active]
+    return np.lib.stride_tricks.as_strided(observer.stored, tensor.shape, tensor.strides)

@@ -22,6 +22,7 @@ from kvtrace.addons.memory.boxed_accesses import BoxedAccesses, boxed_accesses
 from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites
 from kvtrace.addons.memory.own_stores import unpreceded
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.order import Site, written_storages
 from kvtrace.evaluate.plan import explain
@@ -201,13 +202,7 @@ def _with_index_contents(call: Call) -> Call:
             else not reads.isdisjoint(args)
         )
         copies[storage] = replace(storage, data=storage.data if decides else None)
-    arguments = tuple(
-        replace(argument, storage=copies[argument.storage])
-        if isinstance(argument, TensorArgument)
-        else argument
-        for argument in call.arguments
-    )
-    return replace(call, arguments=arguments)
+    return replace(call, arguments=with_storages(call.arguments, copies.__getitem__))
 
 
 def _holds_integers(argument: Argument) -> bool:

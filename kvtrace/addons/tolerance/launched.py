@@ -5,14 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kvtrace.capture import api
 from kvtrace.capture.api import capture
-from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
+from kvtrace.evaluate.arguments import Argument, Storage, with_storages
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -154,17 +154,12 @@ def replayable_launch(executed: ExecutedLaunch) -> ReplayableLaunch:
 
 def copied_arguments(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
     """Return arguments on copies of their storages; tensors that shared a storage still share."""
-    storages: dict[int, Storage] = {}
-    copies: list[Argument] = []
-    for argument in arguments:
-        if isinstance(argument, TensorArgument):
-            storage = argument.storage
-            if id(storage) not in storages:
-                data = None if storage.data is None else np.array(storage.data)
-                storages[id(storage)] = Storage(storage.nbytes, data, storage.address)
-            argument = replace(argument, storage=storages[id(storage)])
-        copies.append(argument)
-    return tuple(copies)
+
+    def copied(storage: Storage) -> Storage:
+        data = None if storage.data is None else np.array(storage.data)
+        return Storage(storage.nbytes, data, storage.address)
+
+    return with_storages(arguments, copied)
 
 
 def _has_gpu() -> bool:

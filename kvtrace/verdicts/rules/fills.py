@@ -7,13 +7,14 @@ depend on no contents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import nan, prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate import Argument, Storage, TensorArgument
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
@@ -276,14 +277,14 @@ def with_contents(
     `numbers` returns numbers to repeat over a tensor's storage. None: the contents stay unknown;
     empty: zeros, as in tensors that are large.
     """
-    made_up: dict[int, Storage] = {}
+    made_up: dict[Storage, Storage] = {}
     copies = read_only_arguments(tuple(arguments))
     bytes_left = _PATTERN_BYTES
     for argument in copies:
         if not isinstance(argument, TensorArgument) or argument.storage.data is not None:
             continue
         storage, repeated_numbers = argument.storage, numbers(argument)
-        if id(storage) in made_up or repeated_numbers is None:
+        if storage in made_up or repeated_numbers is None:
             continue
         data = np.zeros(storage.nbytes, np.uint8)
         if len(repeated_numbers) and storage.nbytes <= bytes_left:
@@ -292,13 +293,8 @@ def with_contents(
             count = storage.nbytes // memory.itemsize
             pattern = _pattern(argument, repeated_numbers, count)
             data[: count * memory.itemsize] = pattern.view(np.uint8)
-        made_up[id(storage)] = Storage(storage.nbytes, data, storage.address)
-    return tuple(
-        replace(argument, storage=made_up[id(argument.storage)])
-        if isinstance(argument, TensorArgument) and id(argument.storage) in made_up
-        else argument
-        for argument in copies
-    )
+        made_up[storage] = Storage(storage.nbytes, data, storage.address)
+    return with_storages(copies, lambda storage: made_up.get(storage, storage))
 
 
 def _pattern(argument: TensorArgument, numbers: Sequence[float], count: int) -> Any:

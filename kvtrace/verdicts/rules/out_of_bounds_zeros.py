@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.arguments import OutsideNumbers
 from kvtrace.ir import source_stack
 from kvtrace.verdicts.conflicts.race_replay import replayed, touched
 from kvtrace.verdicts.feeding import loads_behind
-from kvtrace.verdicts.replaying import linear_program
+from kvtrace.verdicts.replaying import linear_program, without_contents
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def without_zeros(
         return selected
     doubtful = [v for v in selected if id(v) in loads_of and v.verdict != "unknown"]
     verdicts_without_contents = (
-        judge(_without_contents(call), {verdict.rule for verdict in doubtful}) if doubtful else ()
+        judge(without_contents(call), {verdict.rule for verdict in doubtful}) if doubtful else ()
     )
     verdicts_by_op = {(v.rule, v.op.index): v.verdict for v in verdicts_without_contents}
     violated_rules = {verdict.rule for verdict in doubtful if verdict.verdict == "violation"}
@@ -121,22 +121,6 @@ def _doubtful_loads(
         if loads:
             loads_of[id(verdict)] = loads
     return loads_of
-
-
-def _without_contents(call: Call) -> Call:
-    """Return a copy of a call without recorded contents."""
-    storages = {
-        id(argument.storage): Storage(argument.storage.nbytes)
-        for argument in call.arguments
-        if isinstance(argument, TensorArgument)
-    }
-    arguments = tuple(
-        replace(argument, storage=storages[id(argument.storage)])
-        if isinstance(argument, TensorArgument)
-        else argument
-        for argument in call.arguments
-    )
-    return replace(call, arguments=arguments, recorded=())
 
 
 class _SubstitutedCalls:

@@ -11,6 +11,7 @@ from itertools import product as cartesian
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.terms import ONE, Symbol, Term, as_term
 from kvtrace.verdicts.sizes.readings import Reading, difference, larger, smaller
@@ -45,7 +46,7 @@ def call_with(call: Call, numbers: Numbers) -> Call:
 
     A tensor has its recorded contents only if the size of its storage is unchanged.
     """
-    storage_bytes: dict[int, int] = {}
+    storage_bytes: dict[Storage, int] = {}
     resized: list[TensorArgument | ScalarArgument] = []
     for position, argument in enumerate(call.arguments):
         if not isinstance(argument, TensorArgument):
@@ -56,25 +57,15 @@ def call_with(call: Call, numbers: Numbers) -> Call:
         shape = tuple(numbers["shape", position, axis] for axis in axes)
         strides = tuple(numbers["stride", position, axis] for axis in axes)
         tensor = replace(argument, shape=shape, strides=strides)
-        key = id(argument.storage)
-        end = argument.offset_bytes + tensor.view_bytes[1]
-        storage_bytes[key] = max(storage_bytes.get(key, argument.storage.nbytes), end)
+        storage, end = argument.storage, argument.offset_bytes + tensor.view_bytes[1]
+        storage_bytes[storage] = max(storage_bytes.get(storage, storage.nbytes), end)
         resized.append(tensor)
-    recorded_storages = {
-        id(argument.storage): argument.storage
-        for argument in call.arguments
-        if isinstance(argument, TensorArgument)
-    }
-    storages = {
-        key: recorded_storages[key] if nbytes == recorded_storages[key].nbytes else Storage(nbytes)
-        for key, nbytes in storage_bytes.items()
-    }
-    arguments = tuple(
-        replace(argument, storage=storages[id(argument.storage)])
-        if isinstance(argument, TensorArgument)
-        else argument
-        for argument in resized
-    )
+
+    def extended(storage: Storage) -> Storage:
+        nbytes = storage_bytes[storage]
+        return storage if nbytes == storage.nbytes else Storage(nbytes)
+
+    arguments = with_storages(resized, extended)
     x, y, z = (numbers["grid", axis, 0] for axis in range(3))
     recorded = tuple(
         argument.name

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import Condition, at_least
 from kvtrace.symbolic.functions import maximum
 from kvtrace.symbolic.prover import (
@@ -30,11 +30,11 @@ from kvtrace.symbolic.summary import Loop, Summary
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, as_term, program, programs
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
+from kvtrace.verdicts.replaying import without_contents
 from kvtrace.verdicts.rules.table import default_rules
 from kvtrace.verdicts.sizes.launch_numbers import Number, Sizes, call_with
 
 if TYPE_CHECKING:
-    from kvtrace.evaluate import Argument
     from kvtrace.recorded_calls.recorded import Call
 
 MOST: Final = 1 << 48
@@ -302,16 +302,3 @@ def key_of(number: Number) -> Key:
     if kind == "grid":
         return "programs", position
     return "scalar", position if kind == "scalar" else (position, kind, axis)
-
-
-def without_contents(call: Call) -> Call:
-    """Return a call without contents; tensors that share a storage still share one."""
-    storages: dict[int, Storage] = {}
-
-    def bare(argument: Argument) -> Argument:
-        if not isinstance(argument, TensorArgument):
-            return argument
-        storage = storages.setdefault(id(argument.storage), Storage(argument.storage.nbytes))
-        return replace(argument, storage=storage)
-
-    return replace(call, arguments=tuple(map(bare, call.arguments)), recorded=())
