@@ -39,8 +39,8 @@ from benchmarks.tolerance_cases import (
 )
 from benchmarks.tolerance_libraries import fla_cases, vllm_cases
 from benchmarks.tolerance_liger import cases as liger_cases
-from kvtrace.addons.tolerance.closeness import NotClose, compared
 from kvtrace.addons.tolerance.launched import TARGET
+from kvtrace.addons.tolerance.testing import NotClose, compared
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.evaluate.fixed_order import in_fixed_order
 from kvtrace.evaluate.rounding import from_memory

@@ -1,15 +1,21 @@
 """Compaction: the many small parts of a sealed run's table become one part, in one step.
 
 A long recording seals a part per segment, and so do other writers. Compaction merges the parts of a
-table's folder into a new folder beside the journals, and then exchanges the two folders
-(`exchange.py`). So every reader, DuckDB as well as kvtrace, sees either all old parts or all new
-parts; no row is lost or doubled, whenever the process is killed. A killed compaction leaves files
-under `.journal`, which the next compaction or `kvtrace trace recover` removes.
+table's folder into a new folder beside the journals, and then exchanges the two folders. So every
+reader, DuckDB as well as kvtrace, sees either all old parts or all new parts; no row is lost or
+doubled, whenever the process is killed. A killed compaction leaves files under `.journal`, which
+the next compaction or `kvtrace trace recover` removes.
+
+Linux has renameat2(2) with RENAME_EXCHANGE (glibc 2.28, most local file systems); macOS has
+renamex_np(2) with RENAME_SWAP (APFS). Other systems have no such call.
 """
 
+import ctypes
+import errno
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +27,6 @@ import pyarrow.compute as pc
 from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.client_tables import merged_definition, table_of_file
 from kvtrace.schema.errors import DamagedFile, KvtraceError, TraceWriteError
-from kvtrace.schema.exchange import can_exchange, exchange
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -349,3 +354,48 @@ def _key_column(path: Path, key: str) -> pa.Array:
 def _row_count(path: Path) -> int:
     with open_part(path) as file:
         return int(file.metadata.num_rows)
+
+
+# -- exchange of folders ---------------------------------------------------------------------------
+
+
+_AT_FDCWD: Final = -100
+_RENAME_EXCHANGE: Final = 2
+_RENAME_SWAP: Final = 2
+
+
+def exchange(first: Path, second: Path) -> None:
+    """Exchange the names of two folders of one file system, in one step.
+
+    Raises:
+        OSError: nothing has changed; ENOTSUP or EINVAL if system or file system do not support it.
+
+    """
+    names = os.fsencode(first), os.fsencode(second)
+    library = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    if sys.platform == "darwin" and hasattr(library, "renamex_np"):
+        status = library.renamex_np(*names, ctypes.c_uint(_RENAME_SWAP))
+    elif library is not None and hasattr(library, "renameat2"):
+        status = library.renameat2(
+            _AT_FDCWD, names[0], _AT_FDCWD, names[1], ctypes.c_uint(_RENAME_EXCHANGE)
+        )
+    else:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), str(first))
+    if status:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), str(second))
+
+
+def can_exchange(folder: Path) -> bool:
+    """Return whether subfolders of `folder` can be exchanged, by a test with two new folders."""
+    first, second = folder / ".first", folder / ".second"
+    first.mkdir()
+    second.mkdir()
+    try:
+        exchange(first, second)
+    except OSError:
+        return False
+    finally:
+        first.rmdir()
+        second.rmdir()
+    return True

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -45,7 +45,6 @@ from kvtrace.schema.privacy import (
     made_by_the_run,
 )
 from kvtrace.schema.private import PRIVATE, Leaf, Private
-from kvtrace.schema.pseudonyms import Pseudonyms
 from kvtrace.schema.replacement import unfinished
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
@@ -382,3 +381,50 @@ def _pass_name(path: Path) -> str:
 
 def _unchanged(text: str) -> str:
     return text
+
+
+# -- pseudonyms ------------------------------------------------------------------------------------
+
+
+#: Names that tell nothing about a program.
+_TELLING_NOTHING: Final = frozenset(
+    ("", "__main__", "<module>", "<lambda>", "<string>", "<stdin>", "<unknown>")
+)
+
+
+class Pseudonyms:
+    """Function from names to pseudonyms, which are numbered in the order of first use."""
+
+    def __init__(self, prefix: str, suffixes: bool = False) -> None:
+        """Create an empty map; pseudonyms begin with `prefix`. `suffixes` keeps a name's `.py`."""
+        self._prefix = prefix
+        self._suffixes = suffixes
+        self._pseudonyms: dict[str, str] = {}
+        self._learned: set[str] = set()
+        self._count: dict[str, int] = {}
+
+    def __call__(self, name: str) -> str:
+        """Return a name's pseudonym, always the same one; generic names are returned unchanged."""
+        return name if name in _TELLING_NOTHING else self._pseudonym(name, self._prefix)
+
+    def learn(self, prefix: str, names: Iterable[str | None]) -> None:
+        """Give pseudonyms with another prefix to these names, before their first use."""
+        for name in names:
+            if name and name not in _TELLING_NOTHING:
+                self._learned.add(name)
+                self._pseudonym(name, prefix)
+
+    def knows(self, name: str) -> bool:
+        """Return whether `learn` was called with the name, or the name is generic."""
+        return name in self._learned or name in _TELLING_NOTHING
+
+    def _pseudonym(self, name: str, prefix: str) -> str:
+        if name not in self._pseudonyms:
+            suffix = ".py" if self._suffixes and name.endswith(".py") else ""
+            while True:
+                number = self._count[prefix] = self._count.get(prefix, 0) + 1
+                pseudonym = f"{prefix}{number}{suffix}"
+                if pseudonym not in self._learned:  # learned names stay if names are not left out
+                    break
+            self._pseudonyms[name] = pseudonym
+        return self._pseudonyms[name]

@@ -119,7 +119,7 @@ def worker(pipe: Connection, taken: Any, results: Any, options: argparse.Namespa
 def outcome(loading: Loading, at: int, seed: int, pipe: Connection) -> dict[str, Any]:
     """Compare one launch with the bounds of its inputs."""
     from benchmarks.tolerance_cases import derived_for, run
-    from kvtrace.addons.tolerance.closeness import compared
+    from kvtrace.addons.tolerance.testing import compared
 
     case = loading.cases[at]
     pipe.send((at, seed))

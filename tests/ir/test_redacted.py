@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kvtrace.ir.locations import location_frames
 from kvtrace.ir.parser import parse
 from kvtrace.ir.redacted import redacted_ir
-from kvtrace.schema.pseudonyms import Pseudonyms
+from kvtrace.schema.redaction import Pseudonyms
 from kvtrace.schema.trace import open_trace
 
 TEXT = r"""#loc = loc("/home/me/a\22b.py":3:1) // of mine

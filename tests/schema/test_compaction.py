@@ -12,9 +12,8 @@ import pytest
 
 from kvtrace.cli import main
 from kvtrace.schema.columns import batch_of_rows
-from kvtrace.schema.compaction import compact
+from kvtrace.schema.compaction import can_exchange, compact
 from kvtrace.schema.content import artifact_row, stack_row
-from kvtrace.schema.exchange import can_exchange
 from kvtrace.schema.layout import JOURNAL, part_numbers, part_path, run_folder
 from kvtrace.schema.parts import ROW_GROUP_ROWS, write_part
 from kvtrace.schema.recovery import recover

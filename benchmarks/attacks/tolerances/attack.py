@@ -17,8 +17,8 @@ import torch
 import kvtrace
 import kvtrace.testing
 from benchmarks.attacks.case import Answer, Case
-from kvtrace.addons.tolerance.closeness import NotClose
 from kvtrace.addons.tolerance.launched import NotDerived
+from kvtrace.addons.tolerance.testing import NotClose
 from kvtrace.evaluate.errors import Undecided
 
 DRAWS = 2

@@ -11,6 +11,6 @@ A kernel runs as the plain Python that it is. Tensors are views (offset, shape, 
 `Memory`; a view whose index is not affine, or leaves the tensor, is bound when an op reads or
 writes it, for the op knows the mask. A state per element (never written, garbage, defined) spreads
 through ops. A rule that is broken is a `Finding` and the run continues; what NKI does not have is
-an `NkiError`. Programs that wait for each other run in threads, one at a time (`cores.py`). As
+an `NkiError`. Programs that wait for each other run in threads, one at a time (`launching.py`). As
 there is no IR to evaluate later, the first launch of each unique call is observed while it runs.
 """

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.addons.suite.alike import alike_calls
 from kvtrace.addons.suite.choice import ChosenCalls, WeighedCall, WeighedCalls, weighed_calls
@@ -18,9 +22,7 @@ from kvtrace.addons.suite.model import (
     Suite,
 )
 from kvtrace.addons.suite.readme import readme
-from kvtrace.addons.suite.rows import CallRows
 from kvtrace.addons.suite.touched import touched_before
-from kvtrace.addons.suite.usual import usual_launches
 from kvtrace.addons.suite.writing import (
     MOST_FILES,
     OTHER_FILES,
@@ -34,17 +36,23 @@ from kvtrace.converters.scripts.repro import (
     RecordedTime,
     Repro,
     device_text,
+    repro_of_call,
+    source_of_kernel,
 )
+from kvtrace.figures.columns import integers
 from kvtrace.figures.requested_part import STEADY, RequestedPart
+from kvtrace.figures.window import windowed
 from kvtrace.progress import Report, progress
+from kvtrace.schema.contents import first_contents
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.runs import plain_rows
 from kvtrace.text import plural, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kvtrace.schema.runs import Run
-    from kvtrace.schema.trace import Selection
+    from kvtrace.schema.trace import Selection, Trace
 
 #: Groups of alike calls that may become entries; all but those that cannot be in a suite do.
 _MOST_READ: Final = 1_000
@@ -292,3 +300,112 @@ def _source(run: Run, weighed: WeighedCalls) -> dict[str, str]:
         **{name: run.versions.get(name) for name in ("triton", "torch", "python", "cuda")},
     }
     return {name: printable(fact) for name, fact in facts.items() if fact}
+
+
+# -- rows of calls ---------------------------------------------------------------------------------
+
+
+_Key = tuple[str, int]
+
+
+class CallRows:
+    """Rows of calls and of their kernels, with artifacts of contents."""
+
+    def __init__(
+        self, trace: Trace, calls: Sequence[WeighedCall], usual: Mapping[_Key, int]
+    ) -> None:
+        """Read the rows of some calls, and contents at their usual launches.
+
+        Errors as `Trace.table`.
+        """
+        self._trace = trace
+        runs = list(dict.fromkeys(call.run for call in calls))
+        self._calls: dict[_Key, Mapping[str, Any]] = {}
+        self._kernels: dict[_Key, Mapping[str, Any]] = {}
+        self._contents = first_contents(trace, runs, usual)
+        for run in runs:
+            ids = [call.call_id for call in calls if call.run == run]
+            for row in _rows(trace, "calls", run, "call_id", ids):
+                self._calls[run.run_id, row["call_id"]] = row
+            kernel_ids = {row["kernel_id"] for row in self._calls.values()}
+            for row in _rows(trace, "kernels", run, "kernel_id", kernel_ids):
+                self._kernels[run.run_id, row["kernel_id"]] = row
+
+    def data(self, weighed: WeighedCall, source: bool, limit_bytes: int) -> Repro:
+        """Return a call's data, without its recorded time.
+
+        Raises:
+            BadSetting: it cannot be launched again.
+        """
+        key = weighed.run.run_id, weighed.call_id
+        call, kernel = self._calls[key], self._kernel(weighed)
+        contents = self._contents.get(key, {})
+        return repro_of_call(self._trace, weighed.run, call, kernel, contents, source, limit_bytes)
+
+    def source(self, weighed: WeighedCall) -> str | None:
+        """Return the Python source of a call's kernel as a module, None if not recorded."""
+        return source_of_kernel(self._trace, self._kernel(weighed))
+
+    def _kernel(self, weighed: WeighedCall) -> Mapping[str, Any]:
+        call = self._calls[weighed.run.run_id, weighed.call_id]
+        return self._kernels[weighed.run.run_id, call["kernel_id"]]
+
+
+def _rows(trace: Trace, table: str, run: Run, key: str, ids: Iterable[int]) -> list[dict[str, Any]]:
+    rows = trace.table(table, (run,))
+    return plain_rows(rows.filter(pc.is_in(rows[key], pa.array(sorted(ids), pa.int64()))))
+
+
+# -- the usual launch of a call --------------------------------------------------------------------
+
+
+def usual_launches(
+    selection: Selection, calls: Sequence[WeighedCall], part: RequestedPart
+) -> dict[tuple[str, int], int]:
+    """Return the `seq` of the usual launch of each call, by run id and call id.
+
+    It is the launch of the part whose time on the device is nearest to the call's median, among
+    those with recorded contents if there are any: what a kernel does may depend on them. Calls
+    without a launch in the part are absent. Errors as `windowed`.
+    """
+    trace, _ = windowed(selection.trace, selection.runs, part)
+    usual: dict[tuple[str, int], int] = {}
+    for run in dict.fromkeys(call.run for call in calls):
+        launches = _launches(trace, run)
+        times = _times(trace, run)
+        with_contents = set(trace.table("contents", (run,), ["seq"])["seq"].to_pylist())
+        for call in calls:
+            seqs = launches.get(call.call_id, []) if call.run == run else []
+            seqs = [seq for seq in seqs if seq in with_contents] or seqs
+            if seqs:
+                usual[run.run_id, call.call_id] = _nearest(seqs, times, call.median_ns)
+    return usual
+
+
+def _launches(trace: Trace, run: Run) -> dict[int, list[int]]:
+    """Return the launches of each call, without trials of autotuners."""
+    rows = trace.table("launches", (run,), ["seq", "call_id", "phase"])
+    rows = rows.filter(pc.not_equal(rows["phase"], "autotune"))
+    launches: dict[int, list[int]] = {}
+    for seq, call_id in zip(rows["seq"].to_pylist(), rows["call_id"].to_pylist(), strict=True):
+        launches.setdefault(call_id, []).append(seq)
+    return launches
+
+
+def _times(trace: Trace, run: Run) -> dict[int, float]:
+    """Return the time of each launch on the device, ns; of a replayed one the median."""
+    rows = trace.table("gpu_kernels", (run,), ["launch_seq", "start", "end"])
+    rows = rows.filter(pc.is_valid(rows["launch_seq"]))
+    times: dict[int, list[int]] = {}
+    durations = (integers(rows["end"]) - integers(rows["start"])).tolist()
+    for seq, ns in zip(rows["launch_seq"].to_pylist(), durations, strict=True):
+        times.setdefault(seq, []).append(ns)
+    return {seq: median(of_launch) for seq, of_launch in times.items()}
+
+
+def _nearest(seqs: list[int], times: Mapping[int, float], median_ns: float | None) -> int:
+    """Return the launch whose time is nearest to the median; the middle one if it has no time."""
+    timed = [seq for seq in seqs if seq in times]
+    if median_ns is None or not timed:
+        return seqs[len(seqs) // 2]
+    return min(timed, key=lambda seq: abs(times[seq] - median_ns))

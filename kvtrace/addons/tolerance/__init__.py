@@ -2,7 +2,7 @@
 
 `launched.py` runs a kernel and copies its inputs; `deriving.py` derives tolerances with the
 evaluator's shadow `deviation` (`kvtrace.tolerance`); `references.py` calls a reference in float64;
-`closeness.py` compares (`kvtrace.assert_close`); `testing.py` does all of this in one call
+`testing.py` compares (`kvtrace.assert_close`), and does all of this in one call
 (`kvtrace.testing.against`).
 
 `exact = value + off`; a bound of infinity says that nothing is known. Scales of independent

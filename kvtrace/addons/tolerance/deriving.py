@@ -1,4 +1,7 @@
-"""`kvtrace.tolerance`: expected results of a kernel, with bounds on a device's deviations."""
+"""`kvtrace.tolerance`: expected results of a kernel, with bounds on a device's deviations.
+
+The problem is the reference; without a reference, the kernel's own formula in exact arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.tolerance.granting import with_grants
+import numpy as np
+
 from kvtrace.addons.tolerance.launched import (
     NotDerived,
     ReplayableLaunch,
@@ -16,20 +20,31 @@ from kvtrace.addons.tolerance.launched import (
     parameters,
     run,
 )
-from kvtrace.addons.tolerance.outputs import Tolerance, output_of
+from kvtrace.addons.tolerance.outputs import Tolerance, exact_outputs, output_of
 from kvtrace.addons.tolerance.references import ReferenceResults, call_reference
 from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.evaluate.condition import Condition, Draw, Inputs, conditions, granted, inputs_of
 from kvtrace.evaluate.dialects.tt_dot import dot_form
-from kvtrace.evaluate.errors import UNFIT, UnfitOp
-from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
-from kvtrace.evaluate.order import written_storages
+from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
+from kvtrace.evaluate.narrow import (
+    computes_in_narrow_floats,
+    foreign_roundings,
+    narrow_sums,
+    uses_tf32,
+)
+from kvtrace.evaluate.order import memory_sites, written_storages
 from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
-from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
+from kvtrace.evaluate.shadows.errors.planes import PLANES
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, deviations_for, is_float
+from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.ops import computing
 
 if TYPE_CHECKING:
+    from kvtrace.evaluate.shadows.errors.exact_values import Numbers
+    from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
     from kvtrace.ir import Module
 
 _DOTS: Final = computing("dot")
@@ -182,3 +197,153 @@ def _forbidden_losses(module: Module, granted: GrantedRoundings) -> list[str]:
         dots = [op for op in module.ops if op.name in _DOTS and dot_form(op).tf32]
         losses += [f"a product in tf32 at {place(op)}" for op in dots]
     return list(dict.fromkeys(losses))
+
+
+# -- bounds from the problem's condition -----------------------------------------------------------
+
+
+def with_grants(
+    derived: Tolerance, launch: ReplayableLaunch, reference: ReferenceResults | None,
+    allowed: GrantedRoundings, *, cancellation: bool,
+) -> Tolerance:  # fmt: skip
+    """Return the tolerance with the bounds that the problem's condition grants to each output.
+
+    Args:
+        derived: the tolerance, with the reference's values if there is a reference.
+        launch: the launch.
+        reference: the reference's results; None: the kernel's own formula in exact arithmetic is
+            the problem.
+        allowed: the granted precision.
+        cancellation: the kernel's formula may lose more.
+    """
+    elements = {
+        tensor.name: tensor.element.name
+        for tensor in launch.before()
+        if isinstance(tensor, TensorArgument) and tensor.name in derived.outputs
+    }
+    tf32 = allowed.tf32 is not False and uses_tf32(launch.module)
+    product_step, narrow = TF32_STEP if tf32 else 0.0, bool(allowed.narrow)
+    # A kernel without intermediate roundings does not need the roundings its inputs' types grant.
+    rounds_intermediates = computes_in_narrow_floats(launch.module)
+    types = tuple(elements.values())
+    if reference is None:
+        exact = {name: output.exact for name, output in derived.outputs.items()}
+        inputs, conditions_by_output = _formula_conditions(
+            launch, exact, types, product_step, narrow=narrow, rounded=rounds_intermediates
+        )
+    else:
+        inputs, conditions_by_output = reference.conditions(
+            types, product_step, narrow=narrow, rounded=rounds_intermediates
+        )
+        if "" in conditions_by_output:
+            conditions_by_output = {derived.only.name: conditions_by_output[""]}
+    total = sum(output.exact.size for output in derived.outputs.values())
+    scales = deviations_for(derived.chance, total)
+    outputs = {}
+    for name, output in derived.outputs.items():
+        condition = conditions_by_output[name]
+        output_condition = Condition(
+            condition.stored.reshape(output.exact.shape),
+            condition.working.reshape(output.exact.shape),
+            condition.length,
+            np.reshape(condition.own, output.exact.shape) if np.ndim(condition.own) else 0.0,
+        )
+        radius = granted(output.expected, output_condition, inputs, elements[name], scales)
+        # A reference in float64 loses by its condition, too.
+        deviations = (
+            np.where(np.isfinite(output_condition.working), output_condition.working, 0.0)
+            / inputs.working
+        )
+        meaning = output.meaning + scales * 2.0**-53 * deviations
+        outputs[name] = replace(output, granted=radius, meaning=meaning, cancellation=cancellation)
+    return replace(derived, outputs=outputs)
+
+
+def _formula_conditions(
+    launch: ReplayableLaunch, exact: Mapping[str, Numbers], results: tuple[str, ...],
+    coarse: float, *, narrow: bool, rounded: bool,
+) -> tuple[Inputs, Mapping[str, Condition]]:  # fmt: skip
+    """Return the conditions of the kernel's exact formula, measured by moving its inputs.
+
+    They are infinite if the kernel reads floats as numbers of another type.
+    """
+    arguments = launch.before()
+    read_positions = _read_positions(launch)
+    tensors = [
+        argument
+        for position, argument in enumerate(arguments)
+        if position in read_positions
+        and isinstance(argument, TensorArgument)
+        and is_float(argument.element.name)
+    ]
+    contents = {id(argument.storage): _contents(argument) for argument in reversed(tensors)}
+    names = [argument.element.name for argument in tensors]
+    arrays = [np.zeros(argument.shape) for argument in tensors]
+    inputs = inputs_of(
+        arrays, names, results=results, coarse=coarse, narrow=narrow, rounded=rounded
+    )
+    largest = max(
+        (float(_finite(argument).max(initial=0.0)) for argument in contents.values()), default=0.0
+    )
+    inputs = replace(inputs, largest=largest)
+    units = dict(zip((id(argument.storage) for argument in tensors), inputs.units, strict=True))
+    positions = {
+        id(argument.storage): position
+        for position, argument in enumerate(arguments)
+        if argument in tensors
+    }
+
+    def moved(draw: Draw) -> Mapping[str, Numbers]:
+        arguments_again = launch.before()
+        moved_planes: dict[int, StoragePlanes] = {}
+        for storage, values in contents.items():
+            tensor = arguments_again[positions[storage]]
+            assert isinstance(tensor, TensorArgument)
+            planes = np.zeros(values.shape, PLANES)
+            planes["off"] = _offsets(values, draw.moved(values, units[storage]))
+            size = tensor.element.bytes
+            moved_planes[id(tensor.storage)] = (size, tensor.offset_bytes % size, planes)
+        exact_evaluation = Deviations(launch.module, before=moved_planes, bounded=False)
+        evaluate(
+            launch.module,
+            arguments_again,
+            launch.grid,
+            kernel=launch.kernel,
+            instrument=exact_evaluation,
+        )
+        memory = exact_evaluation.memory
+        assert memory is not None
+        memory.finish()
+        return exact_outputs(arguments_again, memory, exact)
+
+    try:
+        return inputs, conditions(moved, exact, inputs)
+    except Undecided:  # floats are read as numbers of another type: the kernel's bounds decide
+        unknown = {name: np.full(argument.shape, np.inf) for name, argument in exact.items()}
+        return inputs, {name: Condition(argument, argument) for name, argument in unknown.items()}
+
+
+def _read_positions(launch: ReplayableLaunch) -> set[int]:
+    """Return the positions of parameters through which a kernel may read memory."""
+    sites = [site for site in memory_sites(launch.module) if site.kind != "store"]
+    count = len(launch.module.main.arguments)
+    return {position for position in range(count) if any(site.reaches(position) for site in sites)}
+
+
+def _contents(tensor: TensorArgument) -> Numbers:
+    """Return all elements of a tensor's storage in float64; zeros without data."""
+    size, phase = tensor.element.bytes, tensor.offset_bytes % tensor.element.bytes
+    data = tensor.storage.data
+    if data is None:
+        return np.zeros((tensor.storage.nbytes - phase) // size)
+    count = (len(data) - phase) // size
+    stored = data[phase : phase + count * size].view(tensor.element.memory)
+    return np.array(from_memory(stored, tensor.element), np.float64)
+
+
+def _finite(values: Numbers) -> Numbers:
+    return np.asarray(np.abs(values[np.isfinite(values)]))
+
+
+def _offsets(values: Numbers, moved: Numbers) -> Numbers:
+    return np.where(np.isfinite(values), moved - np.where(np.isfinite(values), values, 0.0), 0.0)

@@ -1,7 +1,7 @@
 """The Triton backend: records launches of Triton's kernels, and executes them without a GPU.
 
-`launches.py` hooks Triton, `launchers.py` inspects launches before they run, `load_hooks.py` times
-loading. Without a GPU, `device_free.py` installs the driver that runs launches in the evaluator,
+`launches.py` hooks Triton and times loading, `launchers.py` inspects launches before they run.
+Without a GPU, `device_free.py` installs the driver that runs launches in the evaluator,
 `absent_gpu/` answers programs that ask for a GPU, `sightings.py` reports defects of executed
 launches, `watching.py` and `traced_kernels.py` run clients over launches. `interpreted_launches.py`
 records launches of Triton's interpreter. This package may import `compiled_kernels/` (code shared

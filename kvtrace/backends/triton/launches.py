@@ -2,6 +2,9 @@
 
 Every launch by `kernel[grid](…)`, autotuned or not, calls `JITFunction.run`. A launch of a compiled
 kernel (`compiled[grid](…)`) calls `CompiledKernel.__getitem__` instead.
+
+Triton calls `kernel_load_start_hook` and `kernel_load_end_hook` right around the driver's
+`load_binary`, once per kernel and device, at its first launch.
 """
 
 import copy
@@ -35,11 +38,10 @@ from kvtrace.backends.compiled_kernels.versions import finished_kernel
 from kvtrace.backends.compiled_kernels.written_lines import hide_generator_of
 from kvtrace.backends.cupti import device_timeline
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton import device_free_state
+from kvtrace.backends.triton import device_free, device_free_state
 from kvtrace.backends.triton.dispatchers import DispatcherHooks
 from kvtrace.backends.triton.dynamo_frames import skip_launching_frames
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
-from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.backends.triton.modules import module_of
 from kvtrace.backends.triton.tuning_notes import TuningNotes, keeping_failure
 from kvtrace.capture.adapters import Apart
@@ -372,3 +374,45 @@ def _device_of(kernel: Any) -> tuple[int, int]:
         return (NO_DEVICE, -1)  # launches run in the evaluator
     kind = DEVICE_KINDS.get(kernel.metadata.target.backend, NO_DEVICE)
     return (kind, int(driver.active.get_current_device()))
+
+
+# -- hooks around loading --------------------------------------------------------------------------
+
+
+class LoadHooks:
+    """Load hooks of kvtrace among Triton's; these hooks never raise."""
+
+    def __init__(self, problem: Callable[[Exception], None]) -> None:
+        """`problem` is called with kvtrace's failures."""
+        self._problem = problem
+        self._added: list[tuple[Any, Any]] = []
+
+    def install(self, runtime: Any) -> None:
+        """Add the hooks to `triton.knobs.runtime`, if several hooks can be added there."""
+        LOADS.clear()
+        for name, listener in (
+            ("kernel_load_start_hook", LOADS.begins),
+            ("kernel_load_end_hook", LOADS.ends),
+        ):
+            chain: Any = getattr(runtime, name, None)
+            if hasattr(chain, "add") and hasattr(chain, "remove"):
+                hook = self._guarded(listener)
+                chain.add(hook)
+                self._added.append((chain, hook))
+
+    def uninstall(self) -> None:
+        """Remove the hooks."""
+        while self._added:
+            chain, hook = self._added.pop()
+            chain.remove(hook)
+
+    def _guarded(self, listener: Callable[..., None]) -> Callable[..., None]:
+        def hook(*args: Any) -> None:
+            if device_free.is_active():
+                return  # there is no device to load onto
+            try:
+                listener(*args)
+            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                self._problem(error)
+
+        return hook

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from triton.compiler.errors import CompilationError
 
+from kvtrace.addons.check.checking import stage_at_fault
 from kvtrace.addons.check.comparing import check, computed, expected
-from kvtrace.addons.check.stages import stage_at_fault
 from kvtrace.evaluate import parsed
 from tests.addons.check.launched import launch as launch_of
 from tests.kernels import oracle_kernels as kernels

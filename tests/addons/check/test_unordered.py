@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.addons.check.unordered import unordered
+from kvtrace.addons.check.diff_results import unordered
 from kvtrace.ir import parse
 
 KERNEL = """

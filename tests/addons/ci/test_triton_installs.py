@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.ci import triton_installs
-from kvtrace.addons.ci.triton_installs import (
+from kvtrace.addons.ci import triton_versions
+from kvtrace.addons.ci.triton_versions import (
     NotInstallable,
     cache_folder,
     installed_triton,
@@ -29,7 +29,7 @@ def installer(tmp_path, monkeypatch):
         return subprocess.CompletedProcess(command, code, "", stderr)
 
     answers = []
-    monkeypatch.setattr(triton_installs.subprocess, "run", answer)
+    monkeypatch.setattr(triton_versions.subprocess, "run", answer)
     return commands, answers
 
 
@@ -72,13 +72,13 @@ def test_invalid_version_is_never_requested(installer, version):
 
 
 def test_uv_is_preferred_to_pip(monkeypatch):
-    monkeypatch.setattr(triton_installs.shutil, "which", lambda _: "/usr/bin/uv")
-    assert triton_installs._installer()[:3] == ["/usr/bin/uv", "pip", "install"]
-    monkeypatch.setattr(triton_installs.shutil, "which", lambda _: None)
-    assert triton_installs._installer()[:3] == [sys.executable, "-m", "pip"]
-    monkeypatch.setattr(triton_installs, "_has_pip", lambda: False)
+    monkeypatch.setattr(triton_versions.shutil, "which", lambda _: "/usr/bin/uv")
+    assert triton_versions._installer()[:3] == ["/usr/bin/uv", "pip", "install"]
+    monkeypatch.setattr(triton_versions.shutil, "which", lambda _: None)
+    assert triton_versions._installer()[:3] == [sys.executable, "-m", "pip"]
+    monkeypatch.setattr(triton_versions, "_has_pip", lambda: False)
     with pytest.raises(NotInstallable, match="needs uv or pip"):
-        triton_installs._installer()
+        triton_versions._installer()
 
 
 def test_version_precedes_the_existing_pythonpath(tmp_path):

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.ci.triton_installs import cache_folder, tag
-from kvtrace.addons.ci.triton_versions import Figures, Outcome, versions_table
+from kvtrace.addons.ci.triton_versions import Figures, Outcome, cache_folder, tag, versions_table
 from kvtrace.cli import main
 from tests.addons.ci.programs import BENCH
 
@@ -90,8 +89,8 @@ def test_run_under_another_version_is_reported(versions, run_bench, capsys):
 
 @pytest.mark.process
 def test_missing_version_has_a_row_and_an_error(versions, run_bench, monkeypatch, capsys):
-    monkeypatch.setattr("kvtrace.addons.ci.triton_installs.shutil.which", lambda _: None)
-    monkeypatch.setattr("kvtrace.addons.ci.triton_installs._has_pip", lambda: False)
+    monkeypatch.setattr("kvtrace.addons.ci.triton_versions.shutil.which", lambda _: None)
+    monkeypatch.setattr("kvtrace.addons.ci.triton_versions._has_pip", lambda: False)
     words = ["bisect", "--triton", f"{versions[0]},0.0.1", "--run", run_bench[1]]
     assert main(words) == 2
     output, errors = capsys.readouterr()

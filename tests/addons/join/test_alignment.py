@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.addons.join.alignment import can_align, certain_partners
+from kvtrace.addons.join.orders import can_align, certain_partners
 
 SHORT = st.lists(st.integers(0, 2), max_size=5)
 

@@ -1,6 +1,6 @@
 """Which launches an execution may come from, by what is known of both."""
 
-from kvtrace.addons.join.looks import FOREIGN, Look, number_looks
+from kvtrace.addons.join.sides import FOREIGN, Look, number_looks
 
 GRID = (4, 1, 1)
 

@@ -3,7 +3,7 @@
 from statistics import median
 
 from kvtrace.addons.suite.choice import weighed_calls
-from kvtrace.addons.suite.usual import _nearest, usual_launches
+from kvtrace.addons.suite.making import _nearest, usual_launches
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import select_runs

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import kvtrace
-from kvtrace.addons.tolerance.closeness import NotClose
 from kvtrace.addons.tolerance.launched import NotDerived
+from kvtrace.addons.tolerance.testing import NotClose
 from tests.addons.tolerance.kernels import rows, softmax
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import kvtrace
 from kvtrace.backends.compiled_kernels.loads import LOADS
-from kvtrace.backends.triton import load_hooks
-from kvtrace.backends.triton.load_hooks import LoadHooks
+from kvtrace.backends.triton import launches
+from kvtrace.backends.triton.launches import LoadHooks
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.backends import live_kernels as kernels
@@ -37,7 +37,7 @@ def first_launch_row(out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, An
 @pytest.mark.process
 def test_the_whole_pipeline_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a driver whose loading counts: that of a machine with a device
-    monkeypatch.setattr(load_hooks.device_free, "is_active", lambda: False)
+    monkeypatch.setattr(launches.device_free, "is_active", lambda: False)
     begin = time.time_ns()
     # when a kernel is compiled and launched
     row = first_launch_row(tmp_path, monkeypatch)

@@ -1,9 +1,12 @@
-"""Recording of NKI launches: kernels, unique calls and launches, and the calls' tables."""
+"""Recording of NKI launches: kernels, unique calls and launches, and the calls' tables.
+
+NKI kernels are judged by running them, so arguments that the kernel wrote to stay changed.
+"""
 
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import is_dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -13,16 +16,18 @@ import numpy as np
 from kvtrace.addons.neuron import findings
 from kvtrace.addons.neuron.arguments import array_of
 from kvtrace.addons.neuron.dtypes import short_name
+from kvtrace.addons.neuron.findings import RULES, Finding
 from kvtrace.addons.neuron.launching import Kernel, Outcome
 from kvtrace.addons.neuron.recording.call_tables import ObservedCall, joined_tables
 from kvtrace.addons.neuron.recording.definitions import DEFINITIONS
-from kvtrace.addons.neuron.recording.raising import defect_of, raised_rules
 from kvtrace.addons.neuron.tokens import Token
 from kvtrace.backends.python_source import definition_line, function_source, recorded_file_content
 from kvtrace.capture.arguments import literal
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter, capped
 from kvtrace.forks import Lock
+from kvtrace.schema.errors import BadSetting, KernelDefect
 from kvtrace.settings import Source
+from kvtrace.verdicts.rules.choice import rule_ids
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -264,3 +269,58 @@ def _kernel_record(
         options={"interface": outcome.kernel.interface},
         thread=threading.get_native_id(),
     )
+
+
+# -- launches that raise ---------------------------------------------------------------------------
+
+
+def raised_rules(session: "Session") -> tuple[str, ...]:
+    """Return the NKI rules that the settings select; on a bad setting, warn and use the default."""
+    try:
+        return _nki_rules(rule_ids([session.settings.rules]))
+    except BadSetting as error:
+        session.message("warning", "bad-setting", f"{error} Judging by the default rules.")
+        return _nki_rules(rule_ids(["default"]))
+
+
+def _nki_rules(rules: Iterable[str]) -> tuple[str, ...]:
+    return tuple(rule for rule in rules if rule in RULES)
+
+
+def defect_of(outcome: Outcome, rules: Container[str]) -> KernelDefect | None:
+    """Return the error for a launch with findings of severity error for some rules, or None."""
+    violations = [
+        finding
+        for finding in outcome.recorder.findings
+        if finding.severity == "error" and finding.rule in rules
+    ]
+    if not violations:
+        return None
+    json_objects = [_json_object(outcome, finding) for finding in violations]
+    lines = [
+        f"{defect['file']}:{defect['line']}: error[{defect['rule']}]: {defect['message']}"
+        for defect in json_objects
+    ]
+    name = outcome.kernel.__name__
+    return KernelDefect("\n".join([f"kernel {name} has a defect:", *lines]), json_objects)
+
+
+def _json_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
+    """Return a finding in the form of `kvtrace sanitize --json`, as far as its fields are known."""
+    site = outcome.recorder.sites[finding.site]
+    innermost = site.frames[0] if site.frames else None
+    return {
+        "rule": finding.rule,
+        "verdict": "violation",
+        "severity": finding.severity,
+        "kernel": outcome.kernel.__name__,
+        "file": None if innermost is None else innermost.file,
+        "line": None if innermost is None else innermost.line,
+        "access": finding.access or None,
+        "arg": finding.argument or None,
+        "lane": list(finding.lane) or None,
+        "address_offset": finding.address_offset,
+        "past_end_bytes": finding.past_end_bytes,
+        "lanes": finding.lanes or None,
+        "message": finding.message,
+    }

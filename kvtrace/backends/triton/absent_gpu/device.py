@@ -1,6 +1,26 @@
-"""Installation of the absent GPU into torch, part by part."""
+"""Installation of the absent GPU into torch, part by part.
 
-from typing import TYPE_CHECKING
+A tensor can say that it is on "cuda" in every build of torch; what is missing is a device guard,
+and an answer to "which accelerator is there?", which the autograd engine asks. Torch has a guard
+that does nothing (`ensureCUDADeviceGuardSet`, which fake tensors use), and installs this guard
+where the present one counts no device. The answer is a virtual function of
+`at::CUDAHooksInterface`. Its index in the virtual table differs between versions, so it is searched
+for: in a copy of the table, a function that returns 1 is put at one index after another until torch
+answers "cuda". An index that torch does not call for that question is restored.
+
+Format: virtual tables of the Itanium C++ ABI,
+https://itanium-cxx-abi.github.io/cxx-abi/abi.html#vtable
+"""
+
+import ctypes
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import autograd
 
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.absent_gpu.answers import install_answers
@@ -9,7 +29,6 @@ from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
 from kvtrace.backends.triton.absent_gpu.generators import install_generators
 from kvtrace.backends.triton.absent_gpu.host_tensors import install_host_tensors
 from kvtrace.backends.triton.absent_gpu.operators import install_operators
-from kvtrace.backends.triton.absent_gpu.torch_device import UnknownBuild, install_device
 from kvtrace.backends.triton.absent_gpu.torch_functions import install_functions
 
 if TYPE_CHECKING:
@@ -40,3 +59,169 @@ def install_everything(session: "Session") -> Replacements:
     install_host_tensors(replaced)
     install_collectives(replaced)
     return replaced
+
+
+# -- a device for torch's C++ ----------------------------------------------------------------------
+
+
+_WORD: Final = ctypes.sizeof(ctypes.c_void_p)
+#: Words before a table's first function: the offset to the object's top, and its type.
+_HEADER_WORDS: Final = 2
+#: Functions that are tried; the first two are the destructors.
+_INDICES: Final = range(2, 96)
+#: c10::DeviceType::CUDA
+_CUDA: Final = 1
+
+#: Tables that torch's C++ points to; they must outlive every thread of torch.
+_live_tables: Final[list[Any]] = []
+
+
+class UnknownBuild(Exception):
+    """Raised when this build of torch cannot be made to report a device."""
+
+
+def install_device(replaced: Replacements) -> None:
+    """Make torch's C++ count one CUDA device.
+
+    Raises:
+        UnknownBuild: this build is unknown; nothing was changed.
+
+    """
+    try:
+        _install_guard(replaced)
+        hooks = _Hooks()
+    except (AttributeError, ValueError, OSError) as error:
+        raise UnknownBuild(f"{type(error).__name__}: {error}") from error
+    if not hooks.answer(_accelerator_is_cuda):
+        raise UnknownBuild("no place in CUDAHooksInterface answers which accelerator there is")
+    replaced.undone_by(hooks.undo)
+    _run_backward_in_the_callers_thread(replaced, hooks)
+
+
+def _run_backward_in_the_callers_thread(replaced: Replacements, hooks: "_Hooks") -> None:
+    """Run backward without the engine's device thread, which would forbid forks."""
+    run: Any = autograd._engine_run_backward
+    prepared: list[bool] = []
+
+    @functools.wraps(run)
+    def backward(*arguments: Any, **named: Any) -> Any:
+        with autograd.set_multithreading_enabled(False):
+            if not prepared:
+                with _no_guard():  # the engine counts devices once, at its first backward
+                    _run(torch.ones((), requires_grad=True, device="cpu"))
+                if not hooks.answer(_runs_on_device):
+                    raise RuntimeError(
+                        "kvtrace cannot run a backward for the absent GPU: this build "
+                        f"of torch ({torch.__version__}) is unknown to kvtrace."
+                    )
+                prepared.append(True)
+            return run(*arguments, **named)
+
+    for module in (autograd, autograd.graph):
+        replaced.put(module, "_engine_run_backward", backward)
+
+
+def _library(name: str) -> ctypes.CDLL:
+    return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / f"lib{name}.so"))
+
+
+def _guards() -> Any:
+    """Return torch's registry of device guards, up to CUDA's entry."""
+    name = "_ZN3c104impl26device_guard_impl_registryE"
+    return (ctypes.c_void_p * (_CUDA + 1)).in_dll(_library("c10"), name)
+
+
+@contextmanager
+def _no_guard() -> Iterator[None]:
+    guards = _guards()
+    guard, guards[_CUDA] = guards[_CUDA], None
+    try:
+        yield
+    finally:
+        guards[_CUDA] = guard
+
+
+def _install_guard(replaced: Replacements) -> None:
+    """Put torch's own guard that does nothing into its registry."""
+    set_guard = getattr(torch._C, "_ensureCUDADeviceGuardSet", None)
+    if set_guard is None:
+        raise UnknownBuild("torch 2.10 or newer is needed")
+    guards = _guards()
+    before = guards[_CUDA]
+    if before is None:
+        # Torch replaces a guard that counts no device: this one, whose functions all return 0.
+        none = ctypes.CFUNCTYPE(ctypes.c_int)(int)
+        address = ctypes.cast(none, ctypes.c_void_p).value
+        table = (ctypes.c_void_p * len(_INDICES))(*[address] * len(_INDICES))
+        guard = (ctypes.c_void_p * 1)(ctypes.addressof(table))
+        guards[_CUDA] = ctypes.addressof(guard)
+    own_guard = guards[_CUDA]
+    set_guard()
+    if guards[_CUDA] == own_guard:
+        guards[_CUDA] = before
+        raise UnknownBuild("torch does not put in a device guard")
+
+    def undo() -> None:
+        guards[_CUDA] = before
+
+    replaced.undone_by(undo)
+
+
+class _Hooks:
+    """A copy of the virtual table by which torch queries its CUDA build; some entries return 1."""
+
+    def __init__(self) -> None:
+        find = _library("torch_cpu")._ZN2at6detail12getCUDAHooksEv
+        find.restype = ctypes.c_void_p
+        self._object = ctypes.c_void_p.from_address(find())
+        self._before = self._object.value
+        words = _HEADER_WORDS + _INDICES.stop
+        start = (self._before or 0) - _HEADER_WORDS * _WORD
+        self._table = (ctypes.c_void_p * words).from_buffer_copy(
+            (ctypes.c_char * (words * _WORD)).from_address(start)
+        )
+        # Needs no lock of the interpreter's, and returns 1 for as long as there is one.
+        self._one = ctypes.cast(ctypes.pythonapi.Py_IsInitialized, ctypes.c_void_p).value
+        _live_tables.append(self._table)
+
+    def answer(self, is_answered: Callable[[], bool]) -> bool:
+        """Find a table entry that, if it returns 1, makes `is_answered` true, and replace it.
+
+        Return whether there is one.
+        """
+        self._object.value = ctypes.addressof(self._table) + _HEADER_WORDS * _WORD
+        if is_answered():
+            return True
+        for index in _INDICES:
+            word = self._table[_HEADER_WORDS + index]
+            self._table[_HEADER_WORDS + index] = self._one
+            if is_answered():
+                return True
+            self._table[_HEADER_WORDS + index] = word
+        return False
+
+    def undo(self) -> None:
+        """Restore torch's own table."""
+        self._object.value = self._before
+
+
+def _accelerator_is_cuda() -> bool:
+    accelerator = torch._C._accelerator_getAccelerator()
+    return accelerator is not None and accelerator.type == "cuda"
+
+
+def _runs_on_device() -> bool:
+    try:
+        _run(torch.ones((), requires_grad=True, device="cuda"))
+    except RuntimeError:
+        return False
+    return True
+
+
+def _run(leaf: Any) -> None:
+    """Run a backward pass from a leaf to itself, which accumulates nothing."""
+    with torch.enable_grad():
+        root = leaf.view(())
+    autograd.Variable._execution_engine.run_backward(
+        (root,), (torch.ones_like(root),), False, False, (leaf,), True, False
+    )

@@ -10,8 +10,8 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 import kvtrace
-from kvtrace.addons.neuron.views import engine_schedule
-from kvtrace.addons.neuron.views.engine_schedule import buffer_flows, earliest_schedule
+from kvtrace.addons.neuron.views import drawing
+from kvtrace.addons.neuron.views.drawing import buffer_flows, earliest_schedule
 from tests.addons.neuron.views.products import products
 
 #: Load 0 → 1, load 0 → 2, copy 1 → 3 and 3 → 1 (vector), store 1 → 4; each of 1,000 elements.
@@ -60,7 +60,7 @@ def test_an_op_waits_until_its_destination_is_no_longer_read() -> None:
 
 def test_an_unknown_target_has_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     assert earliest_schedule(executed(OPS), "trn9", {}) is None
-    monkeypatch.setattr(engine_schedule, "LIMIT", 4)
+    monkeypatch.setattr(drawing, "LIMIT", 4)
     assert earliest_schedule(executed(OPS), "trn2", {}) is None
     assert buffer_flows(executed(OPS), "call") is None
 

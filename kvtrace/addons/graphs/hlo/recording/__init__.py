@@ -1,7 +1,7 @@
 """The backend of traced NumPy functions: each graph is a kernel, each call of it a launch.
 
-`calls.py` observes calls and records graphs and calls, `graph_rows.py` makes the rows of
-`graph_ops` and `ops`. May import capture and `kvtrace.hlo`.
+`calls.py` observes calls, records graphs and calls, and makes the rows of `graph_ops` and `ops`.
+May import capture and `kvtrace.hlo`.
 """
 
 from typing import TYPE_CHECKING, Final
