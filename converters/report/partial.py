@@ -14,8 +14,6 @@ from kvtrace.schema.layout import PARTIAL
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-__all__ = ["read_partial"]
-
 
 def read_partial(
     trace: "Trace", runs: "Sequence[Run]", calls: CallRows

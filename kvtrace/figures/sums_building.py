@@ -5,26 +5,36 @@ figures of a long run writes what they add up to into the trace, and later ones 
 (`sums_reading.py`). The definitions are the views `launch_times` and `execution_times`.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
-from kvtrace.figures.idle_at_rest import tables_at_rest
+from kvtrace.figures.columns import Integers
+from kvtrace.figures.execution_blocks import ExecutionBlocks
+from kvtrace.figures.gap_causes import GapSums, PartGaps, Requests
+from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
+from kvtrace.figures.lines import places_by_stack
+from kvtrace.figures.parts_at_rest import PartName
 from kvtrace.figures.scans import row_count
+from kvtrace.figures.steps import DeviceSteps, Steps, program_steps, time_bounds
 from kvtrace.figures.sums_reading import Sums, summed_rows
 from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.tables import close_times
 from kvtrace.figures.tiles import LEAVES, tiles_of
+from kvtrace.figures.window import steady_steps
 from kvtrace.progress import progress
 from kvtrace.schema.columns import conformed
 from kvtrace.schema.errors import TraceWriteError
+from kvtrace.schema.idle_tables import AROUND_SHORT, CAUSES
 from kvtrace.schema.layout import EXCERPT
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.window import whole_trace
+from kvtrace.schema.window import RunWindow, whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -127,3 +137,139 @@ def _with_bounds(rows: pa.Table, table: str, cuts: Sequence[int]) -> pa.Table:
     ends = pa.array([None, *cuts, None], pa.int64()).take(pa.array(numbers + 1))
     rows = rows.append_column("begin", begins).append_column("end", ends)
     return conformed(TABLES[table], rows.select(TABLES[table].names))
+
+
+# -- steps, parts and idle times -------------------------------------------------------------------
+
+
+_PARTS: Final = TABLES["run_parts"].schema
+_STEPS: Final = TABLES["run_steps"]
+
+
+def tables_at_rest(trace: "Trace", run: "Run") -> dict[str, pa.Table]:
+    """Return the tables of a sealed run's parts, steps and idle times, by name.
+
+    `trace` is the whole trace, and nothing is stored of the run yet. Errors as `Trace.table`.
+    """
+    blocks, steps = ExecutionBlocks(trace, run), program_steps(trace, run)
+    devices = None if steps is None else DeviceSteps(steps.bounds)
+    requests: dict[PartName, Requests] = {"whole": Requests()}
+    for number, block in blocks.read(named=False):
+        requests["whole"].add(number, block)
+        if devices is not None:
+            devices.add(number, block)
+    windows: dict[PartName, RunWindow | None] = {"whole": None}
+    step_columns: dict[str, Any] = {}
+    if steps is not None and devices is not None:
+        begins, are_known = devices.begins(blocks)
+        steady = steady_steps(trace, run, steps, begins, are_known)
+        if steady is not None:
+            windows["steady"] = steady
+        step_columns = _step_columns(steps, begins, are_known, steady)
+    rows = {part: _part_row(trace, run, part, window) for part, window in windows.items()}
+    gaps: dict[PartName, PartGaps] = {}
+    if run.has_gaps:
+        for part, sums in _sums_of_gaps(trace, run, blocks, windows, requests).items():
+            of_part = sums.taken()
+            if of_part is not None and sums.busy is not None:
+                gaps[part] = of_part
+                rows[part] |= asdict(sums.busy) | _idle_columns(of_part)
+    if "steady" in gaps:
+        step_columns |= _idle_of_steps(gaps["steady"], len(step_columns["step"]))
+    return {
+        "run_parts": pa.Table.from_pylist(list(rows.values()), schema=_PARTS),
+        "run_steps": conformed(_STEPS, pa.table(step_columns or {"step": []})),
+        "idle_gaps": _of_parts("idle_gaps", {part: of.groups for part, of in gaps.items()}),
+        "short_executions": _of_parts(
+            "short_executions", {part: of.names for part, of in gaps.items()}
+        ),
+    }
+
+
+def _sums_of_gaps(
+    trace: "Trace",
+    run: "Run",
+    blocks: ExecutionBlocks,
+    windows: Mapping[PartName, RunWindow | None],
+    requests: dict[PartName, Requests],
+) -> dict[PartName, GapSums]:
+    """Return the gaps of each part; `requests` has those of the whole run, and gets the others."""
+    steady = windows.get("steady")
+    if steady is not None:
+        requests["steady"] = Requests()
+        for number, block in blocks.read(steady, named=False):
+            requests["steady"].add(number, block)
+    events, places = HostEvents.read(trace, run), places_by_stack(trace, [run])
+    sums = {
+        part: GapSums(requests[part], events, places, window) for part, window in windows.items()
+    }
+    for number, block in blocks.read():
+        sums["whole"].add(number, block)
+        if steady is not None:
+            inside = block.between(steady.device_begin, steady.device_end)
+            if inside.start.size:
+                sums["steady"].add(number, inside)
+    return sums
+
+
+def _part_row(
+    trace: "Trace", run: "Run", part: PartName, window: RunWindow | None
+) -> dict[str, Any]:
+    """Return the columns of `run_parts` that bound a part."""
+    if window is not None:
+        bounds = window[:4]
+    else:
+        launched = time_bounds(trace, run, "launches") or (None, None)
+        bounds = *launched, *(time_bounds(trace, run, "gpu_kernels") or (None, None))
+    names = ("begin", "end", "device_begin", "device_end")
+    return {"part": part, **dict(zip(names, bounds, strict=True))}
+
+
+def _idle_columns(gaps: PartGaps) -> dict[str, int]:
+    """Return the columns of `run_parts` with idle time by cause."""
+    return {
+        **{f"{cause}_ns": gaps.idle_ns.get(cause, 0) for cause in CAUSES},
+        **{f"small_{cause}_ns": gaps.small_ns.get(cause, 0) for cause in AROUND_SHORT},
+        "paused_ns": gaps.paused_ns,
+        "pauses": gaps.pauses,
+        "paused_between_steps_ns": gaps.paused_between_steps_ns,
+    }
+
+
+def _step_columns(
+    steps: Steps, devices: Integers, are_known: bool, steady: RunWindow | None
+) -> dict[str, Any]:
+    """Return the columns of `run_steps` without idle time."""
+    number = np.arange(steps.number)
+    return {
+        "step": number,
+        "name": pa.repeat(pa.scalar(steps.name, pa.string()), steps.number),
+        "begin": steps.bounds[:-1],
+        "end": steps.bounds[1:],
+        "device_begin": devices[:-1],
+        "device_end": devices[1:],
+        "known": np.full(steps.number, are_known),
+        "steady": number >= (steps.number if steady is None else steady.first_step),
+    }
+
+
+def _idle_of_steps(gaps: PartGaps, steps: int) -> dict[str, pa.Array]:
+    """Return the idle time of a run's steps by cause; null in start-up."""
+    return {
+        f"{cause}_ns": pa.concat_arrays([pa.nulls(steps - ns.size, pa.int64()), pa.array(ns)])
+        for cause, ns in gaps.idle_of_steps.items()
+    }
+
+
+def _of_parts(name: str, tables: Mapping[PartName, pa.Table]) -> pa.Table:
+    """Return the rows of the parts as the table `name`, numbered if they are groups."""
+    schema = TABLES[name].schema
+    pieces, rows = [schema.empty_table()], 0
+    for part, table in tables.items():
+        number = len(table)
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        columns["part"] = pa.repeat(part, number).dictionary_encode()
+        columns["group"] = pa.array(np.arange(rows, rows + number), pa.int32())
+        pieces.append(pa.table([columns[n] for n in schema.names], schema=schema))
+        rows += number
+    return pa.concat_tables(pieces).unify_dictionaries()

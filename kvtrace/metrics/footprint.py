@@ -2,17 +2,36 @@
 
 Accesses without conditions other than a box of lanes are counted from their formulas, for any size
 of the grid (formula_counts.py); other accesses, and formulas mixed with them, on arrays of programs
-and lanes (array_counts.py). Both are common: in a Llama recorded on an H200, half of the memory ops
+and lanes (`ArrayCount`). Both are common: in a Llama recorded on an H200, half of the memory ops
 are of each kind. They share the model of sectors (sectors.py), sets of bytes and the description of
 accesses (access_records.py).
+
+Arrays are used for accesses whose masks or addresses are not affine, as in a gather. Accesses that
+are repeated with a different constant, as in a loop, are evaluated once.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from kvtrace.evaluate.observe import Access
-from kvtrace.metrics.array_counts import ArrayCount
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.observe import Access, AccessParts, AffineFormula
+from kvtrace.metrics.access_records import (
+    AccessRecords,
+    OpenAccesses,
+    lanes_of_pattern,
+    progressions_of,
+)
+from kvtrace.metrics.byte_ranges import TooManyRanges
 from kvtrace.metrics.formula_counts import FormulaCounts
 from kvtrace.metrics.fresh_bytes import TouchedBytes
+from kvtrace.metrics.patterns import Patterns, patterns_of
+from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
+from kvtrace.metrics.unique_bytes import Repetition, size_of_union, touched
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 
@@ -91,3 +110,238 @@ class Footprint:
             for access in formulas:
                 self._arrays.add(access)
         return self._arrays
+
+
+# -- counts on arrays ------------------------------------------------------------------------------
+
+
+Integers = NDArray[np.int64]
+
+MOST_LANES = 1 << 24
+"""Limit of lanes of an access's distinct patterns."""
+
+MOST_WORK = 1 << 26
+"""Limit of lanes of all patterns of one op of one call."""
+
+MOST_RANGES = 1 << 22
+"""Limit of ranges of one op's distinct bytes."""
+
+_SCATTERED = "the bytes that the op touches are in too many ranges to count"
+_UNDERIVED = "the address could not be derived"
+
+_MAX_SETS = 256
+"""Number of byte sets at which they are joined into one."""
+
+
+@dataclass(eq=False)
+class _RepeatedAccess:
+    """One pattern of addresses, accessed at several constant offsets, usually one for each trip.
+
+    `constants` and `iterations` have an entry for each access; an iteration is -1 if programs were
+    in different ones. `sectors` are the counts so far, by the constant modulo a sector.
+    """
+
+    parts: AccessParts
+    patterns: Patterns
+    constants: list[int] = field(default_factory=list)
+    iterations: list[int] = field(default_factory=list)
+    sectors: dict[int, int] = field(default_factory=dict)
+
+
+class ArrayCount:
+    """The counts of one op in one argument; complete after `close`.
+
+    `unknown` is the reason why figures are unknown; `limit` is set if that is a limit of kvtrace.
+    """
+
+    def __init__(self, element_bytes: int, layout: BlockedLayout | None) -> None:
+        self.unknown: str | None = None
+        self.limit: str | None = None
+        self._element_bytes = element_bytes
+        self._layout = layout
+        self._records = AccessRecords()
+        self._rows: tuple[list[dict[str, Any]], str | None] | None = None
+        self._sectors = 0
+        self._open: OpenAccesses[_RepeatedAccess] = OpenAccesses()
+        self._latest: _RepeatedAccess | None = None
+        self._sets: list[Repetition] = []
+        self._work = 0
+
+    def add(self, access: Access) -> None:
+        """Add the accesses of a batch of programs, in one trip or in all trips of a formula."""
+        if self.unknown is not None:
+            return
+        self._rows = None
+        if not access.certain or access.active is None:
+            self._set_unknown(access.reason or _UNDERIVED)
+        elif access.parts is not None:
+            self._add_repeated(
+                access.parts, [access.parts.constant], [_common_trip(access.parts.iteration)]
+            )
+        elif access.formula is not None and access.each_trip is not None:
+            self._add_trips(access, access.formula)
+        else:
+            self._set_unknown(access.reason or _UNDERIVED)
+
+    def _add_trips(self, access: Access, formula: AffineFormula) -> None:
+        """Add all trips, at once if they differ only in the constant."""
+        each_trip = access.each_trip
+        assert each_trip is not None
+        if formula.masks_differ_by_trip:
+            for trip in each_trip():
+                if trip.executions and trip.active != 0:
+                    self.add(trip)
+            return
+        parts = next(iter(each_trip())).parts
+        if parts is None:
+            self._set_unknown(_UNDERIVED)
+            return
+        axes = [axis for axis in formula.axes if axis.kind == "trip"]
+        trip_offsets = formula.trip_offsets()
+        innermost_trips = np.arange(axes[-1].first, axes[-1].last + 1) if axes else np.zeros(1)
+        iterations = np.tile(
+            innermost_trips.astype(np.int64), len(trip_offsets) // len(innermost_trips)
+        )
+        self._add_repeated(parts, (trip_offsets + parts.constant).tolist(), iterations.tolist())
+
+    def _add_repeated(
+        self, parts: AccessParts, constants: list[int], iterations: Sequence[int]
+    ) -> None:
+        """Add accesses with equal patterns and different constants."""
+        repeated = self._find_repeated(parts)
+        if repeated is None:
+            self._stop_at_limit("the op has too many distinct patterns of lanes to count")
+            return
+        repeated.constants += constants
+        repeated.iterations += iterations
+        sector_offsets = (np.array(constants, np.int64) + parts.origin_bytes) % SECTOR_BYTES
+        for sector_offset, count in zip(
+            *np.unique(sector_offsets, return_counts=True), strict=True
+        ):
+            if int(sector_offset) not in repeated.sectors:
+                repeated.sectors[int(sector_offset)] = sectors_of_patterns(
+                    repeated.patterns, int(sector_offset), self._element_bytes, self._layout
+                )
+            self._sectors += repeated.sectors[int(sector_offset)] * int(count)
+
+    def _find_repeated(self, parts: AccessParts) -> _RepeatedAccess | None:
+        """Return the open access with equal patterns, or a new one; None beyond the limits."""
+        latest = self._latest
+        if latest is not None and _differ_only_in_constant(latest.parts, parts):
+            return latest
+        key = _content_key(parts)
+        repeated = self._open.find(key)
+        if repeated is None:
+            patterns = patterns_of(parts, MOST_LANES)
+            if patterns is None:
+                return None
+            self._work += patterns.lanes.size
+            if self._work > MOST_WORK:
+                return None
+            repeated = _RepeatedAccess(parts, patterns)
+            elements = patterns.lanes.size + sum(term.size for term in parts.terms)
+            for finished in self._open.add(key, repeated, elements):
+                self._count_access(finished)
+        self._latest = repeated
+        return repeated
+
+    def close(self) -> None:
+        """Count all open accesses."""
+        for repeated in self._open.close():
+            self._count_access(repeated)
+        self._latest = None
+
+    def _count_access(self, repeated: _RepeatedAccess) -> None:
+        """Count the bytes of an access that will not be repeated, and add its rows."""
+        if self.unknown is not None:
+            return
+        patterns = repeated.patterns
+        constants = np.array(repeated.constants, np.int64)
+        programs = []
+        for pattern_index in range(patterns.size):
+            lanes = lanes_of_pattern(patterns, pattern_index)
+            if lanes is not None:
+                programs_of_pattern = np.flatnonzero(patterns.pattern_of_program == pattern_index)
+                bases = np.stack(
+                    [patterns.programs[programs_of_pattern], patterns.bases[programs_of_pattern]],
+                    axis=1,
+                )
+                programs += [(progression, lanes) for progression in progressions_of(bases)]
+        trips_ = progressions_of(
+            np.stack([np.array(repeated.iterations, np.int64), constants], axis=1)
+        )
+        self._records.add(len(patterns.programs) * len(constants), programs, trips_)
+        try:
+            self._sets += touched(patterns, constants, self._element_bytes, MOST_RANGES)
+            if len(self._sets) >= _MAX_SETS:
+                self._sets = [Repetition.joined(self._sets, MOST_RANGES)]
+        except TooManyRanges:
+            self._stop_at_limit(_SCATTERED)
+
+    @property
+    def sectors(self) -> int | None:
+        """The sectors touched by each group of lanes, summed over groups; None if unknown."""
+        return None if self.unknown is not None else self._sectors
+
+    @property
+    def records(self) -> tuple[list[dict[str, Any]], str | None]:
+        """The rows of `accesses`, and a text of what is left out (None: nothing)."""
+        if self._rows is None:
+            self._rows = self._records.rows()
+        return self._rows
+
+    def unique_bytes(self) -> int | None:
+        """Return the number of distinct bytes of all accesses, None if unknown."""
+        if self.unknown is not None:
+            return None
+        try:
+            return size_of_union(self._sets, MOST_RANGES)
+        except TooManyRanges:
+            self._stop_at_limit(_SCATTERED)
+            return None
+
+    def touched(self, origin_bytes: int) -> TouchedBytes | None:
+        """Return the touched bytes of the storage, None if unknown."""
+        size = self.unique_bytes()
+        if size is None:
+            return None
+        return TouchedBytes(size, tuple(part.shifted(origin_bytes) for part in self._sets))
+
+    def _stop_at_limit(self, limit: str) -> None:
+        self.limit = f"sectors and unique bytes are null: {limit}"
+        self._set_unknown(limit)
+
+    def _set_unknown(self, reason: str) -> None:
+        self.unknown = reason
+        self._sets = []
+
+
+def _differ_only_in_constant(first: AccessParts, second: AccessParts) -> bool:
+    """Return whether all but the constants of two accesses are the same objects."""
+    return (
+        first.block == second.block
+        and first.terms is second.terms
+        and first.programs is second.programs
+        and len(first.factors) == len(second.factors)
+        and all(left is right for left, right in zip(first.factors, second.factors, strict=True))
+    )
+
+
+def _content_key(parts: AccessParts) -> Any:
+    return (
+        parts.block,
+        _array_key(parts.programs),
+        tuple(_array_key(term) for term in parts.terms),
+        tuple(_array_key(factor) for factor in parts.factors),
+    )
+
+
+def _array_key(array: NDArray[Any]) -> tuple[tuple[int, ...], bytes]:
+    return array.shape, array.tobytes()
+
+
+def _common_trip(iteration: int | NDArray[np.int64]) -> int:
+    """Return the trip of all programs, -1 if their trips differ."""
+    if not isinstance(iteration, np.ndarray):
+        return int(iteration)
+    return int(iteration.flat[0]) if (iteration == iteration.flat[0]).all() else -1

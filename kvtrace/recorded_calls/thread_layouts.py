@@ -1,6 +1,6 @@
 """Thread layouts: the lanes of a memory op by thread, and by instruction of a warp.
 
-Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html. compiled_layouts.py finds the
+Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html. compiled_code.py finds the
 layout that an op was compiled with.
 """
 

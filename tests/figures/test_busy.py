@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kvtrace.figures.busy import Busy, Timeline, busy_times_of_runs
 from kvtrace.figures.gaps import read_gaps
-from kvtrace.figures.idle_at_rest import tables_at_rest
+from kvtrace.figures.sums_building import tables_at_rest
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow
 from kvtrace.schema.writer import RunWriter

@@ -140,7 +140,7 @@ def test_few_executions_have_rows_of_their_own_and_many_share_one(programs, rows
 
 
 def test_figures_beyond_a_limit_are_null_with_a_note(monkeypatch):
-    monkeypatch.setattr("kvtrace.metrics.array_counts.MOST_RANGES", 100)
+    monkeypatch.setattr("kvtrace.metrics.footprint.MOST_RANGES", 100)
     ops, _, notes, _ = observed(
         strided, (4,), {"x": torch.ones(2048), "out": torch.empty(1024), "n": 1024},
         {"step": 2, "BLOCK": 256}, planned=False,

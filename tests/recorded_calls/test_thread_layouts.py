@@ -13,7 +13,7 @@ from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.ir.types import TensorType
 from kvtrace.metrics.of_ops import Metrics
 from kvtrace.metrics.stacks import StackRows
-from kvtrace.recorded_calls.compiled_layouts import thread_layouts
+from kvtrace.recorded_calls.compiled_code import thread_layouts
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout, lane_order
 from kvtrace.schema.trace import open_trace

@@ -9,8 +9,7 @@ from kvtrace.ir import parse
 from kvtrace.ir.constants import constant_of
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import Unexplored
-from kvtrace.verdicts.pipeline.replay import occurs_in
-from kvtrace.verdicts.pipeline.rule import judge_order
+from kvtrace.verdicts.pipeline.rule import judge_order, occurs_in
 from tests.kernels.staged import (
     AMPERE,
     HOPPER,

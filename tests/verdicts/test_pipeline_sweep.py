@@ -13,7 +13,7 @@ from kvtrace.evaluate.errors import UNFIT
 from kvtrace.ir import parse
 from kvtrace.ir.asynchronous import Act, act_of, may_be_asynchronous
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.pipeline import replay
+from kvtrace.verdicts.pipeline import rule
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import READS_EARLY, Fault
 from tests.kernels.catalog import CASES
@@ -39,7 +39,7 @@ def seen(module):
     nothing = Fault(READS_EARLY, module.op, module.op, None, (), (), "")
     call = call_of(module)
     try:
-        shared = replay._evaluated(nothing, module, call.arguments, call).shared
+        shared = rule._evaluated(nothing, module, call.arguments, call).shared
     except (KvtraceError, *UNFIT):
         return None
     return shared.faults if shared.faults or shared.complete else None
@@ -116,6 +116,6 @@ def test_faults_that_an_evaluation_shows_are_found(target, say):
                         assert fault is not None, (name, stages, what, shown)
                     if fault is not None and shown == {}:
                         call = call_of(module)
-                        assert replay.occurs_in(fault, module, call) is None, (name, stages, what)
+                        assert rule.occurs_in(fault, module, call) is None, (name, stages, what)
     say("ttgir", f"mutations, {target}: {dict(found)}")
     assert found["found, seen"] > found.total() / 3

@@ -11,7 +11,7 @@ decides the pairs that formulas leave open. All three share:
 - the accesses to storages that a launch writes: `sharers.py`; which kinds conflict: `parts.py`
 - one search of a pair, `search.py`: by the digits of both addresses, then by two `copies.py` of all
   formulas, then by `read_indices.py` where recorded contents decide, by the numbers or by the
-  `read_spans.py` of single rows; `data.py` names these contents
+  spans of single rows; `data.py` names these contents
 - reasons why a meeting does no harm: `same_values.py`, and for programs `exclusion.py` (counters,
   locks)
 - the order of threads: `barriers.py` between ops, with the orders that they leave to a pair,

@@ -2,6 +2,6 @@
 
 `explore.py` visits all states of a program (`state.py`, `views.py`) for any trip counts
 (`numbers.py`), restricted to relevant ops (`relevance.py`). Faults (`faults.py`), which are
-operations that come too early, are replayed in evaluations of calls (`replay.py`). `rule.py` makes
+operations that come too early, are replayed in evaluations of calls by `rule.py`, which makes
 verdicts and messages.
 """

@@ -15,8 +15,7 @@ from kvtrace.backends.compiled_kernels import generic
 from kvtrace.evaluate import parsed
 from kvtrace.ir.ops import MEMORY, effect_of
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
-from kvtrace.recorded_calls.compiled_code import compiled_code
-from kvtrace.recorded_calls.compiled_layouts import cta_splits
+from kvtrace.recorded_calls.compiled_code import compiled_code, cta_splits
 from kvtrace.verdicts.conflicts.barriers import Order
 from kvtrace.verdicts.judge import judge
 from tests.kernels.defects import within

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 Run = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[int], Sequence[int]], None]
-"""(buffers, numbers, cells, starts, extents), see generate.py."""
+"""(buffers, numbers, cells, starts, extents), see planning.py."""
 
 
 @dataclass(frozen=True)

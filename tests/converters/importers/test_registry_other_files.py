@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.importers.other_files import advice_on
+from kvtrace.converters.importers.registry import advice_on
 
 #: How files of each kind begin, as the tools' versions of the module's docstring write them.
 BEGINNINGS = {

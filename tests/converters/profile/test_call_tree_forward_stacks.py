@@ -3,7 +3,7 @@
 import pytest
 
 from kvtrace.converters.profile.call_paths import TreeLeaf
-from kvtrace.converters.profile.forward_stacks import with_forward_frames
+from kvtrace.converters.profile.call_tree import with_forward_frames
 
 CALL = "Module._call_impl"
 ATTEND, ROTATE, NORM = (158, "attend"), (24, "rotate"), (7, "normalize")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import kvtrace
-from kvtrace.analysis import ordering
+from kvtrace.analysis import judging
 from kvtrace.cli import main
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -141,8 +141,8 @@ def test_unreadable_ttgir_is_judged_unknown(trace, capsys):
 
 def test_without_ttgir_nothing_is_judged_or_written(trace, capsys, monkeypatch):
     opened = open_trace(trace)
-    monkeypatch.setattr(ordering, "stage_artifact", lambda *_: None)
-    ordering.judge_kernels(opened, opened.runs[0])
+    monkeypatch.setattr(judging, "stage_artifact", lambda *_: None)
+    judging.judge_kernels(opened, opened.runs[0])
 
     assert findings(trace) == []
     assert "order" not in open_trace(trace).passes(opened.runs[0].run_id)
@@ -150,12 +150,12 @@ def test_without_ttgir_nothing_is_judged_or_written(trace, capsys, monkeypatch):
 
 def test_ttgir_without_asynchronous_ops_is_judged_without_triton(trace, monkeypatch):
     requests = []
-    monkeypatch.setattr(ordering, "may_be_asynchronous", lambda _text: False)
+    monkeypatch.setattr(judging, "may_be_asynchronous", lambda _text: False)
     monkeypatch.setattr(
         "kvtrace.backends.triton.recorded_ttgir.subprocess.run", lambda *_, **__: requests.append(1)
     )
     opened = open_trace(trace)
-    ordering.judge_kernels(opened, opened.runs[0])
+    judging.judge_kernels(opened, opened.runs[0])
 
     assert requests == []
     assert {row["reason"] for row in findings(trace)} == {"no op of its TTGIR is asynchronous"}

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.addons.invariance.batches import calls_by_tree, calls_of_most_sizes
-from kvtrace.addons.invariance.drawn import Drawing, DrawnNode, drawing_of
+from kvtrace.addons.invariance.judged import Drawing, DrawnNode, drawing_of
 from kvtrace.addons.invariance.output_results import Invariance
 from kvtrace.metrics.stacks import StackRows
 from tests.addons.invariance import contracted

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kvtrace.figures.busy import busy_times_of_runs
 from kvtrace.figures.gaps import read_gaps
-from kvtrace.figures.idle_at_rest import tables_at_rest
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.steps import program_steps
+from kvtrace.figures.sums_building import tables_at_rest
 from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.window import windowed
 from kvtrace.schema.content import stack_row
