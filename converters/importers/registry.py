@@ -1,7 +1,8 @@
 """Registry of importers, and their interface.
 
-What begins a file was seen in files that VizTracer 1.1.1, py-spy 0.4.3, ONNX Runtime 1.32 and
-PyTorch 2.13 wrote; Nsight Compute's reports begin with `NVR` and a zero byte.
+Files of tools that have nothing to import are known by their first bytes, which were seen in files
+that VizTracer 1.1.1, py-spy 0.4.3, ONNX Runtime 1.32 and PyTorch 2.13 wrote; Nsight Compute's
+reports begin with `NVR` and a zero byte.
 """
 
 from collections.abc import Iterator, Mapping

@@ -2,8 +2,9 @@
 
 The pass `check` fills the derived tables `checks` and `findings`.
 
-TTIR gives the expected values, the device its results. If the TTGIR in between means the same as
-TTIR, the passes up to TTGIR are not at fault; if it means the device's results, they are.
+The compiler's stage at fault is found by evaluating TTGIR, too: TTIR gives the expected values, the
+device its results. If the TTGIR in between means the same as TTIR, the passes up to TTGIR are not
+at fault; if it means the device's results, they are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Faults of a trace: its processes' dumps and stacks, explained, and the first NaN of its runs.
 
-The tables say which launch and which tensor. The op and its line are for `kvtrace check` to find;
-its finding is repeated where the trace has it.
+Of the first NaN, tables say which launch and which tensor. The op and its line are for `kvtrace
+check` to find; its finding is repeated where the trace has it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Matching by order: a stream runs kernels in the order of their launches.
 
-Example: of `a b a` and `a b`, every longest common subsequence is `a b`, with the first `a` only;
-so both positions of the second sequence have a certain partner. Of `a b a` and `a`, the partner is
-not certain.
+Matched are the pairs that all longest common subsequences contain. Example: of `a b a` and `a b`,
+every longest common subsequence is `a b`, with the first `a` only; so both positions of the second
+sequence have a certain partner. Of `a b a` and `a`, the partner is not certain.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,11 @@
 """Both sides of a join as arrays: recorded launches, and executions timed by another tool.
 
-Name and grid are always compared. Block size and shared memory are compared if both sides know
-them, unless executions of that name and grid have a value that no launch has: then the kernel was
-compiled again for the other run, and launches are matched by name and grid alone. Registers are not
-compared: a device reports allocated registers, for example 32 where the compiler says 24. For tools
-without grids, such as Proton, only names are compared.
+Launches are matched by looks, the properties that a device reports. Name and grid are always
+compared. Block size and shared memory are compared if both sides know them, unless executions of
+that name and grid have a value that no launch has: then the kernel was compiled again for the other
+run, and launches are matched by name and grid alone. Registers are not compared: a device reports
+allocated registers, for example 32 where the compiler says 24. For tools without grids, such as
+Proton, only names are compared.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 `execute` runs a kernel and returns an `Outcome`. The capture backend registers in `listeners` to
 observe launches; without listeners, findings become Python warnings.
 
-Programs run one after the other. If the first waits for the others, at a barrier or for a tile,
-each other program runs in its own thread until it waits as well; only one runs at a time.
+Programs of a launch run one after the other. If the first waits for the others, at a barrier or for
+a tile, each other program runs in its own thread until it waits as well; only one runs at a time.
 """
 
 import inspect

@@ -1,6 +1,7 @@
 """`kvtrace.tolerance`: expected results of a kernel, with bounds on a device's deviations.
 
-The problem is the reference; without a reference, the kernel's own formula in exact arithmetic.
+Bounds from the condition of a problem hold for any correct program. The problem is the reference;
+without a reference, the kernel's own formula in exact arithmetic.
 """
 
 from __future__ import annotations

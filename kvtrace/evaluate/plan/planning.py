@@ -2,7 +2,9 @@
 
 Programs run at once in chunks: as many as have intermediate results within a limit.
 
-def run(buffers, numbers, cells, starts, extents): …
+Instructions become one straight-line function:
+
+    def run(buffers, numbers, cells, starts, extents): …
 
 `buffers` are the storages as bytes, `numbers` the float arguments, `cells` the arrays for
 intermediate results, `starts` and `extents` the chunk: first value and count along each program

@@ -1,7 +1,7 @@
 """The rule pipeline-order: TTGIR waits for operations in flight, for any number of trips.
 
-Contents of tensors are not needed: only integers that depend on arguments, and operations in
-flight.
+To replay a fault, contents of tensors are not needed: only integers that depend on arguments, and
+operations in flight.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Recording of NKI launches: kernels, unique calls and launches, and the calls' tables.
 
+With `KVTRACE_SANITIZE=raise`, a launch that violates a rule raises instead of returning its result.
 NKI kernels are judged by running them, so arguments that the kernel wrote to stay changed.
 """
 

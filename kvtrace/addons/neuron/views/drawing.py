@@ -5,10 +5,10 @@ time of its first launch, as the tracks' names say. A second group of tracks sho
 schedule derived from published rates. Flows lead from an op that writes a buffer to the ops that
 read the written contents.
 
-This is list scheduling: each engine runs its ops in program order. An op begins when its engine is
-free, the buffers that it reads are written, and the buffer that it writes is no longer in use.
-Example: a load of 5 ns (dma), a product of 3 ns that reads the loaded tile (tensor), and a second
-load of 5 ns to another tile begin at 0, 5 and 5 ns. All programs run on one core.
+The schedule is list scheduling: each engine runs its ops in program order. An op begins when its
+engine is free, the buffers that it reads are written, and the buffer that it writes is no longer in
+use. Example: a load of 5 ns (dma), a product of 3 ns that reads the loaded tile (tensor), and a
+second load of 5 ns to another tile begin at 0, 5 and 5 ns. All programs run on one core.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,12 +1,13 @@
 """Installation of the absent GPU into torch, part by part.
 
-A tensor can say that it is on "cuda" in every build of torch; what is missing is a device guard,
-and an answer to "which accelerator is there?", which the autograd engine asks. Torch has a guard
-that does nothing (`ensureCUDADeviceGuardSet`, which fake tensors use), and installs this guard
-where the present one counts no device. The answer is a virtual function of
-`at::CUDAHooksInterface`. Its index in the virtual table differs between versions, so it is searched
-for: in a copy of the table, a function that returns 1 is put at one index after another until torch
-answers "cuda". An index that torch does not call for that question is restored.
+Torch counts a CUDA device in builds that have none. A tensor can say that it is on "cuda" in every
+build of torch; what is missing is a device guard, and an answer to "which accelerator is there?",
+which the autograd engine asks. Torch has a guard that does nothing (`ensureCUDADeviceGuardSet`,
+which fake tensors use), and installs this guard where the present one counts no device. The answer
+is a virtual function of `at::CUDAHooksInterface`. Its index in the virtual table differs between
+versions, so it is searched for: in a copy of the table, a function that returns 1 is put at one
+index after another until torch answers "cuda". An index that torch does not call for that question
+is restored.
 
 Format: virtual tables of the Itanium C++ ABI,
 https://itanium-cxx-abi.github.io/cxx-abi/abi.html#vtable
