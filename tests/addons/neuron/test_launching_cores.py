@@ -89,7 +89,7 @@ def test_waiting_for_a_core_that_has_ended_is_an_error(run_newer: Run, core: int
             nisa.core_barrier(x, (0, 1))
 
     other = 1 - core
-    with pytest.raises(NkiError, match=f"for program {other}, which has ended .*test_launching_cores"):
+    with pytest.raises(NkiError, match=f"for program {other}, which has ended .*_cores"):
         run_newer(kernel, ROWS, grid=(2,))
 
 
