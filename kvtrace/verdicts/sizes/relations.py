@@ -130,13 +130,6 @@ class Relations:
         values = {self.name(n): self._values[n] for n in self.sizes}
         return tuple(n for n in values if n != name and values[n] == values.get(name))
 
-    def is_independent(self, number: Number, size: Number) -> bool:
-        """Return whether launches show that a number need not change with a size."""
-        if not self.varies(number):
-            return True
-        pairs = combinations(zip(self._values[number], self._values[size], strict=True), 2)
-        return any(one[0] == two[0] and one[1] != two[1] for one, two in pairs)
-
     # -- sizes and readings ----------------------------------------------------------------------
 
     def _state(self, text: str) -> None:
@@ -476,7 +469,16 @@ class Relations:
     def grows_unknown(self, number: Number, size: Number) -> bool:
         """Return whether another size varies with a size in a way that is not known."""
         is_other = number in self.sizes and number != size and self.varies(size)
-        return is_other and not self.is_independent(number, size)
+        return is_other and self.varies(number) and not self._is_independent(number, size)
+
+    def _is_independent(self, number: Number, size: Number) -> bool:
+        """Return whether launches show that an argument need not change with a size.
+
+        An extent that is the same at two sizes may be of their blocks.
+        """
+        pairs = combinations(zip(self._values[number], self._values[size], strict=True), 2)
+        is_shown = any(one[0] == two[0] and one[1] != two[1] for one, two in pairs)
+        return is_shown and number[0] == "scalar"
 
     def readings_at(self, number: Number, sizes: Mapping[Number, Term]) -> tuple[Reading, ...]:
         """Return the readings of a number at given sizes, by numbers that vary and by these."""
