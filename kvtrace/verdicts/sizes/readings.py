@@ -1,9 +1,9 @@
 """Readings of a number: formulas of sizes that give it in all recorded launches.
 
-The family of readings is small and fixed: a size itself, its quotient rounded down or up, a
-multiple, a sum with a constant or with another size, padding to a multiple, a minimum with a
-constant, and products of two of these. A number that is the same in all launches may be a constant.
-If two readings fit, nothing here chooses between them.
+The family of readings is small and fixed: a size itself, its quotient rounded down, up, or
+down plus 1, a multiple, a sum with a constant or with another size, padding to a multiple, a
+minimum with a constant, and products of two of these. A number that is the same in all launches
+may be a constant. If two readings fit, nothing here chooses between them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.ir.constants import constant_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module
 
 SMALL_DIVISORS: Final = frozenset((2, 3, 4))
+_MOST_BEYOND_WINDOW: Final = 9
 
 
 @dataclass(frozen=True)
@@ -34,20 +36,35 @@ class Reading:
     term: Term
 
 
-def family(size: Reading, divisors: Iterable[int]) -> Iterator[Reading]:
-    """Yield a size, and its quotients rounded down and up."""
+def family(size: Reading, divisors: Iterable[int], *, one_more: bool = False) -> Iterator[Reading]:
+    """Yield a size, and its quotients rounded down and up, and with `one_more` down plus 1."""
     yield size
     for divisor in sorted(divisors):
+        floor = quotient(size.term, divisor, floor=True)
         yield Reading(f"cdiv({size.text}, {divisor})", ceiling(size.term, divisor))
-        yield Reading(f"{size.text} // {divisor}", quotient(size.term, divisor, floor=True))
+        yield Reading(f"{size.text} // {divisor}", floor)
+        if one_more:
+            yield Reading(f"{size.text} // {divisor} + 1", floor + 1)
 
 
-def shifted(size: Reading, value: int, of_number: int) -> Iterator[Reading]:
-    """Yield the sum of a size with a constant, `of_number - value`, of at most a quarter of it."""
-    offset = of_number - value
-    if offset and abs(offset) * 4 <= max(abs(value), 4):
-        sign = "+" if offset > 0 else "-"
-        yield Reading(f"{size.text} {sign} {abs(offset)}", size.term + offset)
+def parts(size: Reading, divisors: Iterable[int]) -> Iterator[Reading]:
+    """Yield quotients, also of a size less what the last window of a convolution covers."""
+    for divisor in sorted(divisors):
+        yield from islice(family(size, (divisor,)), 1, None)
+        for less in range(1, _MOST_BEYOND_WINDOW):
+            windows = quotient(size.term - less, divisor, floor=True)
+            yield Reading(f"({size.text} - {less}) // {divisor}", windows)
+
+
+def shifted(size: Reading, offset: int) -> Reading:
+    """Return the sum of a size with a constant."""
+    return Reading(f"{size.text} {'+' if offset > 0 else '-'} {abs(offset)}", size.term + offset)
+
+
+def triangle(size: Reading) -> Reading:
+    """Return the number of elements of a triangle."""
+    elements = quotient(size.term * (size.term + 1), 2, floor=True)
+    return Reading(f"{size.text} * ({size.text} + 1) // 2", elements)
 
 
 def padded(size: Reading, divisors: Iterable[int]) -> Iterator[Reading]:

@@ -18,7 +18,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.symbolic.terms import Term, as_term
+from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.verdicts.sizes.launch_numbers import (
     Number,
     Numbers,
@@ -26,7 +26,9 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     Sizes,
     extents_of,
     inner_axis,
+    is_number,
     is_number_symbol,
+    number_of,
     number_symbol,
     numbers_of,
 )
@@ -35,7 +37,6 @@ from kvtrace.verdicts.sizes.readings import (
     BadTie,
     Reading,
     block_extents,
-    ceiling,
     divisors_of,
     factors_of_program,
     family,
@@ -45,10 +46,12 @@ from kvtrace.verdicts.sizes.readings import (
     limits_of,
     multiple,
     padded,
+    parts,
     product,
     shifted,
     term_of,
     ties_of,
+    triangle,
     uses_grid,
 )
 
@@ -176,6 +179,7 @@ class Relations:
                     by_scalars = self._fitting(axis, [n for n in sizes if n[0] == "scalar"])
                     self._readings |= {axis: tuple(by_scalars)} if by_scalars else {}
             if number not in self._readings and self._is_size(number, sizes):
+                sizes = [n for n in sizes if not self._is_part(n, number)]
                 sizes.append(number)
         for number in (*grid, *strides):
             if number not in self._readings and self._is_size(number, sizes):
@@ -206,6 +210,22 @@ class Relations:
             self._readings[number] = readings
         return not readings
 
+    def _is_part(self, scalar: Number, extent: Number) -> bool:
+        """Return whether an argument is a part of an extent that follows from none, and keep how.
+
+        A program that takes `n // 2` or `(n - 3) // 2 + 1` of a tensor passes no `n`. An exact
+        part says nothing of other sizes.
+        """
+        if extent[0] != "shape" or scalar[0] != "scalar" or not self.varies(extent):
+            return False
+        base = self._reading(extent)
+        of_exact = (self._fits_times(base, scalar, divisor) for divisor in self._divisors)
+        fitting = [r for r in parts(base, self._divisors) if self._fits(scalar, r)]
+        if not self.varies(scalar) or any(of_exact) or not fitting:
+            return False
+        self._readings[scalar] = tuple(fitting[:_MAX_READINGS])
+        return True
+
     def _fits(self, number: Number, reading: Reading) -> bool:
         return all(
             reading.term.value(assignment) == value
@@ -229,8 +249,15 @@ class Relations:
         """Return the sizes that vary, and what follows from them: scalars, for a grid extents."""
         kinds = ("scalar", "shape") if number[0] == "grid" else ("scalar",)
         numbers = [*sizes, *(n for n in self._readings if n[0] in kinds)]
-        by_values = {self._values[n]: n for n in reversed(numbers) if n != number}
+        by_values = {self._values[n]: n for n in reversed(numbers) if not self._uses(n, number)}
         return [self._reading(n) for n in by_values.values() if self.varies(n)][::-1]
+
+    def _uses(self, number: Number, other: Number) -> bool:
+        """Return whether a number is another, or follows from it."""
+        terms = (reading.term for reading in self._readings.get(number, ()))
+        atoms = (a for term in terms for a in term.atoms() if isinstance(a, Symbol))
+        bases = (number_of(a) for a in atoms if is_number(a))
+        return number == other or any(self._uses(base, other) for base in bases)
 
     def _identical(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
         """Yield the equal numbers; an extent may also be padded to, or cut at, whole blocks."""
@@ -256,8 +283,8 @@ class Relations:
             is_grid = number[0] == "grid"  # whose blocks are the kernel's
             ratios = {value // recorded} if recorded > 1 and not is_grid else set()
             exact = {k for k in ratios if k > 1 and self._fits_times(base, number, k)}
-            yield from family(base, self._divisors | exact)
-            yield from shifted(base, value, recorded)
+            yield from family(base, self._divisors | exact, one_more=number[0] == "shape")
+            yield from self._shifted(base, recorded - value)
             yield from self._multiples(number, base, sizes)
             for constant in (self._reading(n) for n in sizes if not self.varies(n)):
                 if abs(recorded - value) == self._recorded(constant):
@@ -267,6 +294,13 @@ class Relations:
             yield Reading(f"{one.text} + {two.text}", one.term + two.term)
             yield Reading(f"{one.text} - {two.text}", one.term - two.term)
 
+    def _shifted(self, base: Reading, offset: int) -> Iterator[Reading]:
+        """Yield the sum of a size with a constant that is small, of the kernel, or seen thrice."""
+        values = {abs(base.term.value(assignment)) for assignment in self._assignments}
+        of_blocks = {abs(offset), abs(offset) + 1} & self._fixed
+        if offset and (of_blocks or len(values) > 2 or abs(offset) * 4 <= max(*values, 4)):
+            yield shifted(base, offset)
+
     def _fits_times(self, size: Reading, number: Number, factor: int) -> bool:
         """Return whether a size was a number times a factor in all launches."""
         pairs = zip(self._assignments, self._values[number], strict=True)
@@ -275,7 +309,8 @@ class Relations:
     def _scaled(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
         """Yield multiples of quotients."""
         for base in self._varying(number, sizes):
-            for reading in family(base, self._divisors):
+            for reading in family(base, self._divisors, one_more=True):
+                yield reading
                 yield from self._multiples(number, reading, sizes)
 
     def _multiples(
@@ -300,7 +335,7 @@ class Relations:
     def _limited(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
         """Yield readings that are at most the largest recorded value, as a persistent grid is."""
         for base in self._varying(number, sizes):
-            for reading in family(base, self._divisors):
+            for reading in family(base, self._divisors, one_more=number[0] == "shape"):
                 yield limited(reading, max(self._values[number]))
 
     def _recorded(self, reading: Reading) -> int:
@@ -322,6 +357,8 @@ class Relations:
                 for reading in family(base, self._divisors)
                 if number[0] == "grid" and reading.text.startswith(("cdiv", f"{base.text} //"))
             ]
+            if number[0] == "shape" and self._is_flat(number):
+                yield from (product(base, base), triangle(base))
         for left, right in combinations(factors, 2):
             yield product(left, right)
 
@@ -331,50 +368,53 @@ class Relations:
     def _possible(self, number: Number, size: Number) -> Iterator[Reading]:
         """Yield the readings of a number that is the same in all launches, by one size.
 
-        If the size is the same in all launches, too, the number may follow from it if the kernel
-        accesses the tensor by the size; else a grid may have reached its largest extent.
+        It may follow from a size that is the same, too, if the kernel accesses the tensor by the
+        size; else it may be blocks that all sizes fill, or a grid's largest extent.
         """
         if number == size or number[0] == "stride" or self.varies(number):
             return
-        value, base = self.base[number], self._reading(size)
-        if self.varies(size):
-            least = min(self._values[size])
-            blocks = factors_of_program(self.call.module, number[1]) if number[0] == "grid" else ()
-            for block in blocks if uses_grid(self.call.module) else ():
-                count = Reading(f"cdiv({base.text}, {block})", ceiling(base.term, block))
-                if count.term.value({number_symbol(size): least}) >= value > 1:
-                    yield limited(count, value)
+        value, base, of_size = self.base[number], self._reading(size), self.base[size]
+        kind, module, varies = number[0], self.call.module, self.varies(size)
+        if kind != "grid" and not varies and (value < 2 or of_size < 2):
             return
-        divisors = self._divisors
-        if self.base[size] < _LEAST_HALVED:
-            divisors -= SMALL_DIVISORS
-        if number[0] == "grid":
-            divisors = factors_of_program(self.call.module, number[1])
-            divisors |= block_extents(self.call.module) if value > 1 else set()
-        elif value < 2 or self.base[size] < 2:
+        if kind == "shape" and not self._is_accessed_by(number[1], size):
             return
-        if number[0] == "shape" and not self._is_accessed_by(number[1], size):
-            return
-        if value == self.base[size]:
+        if value == of_size and not varies and kind != "grid":
             yield base
             return
-        is_flat_shape = number[0] == "shape" and self._is_flat(number)
-        if is_flat_shape and abs(value - self.base[size]) == 1:
-            yield from shifted(base, self.base[size], value)
-        for reading in family(base, divisors):
-            quotient_ = self._recorded(reading)
-            if quotient_ == value and (number[0] == "grid" or value >= _LEAST_QUOTIENT):
-                yield reading
-            elif number[0] == "grid" and quotient_ > 1 and value % quotient_ == 0:
-                factor = value // quotient_
+        if kind == "shape" and self._is_flat(number) and abs(value - of_size) == 1 and not varies:
+            yield shifted(base, value - of_size)
+        for reading in family(base, self._divisors_of(number, size)):
+            if self._fits(number, reading):
+                if kind == "grid" or varies or value >= _LEAST_QUOTIENT:
+                    yield reading
+            elif kind == "grid" and varies:
+                values = (reading.term.value(assignment) for assignment in self._assignments)
+                if uses_grid(module) and min(values) >= value > 1 and reading is not base:
+                    yield limited(reading, value)
+            elif kind == "grid" and (blocks := self._recorded(reading)) > 1 and not value % blocks:
+                factor = value // blocks
                 bases = [self.base[n] for n in self.base if n[0] in ("scalar", "shape")]
+                divisors = self._divisors_of(number, size)
                 if factor in bases or factor in {-(-b // d) for b in bases for d in divisors}:
                     yield multiple(reading, factor)
 
+    def _divisors_of(self, number: Number, size: Number) -> frozenset[int]:
+        """Return the divisors of a size by which a number that is the same may follow."""
+        module, varies = self.call.module, self.varies(size)
+        if number[0] != "grid" and not varies:
+            small = SMALL_DIVISORS if self.base[size] < _LEAST_HALVED else frozenset()
+            return self._divisors - small
+        axes = (number[1],) if number[0] == "grid" else range(3)
+        factors = frozenset().union(*(factors_of_program(module, axis) for axis in axes))
+        return factors if varies or self.base[number] < 2 else factors | block_extents(module)
+
     def _is_accessed_by(self, position: int, size: Number) -> bool:
-        """Return whether a size decides where the kernel accesses a tensor."""
-        keys = {"scalar": ("scalar", size[1]), "grid": ("program", size[1])}
-        return size[0] == "shape" or (keys[size[0]], position) in ties_of(self.call.module)
+        """Return whether a size, or the grid of one that varies, decides where a tensor is used."""
+        keys = {("scalar" if size[0] == "scalar" else "program", size[1])}
+        keys |= {("program", axis) for axis in range(3) if self.varies(size)}
+        is_tied = any((key, position) in ties_of(self.call.module) for key in keys)
+        return size[0] == "shape" or is_tied
 
     # -- tensors ---------------------------------------------------------------------------------
 

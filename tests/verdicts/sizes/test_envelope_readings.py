@@ -104,8 +104,100 @@ def test_a_limit_of_the_grid_hides_no_element_that_the_mask_admits():
 def test_a_tensor_that_only_some_launches_limit_is_no_smaller_than_they_say():
     row = rows(*launches(flags, (70, 250, 500, 700), lambda n: min(up(n), 16)))["n", "tensor"]
 
-    assert "part.shape[0] = min(cdiv(n, 32), 16)" in row.along
+    assert "part.shape[0] = min(cdiv(n, 32), 16) or min(n // 32 + 1, 16)" in row.along
     assert (row.fine, row.first_bad) == ((0, 512), 513)
+
+
+@pytest.mark.parametrize("sizes", [(64, 100, 33), (33, 64, 127)])
+@pytest.mark.parametrize("kernel", [partial_sums, scaled])
+def test_a_block_more_than_whole_ones_is_enough_for_all(kernel, sizes):
+    found = rows(*launches(kernel, sizes, lambda n: n // 32 + 1))
+
+    assert "part.shape[0] = n // 32 + 1" in found["n", "argument"].along
+    assert found["n", "argument"].fine == (0, 2**31 - 1)
+
+
+@pytest.mark.parametrize("count", [{100: 6, 64: 5, 127: 6}, {127: 9, 100: 6, 64: 6}])
+def test_an_extent_that_is_the_same_at_two_sizes_may_grow(count):
+    """Extents of blocks often are, and differ at the next size."""
+    row = rows(*launches(partial_sums, tuple(count), count.__getitem__))["n", "unknown"]
+
+    assert row.first_bad is None
+    assert "how it grows with n is not known" in row.reason
+
+
+@triton.jit
+def ringed(x, part, n):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(part + i, tl.load(x + i, i < n, 0))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "count"), [(ringed, lambda _: 128), (flags, up), (partial_sums, up)]
+)
+def test_a_grid_that_was_the_same_at_all_sizes_may_be_of_their_blocks(kernel, count):
+    """At 129 a fifth program leaves what four blocks fill, or a constant grid leaves none."""
+    found = rows(*launches(kernel, (100, 110), count))
+
+    row = found["n", "unknown"]
+    assert (row.fine[1], row.first_bad) == (128, None)
+    assert "may be 4 or cdiv(n, 32): record a launch with n = 129" in row.reason
+
+
+# -- tensors padded by a constant, and sizes that no argument has ----------------------------------
+
+
+@triton.jit
+def whole_blocks(x, part, n):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(part + i, tl.load(x + i))
+
+
+@pytest.mark.parametrize(("more", "bad"), [(31, None), (30, 129), (40, None)])
+def test_a_tensor_may_be_longer_by_any_constant_that_three_launches_show(more, bad):
+    sizes = (100, 64, 190)
+    found = rows(*launches(whole_blocks, sizes, lambda n: n + more, extent=lambda n: n + more))
+
+    first_bad = [row.first_bad for (size, kind), row in found.items() if kind == "tensor"]
+    assert first_bad == ([bad] if bad else [])
+
+
+@triton.jit
+def windows(x, y, out):
+    i = tl.program_id(0) * 16 + tl.arange(0, 16)
+    v = tl.load(x + 2 * i, i < out, 0) + tl.load(x + 2 * i + 2, i < out, 0)
+    tl.store(y + i, v, i < out)
+
+
+def convolved(sizes, count):
+    parts = ((n, count(n)) for n in sizes)
+    return [
+        call(windows, (-(-out // 16),), x=tensor(n), y=tensor(out), out=out) for n, out in parts
+    ]
+
+
+def test_an_argument_follows_from_an_extent_of_which_it_is_a_part():
+    found = rows(*convolved((33, 64, 122), lambda n: (n - 3) // 2 + 1))
+    row = found["x.shape[0]", "overflow"]
+
+    assert "out = (x.shape[0] - 1) // 2" in row.along
+    assert row.fine[0] <= 3
+    assert row.fine[1] > 2**30
+
+
+@pytest.mark.parametrize("count", [lambda n: n // 2, lambda n: (n - 1) // 2])
+def test_a_part_of_odd_extents_may_be_of_two_kinds(count):
+    row = rows(*convolved((33, 65, 121), count))["x.shape[0]", "unknown"]
+
+    assert (row.first_bad, row.last_bad) == (None, None)
+    assert "out was 16, which may be x.shape[0] // 2 or (x.shape[0] - 1) // 2" in row.reason
+
+
+def test_a_stated_part_leaves_its_extent_a_size():
+    count = {33: 16, 65: 32, 121: 60}.__getitem__
+    row = rows(*convolved((33, 65, 121), count), ties=["out = x.shape[0] // 2"])
+
+    assert row["x.shape[0]", "tensor"].first_bad == 34
 
 
 # -- numbers that follow from an argument ---------------------------------------------------------
