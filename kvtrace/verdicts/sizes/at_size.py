@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.symbolic.expressions import operation_expression
-from kvtrace.symbolic.prover import Refuted
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
@@ -21,6 +20,7 @@ from kvtrace.verdicts.sizes.sized_claims import (
     rules_of_sizes,
     shifts_of,
 )
+from kvtrace.verdicts.sizes.wraps import is_refuted
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -111,20 +111,15 @@ def at_size(
 def _limit_text(relations: Relations, numbers: Numbers, verdicts: Sequence[Verdict]) -> str | None:
     """Return that a limit of the grid may exclude all violations, None if none does."""
     tensors = {v.arg if v.rule in _BOUNDS else None for v in verdicts if v.verdict == "violation"}
-    if len(tensors) != 1 or None in tensors:
-        return None
     names = [argument.name for argument in relations.call.arguments]
-    position = names.index(next(name for name in tensors if name is not None))
-    for axis, limit in relations.limits_of_grid(position).items():
-        limited = {**numbers, axis: min(numbers[axis], limit)}
-        verdicts = judge(call_with(relations.call, limited), _BOUNDS, _BUDGET)
-        if numbers[axis] > limit and all(v.verdict != "violation" for v in verdicts):
-            readings = relations.follows(axis)
-            return (
-                f"{relations.name(axis)} was {relations.base[axis]:,}, which may be {readings}, or "
-                f"at most the {limit:,} elements of {names[position]}: give both"
-            )
-    return None
+    if len(tensors) != 1 or not tensors <= set(names):
+        return None
+
+    def is_bad(numbers: Numbers) -> bool:
+        judged = judge(call_with(relations.call, numbers), _BOUNDS, _BUDGET)
+        return any(v.verdict == "violation" for v in judged)
+
+    return relations.limit_text(names.index(*tensors), numbers, is_bad, "give both")
 
 
 def _judged(
@@ -147,8 +142,7 @@ def _endless_loops(call: Call) -> Iterator[Verdict]:
     """Yield a violation for each `while` loop that surely never ends."""
     bound = BoundCall(call, (), _BUDGET)
     for loop, progress in ending_loops(call.module):
-        decision = bound.prove(progress, bound.given_of([]))
-        if isinstance(decision, Refuted) and not bound.doubts(decision.model):
+        if is_refuted(bound, progress, bound.given_of([])):
             yield Verdict("overflow", "violation", loop.op, ENDLESS)
 
 

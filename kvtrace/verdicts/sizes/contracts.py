@@ -111,22 +111,13 @@ def bounds_of_loads(
     """Return the smallest and largest value of each load that contracts limit, as terms."""
     bounds: dict[tuple[str, Any], tuple[Term, Term]] = {}
     for contract in contracts:
-        limits = _bounds_of(contract, relations, lower, upper)
-        if limits is not None:
+        low = _term_of(contract.low, relations, lower)
+        high = _term_of(contract.high, relations, upper)
+        if low is not None and high is not None:
+            limits = low + contract.steps[0], high - contract.steps[1]
             symbols = (symbol for _, symbol in symbols_of(contract, relations.call))
             bounds |= {(symbol.kind, symbol.key): limits for symbol in symbols}
     return bounds
-
-
-def _bounds_of(
-    contract: Contract, relations: Relations, lower: Terms, upper: Terms
-) -> tuple[Term, Term] | None:
-    """Return a contract's smallest and largest value as terms, None if a name is unknown."""
-    low = _term_of(contract.low, relations, lower)
-    high = _term_of(contract.high, relations, upper)
-    if low is None or high is None:
-        return None
-    return low + contract.steps[0], high - contract.steps[1]
 
 
 def ranges_of_loads(

@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.grid_limits import CUDA_GRID_LIMITS, grid_problem
+from kvtrace.evaluate.grid_limits import grid_problem
 from kvtrace.symbolic.conditions import at_least
-from kvtrace.symbolic.prover import Refuted
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
@@ -49,11 +48,12 @@ from kvtrace.verdicts.sizes.envelope_values import (
 from kvtrace.verdicts.sizes.launch_numbers import (
     Ambiguous,
     Number,
+    Numbers,
     Sizes,
     call_with,
     numbers_of,
 )
-from kvtrace.verdicts.sizes.readings import uses_grid
+from kvtrace.verdicts.sizes.readings import symbols_by_access, uses_grid
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
@@ -68,7 +68,10 @@ from kvtrace.verdicts.sizes.sized import (
     key_of,
 )
 from kvtrace.verdicts.sizes.sized_claims import NOT_COVERED, Claim
-from kvtrace.verdicts.sizes.wraps import AssumedRanges
+from kvtrace.verdicts.sizes.wraps import AssumedRanges, is_refuted
+
+if TYPE_CHECKING:
+    pass
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -157,31 +160,25 @@ def _size_rows(
     unproven: tuple[Claim, ...] | None,
 ) -> list[Row]:
     """Return the rows of a size; none if it affects no relevant number."""
+    name, recorded = relations.name(size), relations.base[size]
     try:
         sizes = relations.at({size: SIZE.term})
     except Ambiguous as error:
-        name, recorded = relations.name(size), relations.base[size]
         return [Row(name, recorded, "unknown", reason=str(error))]
     if all(sizes.is_exact(n) and sizes.lower[n].constant is not None for n in relevant):
         return []
     refusal = _refusal(relations, relations.base)
     if refusal is not None:
-        kind, what = refusal
-        recorded = relations.base[size]
-        return [Row(relations.name(size), recorded, kind, first_bad=recorded, what=what)]
+        return [Row(name, recorded, refusal[0], first_bad=recorded, what=refusal[1])]
     return _SizeSubject(kernel, relations, size, contracts, sizes, clock).rows(unproven)
 
 
 def _deciding_numbers(relations: Relations) -> set[Number]:
     """Return the numbers that affect an access, and the grid."""
-    summary = summarize(relations.call.module)
-    atoms = frozenset().union(
-        *(access.offset.atoms() | access.active.atoms() for access in summary.accesses)
-    )
     numbers: set[Number] = {("grid", axis, 0) for axis in range(3)}
-    for atom in atoms:
-        if isinstance(atom, Symbol) and atom.kind == "scalar":
-            key = atom.key
+    for _, symbol in symbols_by_access(relations.call.module):
+        if symbol.kind == "scalar":
+            key = symbol.key
             numbers.add(("scalar", key, 0) if isinstance(key, int) else (key[1], key[0], key[2]))
     return numbers & relations.base.keys()
 
@@ -196,8 +193,7 @@ def accesses_last_element(call: Call, position: int) -> bool:
         if access.argument == position and access.unknown is None:
             before_last = tensor.view_bytes[1] - access.element_bytes - 1
             claim = at_least(before_last - access.offset)
-            decision = bound.prove(claim, bound.active(access))
-            if isinstance(decision, Refuted) and not bound.doubts(decision.model):
+            if is_refuted(bound, claim, bound.active(access)):
                 return True
     return False
 
@@ -210,38 +206,23 @@ def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
     refusal = _refusal(relations, numbers)
     if refusal is not None:
         return refusal
-    values = {key_of(number): value for number, value in numbers.items()}
-    base = {key_of(number): value for number, value in relations.base.items()}
+    base, new = ({key_of(n): v for n, v in of.items()} for of in (relations.base, numbers))
     for condition in (c for access in conditions_of(relations.call.module) for c in access.reach):
-        symbols = [atom for atom in condition.atoms() if isinstance(atom, Symbol)]
-        keys = {symbol: (symbol.kind, symbol.key) for symbol in symbols}
-        if not all(key in values for key in keys.values()):
-            continue
-        new_values, recorded_values = (
-            {s: numbers_[k] for s, k in keys.items()} for numbers_ in (values, base)
-        )
-        if condition.value(recorded_values) and not condition.value(new_values):
-            return "constants", NOT_COVERED
+        symbols = {s: (s.kind, s.key) for s in condition.atoms() if isinstance(s, Symbol)}
+        if set(symbols.values()) <= new.keys():
+            covers = [condition.value({s: of[symbols[s]] for s in symbols}) for of in (base, new)]
+            if covers == [True, False]:
+                return "constants", NOT_COVERED
     return None
 
 
 def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
     """Return why no launch, or only another variant, can have these numbers, or None."""
     x, y, z = (numbers["grid", axis, 0] for axis in range(3))
-    target = relations.call.module.target
-    if target.startswith("hip") and (problem := grid_problem((x, y, z), target)) is not None:
+    is_hip = relations.call.module.target.startswith("hip")
+    problem = grid_problem((x, y, z), "hip" if is_hip else "cuda")
+    if problem is not None:
         return "grid", problem
-    for axis, grid_limit in enumerate(() if target.startswith("hip") else CUDA_GRID_LIMITS):
-        if numbers["grid", axis, 0] > grid_limit:
-            return (
-                "grid",
-                f"grid_{'xyz'[axis]} is more than {grid_limit:,}, which CUDA does not launch",
-            )
-        if numbers["grid", axis, 0] < 1:
-            return (
-                "grid",
-                f"grid_{'xyz'[axis]} is {numbers['grid', axis, 0]:,}: nothing is launched",
-            )
     parameters = relations.call.module.main.arguments
     for number, value in numbers.items():
         if number[0] == "shape" and value < 0:
@@ -250,8 +231,10 @@ def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
             continue
         low, high = signed_range(bits := integer_bits(parameters[number[1]].type) or 64)
         if not low <= value <= high:
-            name = relations.name(number)
-            return "argument", f"{name} no longer fits into {bits} bits: Triton compiles again"
+            return (
+                "argument",
+                f"{relations.name(number)} no longer fits into {bits} bits: Triton compiles again",
+            )
     return None
 
 
@@ -396,20 +379,18 @@ class _SizeSubject(Subject):
     def _limit_text(self, claim: Claim, position: int, value: int) -> str | None:
         """Return that a limit of the grid may keep an access inside a tensor, None if none does."""
         relations = self._relations
-        for axis, limit in relations.limits_of_grid(position).items():
-            for call, ranges in self.launches(value):
-                numbers = numbers_of(call)
-                if numbers[axis] <= limit:
-                    continue
-                limited = call_with(relations.call, {**numbers, axis: limit})
-                if self.refutation_in(limited, ranges, claim, value) is None:
-                    grid, readings = relations.name(axis), relations.follows(axis)
-                    name = relations.call.arguments[position].name
-                    return (
-                        f"{grid} was {relations.base[axis]:,}, which may be {readings}, or at most "
-                        f"the {limit:,} elements of {name}: record a launch with "
-                        f'{self.name} = {value:,}, or state it as --tie "{grid} = …"'
-                    )
+        advice = (
+            f'record a launch with {self.name} = {value:,}, or state it as --tie "{{grid}} = …"'
+        )
+        for call, ranges in self.launches(value):
+
+            def is_bad(numbers: Numbers, ranges: AssumedRanges = ranges) -> bool:
+                limited = call_with(relations.call, numbers)
+                return self.refutation_in(limited, ranges, claim, value) is not None
+
+            text = relations.limit_text(position, numbers_of(call), is_bad, advice)
+            if text is not None:
+                return text
         return None
 
     def _is_constant(self, number: Number) -> bool:

@@ -16,15 +16,17 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
 from kvtrace.symbolic.prover import Interval, Refuted, prove
-from kvtrace.symbolic.terms import Atom, Symbol, Term
+from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.sizes.readings import symbols_by_access
 from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall
 from kvtrace.verdicts.sizes.sized_claims import Claim, claims_of
 from kvtrace.verdicts.sizes.wraps import (
     AssumedRanges,
     doubts_of,
+    is_refuted,
     is_wrap_confirmed,
     overflow_text,
     rule_violation,
@@ -441,9 +443,8 @@ class Subject:
             return overflow_text(call, claim.use) if is_wrapping else None
         if claim.condition is not None:
             bound = BoundCall(call, (), BUDGET)
-            decision = bound.prove(claim.condition, bound.given_of([]))
-            is_refuted = isinstance(decision, Refuted) and not bound.doubts(decision.model)
-            return (claim.broken, None) if is_refuted else None
+            is_broken = is_refuted(bound, claim.condition, bound.given_of([]))
+            return (claim.broken, None) if is_broken else None
         if claim.access is not None:
             outside = self._bounds_refutation(call, self.certain_ranges(ranges), claim.access)
             return outside or self.refutation_by_run(claim, value)
@@ -478,8 +479,5 @@ def recorded_ranges(call: Call) -> dict[tuple[str, Any], Interval]:
 @once_per_module
 def loaded_symbols(module: Module) -> list[Symbol]:
     """Return the symbols of loads that affect addresses, masks or executions of accesses."""
-    atoms: set[Atom] = set()
-    for access in summarize(module).accesses:
-        atoms |= access.offset.atoms() | access.active.atoms()
-    symbols = (atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "content")
+    symbols = {s for _, s in symbols_by_access(module) if s.kind == "content"}
     return sorted(symbols, key=lambda symbol: symbol.order)

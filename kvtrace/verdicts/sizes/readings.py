@@ -9,9 +9,11 @@ may be a constant. If two readings fit, nothing here chooses between them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from operator import add, mul, sub
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.ir.constants import constant_of
@@ -23,8 +25,8 @@ from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
+    from kvtrace.symbolic.summary import Access
 
-SMALL_DIVISORS: Final = frozenset((2, 3, 4))
 _MOST_BEYOND_WINDOW: Final = 9
 
 
@@ -170,7 +172,7 @@ def divisors_of(module: Module) -> frozenset[int]:
     atoms = frozenset().union(*(a.offset.atoms() | a.active.atoms() for a in summary.accesses))
     by_atoms = (a.arguments[1].constant for a in atoms if isinstance(a, Quotient | Remainder))
     by_programs = (factor for axis in range(3) for factor in factors_of_program(module, axis))
-    all_constants = (*by_atoms, *block_extents(module), *by_programs, *SMALL_DIVISORS)
+    all_constants = (*by_atoms, *block_extents(module), *by_programs, 2, 3, 4)
     return frozenset(number for number in all_constants if number is not None and number > 1)
 
 
@@ -201,14 +203,17 @@ def factors_of_program(module: Module, axis: int) -> frozenset[int]:
     return frozenset(factors)
 
 
+def symbols_by_access(module: Module) -> Iterator[tuple[Access, Symbol]]:
+    """Yield each access with each symbol of its address and mask."""
+    for access in summarize(module).accesses:
+        atoms = access.offset.atoms() | access.active.atoms()
+        yield from ((access, atom) for atom in atoms if isinstance(atom, Symbol))
+
+
 @once_per_module
 def uses_grid(module: Module) -> bool:
     """Return whether an access depends on the grid's extent, as in a persistent kernel."""
-    return any(
-        isinstance(atom, Symbol) and atom.kind == "programs"
-        for access in summarize(module).accesses
-        for atom in access.offset.atoms() | access.active.atoms()
-    )
+    return any(symbol.kind == "programs" for _, symbol in symbols_by_access(module))
 
 
 @once_per_module
@@ -216,10 +221,8 @@ def ties_of(module: Module) -> frozenset[tuple[Any, int]]:
     """Return (symbol's kind and key, tensor argument): what decides where a tensor is accessed."""
     return frozenset(
         ((symbol.kind, symbol.key), access.argument)
-        for access in summarize(module).accesses
-        if access.argument is not None
-        for symbol in access.offset.atoms() | access.active.atoms()
-        if isinstance(symbol, Symbol) and symbol.kind in ("scalar", "program")
+        for access, symbol in symbols_by_access(module)
+        if access.argument is not None and symbol.kind in ("scalar", "program")
     )
 
 
@@ -240,36 +243,29 @@ class BadTie(KvtraceError):
     slug = "bad-tie"
 
 
-_FUNCTIONS: Final[Mapping[str, Callable[[Term, Term], Term]]] = {
-    "min": minimum,
-    "max": maximum,
-    "cdiv": ceiling,
-}
+_OPERATIONS: Final[Mapping[str | type[ast.operator], Callable[[Term, Term], Term]]] = {
+    "min": minimum, "max": maximum, "cdiv": ceiling, ast.FloorDiv: partial(quotient, floor=True),
+    ast.Add: add, ast.Sub: sub, ast.Mult: mul,
+}  # fmt: skip
 
 
 def term_of(node: ast.expr, term_of_name: Callable[[str], Term | None]) -> Term | None:
     """Return an expression as a term, None if it has an unknown name or operator."""
-    if isinstance(node, ast.Constant):
-        return as_term(node.value) if type(node.value) is int else None
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = term_of(node.operand, term_of_name)
-        return None if inner is None else -inner
-    operands: Sequence[ast.expr]
-    if isinstance(node, ast.BinOp):
-        operands = (node.left, node.right)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        operands = node.args if node.func.id in _FUNCTIONS and not node.keywords else ()
-    else:
-        return term_of_name(ast.unparse(node))
+    match node:
+        case ast.Constant():
+            return as_term(node.value) if type(node.value) is int else None
+        case ast.UnaryOp(ast.USub()):
+            inner = term_of(node.operand, term_of_name)
+            return None if inner is None else -inner
+        case ast.BinOp():
+            operation, operands = _OPERATIONS.get(type(node.op)), [node.left, node.right]
+        case ast.Call(ast.Name(name), keywords=[]):
+            operation, operands = _OPERATIONS.get(name), node.args
+        case _:
+            return term_of_name(ast.unparse(node))
     terms = [term_of(operand, term_of_name) for operand in operands]
-    if len(terms) != 2 or terms[0] is None or terms[1] is None:
+    if operation is None or len(terms) != 2 or terms[0] is None or terms[1] is None:
         return None
     left, right = terms[0], terms[1]
-    if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Name)
-        zero_divisor = node.func.id == "cdiv" and right.constant == 0
-        return None if zero_divisor else _FUNCTIONS[node.func.id](left, right)
-    if isinstance(node.op, ast.FloorDiv):
-        return quotient(left, right, floor=True) if right.constant != 0 else None
-    results = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
-    return results.get(type(node.op))
+    is_division = operation in (_OPERATIONS["cdiv"], _OPERATIONS[ast.FloorDiv])
+    return None if is_division and right.constant == 0 else operation(left, right)

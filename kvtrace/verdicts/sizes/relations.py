@@ -11,7 +11,7 @@ elements are possible and one is certain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from itertools import product as cartesian
 from math import prod
@@ -26,14 +26,12 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     Sizes,
     extents_of,
     inner_axis,
-    is_number,
     is_number_symbol,
     number_of,
     number_symbol,
     numbers_of,
 )
 from kvtrace.verdicts.sizes.readings import (
-    SMALL_DIVISORS,
     BadTie,
     Reading,
     block_extents,
@@ -59,9 +57,8 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 _MAX_READINGS: Final = 12
-_LEAST_HALVED: Final = 16
-"""Halves of smaller sizes, and smaller quotients, are often equal to a number by chance."""
 _LEAST_QUOTIENT: Final = 8
+"""Smaller quotients are often equal to a number by chance."""
 _MAX_LAUNCHES_AT: Final = 16
 _MAX_LAUNCHES: Final = 64
 """Readings are checked on this many different launches."""
@@ -119,10 +116,8 @@ class Relations:
         if size is None:
             return f"the first of {self._count:,} recorded launches"
         values = len(set(self._values.get(size, ())))
-        return (
-            f"{self._count:,} recorded launches, "
-            f"{'all of one size' if values <= 1 else f'{values:,} sizes'}"
-        )
+        texts = "all of one size" if values <= 1 else f"{values:,} sizes"
+        return f"{self._count:,} recorded launches, {texts}"
 
     def varies(self, number: Number) -> bool:
         """Return whether a number differs between recorded launches."""
@@ -179,8 +174,7 @@ class Relations:
                     by_scalars = self._fitting(axis, [n for n in sizes if n[0] == "scalar"])
                     self._readings |= {axis: tuple(by_scalars)} if by_scalars else {}
             if number not in self._readings and self._is_size(number, sizes):
-                sizes = [n for n in sizes if not self._is_part(n, number)]
-                sizes.append(number)
+                sizes = [*(n for n in sizes if not self._is_part(n, number)), number]
         for number in (*grid, *strides):
             if number not in self._readings and self._is_size(number, sizes):
                 sizes.append(number)
@@ -219,9 +213,9 @@ class Relations:
         if extent[0] != "shape" or scalar[0] != "scalar" or not self.varies(extent):
             return False
         base = self._reading(extent)
-        of_exact = (self._fits_times(base, scalar, divisor) for divisor in self._divisors)
         fitting = [r for r in parts(base, self._divisors) if self._fits(scalar, r)]
-        if not self.varies(scalar) or any(of_exact) or not fitting:
+        whole = {tuple(n * k for n in self._values[scalar]) for k in self._divisors}
+        if not self.varies(scalar) or self._values[extent] in whole or not fitting:
             return False
         self._readings[scalar] = tuple(fitting[:_MAX_READINGS])
         return True
@@ -254,9 +248,8 @@ class Relations:
 
     def _uses(self, number: Number, other: Number) -> bool:
         """Return whether a number is another, or follows from it."""
-        terms = (reading.term for reading in self._readings.get(number, ()))
-        atoms = (a for term in terms for a in term.atoms() if isinstance(a, Symbol))
-        bases = (number_of(a) for a in atoms if is_number(a))
+        atoms = (a for reading in self._readings.get(number, ()) for a in reading.term.atoms())
+        bases = (number_of(a) for a in atoms if isinstance(a, Symbol))
         return number == other or any(self._uses(base, other) for base in bases)
 
     def _identical(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
@@ -280,17 +273,11 @@ class Relations:
         varying = self._varying(number, sizes)
         for base in varying:
             value = self._recorded(base)
-            is_grid = number[0] == "grid"  # whose blocks are the kernel's
-            ratios = {value // recorded} if recorded > 1 and not is_grid else set()
-            exact = {k for k in ratios if k > 1 and self._fits_times(base, number, k)}
-            yield from family(base, self._divisors | exact, one_more=number[0] == "shape")
+            yield from family(base, self._divisors, one_more=number[0] == "shape")
             yield from self._shifted(base, recorded - value)
             yield from self._multiples(number, base, sizes)
-            for constant in (self._reading(n) for n in sizes if not self.varies(n)):
-                if abs(recorded - value) == self._recorded(constant):
-                    yield Reading(f"{base.text} + {constant.text}", base.term + constant.term)
-                    yield Reading(f"{base.text} - {constant.text}", base.term - constant.term)
-        for one, two in combinations(varying, 2):
+        constants = [self._reading(n) for n in sizes if not self.varies(n)]
+        for one, two in (*combinations(varying, 2), *cartesian(varying, constants)):
             yield Reading(f"{one.text} + {two.text}", one.term + two.term)
             yield Reading(f"{one.text} - {two.text}", one.term - two.term)
 
@@ -300,11 +287,6 @@ class Relations:
         of_blocks = {abs(offset), abs(offset) + 1} & self._fixed
         if offset and (of_blocks or len(values) > 2 or abs(offset) * 4 <= max(*values, 4)):
             yield shifted(base, offset)
-
-    def _fits_times(self, size: Reading, number: Number, factor: int) -> bool:
-        """Return whether a size was a number times a factor in all launches."""
-        pairs = zip(self._assignments, self._values[number], strict=True)
-        return all(size.term.value(assignment) == factor * value for assignment, value in pairs)
 
     def _scaled(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
         """Yield multiples of quotients."""
@@ -348,15 +330,10 @@ class Relations:
 
     def _products(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
         """Yield products of two sizes, or of their numbers of blocks."""
-        factors = []
+        factors: list[Reading] = []
         for size in (n for n in sizes if self.base[n] > 1):
             base = self._reading(size)
-            factors.append(base)
-            factors += [
-                reading
-                for reading in family(base, self._divisors)
-                if number[0] == "grid" and reading.text.startswith(("cdiv", f"{base.text} //"))
-            ]
+            factors += family(base, self._divisors if number[0] == "grid" else ())
             if number[0] == "shape" and self._is_flat(number):
                 yield from (product(base, base), triangle(base))
         for left, right in combinations(factors, 2):
@@ -374,37 +351,36 @@ class Relations:
         if number == size or number[0] == "stride" or self.varies(number):
             return
         value, base, of_size = self.base[number], self._reading(size), self.base[size]
-        kind, module, varies = number[0], self.call.module, self.varies(size)
-        if kind != "grid" and not varies and (value < 2 or of_size < 2):
+        is_grid, is_shape, varies = number[0] == "grid", number[0] == "shape", self.varies(size)
+        if not is_grid and min(value, of_size) < 2:
             return
-        if kind == "shape" and not self._is_accessed_by(number[1], size):
+        if is_shape and not self._is_accessed_by(number[1], size):
             return
-        if value == of_size and not varies and kind != "grid":
+        if not varies and value == of_size:
             yield base
             return
-        if kind == "shape" and self._is_flat(number) and abs(value - of_size) == 1 and not varies:
+        if not varies and is_shape and self._is_flat(number) and abs(value - of_size) == 1:
             yield shifted(base, value - of_size)
-        for reading in family(base, self._divisors_of(number, size)):
+        divisors = self._divisors_of(number, size)
+        for reading in family(base, divisors):
             if self._fits(number, reading):
-                if kind == "grid" or varies or value >= _LEAST_QUOTIENT:
+                if is_grid or varies or value >= _LEAST_QUOTIENT:
                     yield reading
-            elif kind == "grid" and varies:
+            elif is_grid and varies and uses_grid(self.call.module) and reading is not base:
                 values = (reading.term.value(assignment) for assignment in self._assignments)
-                if uses_grid(module) and min(values) >= value > 1 and reading is not base:
+                if min(values) >= value > 1:
                     yield limited(reading, value)
-            elif kind == "grid" and (blocks := self._recorded(reading)) > 1 and not value % blocks:
-                factor = value // blocks
-                bases = [self.base[n] for n in self.base if n[0] in ("scalar", "shape")]
-                divisors = self._divisors_of(number, size)
-                if factor in bases or factor in {-(-b // d) for b in bases for d in divisors}:
+            elif is_grid and not varies and self._recorded(reading) > 1:
+                factor, rest = divmod(value, self._recorded(reading))
+                sizes = [self.base[n] for n in self.base if n[0] in ("scalar", "shape")]
+                if not rest and factor in {-(-s // d) for s in sizes for d in (1, *divisors)}:
                     yield multiple(reading, factor)
 
     def _divisors_of(self, number: Number, size: Number) -> frozenset[int]:
         """Return the divisors of a size by which a number that is the same may follow."""
         module, varies = self.call.module, self.varies(size)
         if number[0] != "grid" and not varies:
-            small = SMALL_DIVISORS if self.base[size] < _LEAST_HALVED else frozenset()
-            return self._divisors - small
+            return self._divisors
         axes = (number[1],) if number[0] == "grid" else range(3)
         factors = frozenset().union(*(factors_of_program(module, axis) for axis in axes))
         return factors if varies or self.base[number] < 2 else factors | block_extents(module)
@@ -422,14 +398,9 @@ class Relations:
         """Return the scalars that were the number of a contiguous tensor's elements."""
         extents = extents_of(position, tensor)
         strides: list[Number] = [("stride", position, n[2]) for n in extents]
-        if not all(n in self._shared for n in (*extents, *strides)):
-            return []
-        ones = (self._values[strides[-1]][0] == 1) if strides else False
-        contiguous = ones and all(
-            self.is_product(outer, inner, extent)
-            for outer, inner, extent in zip(strides, strides[1:], extents[1:], strict=False)
-        )
-        if not contiguous:
+        pairs = zip(strides, strides[1:], extents[1:], strict=False)
+        ones = self._values.get(strides[-1], (0,))[0] == 1 if strides else False
+        if not ones or not all(self.is_product(*three) for three in pairs):
             return []
         columns = zip(*(self._values[n] for n in extents), strict=True)
         counts = tuple(prod(values) for values in columns)
@@ -489,22 +460,28 @@ class Relations:
         texts = ((n and n != number and self.follows(n)) or text for text, n in names.items())
         return " or ".join(dict.fromkeys(texts))
 
-    def limits_of_grid(self, position: int) -> dict[Number, int]:
-        """Return the grid axes that a program may limit to a tensor's extent, and the extent.
+    def limit_text(
+        self, position: int, numbers: Numbers, is_bad: Callable[[Numbers], bool], advice: str
+    ) -> str | None:
+        """Return that a grid limited to a tensor's extent is not bad, None if it is, too.
 
         Grids of 2 and 5 with a buffer of 8 may be `cdiv(n, 64)` or `min(cdiv(n, 64), 8)`.
         """
         extent: Number = ("shape", position, 0)
         if extent not in self.base or not self._is_flat(extent) or self.varies(extent):
-            return {}
-        limit, axes = self.base[extent], self._readings.keys() - self._stated
-        return {
-            axis: limit
-            for axis in sorted(axes)
-            if axis[0] == "grid"
-            and max(self._values[axis]) <= limit
-            and all(map(is_quotient, self._readings[axis]))  # of blocks, which a loop may share
-        }
+            return None
+        limit = self.base[extent]
+        for axis in sorted(n for n in self._readings.keys() - self._stated if n[0] == "grid"):
+            of_blocks = all(map(is_quotient, self._readings[axis]))  # which a loop may share
+            if of_blocks and max(self._values[axis]) <= limit < numbers[axis]:
+                if is_bad({**numbers, axis: limit}):
+                    continue
+                grid, tensor = self.name(axis), self.call.arguments[position].name
+                return (
+                    f"{grid} was {self.base[axis]:,}, which may be {self.follows(axis)}, or at "
+                    f"most the {limit:,} elements of {tensor}: {advice.format(grid=grid)}"
+                )
+        return None
 
     def grows_unknown(self, number: Number, size: Number) -> bool:
         """Return whether another size varies with a size in a way that is not known."""

@@ -238,14 +238,9 @@ class SizedCall(BoundCall):
         size = sized.size.kind, sized.size.key
         ranges[size] = (low, high)
         sizes = Ranges({size: (low, high)})
-        for key, (
-            lower,
-            upper,
-        ) in sized.contents.bounds.items():  # lanes that are masked off give 0
-            ranges[key] = (
-                min(sizes.interval(lower)[0], 0),
-                max(sizes.interval(upper)[1], 0),
-            )
+        for key, (lower, upper) in sized.contents.bounds.items():
+            low_, high_ = sizes.interval(lower)[0], sizes.interval(upper)[1]
+            ranges[key] = min(low_, 0), max(high_, 0)  # lanes that are masked off give 0
         call = without_contents(call_with(sized.call, largest_numbers))
         super().__init__(call, default_rules(), BUDGET, ranges)
         self.summary = sized.summary

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.symbolic.conditions import Opaque
+from kvtrace.symbolic.conditions import Condition, Opaque
 from kvtrace.symbolic.expressions import operation_expression
-from kvtrace.symbolic.prover import Interval, Refuted, prove
+from kvtrace.symbolic.prover import Given, Interval, Refuted, prove
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 _MAX_LANES: Final = 1 << 18
 
 AssumedRanges = Mapping[tuple[str, Any], Interval]
+
+
+def is_refuted(bound: BoundCall, claim: Condition, given: Given) -> bool:
+    """Return whether a launch surely breaks a claim."""
+    decision = bound.prove(claim, given)
+    return isinstance(decision, Refuted) and not bound.doubts(decision.model)
 
 
 def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:

@@ -124,7 +124,7 @@ def test_no_launch_has_a_negative_extent_or_no_programs():
         "x.shape[0] is -1, and no extent is negative"
     )
     assert at_size(Relations(by_grid(8)), {"grid_x": 0}, ["overflow"]).limit == (
-        "grid_x is 0: nothing is launched"
+        "grid_x is 0, and CUDA launches 1 to 2,147,483,647"
     )
 
 

@@ -292,7 +292,7 @@ def test_a_recorded_grid_that_cuda_refuses_is_in_no_range(grid, axis):
     assert all(row.contract is None for row in found.values())
     row = found[f"grid_{axis}", "grid"]
     assert (row.first_bad, row.recorded) == (max(grid), max(grid))
-    assert row.what == f"grid_{axis} is more than 65,535, which CUDA does not launch"
+    assert row.what == f"grid_{axis} is {max(grid):,}, and CUDA launches 1 to 65,535"
 
 
 # -- loops that never end -------------------------------------------------------------------------
