@@ -44,7 +44,7 @@ def family(size: Reading, divisors: Iterable[int], *, one_more: bool = False) ->
     for divisor in sorted(divisors):
         floor = quotient(size.term, divisor, floor=True)
         yield Reading(f"cdiv({size.text}, {divisor})", ceiling(size.term, divisor))
-        yield Reading(f"{size.text} // {divisor}", floor)
+        yield Reading(f"{in_parentheses(size.text)} // {divisor}", floor)
         if one_more:
             yield Reading(f"{size.text} // {divisor} + 1", floor + 1)
 

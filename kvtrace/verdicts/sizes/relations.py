@@ -278,7 +278,8 @@ class Relations:
             yield from self._multiples(number, base, sizes)
         constants = [self._reading(n) for n in sizes if not self.varies(n)]
         for one, two in (*combinations(varying, 2), *cartesian(varying, constants)):
-            yield Reading(f"{one.text} + {two.text}", one.term + two.term)
+            total = Reading(f"{one.text} + {two.text}", one.term + two.term)
+            yield from family(total, self._divisors if number[0] == "grid" else ())
             yield Reading(f"{one.text} - {two.text}", one.term - two.term)
 
     def _shifted(self, base: Reading, offset: int) -> Iterator[Reading]:

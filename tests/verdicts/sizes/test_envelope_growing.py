@@ -266,3 +266,26 @@ def test_a_grid_with_an_element_for_each_program_grows_by_what_programs_are_mult
     }  # fmt: skip
     assert row.fine == (0, 2**31 - 1)
     assert not any(quantity == "grid_x" for quantity, _ in found)
+
+
+@triton.jit
+def concatenated(x, y, out, n, m):
+    i = tl.program_id(0) * 16 + tl.arange(0, 16)
+    tl.store(out + i, tl.load(x + i, i < n), i < n)
+    tl.store(out + i, tl.load(y + i - n, (i >= n) & (i < n + m)), (i >= n) & (i < n + m))
+
+
+@pytest.mark.parametrize(("extent", "bad"), [(lambda n, _: 2 * n, 19), (lambda n, m: n + m, None)])
+def test_a_grid_of_the_blocks_of_two_sizes_grows_with_both(extent, bad):
+    found = rows(
+        *(
+            call(
+                concatenated, (-(-(n + m) // 16),), x=tensor(n), y=tensor(m),
+                out=tensor(extent(n, m)), n=n, m=m,
+            )
+            for n, m in ((36, 20), (33, 20), (51, 50), (70, 30))
+        )
+    )  # fmt: skip
+
+    assert not any(name == "grid_x" for name, _ in found)
+    assert [row.last_bad for (name, _), row in found.items() if name == "n"] == [bad]
