@@ -358,3 +358,55 @@ _asked(
     _split, [("splits-of-four-parts", False, 1, 9, (2, 4)),
              ("splits-of-four-parts-below", True, 1, 4, (2, 4))], "splits",
 )  # fmt: skip
+
+
+# -- tensors longer by a constant or a block, and numbers that stay while sizes change -------------
+
+_asked(partials, "one partial more", _part(lambda n: n // 64 + 1, _UP), _partials, [
+    ("partials-one-more-decided", True, 1, 10_000, (64, 100, 130)),
+    ("partials-one-more-of-equal-launches", True, 1, 10_000, (64, 100, 65)),
+])  # fmt: skip
+_asked(partials, "as many partials as blocks", _part(_UP, _UP), _partials, [
+    ("partials-of-equal-launches", True, 1, 10_000, (200, 250)),
+])  # fmt: skip
+_asked(partials, "four partials", _part(lambda _: 4, _UP), _partials, [
+    ("partials-ringed", False, 100, 300, (200, 250)),
+])  # fmt: skip
+_asked(unmasked, "longer by a block less one", _copied(lambda n: n + 63, _UP), _unmasked, [
+    ("longer-by-63", True, 1, 100_000, (100, 64, 193)),
+])  # fmt: skip
+_asked(unmasked, "longer by a block less two", _copied(lambda n: n + 62, _UP), _unmasked, [
+    ("longer-by-62", False, 66, 300, (100, 64, 190)),
+])  # fmt: skip
+_asked(unmasked, "longer by its half", _copied(lambda n: n // 2 * 3 + 95, _UP), _unmasked, [
+    ("longer-by-half", True, 1, 1000, (100, 64, 193)),
+])  # fmt: skip
+
+
+@triton.jit
+def convolved(x, y, out):
+    i = tl.program_id(0) * 64 + tl.arange(0, 64)
+    near = tl.load(x + 2 * i, i < out, 0)
+    tl.store(y + i, near + tl.load(x + 2 * i + 2, i < out, 0), i < out)
+
+
+def _convolved(v: Evaluation) -> None:
+    i = _blocks(v)
+    v.access("x", v.i32(2 * i) + 2, i < v["out"])
+    v.access("y", i, i < v["out"])
+
+
+def _windows(count: Callable[[int], int]) -> Callable[[int], Launch]:
+    return lambda n: Launch(
+        (cdiv(count(n), 64),),
+        {"x": Tensor((n,)), "y": Tensor((count(n),)), "out": count(n)},
+    )
+
+
+_asked(convolved, "windows of three", _windows(lambda n: (n - 3) // 2 + 1), _convolved, [
+    ("windows", True, 3, 10_000, (133, 264, 522)),
+    ("windows-of-odd", True, 3, 10_000, (133, 265, 521)),
+], "x.shape[0]")  # fmt: skip
+_asked(convolved, "a window for each two", _windows(lambda n: n // 2), _convolved, [
+    ("windows-of-halves-of-odd", False, 33, 300, (133, 265, 521)),
+], "x.shape[0]")  # fmt: skip

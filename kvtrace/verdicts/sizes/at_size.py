@@ -110,16 +110,17 @@ def at_size(
 
 def _limit_text(relations: Relations, numbers: Numbers, verdicts: Sequence[Verdict]) -> str | None:
     """Return that a limit of the grid may exclude all violations, None if none does."""
-    tensors = {v.arg if v.rule in _BOUNDS else None for v in verdicts if v.verdict == "violation"}
-    names = [argument.name for argument in relations.call.arguments]
-    if len(tensors) != 1 or not tensors <= set(names):
+    tensors = [v.arg if v.rule in _BOUNDS else None for v in verdicts if v.verdict == "violation"]
+    if len(set(tensors)) != 1 or tensors[0] is None:
         return None
+    names = [argument.name for argument in relations.call.arguments]
+    position = names.index(tensors[0])
 
     def is_bad(numbers: Numbers) -> bool:
         judged = judge(call_with(relations.call, numbers), _BOUNDS, _BUDGET)
         return any(v.verdict == "violation" for v in judged)
 
-    return relations.limit_text(names.index(*tensors), numbers, is_bad, "give both")
+    return relations.limit_text(position, numbers, is_bad, "give both")
 
 
 def _judged(

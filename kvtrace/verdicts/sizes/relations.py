@@ -363,7 +363,7 @@ class Relations:
         if not varies and is_shape and self._is_flat(number) and abs(value - of_size) == 1:
             yield shifted(base, value - of_size)
         divisors = self._divisors_of(number, size)
-        for reading in family(base, divisors):
+        for reading in family(base, divisors, one_more=is_shape and varies):
             if self._fits(number, reading):
                 if is_grid or varies or value >= _LEAST_QUOTIENT:
                     yield reading
