@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
-from kvtrace.converters.diff.model import Answer, Difference, KernelMeaning
+from kvtrace.converters.diff.model import Answer, Difference, KernelDifference, KernelMeaning
 from kvtrace.converters.diff.words import meaning_subject
 from kvtrace.converters.findings.model import SEVERITIES, Finding, counted_as
 from kvtrace.text import duration, plural
@@ -86,6 +86,11 @@ def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answ
     without_code = dict.fromkeys(name for side in sides for name in side.without_code)
     if without_code:
         return Answer(question, "not known", _without(without_code, "code to compare"))
+    relaunched = _relaunched(changed)
+    if relaunched:
+        return Answer(
+            question, "not known", relaunched, "record both with the same number of launches"
+        )
     without_args = dict.fromkeys(name for side in sides for name in side.without_args)
     if without_args:
         return Answer(question, "not known", _without(without_args, "arguments to compare"))
@@ -102,6 +107,24 @@ def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answ
             "the order of accesses", "order the accesses, and compare again",
         )  # fmt: skip
     return Answer(question, "yes", _evidence(meanings or (), difference, exactly=exactly))
+
+
+def _relaunched(changed: Sequence[KernelDifference]) -> str:
+    """Return the text of the first kernel with other numbers of launches; "" without one.
+
+    A kernel that updates its output gives another result for each number, and so does one whose
+    output is written by others in between.
+    """
+    for kernel in changed:
+        before, after = (
+            0 if side is None else side.launches for side in (kernel.before, kernel.after)
+        )
+        if before != after:
+            return f"{kernel.name} is launched {plural(after, 'time')}, was {before:,}"
+        works = (change.what for variant in kernel.variants for change in variant.work)
+        if what := next((what for what in works if what.startswith("launches of ")), None):
+            return f"{kernel.name} has other numbers of launches ({what})"
+    return ""
 
 
 def _racing(difference: Difference, compared: Collection[str]) -> list[str]:

@@ -10,6 +10,7 @@ from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow.compute as pc
 
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.text import MEANINGS, versions_text
@@ -21,6 +22,7 @@ from kvtrace.evaluate.compiler import attribute
 from kvtrace.inputs.kinds import INPUTS, OPTIONAL
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.schema.launch_flags import are_trials
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from kvtrace.converters.diff.model import Word
     from kvtrace.inputs.kinds import Inputs
     from kvtrace.ir.model import Op
-    from kvtrace.schema.trace import Selection
+    from kvtrace.schema.trace import Run, Selection, Trace
 
     _Key = tuple[object, ...]
 
@@ -45,6 +47,8 @@ _BOUND_OF_SUMS: Final = (
     "for all inputs for which nothing on the way overflows or vanishes"
 )
 _ALONE: Final = "BEFORE has no call of this kernel with the same tensors"
+_REMOVED: Final = "AFTER has no such call of this kernel"
+_SHARED_OTHERWISE: Final = "BEFORE and AFTER divide the work among calls in other ways"
 
 
 def kernel_meanings(
@@ -66,6 +70,8 @@ def kernel_meanings(
         (call.kernel, f"the call in AFTER cannot be evaluated: {call.reason}")
         for call in calls.unready_after
     )
+    removed = Counter(call.kernel for call in calls.unpaired_before)
+    removed -= Counter(kernels[call.kernel] for call in calls.unready_after)
     reasons = {call.kernel: call.reason for call in calls.unready_before}
     for pair in calls.pairs:
         kernel = pair.after.kernel
@@ -73,11 +79,16 @@ def kernel_meanings(
             reason = reasons.get(kernels[kernel])
             explanation = f"the call in BEFORE cannot be evaluated: {reason}" if reason else _ALONE
             uncompared[kernel, explanation] += 1
+        elif removed[kernels[kernel]] and _is_called_otherwise(pair.before, pair.after):
+            uncompared[kernel, _SHARED_OTHERWISE] += 1
         elif thread_time() > deadline:
             explanation = f"the limit of {seconds:g} s was reached (--meaning)"
             uncompared[kernel, explanation] += 1
         else:
             meanings |= dict.fromkeys(_meanings(pair.before, pair.after))
+    for kernel, name in kernels.items():
+        if removed[name]:
+            uncompared[kernel, _REMOVED] += removed[name]
     for (kernel, explanation), count in uncompared.items():
         text = f"{plural(count, 'call')} not compared: {explanation.removesuffix('.')}"
         meanings[KernelMeaning(kernel, None, "unknown", f"unknown: {text}", evidence=text)] = None
@@ -261,11 +272,15 @@ class CallPair:
 
 @dataclass(frozen=True, slots=True)
 class CallPairs:
-    """The pairs of two versions of a program, and the calls of each that cannot be evaluated."""
+    """The pairs of two versions of a program, and the calls of each that cannot be evaluated.
+
+    `unpaired_before` are calls of BEFORE, but for an autotuner's trials, that AFTER does not make.
+    """
 
     pairs: tuple[CallPair, ...]
     unready_before: tuple[UnreadyCall, ...]
     unready_after: tuple[UnreadyCall, ...]
+    unpaired_before: tuple[Call, ...] = ()
 
 
 def paired_calls(
@@ -289,8 +304,8 @@ def paired_calls(
         renamed: The names in BEFORE of kernels of AFTER that have another name there.
         reordered: Whether a kernel may have its tensors in another order.
     """
-    after_calls, unready_after = _calls(after, kernels)
-    unpaired_before, unready_before = _calls(
+    after_calls, unready_after, _ = _calls(after, kernels)
+    unpaired_before, unready_before, trials = _calls(
         before, None if kernels is None else {renamed.get(name, name) for name in kernels}
     )
     partners: dict[int, Call] = {}
@@ -306,22 +321,43 @@ def paired_calls(
                 partners[index] = matches.pop(0)
         unpaired_before = [before_call for matches in unpaired.values() for before_call in matches]
     pairs = tuple(CallPair(partners.get(index), call) for index, call in enumerate(after_calls))
-    return CallPairs(pairs, unready_before, unready_after)
+    removed = tuple(call for call in unpaired_before if id(call) not in trials)
+    return CallPairs(pairs, unready_before, unready_after, removed)
 
 
 def _calls(
     selection: Selection, kernels: Collection[str] | None
-) -> tuple[list[Call], tuple[UnreadyCall, ...]]:
-    calls = [
-        call
-        for run in selection.runs
-        for call in calls_of(selection.trace, run)
-        if kernels is None or call.kernel in kernels
-    ]
-    return (
-        [call for call in calls if isinstance(call, Call)],
-        tuple(call for call in calls if isinstance(call, UnreadyCall)),
-    )
+) -> tuple[list[Call], tuple[UnreadyCall, ...], set[int]]:
+    """Return the calls of some kernels, those not evaluable, and ids of objects: trials alone."""
+    ready: list[Call] = []
+    unready: list[UnreadyCall] = []
+    trials: set[int] = set()
+    for run in selection.runs:
+        trial_ids = _trial_calls(selection.trace, run)
+        for call in calls_of(selection.trace, run):
+            if kernels is not None and call.kernel not in kernels:
+                continue
+            if isinstance(call, UnreadyCall):
+                unready.append(call)
+                continue
+            ready.append(call)
+            if call.call_id in trial_ids:
+                trials.add(id(call))
+    return ready, tuple(unready), trials
+
+
+def _trial_calls(trace: Trace, run: Run) -> set[int]:
+    """Return the ids of calls that were launched by autotuners and warm-ups alone."""
+    ids: tuple[set[int], set[int]] = (set(), set())
+    for launches in trace.pieces("launches", [run], ["call_id", "phase"]):
+        are_of_trials = are_trials(launches)
+        for call_ids, chosen in zip(ids, (pc.invert(are_of_trials), are_of_trials), strict=True):
+            call_ids.update(launches["call_id"].filter(chosen).unique().to_pylist())
+    return ids[1] - ids[0]
+
+
+def _is_called_otherwise(first: Call, second: Call) -> bool:
+    return first.grid != second.grid or _scalars(first) != _scalars(second)
 
 
 def _key_of_all(call: Call, reordered: bool) -> _Key:

@@ -38,10 +38,12 @@ from kvtrace.addons.invariance.choices import (
     predicate_of_choice,
 )
 from kvtrace.addons.invariance.exponentials import Exponentials, source_constant
+from kvtrace.addons.invariance.formulas import rounded_once
 from kvtrace.addons.invariance.loaded_integers import (
     SMALL,
     is_beyond,
     is_rare,
+    is_sum_of_integers,
     with_integers_of_all_sizes,
 )
 from kvtrace.addons.invariance.numbers import (
@@ -57,9 +59,11 @@ from kvtrace.addons.invariance.numbers import (
     inverse,
     mixed,
     product_of,
+    sum_of,
 )
 from kvtrace.addons.invariance.repeated import (
     AXES,
+    INTEGERS,
     LEVELS,
     Arithmetic,
     NotEvaluated,
@@ -195,11 +199,7 @@ class _Evaluation(RepeatedValues):
         detail = node.detail
         match node.what:
             case "integer":
-                value = self._integer(detail[0])
-                inner = self._rare_truths(detail[0])
-                if detail[1] == "i1" and not inner:
-                    return (value & 1).astype(np.uint64)
-                return mixed(self._seed, 1, value, *inner)
+                return self._integer_number(*detail)
             case "condition":
                 return self._decided(detail[0])
             case "constant":
@@ -262,6 +262,33 @@ class _Evaluation(RepeatedValues):
         rare = {atom.condition for atom in choices if is_rare(atom.condition)}
         return [self._decided(condition) for condition in sorted(rare, key=repr)]
 
+    def _integer_number(self, term: Term, kind: str) -> Numbers:
+        """Return a formula as a number, such that sums of formulas are sums in the field.
+
+        A loaded integer, and what is no sum of such, is a random number of its value and type: one
+        of another width wraps elsewhere. 0 is 0.
+        """
+        value, inner = self._integer(term), self._rare_truths(term)
+        if kind == "i1" and not inner:
+            return (value & 1).astype(np.uint64)
+        if inner or not is_sum_of_integers(term):
+            number = mixed(self._seed, 1, named(kind), value, *inner)
+            return number if inner else np.where(value == 0, np.uint64(0), number)
+        total: Numbers = np.asarray(term.coefficients.get((), 0) % PRIME, np.uint64)
+        for atom, factor in (
+            (monomial[0], n) for monomial, n in term.coefficients.items() if monomial
+        ):
+            if isinstance(atom, Choice):
+                branches = (
+                    self._integer_number(part, kind) for part in (atom.then, atom.otherwise)
+                )
+                number = np.where(self._truth(atom.condition), *branches)
+            else:
+                value = self._integer(atom.term)
+                number = np.where(value == 0, 0, mixed(self._seed, 1, named(kind), value))
+            total = sum_of(total, product_of(np.uint64(factor % PRIME), number))
+        return total
+
     # -- nodes -----------------------------------------------------------------------------------
 
     def _constant(self, node: Tree) -> Numbers:
@@ -316,26 +343,28 @@ class _Evaluation(RepeatedValues):
         is_float = kind.startswith(("f", "bf"))
         if name == "arith.extf":
             return values[0]  # every number of the narrower type is one of the wider
+        if (narrow := rounded_once(node)) is not None:
+            return self.of(narrow)
         if name in ("arith.sitofp", "arith.uitofp") and node.parts[0].what == "integer":
             integer_value = self._integer(node.parts[0].detail[0])
             if name == "arith.uitofp":
                 integer_value = integer_value & ((1 << int(node.parts[0].detail[1][1:])) - 1)
             if kind == "f32" and (np.abs(integer_value) < 1 << 24).all():
                 return (integer_value % PRIME).astype(np.uint64)
-        reciprocal = _inverse_of_power_of_two(node.parts[1]) if name == "arith.divf" else None
-        if reciprocal is not None:
-            name, values = "arith.mulf", [values[0], np.full_like(values[1], reciprocal)]
+            values = [mixed(self._seed, 1, integer_value)]
+        multiplier = _inverse_of_power_of_two(node.parts[1]) if name == "arith.divf" else None
+        if name == "arith.addf" and node.parts[0] is node.parts[1]:
+            multiplier = 2
+        if multiplier is not None:
+            name, values = "arith.mulf", [values[0], np.full_like(values[1], multiplier)]
             operator = "*"
         exponential = None if self._exponentials is None else self._exponentials.value(node)
         if exponential is not None:
             return exponential
         value: Numbers | None = None
         is_exact = self._exact
-        if (
-            is_float
-            and operator in RING
-            and (is_exact or (operator in _SUMS and not self._ordered))
-        ):
+        is_ring = is_exact or (operator in _SUMS and not self._ordered)
+        if operator in RING and (is_ring if is_float else kind in INTEGERS):
             value = RING[operator](*values)
         elif is_exact and function_of(node) in ("sqrt", "rsqrt"):
             value = self._root(node, is_inverse=function_of(node) == "rsqrt")

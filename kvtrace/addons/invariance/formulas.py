@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.addons.invariance.trees import Tree, tree
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.ops import MODULAR, SIGNED, operator_of
 from kvtrace.symbolic.bits import wrapped
@@ -15,12 +16,14 @@ from kvtrace.symbolic.terms import ZERO, Term
 from kvtrace.symbolic.walk_types import number_of
 
 if TYPE_CHECKING:
-    from kvtrace.addons.invariance.trees import Tree
     from kvtrace.ir import Op
 
 Coordinates = tuple[Term, ...]
 """Indices of an element of a value, one for each axis."""
 
+_ROUNDED_ONCE: Final = frozenset(
+    {("f16", "f32"), ("bf16", "f32"), ("f32", "f64"), ("f16", "f64"), ("bf16", "f64")}
+)
 _HINTS: Final = ("tt.divisibility", "tt.contiguity", "tt.constancy", "operandSegmentSizes")
 
 
@@ -158,3 +161,34 @@ _COMPARING: Final[Mapping[int, Callable[[Term, Term], Condition]]] = {
     3: lambda left, right: at_least(right, left), 4: lambda left, right: less(right, left),
     5: at_least,
 }  # fmt: skip
+
+
+def rounded_once(node: Tree) -> Tree | None:
+    """Return a sum or product in a wider type that is then narrowed as the op in the narrow type.
+
+    Both give the same bits if the wider type has 2 * p + 2 bits for p of the narrower one: rounding
+    twice is then rounding once (Figueroa 1995, doi:10.1145/221332.221334). Products of bfloat16 may
+    fall below the normal numbers of float32.
+    """
+    if node.what != "op" or node.detail[0] != "arith.truncf" or node.parts[0].what != "op":
+        return None
+    narrow, (wide,) = node.detail[2], node.parts
+    name, attributes, kind, position = wide.detail
+    is_exact = (narrow, kind) in _ROUNDED_ONCE and (
+        name != "arith.mulf" or kind != "f32" or narrow != "bf16"
+    )
+    if name not in ("arith.addf", "arith.subf", "arith.mulf") or not is_exact:
+        return None
+    if any(part.what != "op" or part.detail[0] != "arith.extf" for part in wide.parts):
+        return None
+    operands = tuple(part.parts[0] for part in wide.parts)
+    if any(_float_type(operand) != narrow for operand in operands):
+        return None
+    return tree("op", (name, attributes, narrow, position), operands)
+
+
+def _float_type(node: Tree) -> str | None:
+    """Return the type of a node that is a constant, an element or an op's result, else None."""
+    if node.what in ("op", "element"):
+        return str(node.detail[2])
+    return str(node.detail[0]) if node.what == "constant" else None

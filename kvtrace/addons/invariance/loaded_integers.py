@@ -22,6 +22,7 @@ _SPREAD: Final = np.asarray(
 )
 """Further values of integers that are data alone: negative ones, and of all magnitudes."""
 _BEYOND_INT64: Final = 1 << 63
+_SMALL_FACTORS: Final = 1 << 12
 
 
 def data_keys(trees: Iterable[Tree], store_conditions: Iterable[Condition]) -> frozenset[object]:
@@ -103,6 +104,25 @@ def _is_of_data(term: Term) -> bool:
             for monomial in of_data
         )
     )
+
+
+def is_sum_of_integers(term: Term) -> bool:
+    """Return whether a term is a sum of loaded integers, choices and small numbers.
+
+    Factors are small, so that they differ modulo the prime of the field.
+    """
+    return all(
+        abs(factor) < _SMALL_FACTORS
+        and (
+            not monomial
+            or (len(monomial) == 1 and (isinstance(monomial[0], Choice) or _is_loaded(monomial[0])))
+        )
+        for monomial, factor in term.coefficients.items()
+    )
+
+
+def _is_loaded(atom: Atom) -> bool:
+    return isinstance(atom, Symbol) and atom.kind == "content"
 
 
 def _is_tried(atom: Atom | None) -> bool:

@@ -24,6 +24,8 @@ from kvtrace.symbolic.terms import Symbol, Term
 
 Arithmetic = Literal["ordered", "sums", "exact", "functions"]
 
+INTEGERS: Final = frozenset({"i8", "i16", "i32", "i64"})
+"""Types whose sums and products have no order, though they wrap."""
 LEVELS: Final = 12
 AXES: Final = LEVELS + 1
 """Axes of each array: one for each level of bound symbols, the last for the output's elements."""
@@ -63,6 +65,17 @@ def _joined(first: Numbers, second: Numbers, axis: int) -> Numbers:
 def named(text: object) -> int:
     """Return the number of an op, a type or an argument, a hash of its text."""
     return zlib.crc32(repr(text).encode())
+
+
+def _adds_integers(node: Tree, count: int) -> bool:
+    """Return whether a reduction or scan adds integers, whose sums have no order."""
+    return all(
+        part.what == "op"
+        and part.detail[0] == "arith.addi"
+        and part.detail[2] in INTEGERS
+        and {operand.what for operand in part.parts} == {"combined"}
+        for part in node.parts[:count]
+    )
 
 
 def _is_exact(types: Sequence[str], form: Mapping[str, str]) -> bool:
@@ -145,8 +158,8 @@ class RepeatedValues(ABC):
         arrays = [np.broadcast_to(array, _widened(array, level, extent)) for array in elements]
         if scanned:
             return self._scan(node, arrays)
-        if self._ordered:  # a device may use any order, the same for equal positions
-            positions = _along(level, extent)
+        if self._ordered and not _adds_integers(node, count):
+            positions = _along(level, extent)  # a device may use any order, the same for all
             totals = [_total(mixed(12, positions, array), level) for array in arrays]
             op_hash = named((node.detail[0], extent, position))
             return mixed(self._seed, 13, op_hash, *self._combination(node, count), *totals)
@@ -173,7 +186,7 @@ class RepeatedValues(ABC):
         if reverse:
             elements = [np.flip(array, level) for array in elements]
             last_position = extent - 1 - last_position
-        if self._ordered:
+        if self._ordered and not _adds_integers(node, len(elements)):
             totals = [
                 _total(
                     np.where(positions <= last_position, mixed(15, positions, array), np.uint64(0)),
@@ -198,12 +211,19 @@ class RepeatedValues(ABC):
         factors = self._under({bound(level, extent): _along(level, extent)}, (left, right))
         form = dict(attributes)
         form.pop("maxNumImpreciseAcc", None)
+        if types[0] != "f32":
+            form.pop("inputPrecision", None)  # it is of factors in float32
         if not _is_exact(types, form):  # both are rounded first, or split, as the op says
             factors = [mixed(self._seed, 8, named((types[:2], form)), factor) for factor in factors]
-        product = product_of(*factors) if self._exact else self._multiplied(types[2], *factors)
+        are_integers = types[2] in INTEGERS
+        product = (
+            product_of(*factors)
+            if self._exact or are_integers
+            else self._multiplied(types[2], *factors)
+        )
         product = np.broadcast_to(product, _widened(product, level, extent))
         total = _total(product, level)
-        if self._ordered:
+        if self._ordered and not are_integers:
             return mixed(self._seed, 9, extent, total, self.of(addend))
         return sum_of(total, self.of(addend))
 

@@ -396,3 +396,41 @@ def test_bound_of_equal_formulas_is_printed_with_its_range(trace_of: Make) -> No
     (meaning,) = kernel_meanings(before, after, {"_normed": "_normed"}, 30.0)
 
     assert "for all inputs that are 0 or of magnitudes from 2^-" in meaning.evidence
+
+
+@triton.jit
+def _accumulated(x, y, begin, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    at = begin + tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < N, other=0.0)
+    before = tl.load(y + at, mask=at < N, other=0.0)
+    tl.store(y + at, values + before if FORM == "swapped" else before + values, mask=at < N)
+
+
+def _launched_from(folder: Path, form: str, begins: list[int]) -> str:
+    x = tensor(64, seed=1)
+    y = x.clone()
+    with kvtrace.capture(folder):
+        for begin in begins:
+            _accumulated[(1,)](x, y, begin, 64, FORM=form, BLOCK=32)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "answer"),
+    [
+        ([0, 0], [0], "not known _accumulated is launched 1 time, was 2"),
+        ([0, 32], [0], "not known _accumulated: 1 call not compared: AFTER has no such call"),
+        ([0, 0, 32], [0, 32, 32], "not known _accumulated has other numbers of launches"),
+        ([0, 0, 32], [0, 0, 32], "yes"),
+    ],
+)
+def test_removed_launches_are_not_the_same(
+    tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str],
+    before: list[int], after: list[int], answer: str,
+) -> None:  # fmt: skip
+    sides = [
+        _launched_from(tmp_path / form, form, begins)
+        for form, begins in (("plain", before), ("swapped", after))
+    ]
+
+    assert f"same results? {answer}" in told_of(*sides, capsys)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kvtrace.addons.invariance.field import FieldEvaluator
 from kvtrace.addons.invariance.repeated import Arithmetic
 from kvtrace.addons.invariance.trees import Tree, tree
-from kvtrace.symbolic.terms import as_term
+from kvtrace.symbolic.terms import Symbol, as_term
 
 
 def field_value(node: Tree, arithmetic: Arithmetic = "sums") -> int:
@@ -59,3 +59,49 @@ def test_ordered_arithmetic_distinguishes_orders_of_sums() -> None:
 
     assert field_value(one, "ordered") != field_value(other, "ordered")
     assert field_value(one, "ordered") == field_value(exchanged, "ordered")
+
+
+def integer(number: int, kind: str = "i32") -> Tree:
+    content = Symbol("content", "n", -(1 << 31), (1 << 31) - 1, (as_term(number),))
+    return tree("integer", (content.term, kind))
+
+
+def operation(name: str, kind: str, *parts: Tree) -> Tree:
+    return tree("op", (name, (), kind, 0), parts)
+
+
+def test_sums_of_integers_have_no_order_but_a_width() -> None:
+    one, two, three = map(integer, (1, 2, 3))
+    left = operation("arith.addi", "i32", operation("arith.addi", "i32", one, two), three)
+    right = operation("arith.addi", "i32", one, operation("arith.addi", "i32", two, three))
+    wide = operation("arith.addi", "i64", integer(1, "i64"), integer(2, "i64"))
+    narrow = operation("arith.addi", "i32", one, two)
+    floats = [operation("arith.sitofp", "f32", total) for total in (narrow, wide)]
+
+    assert field_value(left, "ordered") == field_value(right, "ordered")
+    assert field_value(floats[0], "ordered") != field_value(floats[1], "ordered")
+
+
+def test_sum_in_a_wider_type_is_rounded_once() -> None:
+    def rounded(name: str, narrow: str, wide: str) -> tuple[Tree, Tree]:
+        values = [tree("element", (side, as_term(0), narrow, "")) for side in ("x", "y")]
+        extended = (operation("arith.extf", wide, value) for value in values)
+        inside = operation(name, wide, *extended)
+        return operation("arith.truncf", narrow, inside), operation(name, narrow, *values)
+
+    def are_equal(pair: tuple[Tree, Tree]) -> bool:
+        first, second = (field_value(node, "ordered") for node in pair)
+        return first == second
+
+    assert are_equal(rounded("arith.addf", "f16", "f32"))
+    assert are_equal(rounded("arith.mulf", "f32", "f64"))
+    assert not are_equal(rounded("arith.mulf", "bf16", "f32"))
+    assert not are_equal(rounded("arith.divf", "f16", "f32"))
+
+
+def test_twice_a_number_is_its_sum_with_itself() -> None:
+    two = tree("constant", ("f32", (0x40000000,)))
+    product = tree("op", ("arith.mulf", (), "f32", 0), (element(1), two))
+
+    assert field_value(added(element(1), element(1)), "ordered") == field_value(product, "ordered")
+    assert field_value(added(element(1), element(2)), "ordered") != field_value(product, "ordered")
