@@ -112,13 +112,11 @@ def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answ
 def _relaunched(changed: Sequence[KernelDifference]) -> str:
     """Return the text of the first kernel with other numbers of launches; "" without one.
 
-    A kernel that updates its output gives another result for each number, and so does one whose
-    output is written by others in between.
+    A kernel that updates its output gives another result for each number, and so does one that is
+    launched on its own results: addresses of other launches are not recorded.
     """
     for kernel in changed:
-        before, after = (
-            0 if side is None else side.launches for side in (kernel.before, kernel.after)
-        )
+        before, after = (side.launches if side else 0 for side in (kernel.before, kernel.after))
         if before != after:
             return f"{kernel.name} is launched {plural(after, 'time')}, was {before:,}"
         works = (change.what for variant in kernel.variants for change in variant.work)

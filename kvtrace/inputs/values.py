@@ -47,6 +47,7 @@ WIDE: Final = ("large integer", "negative integer")
 SPECIAL: Final = "infinite or NaN"
 _WIDEST: Final = 1 << 40
 _LARGE: Final = 64.0
+_FROM_ZERO: Final = 16.0
 #: Exponentials of numbers this far below zero are 0 in float32, and in narrower types.
 _FAR_FROM_ZERO: Final = 200.0
 _TINY: Final = {"float16": 2.0**-10}
@@ -241,10 +242,9 @@ def awkward_numbers(
         return -sizes
     if kind == ZERO:
         draws = random.random(size)
-        # values that are never negative have no negative zero
-        return np.where(
-            draws < 1 / 4, -0.0 if signed else 0.0, np.where(draws < 1 / 2, 0.0, numbers)
-        )
+        far = numbers * _FROM_ZERO if wide else numbers  # the log of a sum with it is lost at 0
+        zero = -0.0 if signed else 0.0  # values that are never negative have no negative zero
+        return np.select([draws < 1 / 4, draws < 1 / 2, draws < 3 / 4], [zero, 0.0, far], numbers)
     if kind == "equal":
         return np.asarray(random.choice(numbers[:_LEVELS], size))
     if kind == "nearly equal":
@@ -335,12 +335,12 @@ def groups_of(constants: Sequence[float]) -> list[list[float]]:
     return [*([usual] if usual else []), *groups[:_MOST_GROUPS]]
 
 
-def constants_to_exceed(constants: Sequence[float]) -> list[float]:
-    """Return constants of usual and large magnitudes above 1 that all numbers may lie beyond.
+def constants_to_exceed(constants: Sequence[float], most: float = _FAR[-1]) -> list[float]:
+    """Return constants of magnitudes above 1, up to `most`, that all numbers may lie beyond.
 
     The largest ones come first, of either sign.
     """
-    usual = {number for number in constants if 1 < abs(number) <= _FAR[-1]}
+    usual = {number for number in constants if 1 < abs(number) <= most}
     return sorted(usual, key=abs, reverse=True)[:_MOST_BEYOND]
 
 

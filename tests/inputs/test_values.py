@@ -60,6 +60,13 @@ def test_zeros_among_signed_numbers_have_both_signs():
     assert not np.signbit(draw_values(np.abs(signed), "float32", awkward="zero")).any()
 
 
+def test_zeros_lie_beside_numbers_that_a_sum_with_one_loses_after_exp():
+    usual = RANDOM.standard_normal(400).astype(np.float32)
+    zeros = draw_values(usual, "float32", awkward="zero")
+    assert 20 < np.abs(zeros).max() < 100
+    assert np.abs(draw_values(np.abs(usual) / 9, "float32", awkward="zero")).max() <= 1
+
+
 @pytest.mark.parametrize("dtype", ["int64", "float32"])
 def test_sorted_values_stay_sorted(dtype):
     after = draw_values(np.sort(RANDOM.integers(0, 1000, 50)), dtype)

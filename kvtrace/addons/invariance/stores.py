@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,7 @@ from kvtrace.addons.invariance.trees import Tree, level_of
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.observe import Access as ObservedAccess
 from kvtrace.evaluate.observe import Observer
-from kvtrace.symbolic.conditions import conjunction
+from kvtrace.symbolic.conditions import TRUE, conjunction
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.replaying import TooManyLanes, run
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.summary import Access
-    from kvtrace.symbolic.terms import Resolve
+    from kvtrace.symbolic.terms import Resolve, Term
 
 _MOST_ELEMENTS: Final = 1 << 20
 """Limit on the elements of an output that are compared; larger outputs are sampled."""
@@ -87,7 +87,9 @@ def _owners(
         except KeyError:
             if len(stores) > 1:
                 return np.full(offsets.size, _UNKNOWN_STORE, np.int64)
-        owners = np.where(is_stored, np.where(owners == _NO_STORE, index, _UNKNOWN_STORE), owners)
+        earlier = [_NO_STORE, *(n for n in range(index) if stores[n].is_overwritten_by(store))]
+        owner = np.where(np.isin(owners, earlier), index, _UNKNOWN_STORE)
+        owners = np.where(is_stored, owner, owners)
     return owners
 
 
@@ -96,13 +98,19 @@ class Store:
     """The tree of a store and the elements that it writes.
 
     `steps` are the coordinates with their byte steps, `active` the condition of the store, and
-    `base_offset` the byte offset of the element whose coordinates are 0.
+    `base_offset` the byte offset of the element whose coordinates are 0. `place` is the byte offset
+    by program and lane of a store outside of loops and branches; None of others.
     """
 
     tree: Tree
     steps: tuple[tuple[Symbol, int], ...]
     active: Condition
     base_offset: int
+    place: Term | None = field(default=None, compare=False)
+
+    def is_overwritten_by(self, later: Store) -> bool:
+        """Return whether the same lane of the same program writes each element again, later."""
+        return self.place is not None and self.place == later.place
 
 
 def stores_of(
@@ -146,8 +154,9 @@ def _store(access: Access, kernel: Kernel) -> Store | None:
         if base is None:
             continue
         result = Store(
-            tree, tuple(kernel.steps(output)), _followed_parts(kernel.active(output)), base
-        )
+            tree, tuple(kernel.steps(output)), _followed_parts(kernel.active(output)), base,
+            access.offset if access.guard == TRUE and not access.loops else None,
+        )  # fmt: skip
         if not _is_placed_by_more(tree):
             break
     stores = [other for other in kernel.summary.accesses if other.kind != "load"]

@@ -57,6 +57,9 @@ _SYMBOL: Final = re.compile(r"['\"](\w+)['\"]")
 _FILLING: Final = (2.0**-10, 2.0**10)
 """Bounds of constants that tensors are filled with; others are an eps, or stand for infinity."""
 
+_MOST_EXCEEDED: Final = 2.0**120
+"""Twice a larger constant is infinite in float32."""
+
 _interned: weakref.WeakValueDictionary[Any, Tree] = weakref.WeakValueDictionary()
 _interning = Lock(taken=True)
 
@@ -154,7 +157,8 @@ def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
 def exceeded_constants(trees: Iterable[Tree]) -> tuple[float, ...]:
     """Return the constants of trees that whole rows of numbers may lie beyond."""
     values = (constant_of(node) for tree in trees for node in tree.walk())
-    return tuple(constants_to_exceed([value for value in values if value and isfinite(value)]))
+    finite = [value for value in values if value and isfinite(value)]
+    return tuple(constants_to_exceed(finite, most=_MOST_EXCEEDED))
 
 
 def bound(level: int, extent: int) -> Symbol:

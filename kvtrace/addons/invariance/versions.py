@@ -28,6 +28,7 @@ from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.inputs.kinds import (
     CANCELING,
     EXPONENTS,
+    FAR_FROM_ZERO,
     INPUTS,
     PLAIN,
     SINGULAR,
@@ -64,6 +65,8 @@ ROUNDINGS: Final = 32.0
 """Units in the last place up to which two values may be roundings of one number."""
 _MOST_CANCELED: Final = float(1 << 20)
 """Units in the last place beyond which cancellation explains no difference of two versions."""
+_USUAL: Final = 2.0**13
+"""Numbers below this are far from overflow in each type of floats with 16 bits and more."""
 _SECONDS_OF_TREES: Final = 2.5
 """CPU time limit for building the trees of one version."""
 _SECONDS: Final = 6.0
@@ -209,16 +212,17 @@ def _compare_output(
     is_explained = witness is not None and _is_explained(witness, INPUTS[0], versions)
     is_violation = is_far or (is_different and witness is not None and not is_explained)
     differences = [InputsDifference(INPUTS[0], witness)]
+    gained: OutputMeaning | None = None  # a number where the first version has none
     for inputs in INPUTS[1:]:
         is_decided = is_violation and witness is not None and witness.ulps > ROUNDINGS
         if is_decided or thread_time() > deadline:
             break
         if inputs == "infinities among numbers" and (not is_different or witness is not None):
             continue  # sums of infinities go either way
-        if inputs == CANCELING:
-            if is_different:
-                continue
-            canceled = _witness_of_canceling(versions)
+        if inputs == CANCELING and is_different:
+            continue
+        if inputs == CANCELING or (inputs == FAR_FROM_ZERO and not is_different):
+            canceled = _witness_of_canceling(inputs, versions)
             if canceled is not None:
                 return replace(result, meaning="violation", witness=canceled, inputs=inputs)
         further = versions_differ_on(inputs, versions)
@@ -227,7 +231,10 @@ def _compare_output(
             continue
         if isinstance(further, Witness) and _shows_violation(further, inputs, comparison, witness):
             if not _is_explained(further, inputs, versions):
-                return replace(result, meaning="violation", witness=further, inputs=inputs)
+                shown = replace(result, meaning="violation", witness=further, inputs=inputs)
+                if is_finite(further.values[0]):
+                    return shown
+                gained = gained or shown
         elif isinstance(further, Witness) and further.ulps > ROUNDINGS and not is_different:
             bounds = error_bounds(inputs, versions, ROUNDINGS)
             accuracy = None if bounds is None else bounds.accuracy(inputs)
@@ -238,8 +245,8 @@ def _compare_output(
             differences.append(
                 InputsDifference(inputs, further if isinstance(further, Witness) else None)
             )
-    if is_violation:
-        return replace(result, meaning="violation")
+    if is_violation or gained is not None:
+        return replace(result, meaning="violation") if gained is None else gained
     if is_different:
         return replace(result, witness=None)
     meaning = comparison.relation if comparison.is_whole else "sampled"
@@ -249,14 +256,14 @@ def _compare_output(
     return replace(result, meaning=meaning, witness=None, apart=tuple(differences), bound=bound)
 
 
-def _witness_of_canceling(versions: VersionCalls) -> Witness | None:
-    """Return an element with two values beyond the roundings of the more exact version, or None.
+def _witness_of_canceling(inputs: Inputs, versions: VersionCalls) -> Witness | None:
+    """Return an element with two values beyond the roundings of one version, or None.
 
-    Elements are compared by their own bounds: beside large elements, lost digits of small ones look
-    like roundings.
+    That is the more exact version of operands that cancel, and else the first. Elements are
+    compared by their own bounds: beside large ones, lost digits of small ones look like roundings.
     """
-    bounds = error_bounds(CANCELING, versions, ROUNDINGS)
-    return None if bounds is None else bounds.farthest()
+    bounds = error_bounds(inputs, versions, ROUNDINGS)
+    return None if bounds is None else bounds.farthest(of_both=inputs == CANCELING)
 
 
 def _is_explained(witness: Witness, inputs: Inputs, versions: VersionCalls) -> bool:
@@ -278,15 +285,23 @@ def _shows_violation(
     `witness` has two values on random numbers, or is None. If formulas are equal except for
     roundings, no order of operations may explain the difference; else it must exceed roundings.
     """
+    if _is_lost(further) and comparison.relation != "reassociated":
+        return True
     if comparison.relation != "different":
         return _exceeds_reordering(further, inputs, witness)
     return witness is None or _exceeds_rounding(further, inputs)
 
 
+def _is_lost(witness: Witness) -> bool:
+    """Return whether a number of usual size became infinite or NaN, which no rounding explains."""
+    before, after = witness.values
+    return not is_finite(after) and is_finite(before) and abs(float(before)) < _USUAL
+
+
 def _exceeds_rounding(witness: Witness, inputs: Inputs) -> bool:
     """Return whether two values differ by more than roundings, or only the second is not finite."""
     before, after = map(is_finite, witness.values)
-    if inputs == "numbers around 10,000":  # which roundings may cancel
+    if inputs == FAR_FROM_ZERO:  # which roundings may cancel
         return before and not after
     is_plain = inputs in PLAIN or inputs in ("tiny numbers", "integers that are 0")
     return is_plain and before and (not after or witness.ulps > ROUNDINGS)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -203,17 +205,17 @@ class Reference:
             return [as_numbers(_as_tensor(result)) for result in moved_results]
 
         def losses(draw: Draw) -> tuple[list[Numbers], list[Numbers]]:
-            def moved(value: Any) -> Any:
-                return _slightly_changed(value, _in_float64(value), draw, unit=1.0).to(value.dtype)
+            def moved(value: Any, own: Draw) -> Any:
+                return _slightly_changed(value, _in_float64(value), own, unit=1.0).to(value.dtype)
 
-            rounded, wide = (
-                [
-                    as_numbers(_as_tensor(result))
-                    for result in self._results(case, before, changed, moved, wide=is_wide)[1]
-                ]
-                for is_wide in (False, True)
-            )
-            return rounded, wide
+            def results_moved_by(own: Draw, *, wide: bool) -> list[Numbers]:
+                moves = partial(moved, own=own)
+                moved_results = self._results(case, before, changed, moves, wide=wide)[1]
+                return [as_numbers(_as_tensor(result)) for result in moved_results]
+
+            # A draw moves numbers in another way each time, and both have to be moved in one way.
+            native_results = results_moved_by(copy.deepcopy(draw), wide=False)
+            return native_results, results_moved_by(draw, wide=True)
 
         state = self.callable.state_dict().values() if self.is_model else ()
         floats = [
@@ -253,8 +255,6 @@ class Reference:
 
         The reference computes in float64 with `wide`, else in the inputs' types.
         """
-        import copy
-
         from kvtrace.addons.judge.moves import NarrowingDetector
 
         def changed_value(value: Any) -> Any:

@@ -434,3 +434,53 @@ def test_removed_launches_are_not_the_same(
     ]
 
     assert f"same results? {answer}" in told_of(*sides, capsys)
+
+
+@triton.jit
+def _overwritten(x, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, BLOCK)
+    inside = tl.arange(0, BLOCK) < N
+    values = tl.load(x + at, mask=inside, other=0.0)
+    first, second = (values * values, values) if FORM == "exchanged" else (values, values * values)
+    if FORM != "once":
+        tl.store(y + at, first, mask=inside)
+    tl.store(y + (tl.num_programs(0) * N - 1 - at if FORM == "turned" else at), second, mask=inside)
+
+
+@pytest.mark.parametrize(
+    ("form", "word"), [("twice", "yes"), ("exchanged", "no"), ("turned", "no")]
+)
+def test_store_that_is_overwritten_counts_no_more(trace_of: Make, form: str, word: str) -> None:
+    before, after = (
+        selected(trace_of(_overwritten, 20, FORM=side, BLOCK=32)) for side in ("once", form)
+    )
+
+    (meaning,) = kernel_meanings(before, after, {"_overwritten": "_overwritten"}, 30.0)
+
+    assert meaning.same == word, meaning
+
+
+@triton.jit
+def _finite(x, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, BLOCK)
+    inside = tl.arange(0, BLOCK) < N
+    values = tl.load(x + at, mask=inside, other=0.0)
+    if FORM == "product":
+        result = values * (values > 0).to(tl.float32)
+    elif FORM == "choice":
+        result = tl.where(values > 0, values, 0.0)
+    else:
+        moved = tl.load(x + at, mask=inside, other=-1e30 if FORM == "number" else float("-inf"))
+        result = values * 0.0 + 1 / tl.sum(tl.exp(moved - tl.max(moved, 0)), 0)
+    tl.store(y + at, result, mask=inside)
+
+
+@pytest.mark.parametrize("forms", [("choice", "product"), ("infinity", "number")])
+def test_number_that_becomes_nan_or_is_beyond_a_large_constant_differs(
+    trace_of: Make, forms: tuple[str, str]
+) -> None:
+    before, after = (selected(trace_of(_finite, 20, FORM=form, BLOCK=32)) for form in forms)
+
+    (meaning,) = kernel_meanings(before, after, {"_finite": "_finite"}, 30.0)
+
+    assert meaning.same == "no", meaning

@@ -1,8 +1,11 @@
 """Cases that a reference accepts."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.preparing import (
     _accepted_cases,
     _bounds_of_integers,
@@ -58,6 +61,23 @@ def test_extents_that_integers_may_reach_are_learned_from_the_reference(
 ):
     reference, maker, case = prepared(tmp_path, code, shapes)
     assert _bounds_of_integers(reference, maker, case, tmp_path) == bounds
+
+
+@pytest.mark.parametrize(
+    ("shapes", "most"), [("x=f64[40]", 1e-12), ("x=f32[40]", 1e-4), ("x=f16[40]", 0.1)]
+)
+@pytest.mark.parametrize("code", ["(x): return x * 0.1", "(x): return torch.tanh(x)"])
+def test_reference_grants_what_its_type_loses(
+    tmp_path: Path, code: str, shapes: str, most: float
+) -> None:
+    reference, _, case = prepared(tmp_path, code, shapes)
+
+    expected = reference.results(case, tmp_path, tmp_path, "0")
+
+    granted, exact = (
+        tensors.array(tmp_path, stored[0]) for stored in (expected.granted, expected.exact)
+    )
+    assert 0 < np.max(granted / np.abs(exact)) < most
 
 
 SCORES = "(q, k): return torch.softmax(q @ k.transpose(-1, -2), -1)"
