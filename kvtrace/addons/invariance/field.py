@@ -353,7 +353,7 @@ class _Evaluation(RepeatedValues):
                 return (integer_value % PRIME).astype(np.uint64)
             values = [mixed(self._seed, 1, integer_value)]
         multiplier = _inverse_of_power_of_two(node.parts[1]) if name == "arith.divf" else None
-        if name == "arith.addf" and node.parts[0] is node.parts[1]:
+        if self._ordered and name == "arith.addf" and node.parts[0] is node.parts[1]:
             multiplier = 2
         if multiplier is not None:
             name, values = "arith.mulf", [values[0], np.full_like(values[1], multiplier)]

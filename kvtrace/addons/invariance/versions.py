@@ -28,7 +28,6 @@ from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.inputs.kinds import (
     CANCELING,
     EXPONENTS,
-    FAR_FROM_ZERO,
     INPUTS,
     PLAIN,
     SINGULAR,
@@ -65,6 +64,7 @@ ROUNDINGS: Final = 32.0
 """Units in the last place up to which two values may be roundings of one number."""
 _MOST_CANCELED: Final = float(1 << 20)
 """Units in the last place beyond which cancellation explains no difference of two versions."""
+_FAR_FROM_ZERO: Final[Inputs] = "numbers around 10,000"
 _USUAL: Final = 2.0**13
 """Numbers below this are far from overflow in each type of floats with 16 bits and more."""
 _SECONDS_OF_TREES: Final = 2.5
@@ -221,7 +221,7 @@ def _compare_output(
             continue  # sums of infinities go either way
         if inputs == CANCELING and is_different:
             continue
-        if inputs == CANCELING or (inputs == FAR_FROM_ZERO and not is_different):
+        if inputs == CANCELING or (inputs == _FAR_FROM_ZERO and not is_different):
             canceled = _witness_of_canceling(inputs, versions)
             if canceled is not None:
                 return replace(result, meaning="violation", witness=canceled, inputs=inputs)
@@ -301,7 +301,7 @@ def _is_lost(witness: Witness) -> bool:
 def _exceeds_rounding(witness: Witness, inputs: Inputs) -> bool:
     """Return whether two values differ by more than roundings, or only the second is not finite."""
     before, after = map(is_finite, witness.values)
-    if inputs == FAR_FROM_ZERO:  # which roundings may cancel
+    if inputs == _FAR_FROM_ZERO:  # which roundings may cancel
         return before and not after
     is_plain = inputs in PLAIN or inputs in ("tiny numbers", "integers that are 0")
     return is_plain and before and (not after or witness.ulps > ROUNDINGS)

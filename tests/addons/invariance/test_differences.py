@@ -467,6 +467,12 @@ def _finite(x, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
     values = tl.load(x + at, mask=inside, other=0.0)
     if FORM == "product":
         result = values * (values > 0).to(tl.float32)
+    elif FORM == "moments":
+        mean = tl.sum(values, 0) / N
+        result = tl.sum(values * values, 0) / N - mean * mean + values * 0
+    elif FORM == "variance":
+        distance = tl.where(inside, values - tl.sum(values, 0) / N, 0.0)
+        result = tl.sum(distance * distance, 0) / N + values * 0
     elif FORM == "choice":
         result = tl.where(values > 0, values, 0.0)
     else:
@@ -475,10 +481,10 @@ def _finite(x, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(y + at, result, mask=inside)
 
 
-@pytest.mark.parametrize("forms", [("choice", "product"), ("infinity", "number")])
-def test_number_that_becomes_nan_or_is_beyond_a_large_constant_differs(
-    trace_of: Make, forms: tuple[str, str]
-) -> None:
+@pytest.mark.parametrize(
+    "forms", [("choice", "product"), ("infinity", "number"), ("variance", "moments")]
+)
+def test_number_that_becomes_nan_or_is_lost_differs(trace_of: Make, forms: tuple[str, str]) -> None:
     before, after = (selected(trace_of(_finite, 20, FORM=form, BLOCK=32)) for form in forms)
 
     (meaning,) = kernel_meanings(before, after, {"_finite": "_finite"}, 30.0)
