@@ -55,11 +55,13 @@ def other_sizes(
     extents = _extents(inputs, fixed)
     if not extents:
         return
+    has_one = 1 in {n for e in inputs if isinstance(e, TensorInput) for n in e.shape} - {*fixed}
     tried_changes: set[tuple[tuple[int, int], ...]] = set()
     changes = chain(
         _large_sizes(inputs, extents), _small_sizes(extents),
         _sizes_of_numbers(inputs, extents, numbers), _sizes_around_blocks(inputs, extents, blocks),
         _aligned_sizes(inputs, extents, blocks),
+        ({1: 3, **change} for change in _grouped_sizes(extents) if has_one),  # groups of heads
     )  # fmt: skip
     for change in changes:
         key = tuple(sorted(change.items()))
@@ -170,9 +172,7 @@ def _aligned_sizes(
         yield from _all_beyond(inputs, extents, block)
 
 
-def _all_beyond(
-    inputs: Sequence[Input], extents: Sequence[int], number: int
-) -> Iterator[Change]:  # fmt: skip
+def _all_beyond(inputs: Sequence[Input], extents: Sequence[int], number: int) -> Iterator[Change]:
     """Yield a change after which all extents exceed a number at once, if that is not too large."""
     change = {old: (1 + at % 2) * number + 1 for at, old in enumerate(extents)}
     if _most_elements(inputs, change) <= _MOST_ELEMENTS >> 3:

@@ -140,6 +140,15 @@ def test_grouped_sizes_are_multiples_of_each_other():
     assert smaller[197] % smaller[67] == 0 < smaller[197] < first[197]
 
 
+def test_one_group_of_heads_becomes_several():
+    heads = parsed_shapes("q=f32[4, 24], k=f32[1, 24]", [])
+    changes = [change for _, change in other_sizes(heads, [], [], [])]
+    assert {1: 3, 4: 12, 24: 6} in changes
+    assert not any(1 in change for _, change in other_sizes(heads, [1], [], []))
+    several = parsed_shapes("q=f32[4, 24], k=f32[2, 24]", [])
+    assert not any(1 in change for _, change in other_sizes(several, [], [], []))
+
+
 def test_scalars_are_changed_one_by_one_and_swapped():
     inputs = parsed_shapes(
         "x=f32[64, 32], rows=64, shift=3, causal=True, scale=0.5, low=-0.5, high=1.5", []

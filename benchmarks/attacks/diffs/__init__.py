@@ -47,7 +47,7 @@ def _ask(case: dict[str, Any]) -> tuple[Answer, str]:
             _recorded(Path(folder) / side, _text(case["template"], case[side]))
             for side in ("before", "after")
         ]
-        answers = {answer.question: answer for answer in kvtrace.diff(*sides).difference.answers}
+        answers = {answer.question: answer for answer in kvtrace.diff(*sides).data.answers}
     answer = answers["same results"]
     return _WORDS[answer.word], answer.evidence
 
