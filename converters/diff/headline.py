@@ -61,7 +61,7 @@ def headline(difference: Difference) -> tuple[HeadlineRow, ...]:
     rows = [
         *_finding_rows(difference.findings),
         *_result_rows(difference.results),
-        *_bound_rows(bound for bound in difference.bounds if not isinstance(bound.after, str)),
+        *_bound_rows(bound for bound in difference.bounds if not bound.is_condition),
         *(row for time in difference.times for row in _time_rows(time)),
         *(row for kernel in difference.kernels for row in _kernel_rows(kernel)),
     ]

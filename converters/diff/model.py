@@ -225,8 +225,8 @@ class KernelDifference:
 class BoundChange:
     """A condition for all sizes that differs: a bound of a quantity, or an access's condition.
 
-    `before` and `after` are the first bad values (None: unbounded), or an access's condition as
-    text.
+    `before` and `after` are the first bad values (None: unbounded; one may be "unknown"), or an
+    access's condition as text.
     """
 
     kernel: str
@@ -235,6 +235,11 @@ class BoundChange:
     after: int | str | None
     direction: Direction
     text: str = ""
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether the condition of an access changed, not a bound."""
+        return isinstance(self.before, str) and isinstance(self.after, str)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ A quantity of a kernel has two bounds: the first values above and below its rang
 integer overflows, an access leaves its tensor, another rule is violated or the grid's limit is
 reached. An access has a condition under which it stays inside its tensor. The limit of a variant
 (an argument no longer fits its type, a block no longer covers) is not a defect, so not a bound.
+A bound is compared only if the other side tried the same other sizes (its base), as a bound for
+1,000 columns says nothing of one for 2,000.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +22,9 @@ Conditions = Sequence["KernelConditions"]
 
 _DEFECTS: Final = frozenset({"overflow", "tensor", "rule", "grid"})
 UNJUDGED: Final = "not compared (add --generic)"
+OTHER_SIZES: Final = "not judged: the sides recorded other sizes; record both at the same sizes"
+UNKNOWN: Final = "unknown"
+_AT_OTHERS: Final = "at other sizes: "
 NO_RANGE: Final = "not judged: no range of a size is known; record each kernel at one more size"
 
 
@@ -47,7 +52,8 @@ def bound_changes(
             all_changes += changes
             all_changes += _condition_changes(kernel, sides[0][kernel], variants)
             is_compared |= has_ranges
-    return tuple(all_changes), "" if is_compared or all_changes else NO_RANGE
+    at_others = any(change.text.startswith(_AT_OTHERS) for change in all_changes)
+    return tuple(all_changes), "" if is_compared else OTHER_SIZES if at_others else NO_RANGE
 
 
 def _by_kernel(
@@ -77,7 +83,8 @@ def _bound_changes(
                 kernel, quantity, name, ends_before[quantity], ends_after[quantity]
             )
             bounds += [change] if change is not None else []
-            is_compared |= not (ends_before[quantity].is_unknown or ends_after[quantity].is_unknown)
+            is_known = not (ends_before[quantity].is_unknown or ends_after[quantity].is_unknown)
+            is_compared |= is_known and not (change and change.text.startswith(_AT_OTHERS))
     return sorted(bounds, key=lambda bound: bound.what), is_compared
 
 
@@ -85,26 +92,32 @@ def _bound_changes(
 class _RangeEnd:
     """One end of a range: the first bad value (None: unbounded), and the defect there as text.
 
-    `distance` is smaller for a narrower range. `is_unknown`: the value could not be derived.
+    `distance` is smaller for a narrower range. `is_unknown`: the value could not be derived. The
+    other sizes are `base`, which of the recorded `bases` leave the narrowest range.
     """
 
     bad: int | None
     distance: int | None
     is_unknown: bool
     text: str
+    base: str
+    bases: tuple[str, ...]
 
 
 def _upper_end(row: "EnvelopeRow") -> _RangeEnd:
     bad = row.first_bad if row.kind in _DEFECTS else None
     is_unknown = row.kind == "unknown"
-    return _RangeEnd(bad, bad, is_unknown, (row.reason if is_unknown else row.what) or "")
+    text = (row.reason if is_unknown else row.what) or ""
+    return _RangeEnd(bad, bad, is_unknown, text, row.base, row.bases)
 
 
 def _lower_end(row: "EnvelopeRow") -> _RangeEnd | None:
     if row.low is None:
         return None  # there is no range; the upper end has the reason
     bad = row.last_bad if row.below_kind in _DEFECTS else None
-    return _RangeEnd(bad, None if bad is None else -bad, row.below_kind == "unknown", row.below)
+    distance = None if bad is None else -bad
+    is_unknown = row.below_kind == "unknown"
+    return _RangeEnd(bad, distance, is_unknown, row.below, row.base, row.bases)
 
 
 def _narrowest_ends(
@@ -125,13 +138,16 @@ def _end_change(
     if before.is_unknown != after.is_unknown:
         side, text = ("before", before.text) if before.is_unknown else ("after", after.text)
         what = quantity if name == "first bad" else f"{quantity}: {name}"
-        return BoundChange(
-            kernel, what, before.bad, after.bad, "changed", f"unknown {side}: {text}"
-        )
+        bads = [UNKNOWN if end.is_unknown else end.bad for end in (before, after)]
+        return BoundChange(kernel, what, bads[0], bads[1], "changed", f"unknown {side}: {text}")
     if before.bad == after.bad:
         return None
-    direction: Direction = "worse" if _is_narrower(after, before) else "better"
-    text = after.text if direction == "worse" else before.text
+    is_worse = _is_narrower(after, before)
+    narrower, wider = (after, before) if is_worse else (before, after)
+    direction: Direction = "worse" if is_worse else "better"
+    text = narrower.text
+    if narrower.base not in (wider.base, *wider.bases):  # where the wider one may be as narrow
+        direction, text = "changed", f"{_AT_OTHERS}{before.base} before, {after.base} after"
     return BoundChange(kernel, f"{quantity}: {name}", before.bad, after.bad, direction, text)
 
 

@@ -216,6 +216,7 @@ def _kernel_text(kernel: KernelConditions, width: int, base: str | None) -> list
     lines += envelope_text(kernel.envelope, width, base)
     if kernel.at is not None:
         along = f"; follows: {', '.join(kernel.at.along)}" if kernel.at.along else ""
+        along += f"; other sizes, at worst: {kernel.at.base}" if kernel.at.base else ""
         lines += wrapped(f"at {kernel.at.asked}{along}", width, 2)
         for _, text in at_texts(kernel.at, base):
             lines += wrapped(text, width, _INDENT)

@@ -37,6 +37,8 @@ class EnvelopeRow:
     `basis` suggest. `last_bad` is the greatest value below the range that is a problem, described
     by `below` and `below_kind`. If it is None, `below` is the reason why it is unknown, or "".
     `equal` names the other quantities that had the same value in all recorded launches.
+    Other sizes are those of the recorded launch with the sizes `base`: of `bases`, the one with the
+    narrowest range; `untried` others were not tried for want of time.
     """
 
     quantity: str
@@ -57,6 +59,9 @@ class EnvelopeRow:
     below: str = ""
     below_kind: str = "none"
     equal: tuple[str, ...] = ()
+    base: str = ""
+    bases: tuple[str, ...] = ()
+    untried: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +89,15 @@ class AtSizes:
     proven: int = 0
     verdicts: tuple[SizeVerdict, ...] = ()
     reason: str | None = None
+    base: str = ""
 
 
 def envelope_text(rows: Sequence[EnvelopeRow], width: int, base: str | None) -> list[str]:
     """Return lines for a terminal: a paragraph per quantity, the gravest first; [] without rows."""
     lines = ["  sizes"] if rows else []
     for group in different_rows(rows):
-        quantities = dict.fromkeys(f"{row.quantity} (was {row.recorded:,})" for row in group)
+        recorded = ((row.quantity, f"{row.recorded:,}{_base_text(row)}") for row in group)
+        quantities = dict.fromkeys(f"{quantity} (was {value})" for quantity, value in recorded)
         text = f"{', '.join(quantities)}: {_row_text(group[0], base)}"
         lines += wrapped(text, width, _INDENT)
     return lines
@@ -173,6 +180,14 @@ def _row_text(row: EnvelopeRow, base: str | None) -> str:
             text = f"another variant from {row.first_bad:,} on"
         text += f": {row.what}{location}; {proven or assumed}"
     return text + _lower_end_text(row)
+
+
+def _base_text(row: EnvelopeRow) -> str:
+    """Return the other sizes, if launches differ in them: ", with n = 3, the narrowest of 2"."""
+    if len(row.bases) + row.untried < 2:
+        return ""
+    untried = f" tried, {row.untried:,} untried" if row.untried else ""
+    return f", with {row.base or 'other contents'}, the narrowest of {len(row.bases):,}{untried}"
 
 
 def _lower_end_text(row: EnvelopeRow) -> str:

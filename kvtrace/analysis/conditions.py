@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from kvtrace.converters.findings.conditions import AccessLine, KernelConditions, OutsideCall
@@ -29,10 +30,13 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.sizes.relations import Relations
     from kvtrace.verdicts.verdict import Verdict
 
+    _Key = tuple[int, tuple[object, ...], tuple[object, ...]]
+
 _GRAVEST = ("violation", "unknown", "proven")
 _SECONDS = 6.0
 """Seconds for the tables of sizes of all kernels together."""
 _LEAST_SECONDS = 0.05
+_MAX_BASES = 32
 
 
 @dataclass
@@ -41,6 +45,7 @@ class _Variant:
 
     `inside` counts calls that satisfy the conditions, `short` calls whose accesses do not reach all
     elements, `others` has the other calls, `bad` their numbers and message if they are violations,
+    `bases` the largest different launches, `numbers` those of all, `launches` them by call,
     `broken` the messages of violated contracts, and `assumed` the contracts in the kernel's source.
     `ties` are the user's formulas of numbers.
     """
@@ -50,9 +55,9 @@ class _Variant:
     inside: int = 0
     short: int = 0
     others: list[OutsideCall] = field(default_factory=list)
-    first: Call | None = None
-    more: list[Numbers] = field(default_factory=list)
-    call_ids: list[int] = field(default_factory=list)
+    bases: dict[_Key, Call] = field(default_factory=dict)
+    numbers: dict[_Key, Numbers] = field(default_factory=dict)
+    launches: list[tuple[int, Numbers]] = field(default_factory=list)
     bad: list[tuple[Numbers, str]] = field(default_factory=list)
     broken: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, Contract] = field(default_factory=dict)
@@ -70,16 +75,33 @@ class _Variant:
         `sizes` are sizes to judge the kernel at, `contracts` those of the user. The table of sizes
         (`envelope`) is computed in at most `seconds`, and is empty if `seconds` is 0.
         """
-        relations = self.relations()
+        relations, bases = self.relations(), [*self.chosen_bases().values()]
+        all_contracts = [*contracts, *self.assumed.values()]
         numbers = {name: self.number_named(relations, name, extents_of_calls) for name in sizes}
         return replace(
             self.conditions, calls=self.calls, inside=self.inside, short=self.short,
             others=tuple(self.others),
-            envelope=_envelope(relations, [*contracts, *self.assumed.values()], seconds, self.bad)
-            if seconds
-            else (),
-            at=_at_sizes(relations, sizes, numbers, extents_of_calls),
+            envelope=self._envelope(relations, all_contracts, seconds) if seconds else (),
+            at=_at_sizes(relations, sizes, numbers, extents_of_calls, bases),
             broken=tuple(self.broken),
+        )  # fmt: skip
+
+    def _envelope(
+        self, relations: Relations, contracts: Sequence[Contract], seconds: float
+    ) -> tuple[EnvelopeRow, ...]:
+        from kvtrace.verdicts.sizes.envelope import envelope
+
+        rows = envelope(relations, contracts, seconds, self.bad, [*self.chosen_bases().values()])
+        return tuple(
+            EnvelopeRow(
+                row.quantity, row.recorded, row.kind, row.first_bad, row.what,
+                *_source_line(row.op), row.expression, row.contract, row.along, row.basis,
+                row.reason, low=row.fine[0] if row.fine else None,
+                high=row.fine[1] if row.fine else None, last_bad=row.last_bad, below=row.below,
+                below_kind=row.below_kind, equal=relations.equal_sizes(row.quantity),
+                base=row.base, bases=row.bases, untried=row.untried,
+            )
+            for row in rows
         )  # fmt: skip
 
     def number_named(
@@ -87,8 +109,8 @@ class _Variant:
     ) -> Number | None:
         """Return the number with a name, or one that was the extent with that name."""
         number = relations.number(name)
-        launches = (relations.base, *self.more)
-        extents = [extents_of_calls.get(call, {}).get(name) for call in self.call_ids]
+        launches = [numbers for _, numbers in self.launches]
+        extents = [extents_of_calls.get(call, {}).get(name) for call, _ in self.launches]
         if number is not None or None in extents:
             return number
         numbers = (*relations.sizes, *relations.base)
@@ -96,11 +118,39 @@ class _Variant:
         return next(equal, None)
 
     def relations(self) -> Relations:
-        """Return the relations between the sizes and scalars of the kernel's calls."""
+        """Return the relations between the numbers of the kernel's calls, whatever their order."""
         from kvtrace.verdicts.sizes.relations import Relations
 
-        assert self.first is not None
-        return Relations(self.first, self.more, self.ties)
+        base, *bases = self.chosen_bases()
+        others = sorted(self.numbers.keys() - {base, *bases})
+        more = [self.numbers[key] for key in (*bases, *others)]  # not all are looked at
+        return Relations(self.bases[base], more, self.ties, self.calls)
+
+    def add(self, call: Call) -> None:
+        """Count a call, and keep it as a base if its numbers are new and large."""
+        from kvtrace.verdicts.sizes.envelope_rows import recorded_ranges
+        from kvtrace.verdicts.sizes.launch_numbers import numbers_of
+
+        self.calls += 1
+        numbers = numbers_of(call)
+        self.launches.append((call.call_id, numbers))
+        size = prod(
+            max(abs(value), 1) for (kind, _, _), value in numbers.items() if kind != "stride"
+        )
+        key = size, tuple(sorted(numbers.items())), tuple(recorded_ranges(call).values())
+        if key not in self.numbers:
+            self.numbers[key] = numbers
+            self.bases[key] = _without_floats(call)
+        if len(self.bases) > 4 * _MAX_BASES:
+            self.bases = self.chosen_bases()
+
+    def chosen_bases(self) -> dict[_Key, Call]:
+        """Return the largest calls, and for each number the largest call with its largest value."""
+        keys = sorted(self.bases, reverse=True)
+        largest = [
+            max(keys, key=lambda key: self.numbers[key].get(n, 0)) for n in self.numbers[keys[0]]
+        ]
+        return {key: self.bases[key] for key in dict.fromkeys((*keys[:_MAX_BASES], *largest))}
 
 
 def parse_sizes(text: str | None) -> dict[str, int]:
@@ -261,24 +311,21 @@ def _source_line(op: Op | None) -> tuple[str | None, int | None]:
     return (frames[0].file, frames[0].line) if frames else (None, None)
 
 
-def _envelope(
-    relations: Relations,
-    contracts: Sequence[Contract],
-    seconds: float,
-    bad: Sequence[tuple[Numbers, str]],
-) -> tuple[EnvelopeRow, ...]:
-    from kvtrace.verdicts.sizes.envelope import envelope
+def _without_floats(call: Call) -> Call:
+    """Return a call without the contents of floats, which no size depends on."""
+    from kvtrace.evaluate import Storage, TensorArgument
 
-    return tuple(
-        EnvelopeRow(
-            row.quantity, row.recorded, row.kind, row.first_bad, row.what, *_source_line(row.op),
-            row.expression, row.contract, row.along, row.basis, row.reason,
-            low=row.fine[0] if row.fine else None, high=row.fine[1] if row.fine else None,
-            last_bad=row.last_bad, below=row.below, below_kind=row.below_kind,
-            equal=relations.equal_sizes(row.quantity),
-        )
-        for row in envelope(relations, contracts, seconds, bad)
-    )  # fmt: skip
+    tensors = [one for one in call.arguments if isinstance(one, TensorArgument)]
+    kept = {id(one.storage) for one in tensors if not one.dtype.startswith(("f", "bf"))}
+    storages = {
+        id(one.storage): one.storage if id(one.storage) in kept else Storage(one.storage.nbytes)
+        for one in tensors
+    }
+    arguments = (
+        replace(one, storage=storages[id(one.storage)]) if isinstance(one, TensorArgument) else one
+        for one in call.arguments
+    )
+    return replace(call, arguments=tuple(arguments))
 
 
 def _at_sizes(
@@ -286,13 +333,15 @@ def _at_sizes(
     sizes: Mapping[str, int],
     numbers: Mapping[str, Number | None],
     extents_of_calls: Mapping[int, Mapping[str, int]],
+    bases: Sequence[Call],
 ) -> AtSizes | None:
-    """Return a kernel's verdicts at the sizes that it has; None if it has none of the names.
+    """Return a kernel's worst verdicts at the sizes that it has; None if it has none of the names.
 
     `numbers` has the kernel's number of each name. A launch is not judged if one of its inputs has
-    an extent of a name that no number of the kernel was.
+    an extent of a name that no number of the kernel was. Sizes that are not given are those of each
+    of the bases in turn.
     """
-    from kvtrace.verdicts.sizes.at_size import at_size
+    from kvtrace.verdicts.sizes.at_size import at_worst
 
     own_names = {name: relations.name(n) for name, n in numbers.items() if n is not None}
     if not own_names:
@@ -304,7 +353,7 @@ def _at_sizes(
     of_inputs = {name for names in extents_of_calls.values() for name in names}
     if missing := sorted(of_inputs & sizes.keys() - own_names.keys()):
         return AtSizes(asked, reason=f"no number of this variant was {' or '.join(missing)}")
-    judged = at_size(relations, {own: sizes[name] for name, own in own_names.items()})
+    judged = at_worst(relations, {own: sizes[name] for name, own in own_names.items()}, bases)
     verdicts = [v for v in judged.verdicts if v.verdict != "proven"]
     return AtSizes(
         asked,
@@ -313,6 +362,7 @@ def _at_sizes(
         len(judged.verdicts) - len(verdicts),
         tuple(SizeVerdict(v.rule, v.verdict, v.message, *_source_line(v.op)) for v in verdicts),
         judged.reason,
+        judged.base,
     )
 
 
@@ -367,12 +417,7 @@ def _add_call(
     from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 
     comparisons = compared_accesses(call)
-    variant.calls += 1
-    variant.call_ids.append(call.call_id)
-    if variant.first is None:
-        variant.first = call
-    else:
-        variant.more.append(numbers_of(call))
+    variant.add(call)
     variant.short += not all(comparison.reaches for comparison in comparisons)
     if all(comparison.standing == "inside" for comparison in comparisons):
         variant.inside += 1

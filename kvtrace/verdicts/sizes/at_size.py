@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
 
+from kvtrace.evaluate.grid_limits import grid_problem
 from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
+from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.sizes.envelope import limit_of
+from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, Numbers, call_with
 from kvtrace.verdicts.sizes.relations import Relations
+from kvtrace.verdicts.sizes.sized import key_of
 from kvtrace.verdicts.sizes.sized_claims import (
     ENDLESS,
+    NOT_COVERED,
     ending_loops,
     is_defined,
     rules_of_sizes,
@@ -26,7 +31,11 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
+Limit = Literal["grid", "argument", "constants"]
+
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
+
+_VIOLATION: Final = 4
 
 #: No grid is evaluated: production sizes have too many programs.
 _BUDGET = Budget(lanes=0, replay_lanes=0)
@@ -37,13 +46,41 @@ class AtSize:
     """The verdicts on a launch at a size that was not recorded.
 
     `limit` is the reason why this variant has no such launch, `reason` why the launch was not
-    judged. `along` names the numbers that grow with the size.
+    judged. `along` names the numbers that grow with the size, and `base` the other sizes if
+    recorded launches differ in them: those of the launch with the worst verdicts.
     """
 
     along: tuple[str, ...] = ()
     limit: str | None = None
     verdicts: tuple[Verdict, ...] = ()
     reason: str | None = None
+    base: str = ""
+
+
+def at_worst(relations: Relations, sizes: Mapping[str, int], calls: Sequence[Call]) -> AtSize:
+    """Judge launches at given sizes, the other sizes being those of each of some recorded launches.
+
+    Returns the worst: one with a violation, one that was not judged, one with an unknown verdict.
+    """
+    others = [n for n in relations.sizes if relations.name(n) not in sizes]
+    different: dict[tuple[int, ...], Relations] = {}
+    for base in (relations.of(call) for call in calls):
+        if base.base.keys() == relations.base.keys():
+            different.setdefault(tuple(base.base[n] for n in others), base)
+    judged: list[AtSize] = []
+    for values, base in different.items():
+        names = zip(map(relations.name, others), values, strict=True)
+        text = ", ".join(f"{name} = {value:,}" for name, value in names)
+        judged.append(replace(at_size(base, sizes), base=text if len(different) > 1 else ""))
+        if _gravity(judged[-1]) == _VIOLATION:
+            break
+    return max(judged, key=_gravity)
+
+
+def _gravity(judged: AtSize) -> int:
+    verdicts = {verdict.verdict for verdict in judged.verdicts}
+    signs = judged.limit is None, "unknown" in verdicts, judged.reason, "violation" in verdicts
+    return max((place for place, sign in enumerate(signs, start=1) if sign), default=0)
 
 
 def at_size(
@@ -170,3 +207,43 @@ def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[
                 f"{name} is {value:,}, not a multiple of {divisor}: Triton compiles another variant"
             )
     return reasons
+
+
+# -- limits of a launch ---------------------------------------------------------------------------
+
+
+def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Limit, str] | None:
+    """Return the kind and reason why this variant has no launch with these numbers, or None."""
+    refusal = refusal_of(relations, numbers)
+    if refusal is not None:
+        return refusal
+    base, new = ({key_of(n): v for n, v in of.items()} for of in (relations.base, numbers))
+    for condition in (c for access in conditions_of(relations.call.module) for c in access.reach):
+        symbols = {s: (s.kind, s.key) for s in condition.atoms() if isinstance(s, Symbol)}
+        if set(symbols.values()) <= new.keys():
+            covers = [condition.value({s: of[symbols[s]] for s in symbols}) for of in (base, new)]
+            if covers == [True, False]:
+                return "constants", NOT_COVERED
+    return None
+
+
+def refusal_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Limit, str] | None:
+    """Return why no launch, or only another variant, can have these numbers, or None."""
+    x, y, z = (numbers["grid", axis, 0] for axis in range(3))
+    is_hip = relations.call.module.target.startswith("hip")
+    problem = grid_problem((x, y, z), "hip" if is_hip else "cuda")
+    if problem is not None:
+        return "grid", problem
+    parameters = relations.call.module.main.arguments
+    for number, value in numbers.items():
+        if number[0] == "shape" and value < 0:
+            return "argument", f"{relations.name(number)} is {value:,}, and no extent is negative"
+        if number[0] != "scalar" or value == relations.base[number]:
+            continue
+        low, high = signed_range(bits := integer_bits(parameters[number[1]].type) or 64)
+        if not low <= value <= high:
+            return (
+                "argument",
+                f"{relations.name(number)} no longer fits into {bits} bits: Triton compiles again",
+            )
+    return None

@@ -13,13 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.grid_limits import grid_problem
-from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
-from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.sizes.condition import conditions_of
+from kvtrace.verdicts.sizes.at_size import refusal_of
 from kvtrace.verdicts.sizes.contracts import (
     Contract,
     bounds_of_loads,
@@ -57,7 +54,6 @@ from kvtrace.verdicts.sizes.readings import symbols_by_access, uses_grid
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
-    BUDGET,
     MOST,
     SIZE,
     AssumedContents,
@@ -67,11 +63,8 @@ from kvtrace.verdicts.sizes.sized import (
     SizedCall,
     key_of,
 )
-from kvtrace.verdicts.sizes.sized_claims import NOT_COVERED, Claim
-from kvtrace.verdicts.sizes.wraps import AssumedRanges, is_refuted
-
-if TYPE_CHECKING:
-    pass
+from kvtrace.verdicts.sizes.sized_claims import Claim
+from kvtrace.verdicts.sizes.wraps import AssumedRanges, accesses_last_element
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -85,58 +78,163 @@ def envelope(
     contracts: Sequence[Contract] = (),
     seconds: float = float("inf"),
     broken: Sequence[RecordedViolation] = (),
+    calls: Sequence[Call] = (),
 ) -> list[Row]:
     """Return the rows of each quantity that affects an access or the grid, and of index tensors.
+
+    A row is for the launch of `calls` whose other sizes allow the quantity the narrowest range.
 
     Args:
         relations: the relations of the recorded launches of a variant.
         contracts: promises on index tensors at other sizes.
         seconds: processor time for all rows together.
         broken: recorded launches that break a rule.
+        calls: different recorded launches, to be tried in this order; none: that of `relations`.
 
     Raises:
         NoKernel: the module has no function to run.
 
     """
-    relevant = _deciding_numbers(relations) | contract_numbers(contracts, relations)
     subjects: list[Number | int] = [*relations.sizes, *index_tensors(relations.call)]
     total_clock = Clock(seconds)
-    kernel = Kernel(relations.call)
-    unproven = _unproven_as_recorded(kernel, relations, contracts, total_clock)
+    relevant = _deciding_numbers(relations) | contract_numbers(contracts, relations)
+    bases = [
+        _Base(relations.of(call), contracts, relevant)
+        for call in calls or [relations.call]
+        if numbers_of(call).keys() == relations.base.keys()
+    ]
     rows: list[Row] = []
     for index, subject in enumerate(subjects):
-        seconds_left = total_clock.remaining() / (len(subjects) - index)
-        clock = Clock(min(SECONDS_A_ROW, seconds_left))
-        if isinstance(subject, int):
-            rows += ValuesOfTensor(kernel, relations, subject, clock).rows()
-        else:
-            size_rows = _size_rows(kernel, relations, subject, contracts, relevant, clock, unproven)
-            rows += [_as_recorded(row, subject, broken) for row in size_rows]
+        clock = Clock(min(SECONDS_A_ROW, total_clock.remaining() / (len(subjects) - index)))
+        size = None if isinstance(subject, int) else subject
+        rows += [_as_recorded(row, broken, size) for row in _worst_rows(bases, subject, clock)]
     return rows
 
 
-def _as_recorded(row: Row, size: Number, broken: Sequence[RecordedViolation]) -> Row:
+class _Base:
+    """A recorded launch, whose numbers hold while one quantity changes."""
+
+    def __init__(
+        self, relations: Relations, contracts: Sequence[Contract], relevant: set[Number]
+    ) -> None:
+        self.kernel = Kernel(relations.call)
+        self.relations = relations
+        self._contracts = contracts
+        self._relevant = relevant
+        self._unproven: tuple[Claim, ...] | None = None
+
+    def value(self, quantity: Number) -> int:
+        """Return the recorded value of a size."""
+        return self.relations.base[quantity]
+
+    def constants(self, quantity: Number | int) -> tuple[object, ...]:
+        """Return the numbers and contents that stay as recorded while a quantity changes."""
+        relations = self.relations
+        contents = recorded_ranges(relations.call).items()
+        try:
+            sizes = relations.at({} if isinstance(quantity, int) else {quantity: SIZE.term})
+        except Ambiguous:
+            return *relations.base.items(), *contents
+        numbers = [
+            (number, value)
+            for number, value in relations.base.items()
+            if sizes.is_exact(number) and sizes.lower[number].constant is not None
+        ]
+        return *numbers, *contents, id(relations.call.module.op)
+
+    def text(self, quantity: Number | int) -> str:
+        """Return the sizes other than a quantity: "rows = 4, cols = 1,000"."""
+        relations = self.relations
+        sizes = (size for size in relations.sizes if size != quantity)
+        return ", ".join(f"{relations.name(size)} = {relations.base[size]:,}" for size in sizes)
+
+    def rows(self, quantity: Number | int, clock: Clock, worst: Row | None) -> list[Row]:
+        """Return the rows of a quantity; [] if it affects nothing, or all of `worst` is proven."""
+        subject = self._subject(quantity, clock)
+        if not isinstance(subject, Subject):
+            return subject
+        if worst is not None and worst.fine is not None and subject.proves(worst.fine):
+            return []
+        if isinstance(quantity, int):
+            return subject.rows()
+        if self._unproven is None:
+            self._unproven = self._unproven_as_recorded(clock)
+        return subject.rows(self._unproven)
+
+    def _subject(self, quantity: Number | int, clock: Clock) -> Subject | list[Row]:
+        """Return the subject of a quantity's rows, or its rows if nothing is to be searched."""
+        relations = self.relations
+        if isinstance(quantity, int):
+            return ValuesOfTensor(self.kernel, relations, quantity, clock)
+        name, recorded = relations.name(quantity), relations.base[quantity]
+        try:
+            sizes = relations.at({quantity: SIZE.term})
+        except Ambiguous as error:
+            return [Row(name, recorded, "unknown", reason=str(error))]
+        if all(sizes.is_exact(n) and sizes.lower[n].constant is not None for n in self._relevant):
+            return []
+        refusal = refusal_of(relations, relations.base)
+        if refusal is not None:
+            return [Row(name, recorded, refusal[0], first_bad=recorded, what=refusal[1])]
+        return _SizeSubject(self.kernel, relations, quantity, self._contracts, sizes, clock)
+
+    def _unproven_as_recorded(self, clock: Clock) -> tuple[Claim, ...] | None:
+        """Return the claims that are not proven for the recorded launch, None if time is up."""
+        call, sizes = self.relations.call, self.relations.at({})
+        contents = _assumed_contents(self.relations, self._contracts, sizes)
+        try:
+            return unproven_claims(Sized(call, sizes, contents, clock, (1, 1)), self.kernel.claims)
+        except OutOfTime:
+            return None
+
+
+def _worst_rows(bases: Sequence[_Base], quantity: Number | int, clock: Clock) -> list[Row]:
+    """Return the rows of a quantity for the base that allows the narrowest range.
+
+    Of bases that differ in the quantity alone, the one with the smallest value is tried. If the end
+    of the narrowest range is unknown, the row of the least known bad value is added.
+    """
+    different: dict[tuple[object, ...], _Base] = {}
+    for base in bases:
+        key = base.constants(quantity)
+        other = different.setdefault(key, base)
+        if not isinstance(quantity, int) and base.value(quantity) < other.value(quantity):
+            different[key] = base
+    rows: list[list[Row]] = []
+    tried: list[str] = []
+    for base in different.values():
+        worst = min(rows, key=_range_key)[0] if rows else None
+        if tried and (clock.remaining() <= 0 or (worst is not None and worst.fine is None)):
+            break
+        tried.append(base.text(quantity))
+        base_rows = base.rows(quantity, clock, worst)
+        rows += [[replace(row, base=tried[-1]) for row in base_rows]] if base_rows else []
+    if not rows:
+        return []
+    worst_rows = min(rows, key=_range_key)
+    if worst_rows[0].first_bad is None:
+        known = [row for others in rows for row in others if row.first_bad is not None]
+        worst_rows = worst_rows[:1] + sorted(known, key=lambda row: row.first_bad or 0)[:1]
+    untried = len(different) - len(tried)
+    return [replace(row, bases=tuple(tried), untried=untried) for row in worst_rows]
+
+
+def _range_key(rows: Sequence[Row]) -> tuple[float, bool]:
+    """Return a key that is least for the narrowest range, and of equal ones for a known end."""
+    row = rows[0]
+    return row.fine[1] if row.fine else float("-inf"), row.kind == "unknown"
+
+
+def _as_recorded(row: Row, broken: Sequence[RecordedViolation], size: Number | None) -> Row:
     """Return a row without a range if a recorded launch of a size in the range breaks a rule."""
-    for numbers, message in broken:
-        value = numbers.get(size)
-        if row.fine is not None and value is not None and row.fine[0] <= value <= row.fine[1]:
+    values = [(numbers.get(size), message) for numbers, message in broken] if size else []
+    for value, message in sorted((v, message) for v, message in values if v is not None):
+        if row.fine is not None and row.fine[0] <= value <= row.fine[1]:
             message_ = f"in another recorded launch, {message}"
             return replace(
                 row, kind="rule", first_bad=value, what=message_, op=None, contract=None, fine=None
             )
     return row
-
-
-def _unproven_as_recorded(
-    kernel: Kernel, relations: Relations, contracts: Sequence[Contract], clock: Clock
-) -> tuple[Claim, ...] | None:
-    """Return the claims that are not proven for the recorded launch, None if time is up."""
-    sizes = relations.at({})
-    contents = _assumed_contents(relations, contracts, sizes)
-    try:
-        return unproven_claims(Sized(relations.call, sizes, contents, clock, (1, 1)), kernel.claims)
-    except OutOfTime:
-        return None
 
 
 def _assumed_contents(
@@ -150,29 +248,6 @@ def _assumed_contents(
     )
 
 
-def _size_rows(
-    kernel: Kernel,
-    relations: Relations,
-    size: Number,
-    contracts: Sequence[Contract],
-    relevant: set[Number],
-    clock: Clock,
-    unproven: tuple[Claim, ...] | None,
-) -> list[Row]:
-    """Return the rows of a size; none if it affects no relevant number."""
-    name, recorded = relations.name(size), relations.base[size]
-    try:
-        sizes = relations.at({size: SIZE.term})
-    except Ambiguous as error:
-        return [Row(name, recorded, "unknown", reason=str(error))]
-    if all(sizes.is_exact(n) and sizes.lower[n].constant is not None for n in relevant):
-        return []
-    refusal = _refusal(relations, relations.base)
-    if refusal is not None:
-        return [Row(name, recorded, refusal[0], first_bad=recorded, what=refusal[1])]
-    return _SizeSubject(kernel, relations, size, contracts, sizes, clock).rows(unproven)
-
-
 def _deciding_numbers(relations: Relations) -> set[Number]:
     """Return the numbers that affect an access, and the grid."""
     numbers: set[Number] = {("grid", axis, 0) for axis in range(3)}
@@ -181,61 +256,6 @@ def _deciding_numbers(relations: Relations) -> set[Number]:
             key = symbol.key
             numbers.add(("scalar", key, 0) if isinstance(key, int) else (key[1], key[0], key[2]))
     return numbers & relations.base.keys()
-
-
-def accesses_last_element(call: Call, position: int) -> bool:
-    """Return whether a launch surely accesses the last element of the tensor at a position."""
-    tensor = call.arguments[position]
-    if not isinstance(tensor, TensorArgument):
-        return False
-    bound = BoundCall(call, (), BUDGET)
-    for access in bound.summary.accesses:
-        if access.argument == position and access.unknown is None:
-            before_last = tensor.view_bytes[1] - access.element_bytes - 1
-            claim = at_least(before_last - access.offset)
-            if is_refuted(bound, claim, bound.active(access)):
-                return True
-    return False
-
-
-# -- limits of a launch ---------------------------------------------------------------------------
-
-
-def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
-    """Return the kind and reason why this variant has no launch with these numbers, or None."""
-    refusal = _refusal(relations, numbers)
-    if refusal is not None:
-        return refusal
-    base, new = ({key_of(n): v for n, v in of.items()} for of in (relations.base, numbers))
-    for condition in (c for access in conditions_of(relations.call.module) for c in access.reach):
-        symbols = {s: (s.kind, s.key) for s in condition.atoms() if isinstance(s, Symbol)}
-        if set(symbols.values()) <= new.keys():
-            covers = [condition.value({s: of[symbols[s]] for s in symbols}) for of in (base, new)]
-            if covers == [True, False]:
-                return "constants", NOT_COVERED
-    return None
-
-
-def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
-    """Return why no launch, or only another variant, can have these numbers, or None."""
-    x, y, z = (numbers["grid", axis, 0] for axis in range(3))
-    is_hip = relations.call.module.target.startswith("hip")
-    problem = grid_problem((x, y, z), "hip" if is_hip else "cuda")
-    if problem is not None:
-        return "grid", problem
-    parameters = relations.call.module.main.arguments
-    for number, value in numbers.items():
-        if number[0] == "shape" and value < 0:
-            return "argument", f"{relations.name(number)} is {value:,}, and no extent is negative"
-        if number[0] != "scalar" or value == relations.base[number]:
-            continue
-        low, high = signed_range(bits := integer_bits(parameters[number[1]].type) or 64)
-        if not low <= value <= high:
-            return (
-                "argument",
-                f"{relations.name(number)} no longer fits into {bits} bits: Triton compiles again",
-            )
-    return None
 
 
 # -- a size ---------------------------------------------------------------------------------------
@@ -290,7 +310,7 @@ class _SizeSubject(Subject):
         """Return the first value for which this variant has no launch, at most `MOST`."""
 
         def is_launched(value: int) -> bool:
-            return _refusal(self._relations, self.sized.numbers(value)) is None
+            return refusal_of(self._relations, self.sized.numbers(value)) is None
 
         low, high = recorded, recorded * 2
         while high < MOST and is_launched(high):
@@ -466,7 +486,7 @@ class _SizeSubject(Subject):
             return "none", ""
         for sizes in (self.sized.sizes.lower, self.sized.sizes.upper):
             numbers = {n: term.value({self.sized.size: self.end}) for n, term in sizes.items()}
-            refusal = _refusal(self._relations, numbers)
+            refusal = refusal_of(self._relations, numbers)
             if refusal is None:
                 return "unknown", self.readings_text(self.kernel.claims[0], self.end) or ""
         assert refusal is not None

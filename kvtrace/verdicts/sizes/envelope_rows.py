@@ -55,7 +55,9 @@ class Row:
     blocks no longer cover the quantity, it belongs to another variant. `last_bad`, `below` and
     `below_kind` are the same below the range. Without such a value, the kind is "none", or
     "unknown" for `reason`, or for the reason `below`. `op` is the access, `expression` what wraps
-    around. `along` has the assumptions, based on the launches of the phrase `basis`.
+    around. `along` has the assumptions, based on the launches of the phrase `basis`. All other
+    numbers are those of the recorded launch with the sizes `base`, of which `bases` were tried, and
+    `untried` were not for want of time.
     """
 
     quantity: str
@@ -73,6 +75,9 @@ class Row:
     last_bad: int | None = None
     below: str = ""
     below_kind: Kind = "none"
+    base: str = ""
+    bases: tuple[str, ...] = ()
+    untried: int = 0
 
 
 @dataclass(frozen=True)
@@ -284,6 +289,17 @@ class Subject:
         return proven
 
     # -- search ----------------------------------------------------------------------------------
+
+    def proves(self, proven: Interval) -> bool:
+        """Return whether this launch's range surely ends no earlier than another launch's."""
+        if self.end <= proven[1] or self.sized.recorded[0] > proven[1]:
+            return self.end > proven[1]
+        first = max(proven[0], self.least, self.sized.size.low)
+        bounded = self.sized.between(first, proven[1], solving=False)
+        try:
+            return all(claim.holds(bounded) for claim in self.kernel.claims)
+        except OutOfTime:
+            return False
 
     def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
         """Return the row of the proven range, and the row of the first wrap if that is later.

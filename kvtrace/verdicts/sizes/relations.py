@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import combinations, islice
 from itertools import product as cartesian
 from math import prod
@@ -67,8 +68,12 @@ _MAX_LAUNCHES: Final = 64
 class Relations:
     """The sizes of one variant's recorded launches, and the readings of its other numbers."""
 
-    def __init__(self, call: Call, more: Sequence[Numbers] = (), ties: Sequence[str] = ()) -> None:
+    def __init__(
+        self, call: Call, more: Sequence[Numbers] = (), ties: Sequence[str] = (), count: int = 0
+    ) -> None:
         """Find readings; `call` is the launch to resize, `more` has numbers of other launches.
+
+        `count` is the number of all launches, if `more` lacks some that are equal to others.
 
         Raises:
             BadTie: one of `ties`, as "part.shape[0] = n // 32", is malformed.
@@ -76,7 +81,7 @@ class Relations:
         """
         self.call = call
         self.base: Numbers = numbers_of(call)
-        self._count = 1 + len(more)
+        self._count = count or 1 + len(more)
         shared = [n for n in self.base if all(n in launch for launch in more)]
         distinct = {tuple(launch[n] for n in shared): launch for launch in (self.base, *more)}
         self._launches = tuple(islice(distinct.values(), _MAX_LAUNCHES))
@@ -94,6 +99,12 @@ class Relations:
         for text in ties:
             self._state(text)
         self.sizes = self._sizes()
+
+    def of(self, call: Call) -> Relations:
+        """Return the same relations with another recorded launch as the one to resize."""
+        relations = copy(self)
+        relations.call, relations.base = call, numbers_of(call)
+        return relations
 
     # -- names -----------------------------------------------------------------------------------
 
@@ -114,7 +125,7 @@ class Relations:
         if self._count == 1:
             return "one recorded launch"
         if size is None:
-            return f"the first of {self._count:,} recorded launches"
+            return f"one of {self._count:,} recorded launches"
         values = len(set(self._values.get(size, ())))
         texts = "all of one size" if values <= 1 else f"{values:,} sizes"
         return f"{self._count:,} recorded launches, {texts}"

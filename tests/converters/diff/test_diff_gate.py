@@ -122,6 +122,9 @@ def test_narrowed_bound_violates_a_rule(tmp_path):
         replace(whole, low=0, last_bad=-1, below_kind="tensor", below="the load leaves x"),
         replace(whole, low=0, last_bad=-1, below_kind="constants"),  # another variant, again
         replace(whole, low=0, below_kind="unknown", below="not decided"),
+        EnvelopeRow("n", 10, "overflow", 900, base="m = 9", bases=("m = 9", "m = 4")),
+        EnvelopeRow("n", 10, "overflow", 800, base="m = 4", bases=("m = 4",)),
+        EnvelopeRow("n", 10, "overflow", 700, base="m = 16", bases=("m = 16",)),
     ]
     for before, after, failures in (
         (0, 1, ["n: first bad: no limit → 1,000"]),
@@ -132,11 +135,15 @@ def test_narrowed_bound_violates_a_rule(tmp_path):
         (4, 3, []),
         (5, 0, []),
         (3, 6, []),
+        (7, 8, ["n: first bad: 900 → 800"]),
+        (7, 9, []),  # of more columns, which BEFORE did not have
+        (9, 7, []),
     ):
         gate = Gate(read_rules(["bounds.narrower"]))
         given = conditions(rows[before]), conditions(rows[after])
         compare(*sides, gate=gate, conditions=given)
-        assert gate.missing() == []
+        is_judged = (before, after) not in ((1, 2), (7, 9), (9, 7))
+        assert gate.missing() == ([] if is_judged else ["bounds.narrower"])
         assert [failure.text for failure in gate.failures] == failures
     gate = Gate(read_rules(["bounds.narrower"]))
     compare(*sides, gate=gate)

@@ -8,8 +8,7 @@ from kvtrace.analysis.conditions import parse_sizes
 from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
 from kvtrace.evaluate import parsed
 from kvtrace.schema.errors import BadSetting
-from kvtrace.verdicts.sizes.at_size import at_size
-from kvtrace.verdicts.sizes.envelope import _refusal
+from kvtrace.verdicts.sizes.at_size import at_size, refusal_of
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized_claims import rules_of_sizes
 from tests.support.compile_ttir import compile_generic
@@ -51,7 +50,7 @@ def test_the_range_of_a_grid_stride_loop_ends_where_its_counter_wraps():
 def test_the_smallest_number_of_32_bits_is_still_an_argument(value, fits):
     sizes = Relations(by_grid(8))
     (scalar,) = (number for number in sizes.base if number[0] == "scalar")
-    assert (_refusal(sizes, sizes.base | {scalar: value}) is None) == fits
+    assert (refusal_of(sizes, sizes.base | {scalar: value}) is None) == fits
 
 
 def test_at_a_size_beyond_the_range_the_loop_is_a_violation():
