@@ -16,6 +16,7 @@ from kvtrace.converters.findings.model import (
     Tally,
     finding_objects,
     findings_object,
+    others_text,
     without_proven,
 )
 from kvtrace.converters.findings.reading import observed_rules, read_findings
@@ -31,6 +32,7 @@ __all__ = [
     "findings_text",
     "junit",
     "observed_rules",
+    "others_text",
     "read_findings",
     "sarif",
     "without_proven",

@@ -22,6 +22,7 @@ from kvtrace.converters.findings.model import (
     Findings,
     StackFrame,
     grouped,
+    others_text,
 )
 from kvtrace.schema.layout import OBSERVED
 from kvtrace.text import WIDTH, display_width, percent, plural, printable, wrapped
@@ -412,9 +413,11 @@ def counts_text(findings: Findings) -> str:
     if not findings.analyzed and not findings.tallies and not findings.named:
         return "not analyzed yet: kvtrace sanitize fills the findings"
     total = findings.total
-    if not total.total():
-        return "verdicts on unique calls: none, as no rule had anything to judge"
-    return f"verdicts on unique calls: {verdict_counts(total, shares=True)}"
+    counts = "none, as no rule had anything to judge"
+    if total.total():
+        counts = verdict_counts(total, shares=True)
+    others = f"; not judged: {others_text(findings.others)}" if findings.others else ""
+    return f"verdicts on unique calls: {counts}{others}"
 
 
 def verdict_counts(counts: Mapping[str, int], *, shares: bool = False) -> str:

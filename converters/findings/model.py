@@ -182,8 +182,9 @@ class Findings:
     lines around the locations of `listed`, by file and line. `named` are rules that the user
     requested by name. `left_out` has a sentence on each run of which nothing can be judged; its
     kernels are *unknown*. `not_evaluated` has a sentence on each call whose evaluation failed.
-    `calls` counts the unique calls of the runs. `unrecorded` has the named rules without a verdict
-    for which something has to be recorded, each with a sentence on it.
+    `calls` counts the unique calls of the runs, `others` executions of other kernels by library.
+    `unrecorded` has the named rules without a verdict for which something has to be recorded, each
+    with a sentence on it.
     """
 
     listed: tuple[Finding, ...] = ()
@@ -197,6 +198,7 @@ class Findings:
     not_evaluated: tuple[str, ...] = ()
     calls: int = 0
     unrecorded: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -228,6 +230,8 @@ class Findings:
     @property
     def nothing_judged(self) -> str | None:
         """The reason in a sentence if no call of the runs was judged; else None."""
+        if not self.calls and self.others:
+            return f"nothing was judged: no launch of Triton's, but {others_text(self.others)}"
         if not self.calls:
             return "nothing was judged: no kernel was launched while this trace was recorded"
         if self.judges_nothing:
@@ -259,6 +263,13 @@ class Findings:
             for tally in self.tallies
             if not tally.suppressed and is_failing(tally.verdict, tally.severity, strict=strict)
         )
+
+
+def others_text(executions: Mapping[str, int]) -> str:
+    """Return the number of executions of kernels that no recorded launch made, by library."""
+    by_library = ", ".join(f"{name} {number:,}" for name, number in executions.items())
+    count = plural(sum(executions.values()), "execution")
+    return f"{count} of other kernels ({by_library})"
 
 
 def is_failing(verdict: str, severity: str | None, *, strict: bool) -> bool:
@@ -295,6 +306,7 @@ def findings_object(findings: Findings) -> dict[str, Any]:
     )
     if findings.nothing_judged:
         sentences[findings.nothing_judged] = None
+    sentences |= {f"not judged: {others_text({k: n})}": None for k, n in findings.others.items()}
     unjudged += [{"kernel": None, "calls": None, "reason": sentence} for sentence in sentences]
     return {
         "counts": dict(findings.total),

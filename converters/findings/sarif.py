@@ -25,6 +25,7 @@ from kvtrace.converters.findings.model import (
     RuleText,
     StackFrame,
     grouped,
+    others_text,
 )
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -63,8 +64,10 @@ def sarif(findings: Findings, version: str, *, root: str | None = None) -> Objec
         "columnKind": "unicodeCodePoints",
         "results": [_result(group, ids, root, findings.lines) for group in groups],
     }
-    if findings.left_out:
-        notes = [{"level": "warning", "message": {"text": text}} for text in findings.left_out]
+    unjudged = [*findings.left_out]
+    unjudged += [f"not judged: {others_text(findings.others)}"] if findings.others else []
+    if unjudged:
+        notes = [{"level": "warning", "message": {"text": text}} for text in unjudged]
         invocation = {"executionSuccessful": True, "toolExecutionNotifications": notes}
         run["invocations"] = [invocation]
     if root is not None:

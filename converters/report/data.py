@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.findings import read_findings
+from kvtrace.converters.findings import others_text, read_findings
 from kvtrace.converters.info.overhead import overhead_percent, overhead_text
 from kvtrace.converters.notes import notes_on
 from kvtrace.converters.profile.call_tree import CallSums, call_sums
@@ -42,6 +42,7 @@ from kvtrace.converters.report.partial import read_partial
 from kvtrace.converters.report.slices import MISSING, NO_CALL, Executions, Integers, Slices
 from kvtrace.figures.columns import combined_codes, integers
 from kvtrace.figures.kernels import FURTHER
+from kvtrace.figures.libraries import library_executions
 from kvtrace.figures.makers import is_own
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.requested_part import STEADY, RequestedPart
@@ -143,6 +144,7 @@ def report_data(
     return replace(
         report,
         without_ir=" ".join(findings.left_out[:_LEFT_OUT]) if all_left_out else None,
+        others=others_text(others) if (others := library_executions(trace, runs)) else "",
         partial=partial,
         notes=notes_on(trace, runs),
         kernels=tuple(
@@ -232,6 +234,7 @@ class _ReportTables:
             finding_counts=finding_counts(self.findings),
             judged=self.findings is not None and self.findings.any_judged,
             without_ir=None,
+            others="",
             partial=None,
             messages=tuple(self.messages),
             notes=(),

@@ -432,6 +432,8 @@ class Report:
     """Whether `kvtrace sanitize` has run; if not, findings were recorded during the runs."""
     without_ir: str | None
     """Why nothing of the trace can be evaluated or judged; None if something can."""
+    others: str
+    """Executions that no verdict is about: of kernels without a recorded launch; "" without any."""
     partial: Partial | None
     """None if all calls were analyzed, or none."""
     messages: tuple[Message, ...]

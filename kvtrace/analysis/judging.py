@@ -18,6 +18,7 @@ from kvtrace.clients.recorded import Outcome, replay
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
+from kvtrace.figures.libraries import library_executions
 from kvtrace.ir import source_stack
 from kvtrace.ir.asynchronous import may_be_asynchronous
 from kvtrace.ir.columns import triton_of
@@ -83,8 +84,13 @@ def judge_runs(
     named = _split_names(names) & set(rules)
     silent = named - {tally.rule for tally in findings.tallies}
     needs = {rule: text for _, added in added_rules() for rule, text in added.needs.items()}
-    unrecorded = {rule: needs[rule] for rule in sorted(silent & needs.keys())}
-    return replace(findings, named=named, not_evaluated=tuple(failures), unrecorded=unrecorded)
+    return replace(
+        findings,
+        named=named,
+        not_evaluated=tuple(failures),
+        unrecorded={rule: needs[rule] for rule in sorted(silent & needs.keys())},
+        others=library_executions(trace, runs),
+    )
 
 
 def _judge_here(selection: Selection, recipe: Recipe) -> Iterator[Outcome]:

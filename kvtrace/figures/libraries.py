@@ -1,5 +1,6 @@
 """Executions of libraries (cuBLAS, cuDNN, torch), copies and fills, by name and call stack."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from kvtrace.figures.kernels import EXECUTED, sums
 from kvtrace.figures.lines import place_of
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import shown_names
+from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_reading import sums_of
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ _SUMMED: Final = f"""
     FROM (SELECT *, taken_ns AS taken, timed AND NOT tuning AS steady FROM summed) executed
     WHERE {{condition}} GROUP BY {{keys}} HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
 """  # noqa: S608
+_COUNTED: Final = """
+    SELECT name, sum(weight) FROM summed WHERE call_id IS NULL AND kind IS NULL GROUP BY name
+"""
 _OF_LIBRARIES: Final = ("name, kind, stack_id, forward_stack_id", "call_id IS NULL")
 #: Executions of calls in a backward, by the stack at which autograd made their node.
 _OF_NODES: Final = (
@@ -97,6 +102,20 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
             )
         )
     return times
+
+
+def library_executions(trace: "Trace", runs: Sequence["Run"]) -> dict[str, int]:
+    """Return how often kernels without a recorded launch ran, by library, the most frequent first.
+
+    Errors as `Trace.table`.
+    """
+    counts: Counter[str] = Counter()
+    if any(row_count(trace, run, "gpu_kernels") for run in runs):
+        with scratch() as database:
+            database.register("summed", sums_of(trace, runs, "execution_sums").rows)
+            for name, count in database.sql(_COUNTED).fetchall():
+                counts[kind_of(name or _UNKNOWN)] += int(count)
+    return dict(counts.most_common())
 
 
 def node_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:

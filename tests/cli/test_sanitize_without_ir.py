@@ -13,6 +13,9 @@ import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.importers.importing import import_files
+from kvtrace.figures.libraries import library_executions
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
 from tests.converters.written_trace import Kernel, Op, add_ops, write_trace
 from tests.support.foreign_producer import COPY, write_foreign
 from tests.support.foreign_traces import write_kineto
@@ -68,6 +71,38 @@ def test_a_trace_without_launches_is_not_judged(tmp_path, capsys):
     assert "no kernel was launched" in answer["unjudged"][0]["reason"]
 
 
+def test_kernels_that_are_not_tritons_are_counted_as_not_judged(mixed, capsys):
+    trace = copytree(FIXTURES / "h200" / "planted" / "good", mixed.parent / "good")
+    libraries = library_executions(opened := open_trace(trace), opened.select())
+    counts = ", ".join(f"{name} {number:,}" for name, number in libraries.items())
+    expected = f"not judged: {sum(libraries.values()):,} executions of other kernels"
+    for options in ((), ("--sarif",), ("--blocks",)):
+        code, out, err = said(capsys, "sanitize", trace, *options)
+        assert code == 0
+        assert f"{expected} ({counts})" in out + err
+    assert said(capsys, "sanitize", trace, "--strict")[0] == 0  # they are no verdicts
+    reasons = json.loads(said(capsys, "sanitize", trace, "--json")[1])["unjudged"]
+    assert [row["reason"].split("(")[1] for row in reasons] == [
+        f"{name} {number:,})" for name, number in libraries.items()
+    ]
+
+
+def test_a_trace_of_other_kernels_alone_does_not_say_that_none_was_launched(tmp_path, capsys):
+    """CuPy's and NCCL's kernels ran, and a copy, which is no kernel."""
+    writer = RunWriter(tmp_path / "out", run := "20260102T030405-0001")
+    names = {"name": ["cupy_add", "ncclDevKernel_Sum", "cupy_add", "Memcpy HtoD"]}
+    times = {"start": [1_000, 2_000, 3_000, 4_000], "end": [1_500, 2_500, 3_500, 4_500]}
+    kinds = {"kind": [None, None, None, "copy"]}
+    writer.append("gpu_kernels", {"record": [1, 2, 3, 4], **names, **times, **kinds})
+    writer.seal({"run_id": run, "started": 0, "ended": 9_000, "command": "python x.py"})
+
+    code, _, err = said(capsys, "sanitize", tmp_path / "out")
+    assert code == 2
+    assert "no launch of Triton's, but 3 executions of other kernels" in err
+    assert "(other 2, NCCL 1)" in err
+    assert "no kernel was launched" not in err
+
+
 @pytest.mark.parametrize(
     "words", [("profile",), ("profile", "--by", "source"), ("sizes",), ("replay",), ("invariance",)]
 )
@@ -114,7 +149,7 @@ def test_outputs_for_machines_have_what_was_not_judged(trace, tmp_path, capsys):
     _, out, _ = said(capsys, "sanitize", trace, "--sarif")
     (run,) = json.loads(out)["runs"]
     assert {result["kind"] for result in run["results"]} == {"review"}
-    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    notification, *_ = run["invocations"][0]["toolExecutionNotifications"]
     assert "nothing to evaluate or judge" in notification["message"]["text"]
     for strict, outcome in ((False, "skipped"), (True, "failure")):
         file = tmp_path / "findings.xml"

@@ -136,6 +136,12 @@ def test_device_time_equals_sql(ranks):
         "WHERE g.call_id IS NOT NULL AND coalesce(phase, 'run') NOT IN ('autotune', 'warmup')",
     )
     assert sum(kernel.device_ns or 0 for kernel in report.kernels) == of_calls
+    ((others,),) = sql(
+        made.path,
+        "SELECT count(*) FROM {gpu_kernels} g LEFT JOIN {launches} l ON l.run = g.run AND "
+        "l.seq = g.launch_seq WHERE coalesce(g.call_id, l.call_id) IS NULL AND g.kind IS NULL",
+    )
+    assert report.others.split(" of ")[0] == (f"{others:,} executions" if others else "")
 
 
 def test_a_finding_in_several_calls_is_one_entry_and_all_accesses_are_counted(built, report):

@@ -35,6 +35,8 @@ export interface Report {
   readonly judged: boolean;
   /** Why nothing of the trace can be evaluated or judged; null if something can. */
   readonly without_ir: string | null;
+  /** Executions that no verdict is about: of kernels without a recorded launch; "" without any. */
+  readonly others: string;
   /** null if all calls were analyzed, or none. */
   readonly partial: Partial | null;
   readonly messages: readonly Message[];

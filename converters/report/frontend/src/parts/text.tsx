@@ -94,23 +94,27 @@ export function NotJudged({ report, what = "this trace" }: { report: Report; wha
   );
 }
 
-/** Says which calls were not reached before the time was used up; nothing if all were. */
+/** Says which calls were not reached in time, and how many executions no verdict is about. */
 export function NotReached({ report }: { report: Report }) {
-  const { partial, totals, trace } = report;
-  if (!partial) return null;
+  const { others, partial, totals, trace } = report;
+  const unjudged = others && report.finding_counts ? <Note>Not judged: {others}.</Note> : null;
+  if (!partial) return unjudged;
   const [done, commands] = partial.verdicts
     ? ["judged", [`kvtrace sanitize ${trace}`, `kvtrace replay ${trace}`]]
     : ["replayed", [`kvtrace replay ${trace}`]];
   const calls = `${formatCount(totals.calls - partial.remaining)} of ${plural(totals.calls, "unique call")}`;
   return (
-    <Note kind="warning">
-      {`${calls} ${done} in ${formatCount(Math.round(partial.seconds))} s, the cheapest first. For the rest: `}
-      {commands.map((command) => (
-        <span key={command}>
-          <Command>{command}</Command>{" "}
-        </span>
-      ))}
-    </Note>
+    <>
+      {unjudged}
+      <Note kind="warning">
+        {`${calls} ${done} in ${formatCount(Math.round(partial.seconds))} s, the cheapest first. For the rest: `}
+        {commands.map((command) => (
+          <span key={command}>
+            <Command>{command}</Command>{" "}
+          </span>
+        ))}
+      </Note>
+    </>
   );
 }
 
