@@ -6,8 +6,9 @@ for each other, or for a graph to begin. Else the devices waited for the host's 
 until the request is attributed to host activities in this order, so that each moment counts once:
 compiling or loading kernels, collecting garbage, allocating device memory, waiting for the device,
 launching; the rest is Python and other host code. The cause is the activity that covers most, with
-two exceptions. If the host was waiting for the device when the gap began, the cause is
-`synchronize`, unless the activities before it in the order cover half of the gap. And if generated
+two exceptions. If the host was waiting for the device when the gap began, and this wait took half
+as long as the gap, the cause is `synchronize`, unless the activities before it in the order cover
+half of the gap: without the wait, the host would have been earlier by as much. And if generated
 code was first loaded in a gap, its generation is not recorded, and the cause is `compile`. Gaps
 below `SHORT` that the host did not cause are `short`: the time between two executions in a row.
 Gaps in which an execution with an impossible end began are `unknown`.
@@ -415,7 +416,7 @@ class _Causes:
         """
         longest = np.argmax(np.stack([activities[name] for name in ACTIVITIES]), axis=0)
         cause: npt.NDArray[np.int8] = longest.astype(np.int8)
-        waited = self._events.waiting_at(begin)
+        waited = 2 * self._events.waits_at(begin) >= end - begin
         earlier = activities["compile"] + activities["collect"] + activities["allocate"]
         cause[waited & (2 * earlier < end - begin)] = _INDEX["synchronize"]
         cause[self._events.generated_in(begin, end)] = _INDEX["compile"]

@@ -119,14 +119,14 @@ class HostEvents:
         union = union_of(*map(np.concatenate, zip(near, launches, strict=True)))
         self.coverage["launch"] = Coverage(*union)
 
-    def waiting_at(self, moments: Integers) -> npt.NDArray[np.bool_]:
-        """Return a mask of moments during, or up to `_RETURN` ns after, a host's wait."""
+    def waits_at(self, moments: Integers) -> Integers:
+        """Return the ns of the host's wait during which, or `_RETURN` ns after, each moment is."""
         begins, ends = self._waits
         if not begins.size:
-            return np.zeros(moments.size, bool)
-        latest_wait = np.searchsorted(begins, moments, side="right") - 1
-        latest_end = ends[np.maximum(latest_wait, 0)]
-        return np.asarray((latest_wait >= 0) & (latest_end >= moments - _RETURN))
+            return np.zeros_like(moments)
+        latest = np.searchsorted(begins, moments, side="right") - 1
+        is_waiting = (latest >= 0) & (ends[latest] >= moments - _RETURN)
+        return np.where(is_waiting, ends[latest] - begins[latest], 0)
 
     def generated_in(self, begin: Integers, end: Integers) -> npt.NDArray[np.bool_]:
         """Return a mask of gaps in which a compile or load of Inductor's code began."""
