@@ -38,7 +38,8 @@ def merge_answers(
     results, safety = _results_answer(difference, other_inputs), _safety_answer(difference)
     if gate is not None:
         gate.compare_results(results)
-    return (_speed_answer(difference), results, safety, _merge_answer(results, safety, gate))
+    merge = _merge_answer(difference, results, safety, gate)
+    return (_speed_answer(difference), results, safety, merge)
 
 
 def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answer:
@@ -194,9 +195,16 @@ def _safety_answer(difference: Difference) -> Answer:
         return Answer(question, "not known", text, f"kvtrace sanitize {difference.after.label}")
     still = Counter(_severity(f) for f in difference.still if f.verdict == "violation")
     counts = ", ".join(plural(still[name], name) for name in SEVERITIES if still[name])
-    return Answer(
-        question, "yes", "no new finding" + (f"; {counts} on both sides" if counts else "")
-    )
+    text = f"no new finding{_extent(difference)}"
+    if conditions := sum(bound.is_condition for bound in difference.bounds):
+        text += f"; for others, conditions of {plural(conditions, 'access')} changed (-v)"
+    return Answer(question, "yes", text + (f"; {counts} on both sides" if counts else ""))
+
+
+def _extent(difference: Difference) -> str:
+    """Return for which sizes an answer on changed kernels holds; "" if none changed."""
+    changed = any(kernel.status == "changed" for kernel in difference.kernels)
+    return " at the recorded sizes" if changed else ""
 
 
 def _severity(finding: Finding) -> str:
@@ -244,7 +252,9 @@ def _speed_answer(difference: Difference) -> Answer:
     return Answer(question, "yes" if faster else "no", text)
 
 
-def _merge_answer(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
+def _merge_answer(
+    difference: Difference, results: Answer, safety: Answer, gate: Gate | None
+) -> Answer:
     question = "merge"
     reasons = [_REASONS[answer.question] for answer in (results, safety) if answer.word == "no"]
     if gate is not None:
@@ -261,7 +271,7 @@ def _merge_answer(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
     reasons += [f"{rule} cannot be judged" for rule in (gate.missing() if gate else ())]
     if reasons:
         return Answer(question, "not known", "; ".join(reasons))
-    return Answer(question, "yes", "the same results, no new finding")
+    return Answer(question, "yes", f"the same results, no new finding{_extent(difference)}")
 
 
 def _without(names: Iterable[str], what: str) -> str:

@@ -156,13 +156,14 @@ def _is_narrower(one: _RangeEnd, other: _RangeEnd) -> bool:
 
 
 def _condition_changes(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:
-    """Return the accesses whose condition changed; [] unless both sides have just one variant."""
-    if len(before) != 1 or len(after) != 1:
+    """Return the accesses whose condition changed; [] unless both sides have as many variants."""
+    if len(before) != len(after):
         return []
     sides = [
         {
             (access.access, access.arg, access.condition): access
-            for access in side[0].accesses
+            for variant in side
+            for access in variant.accesses
             if access.condition is not None
         }
         for side in (before, after)

@@ -293,7 +293,7 @@ def _object(result: OutputResult) -> dict[str, Any]:
 
 
 MEANINGS: Final[Mapping[Meaning, str]] = {
-    "same": "the same bits",
+    "same": "the same bits, at the recorded sizes",
     "equal": "the same bits, at the recorded sizes",
     "reassociated": "the same except for the order of sums, at the recorded sizes",
     "exact": "equal in exact arithmetic, at the recorded sizes",

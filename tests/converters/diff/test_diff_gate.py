@@ -150,6 +150,30 @@ def test_narrowed_bound_violates_a_rule(tmp_path):
     assert gate.missing() == ["bounds.narrower"]
 
 
+@pytest.mark.parametrize("variants", [1, 2])
+def test_a_mask_that_matters_at_other_sizes_alone_is_no_difference_but_is_named(tmp_path, variants):
+    """A mask was removed in a branch, which only one of the kernel's variants has."""
+    from kvtrace.converters.findings.conditions import AccessLine, KernelConditions
+
+    def conditions(condition):
+        access = AccessLine("load", "x_ptr", None, 3, condition)
+        others = [KernelConditions("scale", None, None, ())] * (variants - 1)
+        return [*others, KernelConditions("scale", None, None, (access,))]
+
+    sides = [write_trace(tmp_path / name, [SCALE]) for name in "ab"]
+    for side in sides:
+        add_findings(side, [], [LINE_3])
+    texts = "min(n, 64) <= extent(x)", "64 <= extent(x)"
+    difference = compare(*sides, conditions=tuple(map(conditions, texts)))
+    (bound,) = difference.bounds
+    assert (bound.before, bound.after) == texts
+    assert difference.answers[2].evidence.endswith("conditions of 1 access changed (-v)")
+    same = compare(*sides, conditions=(conditions(texts[0]), conditions(texts[0])))
+    assert "conditions of" not in same.answers[2].evidence
+    known = replace(bound, before="unknown", after=None)
+    assert not known.is_condition  # a bound that was unknown, and is none
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
