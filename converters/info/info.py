@@ -97,8 +97,8 @@ class KernelOverview:
 
     Launches of autotuners and warm-ups count in `tuning_launches` only. `device_ns` is None without
     a device timeline. `host_ns` excludes the launches in which the kernel was compiled or loaded,
-    whose time is `compiling_ns`; None if no launch was timed. `variants` and `calls` are the most
-    of any run, since ranks compile the same. `further` has the other figures of
+    whose time is `compiling_ns`; None if no launch was timed. `variants` and `calls` are those of
+    all runs, each counted once. `further` has the other figures of
     `figures/kernels.py` by name.
     """
 

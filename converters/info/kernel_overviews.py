@@ -34,32 +34,45 @@ _KERNEL_SUMS: Final = ", ".join(
     for figure in _SUMS
 )
 _FIELDS: Final = frozenset(field.name for field in fields(KernelOverview))
-#: Numbers of variants and calls are the largest of any run.
+#: What variants and calls of several runs are equal by, as their ids are not comparable. The device
+#: is left out: ranks launch the same call on different ones. Equal ones of one run, such as a
+#: variant that was compiled again, are numbered, and count as in a run that is alone.
+_VARIANT: Final = (
+    "source_artifact", "signature", "target", "num_warps", "num_ctas", "num_stages", "options",
+)  # fmt: skip
+_CALL: Final = ("grid_x", "grid_y", "grid_z", "args")
+_ARGUMENT: Final = (
+    "name", "kind", "dtype", "shape", "strides", "offset_bytes", "storage_bytes", "alias_group",
+    "alignment", "scalar",
+)  # fmt: skip
+_ARGUMENTS: Final = f"[({', '.join(f'a.{name}' for name in _ARGUMENT)}) for a in args]"
+_KEY: Final = "hash({key}, row_number() OVER (PARTITION BY {run}, {key} ORDER BY {id}))"
+_KEYS: Final = (
+    _KEY.format(key=f"hash({', '.join(_VARIANT)})", run="run", id="kernel_id"),
+    _KEY.format(
+        key=f"hash(n.variant, {', '.join(_CALL).replace('args', _ARGUMENTS)})",
+        run="c.run",
+        id="c.call_id",
+    ),
+)
 _KERNELS: Final = f"""
     WITH named AS (
-        SELECT *, dense_rank() OVER (
+        SELECT *, {{variant}} AS variant, dense_rank() OVER (
             ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel
         FROM kernels
-    ), variants AS (
-        SELECT kernel, max(number) AS variants FROM (
-            SELECT kernel, run, count(DISTINCT kernel_id) AS number
-            FROM named GROUP BY ALL
-        ) GROUP BY ALL
     ), called AS (
-        SELECT kernel, max(number) AS calls, {_ADDED_UP}
-        FROM (
-            SELECT n.kernel, c.run, count(*) AS number, {_ADDED_UP}
+        SELECT kernel, count(DISTINCT call) AS calls, {_ADDED_UP} FROM (
+            SELECT n.kernel, {{call}} AS call, t.*
             FROM calls c JOIN named n ON n.run = c.run AND n.kernel_id = c.kernel_id
             LEFT JOIN times t ON t.run = c.run AND t.call_id = c.call_id
-            GROUP BY ALL
-        ) GROUP BY ALL
+        ) GROUP BY kernel
     )
     SELECT coalesce(any_value(name), '') AS name, any_value(module) AS module,
         any_value(source) AS source, arg_min_null(file, place) AS file,
         arg_min_null(line, place) AS line,
-        arg_min_null(origin, place) AS origin, any_value(v.variants) AS variants,
+        arg_min_null(origin, place) AS origin, count(DISTINCT variant) AS variants,
         coalesce(any_value(c.calls), 0) AS calls, {_KERNEL_SUMS}
-    FROM named JOIN variants v USING (kernel) LEFT JOIN called c USING (kernel)
+    FROM named LEFT JOIN called c USING (kernel)
     GROUP BY kernel ORDER BY min(place)
 """  # noqa: S608
 
@@ -89,14 +102,19 @@ def with_kernels(
 def _kernels(
     trace: "Trace", runs: Sequence["Run"], times: Times, device: DeviceTime | None
 ) -> tuple[KernelOverview, ...]:
+    are_several = len(runs) > 1
+    variant, call = _KEYS if are_several else ("kernel_id", "c.call_id")
     columns = ("kernel_id", "name", "module", "source", "file", "line", "origin")
-    kernels = known_rows(trace, runs, "kernels", columns)
+    kernels = known_rows(trace, runs, "kernels", (*columns, *(_VARIANT if are_several else ())))
+    columns = ("call_id", "kernel_id", *(_CALL if are_several else ()))
     kernels = kernels.append_column("place", pa.array(range(kernels.num_rows), pa.int64()))
     with scratch() as database:
         database.register("kernels", kernels)
-        database.register("calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
+        database.register("calls", known_rows(trace, runs, "calls", columns))
         database.register("times", times.calls)
-        rows = database.sql(_KERNELS).to_arrow_table().to_pylist()
+        rows = (
+            database.sql(_KERNELS.format(variant=variant, call=call)).to_arrow_table().to_pylist()
+        )
     device_ns_by_key = {
         row.key: row.device_ns
         for row in (device.rows if device is not None else ())

@@ -58,6 +58,30 @@ def test_kernels_by_launches_with_host_time(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("blocks", "scalars", "counted"),
+    [
+        (([128], [64]), (["1"], ["1"]), (2, 2)),  # each process compiled another variant
+        (([128], [128]), (["1", "2"], ["2", "3", "4"]), (1, 4)),
+        (([128, 64], [64, 128]), (["1", "2"], ["1", "2"]), (2, 4)),  # ranks, in another order
+        (([128, 128], [128]), (["1"], ["1"]), (2, 2)),  # one process compiled it twice
+    ],
+)
+def test_variants_and_calls_of_several_processes_are_their_union(
+    tmp_path, blocks, scalars, counted
+):
+    for run, (of_run, of_calls) in enumerate(zip(blocks, scalars, strict=True)):
+        calls = tuple(Launches(scalar=scalar) for scalar in of_calls)
+        kernels = [Kernel(block=block, calls=calls) for block in of_run]
+        write_trace(tmp_path, kernels, run_id=f"20260102T03040{run}-0001")
+    trace = open_trace(tmp_path)
+
+    (kernel,) = read_overview(trace, trace.runs).kernels
+
+    launches = sum(len(b) * len(c) for b, c in zip(blocks, scalars, strict=True))
+    assert (kernel.variants, kernel.calls, kernel.launches) == (*counted, launches)
+
+
 def test_a_run_without_an_end_says_so_and_until_when_it_is_known(tmp_path):
     side = write_trace(tmp_path, [SCALE], seal=False)
     overview = overview_of(side)
