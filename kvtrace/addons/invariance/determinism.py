@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir.flow import flow_of
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
+    from kvtrace.verdicts.verdict import Verdict
 
 Answer = Literal["proven", "depends", "unknown"]
 
@@ -23,11 +24,15 @@ _EXACT: Final = frozenset({"and", "or", "xor", "add", "max", "min", "umax", "umi
 
 @dataclass(frozen=True, slots=True)
 class Determinism:
-    """The verdict whether equal launches give equal bits, with the reason and the op if not."""
+    """The verdict whether equal launches give equal bits, with the reason and the op if not.
+
+    `race` is a verdict of the rule `race` that is not proven, a violation if there is one.
+    """
 
     answer: Answer
     reason: str | None = None
     op: Op | None = None
+    race: Verdict | None = None
 
 
 def determinism_of(call: Call) -> Determinism:
@@ -45,14 +50,13 @@ def determinism_of(call: Call) -> Determinism:
             update_verdict = _update_verdict(access, call)
             if update_verdict is not None and (worst is None or update_verdict.answer == "depends"):
                 worst = update_verdict
-    if worst is not None and worst.answer == "depends":
-        return worst
-    for verdict in judge(call, ["race"]):
-        if verdict.verdict == "violation":
-            return Determinism("depends", verdict.message, verdict.op)
-        if verdict.verdict == "unknown" and worst is None:
-            worst = Determinism("unknown", verdict.message, verdict.op)
-    return worst or Determinism("proven")
+    races = [verdict for verdict in judge(call, ["race"]) if verdict.verdict != "proven"]
+    race = min(races, key=lambda verdict: verdict.verdict == "unknown", default=None)
+    if race is not None:
+        answer: Answer = "depends" if race.verdict == "violation" else "unknown"
+        if worst is None or (worst.answer, answer) == ("unknown", "depends"):
+            worst = Determinism(answer, race.message, race.op)
+    return replace(worst or Determinism("proven"), race=race)
 
 
 def _update_verdict(access: Access, call: Call) -> Determinism | None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.invariance.witness import Witness
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.terms import Symbol
+    from kvtrace.verdicts.verdict import Verdict
 
 Order = Literal["program", "compiled"]
 """Whether the TTIR alone fixes the order of a value's operations, or the compiled variant."""
@@ -117,6 +118,13 @@ class OutputResult:
     compared_calls: dict[tuple[Any, ...], list[ComparedCall]] = field(
         default_factory=dict, repr=False
     )
+
+    @property
+    def race(self) -> Verdict | None:
+        """A verdict on races that is not proven, on the output or on what it is made of."""
+        race = self.determinism.race
+        memory = (None, self.output, *self.own, *self.shared)
+        return race if race is not None and race.arg in memory else None
 
 
 @dataclass(frozen=True)

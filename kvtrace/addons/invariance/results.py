@@ -169,9 +169,19 @@ def _judge_kernel(
             text = f"{subject}, for which {seconds:g} s did not suffice"
             result.reasons = (*result.reasons, ResultReason("unknown", "data", text, result.source))
             result.verdict = "unknown"
+        _apply_race(result)
     for kernel in kernels:
         kernel.end_deadline()  # trees from here on are for drawings
     return list(results.values())
+
+
+def _apply_race(result: OutputResult) -> None:
+    """Make an output unknown if programs are proven to race on its memory: verdicts assume none."""
+    race = result.race
+    is_assumed = result.verdict in ("proven", "whole")
+    if race is not None and race.verdict == "violation" and is_assumed:
+        reason = ResultReason("race", "data", race.message, _place(race.op))
+        result.verdict, result.reasons = "unknown", (*result.reasons, reason)
 
 
 def _growing_axes(calls: Sequence[Call]) -> dict[int, frozenset[int]]:

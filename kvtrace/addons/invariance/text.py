@@ -96,6 +96,8 @@ def _verdict_text(result: OutputResult) -> str:
         verdict.append(f"by TTIR, compiled with {', '.join(result.options)}")
     if result.verdict == "proven" and (unseen := unseen_text(result)):
         verdict.append(unseen)
+    if result.verdict == "proven" and result.race is not None:
+        verdict.append("if no programs race")
     return "; ".join(verdict)
 
 
@@ -229,6 +231,7 @@ _CAUSES: Final = {
     "row": "depends on the row's number",
     "rows": "depends on other rows",
     "update": "depends on the order of programs",
+    "race": "holds only without a race, and there is one",
     "unknown": "not followed",
 }
 

@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.addons.invariance.output_results import Invariance
+from tests.addons.invariance import racing_kernels
 from tests.addons.invariance.inputs import tensor
 from tests.addons.invariance.planted import PLANTED, Planted
 from tests.support.tiers import some
@@ -93,6 +94,30 @@ def test_atomic_float_sum_is_not_deterministic(judged: Judged) -> None:
 
     assert output.determinism.answer == "depends"
     assert "whose rounding depends on the order" in (output.determinism.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "programs", "verdicts"),
+    [
+        ("doubled_in_place", (4, 1), {"x": "proven"}),
+        ("doubled_in_place", (4, 2), {"x": "unknown"}),  # two programs a row
+        ("counted", (4, 1), {"out": "proven", "count": "unknown"}),  # the race is not on out
+    ],
+)
+def test_an_output_that_programs_race_on_is_not_invariant(
+    judged: Judged, kernel: str, programs: tuple[int, int], verdicts: dict[str, str]
+) -> None:
+    def launch() -> None:
+        tensors = [torch.zeros(4, 16) for _ in range(2 if kernel == "counted" else 1)]
+        count = [torch.zeros(1, dtype=torch.int32)] if kernel == "counted" else []
+        getattr(racing_kernels, kernel)[programs](*tensors, *count, C=16)
+
+    outputs = judged(launch).outputs
+
+    assert {output.output: output.verdict for output in outputs} == verdicts
+    for output in outputs:
+        assert (output.race is None) == (output.verdict == "proven")
+        assert ("race" in {why.cause for why in output.reasons}) == (output.verdict == "unknown")
 
 
 def test_right_kernels_have_the_same_results_for_all_batches() -> None:

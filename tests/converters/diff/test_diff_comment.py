@@ -59,7 +59,7 @@ def test_failed_program_is_the_verdict_in_the_first_line(judged):
 def test_equal_programs_pass_in_the_first_line(judged):
     found, gate, _ = judged((launched(3), work()), (launched(3), work()))
     assert difference_markdown(found, gate)[0] == (
-        "### ✅ Merge? yes: the same results, no new finding at the recorded sizes"
+        "### ✅ Merge? yes: the same results, no new finding"
     )
 
 
