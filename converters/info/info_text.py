@@ -121,6 +121,9 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         heading += f" of {run.world_size}" if run.world_size is not None else ""
     launches_text = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'unique call')}"
     phases = [f"{number:,} {phase}" for phase, number in run.phases.items()]
+    if run.calls and not run.launches and not run.sealed:
+        calls = plural(run.calls, "unique call")
+        launches_text = f"not written yet, of {calls} (kvtrace trace recover brings them)"
     if len(phases) > 1:
         launches_text += f" ({', '.join(phases)})"
     facts = {
@@ -210,7 +213,7 @@ def _last_launch_text(run: RunOverview) -> str:
 def _no_passes_text(run: RunOverview) -> str:
     if run.without_ir is not None:
         return "none: there is no IR to evaluate"
-    if not run.launches:
+    if not run.calls:
         return "none: there is no launch to evaluate"
     return "none yet (kvtrace replay, kvtrace sanitize)"
 

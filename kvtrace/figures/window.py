@@ -116,7 +116,10 @@ class Window:
 def nothing_sentence(window: Window | None) -> str:
     """Return the reason for an empty profile of a part of the runs."""
     if window is None or window.how == "whole":
-        return "nothing to profile: no kernel was launched while this trace was recorded"
+        return (
+            "nothing to profile: no kernel was launched, or the process was killed before its "
+            "launches were written; kvtrace trace recover then brings them"
+        )
     return "nothing to profile: no launch of this part is recorded"
 
 

@@ -92,6 +92,23 @@ def test_a_run_without_an_end_says_so_and_until_when_it_is_known(tmp_path):
     assert "kvtrace trace recover seals" in text
 
 
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_run_that_was_killed_before_its_launches_were_written_can_be_judged(tmp_path, number):
+    kernel = Kernel(calls=(Launches(number=number),))
+    text = " ".join(
+        " ".join(overview_text(overview_of(write_trace(tmp_path, [kernel], seal=False)))).split()
+    )
+    assert "none yet (kvtrace replay, kvtrace sanitize)" in text
+    unwritten = "launches not written yet, of 1 unique call (kvtrace trace recover brings them)"
+    assert (unwritten in text) == (number == 0)
+    assert ("launches 2 launches of 1 unique call" in text) == (number == 2)
+
+
+def test_a_run_without_a_call_has_nothing_to_evaluate(tmp_path):
+    text = " ".join(overview_text(overview_of(write_trace(tmp_path, [Kernel(calls=())]))))
+    assert "none: there is no launch to evaluate" in " ".join(text.split())
+
+
 def test_lost_rows_and_overhead_are_shown(tmp_path):
     side = write_trace(tmp_path, [SCALE], dropped_rows=12, self_overhead_ns=5_000_000)
     text = "\n".join(overview_text(overview_of(side)))
