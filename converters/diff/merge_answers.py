@@ -146,7 +146,10 @@ def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exac
         more = f" (and {len(by_data) - 1} more)" if len(by_data) > 1 else ""
         others_text = "; all others are equal by IR" if len(by_data) < len(meanings) else ""
         return f"{meaning_subject(by_data[0])}: {by_data[0].evidence}{more}{others_text}"
-    kernels = plural(len({meaning.kernel for meaning in meanings}), "changed kernel")
+    number = len({meaning.kernel for meaning in meanings})
+    kernels = f"{plural(number, 'kernel')} (the same code, other calls)"
+    if any(kernel.has_other_code for kernel in difference.kernels):
+        kernels = plural(number, "changed kernel")
     if exactly:
         return f"results of {kernels} are equal bit for bit, by IR, at the recorded sizes"
     rounded = [meaning for meaning in meanings if meaning.answer not in _BIT_FOR_BIT]

@@ -85,6 +85,20 @@ def test_refactored_kernel_has_the_same_results_in_the_diff(
     assert "changed, y: the same bits, at the recorded sizes (by TTIR)" in told
 
 
+def test_a_kernel_of_which_a_call_is_missing_alone_has_not_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side, widths in (("a", (20, 24)), ("b", (20,))):
+        with kvtrace.capture(tmp_path / side):
+            for columns in widths:
+                x = tensor(4, columns, seed=1)
+                _normed[(4,)](x, x.clone(), columns, EDIT="none", BLOCK=32)
+
+    told = told_of(str(tmp_path / "a"), str(tmp_path / "b"), capsys)
+
+    assert "yes results of 1 kernel (the same code, other calls) are equal bit for bit" in told
+
+
 @pytest.mark.costly("3 s; eight lighter diffs stay")
 def test_diff_shows_an_element_with_another_value(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
