@@ -279,13 +279,14 @@ class _Evaluation(RepeatedValues):
             (monomial[0], n) for monomial, n in term.coefficients.items() if monomial
         ):
             if isinstance(atom, Choice):
-                branches = (
+                then, otherwise = (
                     self._integer_number(part, kind) for part in (atom.then, atom.otherwise)
                 )
-                number = np.where(self._truth(atom.condition), *branches)
+                number = np.where(self._truth(atom.condition), then, otherwise)
             else:
                 value = self._integer(atom.term)
-                number = np.where(value == 0, 0, mixed(self._seed, 1, named(kind), value))
+                random = mixed(self._seed, 1, named(kind), value)
+                number = np.where(value == 0, np.uint64(0), random)
             total = sum_of(total, product_of(np.uint64(factor % PRIME), number))
         return total
 
