@@ -89,3 +89,17 @@ def test_help_names_a_version_pair_and_the_disk_space(bounds, capsys):
     assert "3.9.0 with 2.15.0" in said
     assert "5.8 GB" in said
     assert "there is one at a time" in said
+
+
+@pytest.mark.process
+@pytest.mark.costly("pip starts twice, as two environments are made")
+def test_environment_that_cannot_be_made_is_named_and_the_next_is_tried(
+    bounds, monkeypatch, tmp_path, capfd
+):
+    monkeypatch.setattr(bounds, "ROOT", tmp_path)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    assert bounds.main(["--beside", "3.5.1", "3.9.0"]) == 1
+    refused = [line for line in capfd.readouterr().out.splitlines() if "NOT TESTED" in line]
+    assert ["3.5.1" in refused[0], "3.9.0" in refused[1]] == [True, True]
+    assert list(tmp_path.iterdir()) == []
