@@ -91,7 +91,7 @@ test-spark: install .venv/.spark  ## tests of Spark and of object stores; Java 1
 test-tilelang: install build/tilelang  ## the example that records TileLang's kernels, on the CPU
 	KVTRACE_TILELANG=build/tilelang $(BIN)/python -m pytest tests/examples/test_tilelang_recorder.py
 
-# Up to 6 GB each, made from the package index and removed again one after the other.
+# Up to 8.4 GB each, made from the package index and removed again one after the other.
 test-versions: install  ## tests with each Triton and its torch; `requirements/bounds.py --help`
 	$(BIN)/python requirements/bounds.py all
 

@@ -50,9 +50,9 @@ environments:
   all             each of these Tritons, and the latest
 
 What is not varied is as in dev.lock. An environment is .venv-NAME in the checkout, and is removed
-after its tests, so that there is one at a time: a build of torch for CUDA takes 5.8 GB, and is what
-the package index has where it has no other. It imports without a GPU. --keep leaves it there, for
-the next run; removing the folder is all that it takes to be rid of it.
+after its tests, so that there is one at a time, of up to 8.4 GB: 5.8 GB are a build of torch for
+CUDA, which is what the package index has where it has no other. It imports without a GPU. --keep
+leaves it there, for the next run; removing the folder is all that it takes to be rid of it.
 """
 
 
