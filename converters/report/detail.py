@@ -126,7 +126,7 @@ def detailed(
             room -= rows
     around = _around(further, _focus(plan), room, whole)
     merged = _merged([*ranges, around])
-    selected |= _within(begin, slices.duration.astype(np.int64), merged)
+    selected |= _within(begin, slices.duration, merged)
     return tuple(zip(*(edges.tolist() for edges in merged), strict=True)), slices.take(
         np.flatnonzero(selected)
     )
@@ -157,7 +157,8 @@ def _within(
     lows, highs = ranges
     if not len(lows):
         return np.zeros(len(begin), np.bool_)
-    last_range = np.searchsorted(lows, np.maximum(begin + duration - 1, begin), "right") - 1
+    last_ns = np.maximum(np.add(begin, duration, dtype=np.int64) - 1, begin)  # columns are narrow
+    last_range = np.searchsorted(lows, last_ns, "right") - 1
     overlaps: npt.NDArray[np.bool_] = (last_range >= 0) & (highs[last_range] > begin)
     return overlaps
 

@@ -312,10 +312,14 @@ def test_a_command_that_is_ended_removes_its_temporary_folders(tmp_path, number)
             os.kill(os.getpid(), number)
             time.sleep(5)
 
-    with pytest.raises(KeyboardInterrupt):
-        ended()
+    before = signal.signal(number, signal.SIG_DFL)  # nohup ignores SIGHUP
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ended()
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
     assert not [*tmp_path.iterdir()]
-    assert signal.getsignal(number) is signal.SIG_DFL
 
 
 def test_a_signal_that_is_ignored_stays_ignored():

@@ -118,12 +118,12 @@ def test_contributed_op_that_wraps_is_not_proven_in_range(results):
     assert [verdict for rule, verdict in results["wrapping"] if rule == "overflow"] == ["unknown"]
 
 
-def test_contributing_names_the_files_to_change():
+def test_architecture_names_the_files_to_change():
     (row,) = [
         line
-        for line in (ROOT / "docs/contributing/where.md").read_text().splitlines()
-        if line.startswith("| op of the IR")
+        for line in (ROOT / "ARCHITECTURE.md").read_text().splitlines()
+        if line.startswith("| op | ")
     ]
-    assert "kvtrace/ir/ops.py" in row
-    assert "kvtrace/evaluate/dialects/" in row
-    assert "kvtrace/symbolic/meanings/" in row
+    assert "`ir/ops.py`" in row
+    assert "`evaluate/dialects/`" in row
+    assert "`symbolic/meanings/`" in row

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kvtrace.converters.report.detail import (
@@ -75,6 +75,7 @@ def test_ranges_are_taken_in_their_order_while_there_is_room():
 
 
 @given(ROWS, RANGES)
+@example([(2, 127, -1)], [(3, 4)])  # its end is beyond the type of its column
 def test_rows_are_selected_by_ranges(rows, ranges):
     every = slices(rows)
     selected = in_ranges(every.begin, every.duration, [*ranges, (0, 0)])
