@@ -74,7 +74,7 @@ test-all: install  ## what CI runs: lint, every test, some with other Tritons, S
 	$(BIN)/python requirements/bounds.py --beside
 
 test-pushed: install .venv/.spark build/tilelang
-	@KVTRACE_REQUIRE_SPARK=1 KVTRACE_TILELANG=build/tilelang \
+	@KVTRACE_REQUIRE_SPARK=1 KVTRACE_TEST_TILELANG=build/tilelang \
 	  $(MAKE) pytest CHOSEN='-m "not night" $(CI_BUDGET)'
 
 pytest: install  ## every test, one process a core
@@ -89,7 +89,7 @@ test-spark: install .venv/.spark  ## tests of Spark and of object stores; Java 1
 	  tests/addons/fleet/test_stores.py
 
 test-tilelang: install build/tilelang  ## the example that records TileLang's kernels, on the CPU
-	KVTRACE_TILELANG=build/tilelang $(BIN)/python -m pytest tests/examples/test_tilelang_recorder.py
+	KVTRACE_TEST_TILELANG=build/tilelang $(BIN)/python -m pytest tests/examples/test_tilelang_recorder.py
 
 # Up to 8.4 GB each, made from the package index and removed again one after the other.
 test-versions: install  ## tests with each Triton and its torch; `requirements/bounds.py --help`

@@ -1,7 +1,7 @@
 """The example of a producer for another language: launches of TileLang's kernels, on the CPU.
 
 TileLang needs an older Z3 than kvtrace, so `make test-tilelang` installs it into a folder of its
-own, and names the folder in KVTRACE_TILELANG.
+own, and names the folder in KVTRACE_TEST_TILELANG.
 """
 
 import os
@@ -21,7 +21,8 @@ EXAMPLE = ROOT / "examples" / "tilelang_recorder.py"
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(
-        "KVTRACE_TILELANG" not in os.environ, reason="TileLang is not there (make test-tilelang)"
+        "KVTRACE_TEST_TILELANG" not in os.environ,
+        reason="TileLang is not there (make test-tilelang)",
     ),
 ]
 
@@ -30,7 +31,7 @@ pytestmark = [
 def trace(tmp_path_factory) -> Trace:
     """A trace that the example wrote, in a process of its own."""
     out = tmp_path_factory.mktemp("tilelang") / "out"
-    packages = str(Path(os.environ["KVTRACE_TILELANG"]).resolve())
+    packages = str(Path(os.environ["KVTRACE_TEST_TILELANG"]).resolve())
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((packages, str(ROOT)))}
     subprocess.run([sys.executable, EXAMPLE, out], check=True, env=environment, timeout=280)
     return open_trace(out)
