@@ -44,10 +44,10 @@ def spread(low, high, count):
 
 
 def defects(one):
-    """What a launch breaks: by evaluating all of it, where it is small, and by every rule."""
+    """What a launch breaks: by evaluating all of it, where it is small, and by the rules of sizes."""
     found = [f"{rule} (run)" for rule, _ in evaluated(one).broken] if lanes(one) <= SMALL else []
     found += [v.rule for v in judge(one, None, Budget(lanes=0)) if v.verdict == "violation"]
-    return sorted(set(found))
+    return sorted({*found} - {"mask-always-false"})
 
 
 def size_of(kernel, first, number):
