@@ -44,7 +44,7 @@ def spread(low, high, count):
 
 
 def defects(one):
-    """What a launch breaks: by evaluating all of it, where it is small, and by the rules of sizes."""
+    """What a launch breaks: by evaluating all of it, if it is small, and by the rules of sizes."""
     found = [f"{rule} (run)" for rule, _ in evaluated(one).broken] if lanes(one) <= SMALL else []
     found += [v.rule for v in judge(one, None, Budget(lanes=0)) if v.verdict == "violation"]
     return sorted({*found} - {"mask-always-false"})
