@@ -48,8 +48,9 @@ def item(tmp_path_factory):
     return written_page(copied("planted/item", folder), folder / "page.html")
 
 
-def test_overview_shows_time_then_advice_then_findings_then_kernels(report_browser, item):
-    with opened_page(report_browser, item, **NARROW) as opened:
+def test_overview_shows_time_then_advice_then_findings_then_kernels(report_browser, tmp_path):
+    page_file = written_page(copied("planted/loader", tmp_path), tmp_path / "page.html")
+    with opened_page(report_browser, page_file, **NARROW) as opened:
         page = opened.page
         places = [
             page.locator(f"#{name}").bounding_box()["y"]
@@ -58,12 +59,12 @@ def test_overview_shows_time_then_advice_then_findings_then_kernels(report_brows
         assert places == sorted(places)
         findings = page.locator("#overview-findings").bounding_box()["y"]
         assert places[1] <= findings < places[2] < NARROW["height"]
-        assert page.locator("#what-to-try li").first.get_attribute("data-rule") == "synchronization"
-        assert "planted.py:96" in opened.text("#what-to-try")
+        assert page.locator("#what-to-try li").first.get_attribute("data-rule") == "host-bound"
+        assert "planted.py:118" in opened.text("#what-to-try")
         parts = page.locator(".time-legend li").evaluate_all(
             "all => all.map(e => [e.dataset.cause, Number(e.dataset.value)])"
         )
-        assert [cause for cause, _ in parts[:2]] == ["busy", "synchronize"]
+        assert [cause for cause, _ in parts[:2]] == ["busy", "host"]
         wide = page.locator(".time-bar").bounding_box()["width"]
         first = page.locator(".time-part").first.bounding_box()["width"]
         whole = sum(ns for _, ns in parts)
