@@ -27,6 +27,11 @@ def recorded_seqs(out):
     return open_trace(out).table("launches", columns=["seq"])["seq"].to_pylist()
 
 
+def has_dropped_a_part(out):
+    parts = sorted(out.glob("launches/*/part-*.parquet"))
+    return bool(parts) and not parts[0].stem.endswith("-00000")
+
+
 class Program:
     """Launches one call as often as it is told, in batches that each reach the files."""
 
@@ -264,7 +269,7 @@ def test_program_killed_while_parts_are_deleted_leaves_a_valid_trace(tmp_path, s
     process = subprocess.Popen([*command, "50", limit], cwd=ROOT)
     try:
         made = 0
-        while made < 2000:
+        while made < 2000 or not has_dropped_a_part(out):
             made = int.from_bytes(progress.read_bytes(), "little")
             time.sleep(0.005)
         time.sleep(random.Random(seed).uniform(0, 0.6))

@@ -114,7 +114,8 @@ SELECT row_number() OVER () AS gap, run, low, high, high - low AS ns, asked,
     coalesce(greatest(low, least(high, asked)), high) AS until,  -- the host had not asked before
     coalesce(asked, latest) <= low AND coalesce(asked, latest) < high - latency AS ahead,
     EXISTS (SELECT 1 FROM host_events h WHERE h.run = e.run AND h.kind = 'synchronize'
-        AND epoch_ns(h."begin") <= low AND epoch_ns(h."end") >= low - 10000) AS waiting,
+        AND epoch_ns(h."begin") <= low AND epoch_ns(h."end") >= low - 10000
+        AND 2 * (epoch_ns(h."end") - epoch_ns(h."begin")) >= high - low) AS waiting,
     EXISTS (SELECT 1 FROM kernels k WHERE k.run = e.run AND k.origin = 'inductor'
         AND (epoch_ns(k.compile_begin) >= low AND epoch_ns(k.compile_begin) < high
             OR epoch_ns(k.load_begin) >= low AND epoch_ns(k.load_begin) < high)) AS generated
