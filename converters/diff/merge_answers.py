@@ -205,7 +205,7 @@ def _safety_answer(difference: Difference) -> Answer:
 
 
 def _extent(difference: Difference) -> str:
-    """Return for which sizes an answer on changed kernels holds; "" if none changed."""
+    """Return a text on the sizes that an answer on changed kernels holds for; "" without any."""
     changed = any(kernel.status == "changed" for kernel in difference.kernels)
     return " at the recorded sizes" if changed else ""
 

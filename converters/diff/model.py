@@ -238,7 +238,7 @@ class BoundChange:
 
     @property
     def is_condition(self) -> bool:
-        """Whether the condition of an access changed, not a bound."""
+        """True if the condition of an access changed, rather than a bound."""
         return isinstance(self.before, str) and isinstance(self.after, str)
 
 

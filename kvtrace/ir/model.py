@@ -191,7 +191,7 @@ class _Memo(dict[object, Any]):
 
 @dataclass(frozen=True)
 class Options:
-    """How a kernel was compiled: what changes its values but is not in its IR.
+    """Options of a compilation that change a kernel's values and are not in its IR.
 
     Attributes:
         warps: warps of a program; None if unknown.

@@ -1,4 +1,4 @@
-"""How far sweeps go: a part at every change, and all of it with `KVTRACE_TEST_THOROUGH=1`.
+"""Extent of sweeps: a part at every change, and all of it with `KVTRACE_TEST_THOROUGH=1`.
 
 The date chooses the part; `KVTRACE_TEST_DAY`, which all processes of a session share and which its
 header names, chooses that of another day.

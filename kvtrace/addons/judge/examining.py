@@ -178,9 +178,9 @@ def _add_sizes(
     """Add to `result` the sizes for which accesses stay in bounds, and violations at sizes `at`."""
     extents: dict[int, dict[str, int]] = {}
     for call, case in cases:
-        own = {} if case is None else extents_by_name(case.inputs, annotations)
-        other = extents.setdefault(call, own)  # one call of several cases has what they share
-        extents[call] = dict(own.items() & other.items())
+        of_case = {} if case is None else extents_by_name(case.inputs, annotations)
+        shared = extents.setdefault(call, of_case)  # by all cases of the call so far
+        extents[call] = dict(of_case.items() & shared.items())
     kernels, _ = kernel_conditions(
         trace.selection, parse_sizes(at), envelope=False, extents_of_calls=extents
     )

@@ -400,17 +400,19 @@ def _size_lines(variants: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return lines with what is known of each kernel at all sizes, and what was not asked."""
     lines: list[str] = []
     for kernel in dict.fromkeys(variant["kernel"] for variant in variants):
-        own = [variant for variant in variants if variant["kernel"] == kernel]
-        accesses, certified = (sum(v[name] for v in own) for name in ("accesses", "certified"))
-        limits = [*dict.fromkeys(limit for v in own for limit in v["no_overflow"])]
+        of_kernel = [variant for variant in variants if variant["kernel"] == kernel]
+        accesses, certified = (
+            sum(v[name] for v in of_kernel) for name in ("accesses", "certified")
+        )
+        limits = [*dict.fromkeys(limit for v in of_kernel for limit in v["no_overflow"])]
         lines.append(
             f"{kernel}, other sizes: {certified} of {plural(accesses, 'access')} of "
-            f"{plural(len(own), 'variant')} with a condition that keeps it inside its tensor"
+            f"{plural(len(of_kernel), 'variant')} with a condition that keeps it inside its tensor"
         )
         more = f" and {len(limits) - _MOST_LIMITS} more" if len(limits) > _MOST_LIMITS else ""
         if limits:
             lines.append(f"  no integer overflows if {'; '.join(limits[:_MOST_LIMITS])}{more}")
-        at = dict.fromkeys(variant["at"] for variant in own if variant["at"])
+        at = dict.fromkeys(variant["at"] for variant in of_kernel if variant["at"])
         lines += [f"  judged at {sizes}" for sizes in at]
     if lines:
         asked = any(variant["at"] for variant in variants)

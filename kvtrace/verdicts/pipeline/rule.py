@@ -261,7 +261,7 @@ class _Replay(Instrument):
 
     @property
     def has_reached_fault(self) -> bool:
-        """Whether the replay has reached the trip at which the op is at fault."""
+        """True once the replay has reached the trip at which the op is at fault."""
         return self._executions > max(self._fault.trips, default=0)
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
@@ -311,7 +311,7 @@ class _EmptyShared(SharedMemory):
 
     @property
     def complete(self) -> bool:
-        """Whether each op surely ran at a known address."""
+        """True if each op surely ran at a known address."""
         return self._complete
 
     def copy(

@@ -213,8 +213,8 @@ def _worst_rows(bases: Sequence[_Base], quantity: Number | int, clock: Clock) ->
         return []
     worst_rows = min(rows, key=_range_key)
     if worst_rows[0].first_bad is None:
-        known = [row for others in rows for row in others if row.first_bad is not None]
-        worst_rows = worst_rows[:1] + sorted(known, key=lambda row: row.first_bad or 0)[:1]
+        with_end = [row for others in rows for row in others if row.first_bad is not None]
+        worst_rows = worst_rows[:1] + sorted(with_end, key=lambda row: row.first_bad or 0)[:1]
     untried = len(different) - len(tried)
     return [replace(row, bases=tuple(tried), untried=untried) for row in worst_rows]
 

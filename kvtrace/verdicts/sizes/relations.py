@@ -411,8 +411,8 @@ class Relations:
         extents = extents_of(position, tensor)
         strides: list[Number] = [("stride", position, n[2]) for n in extents]
         pairs = zip(strides, strides[1:], extents[1:], strict=False)
-        ones = self._values.get(strides[-1], (0,))[0] == 1 if strides else False
-        if not ones or not all(self.is_product(*three) for three in pairs):
+        is_packed = self._values.get(strides[-1], (0,))[0] == 1 if strides else False
+        if not is_packed or not all(self.is_product(*three) for three in pairs):
             return []
         columns = zip(*(self._values[n] for n in extents), strict=True)
         counts = tuple(prod(values) for values in columns)

@@ -44,7 +44,7 @@ def spread(low, high, count):
 
 
 def defects(one):
-    """What a launch breaks: by evaluating all of it, if it is small, and by the rules of sizes."""
+    """The rules that a launch breaks: those of sizes, and all by evaluating it, if it is small."""
     found = [f"{rule} (run)" for rule, _ in evaluated(one).broken] if lanes(one) <= SMALL else []
     found += [v.rule for v in judge(one, None, Budget(lanes=0)) if v.verdict == "violation"]
     return sorted({*found} - {"mask-always-false"})
