@@ -4,15 +4,21 @@ Each test's time is its own and that of the programs that it waited for, from se
 session's is that of its processes as the system counts it, with collection. What exceeds
 `--processor-budget` or `--memory-budget` by more than a fifth is said; it fails a session that
 exceeds its memory, and with KVTRACE_REQUIRE_BUDGETS=1, as `.ci/run` sets it, its processor time.
-Elsewhere other work may have the caches: at a load of 50 the same tests took 743 s in place of 551.
+
+A budget is in seconds of one machine, and another takes longer for the same tests, as this one does
+when other work has its caches: at a load of 50 they took 743 s in place of 551, and the same commit
+1,816 s here and over 2,400 s in another's CI. So each process times a fixed piece of work between
+its tests, and a session's seconds are divided by how much longer than `PROBE_SECONDS` that took.
 """
 
 import os
 import resource
+import time
 from collections import Counter
 from collections.abc import Generator
 from pathlib import PurePosixPath
-from typing import Any, Final
+from statistics import median
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -21,6 +27,10 @@ TOLERANCE: Final = 1.2
 NAMED: Final = 20
 #: Bytes of a unit of `ru_maxrss` on Linux.
 KIB: Final = 1024
+#: Tests of a process from one probe of the machine's speed to the next.
+TESTS_A_PROBE: Final = 50
+#: Seconds of processor time that `probe_seconds` measures where the Makefile's budgets were.
+PROBE_SECONDS: Final = 0.0072
 
 _started: Final = pytest.StashKey[float]()
 
@@ -39,6 +49,14 @@ def processor_seconds() -> float:
     """Return the processor time of this process and of the programs that it has waited for."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
+
+
+def probe_seconds() -> float:
+    """Return the processor time that a fixed piece of Python takes on this machine now."""
+    begin = time.thread_time()
+    ranks = {f"name {number}": number * 7919 % 10_007 for number in range(20_000)}
+    sorted(ranks, key=lambda name: ranks[name])
+    return time.thread_time() - begin
 
 
 def folder_of(nodeid: str) -> str:
@@ -62,14 +80,29 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
         item.user_properties.append(("processor", used))
 
 
+class _Process(NamedTuple):
+    """Processor time in seconds, peak memory in bytes and probes of a process that ran tests."""
+
+    seconds: float
+    peak: int
+    probes: list[float]
+
+
 class _Sums:
     """Processor time and memory of a session's processes, gathered for its summary."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.tests: dict[str, float] = {}
-        #: Of each process that ran tests: seconds of processor time, and bytes at its peak.
-        self.processes: list[tuple[float, int]] = []
+        self.processes: list[_Process] = []
+        #: Seconds that each probe of this process took.
+        self.probes: list[float] = [probe_seconds()]
+        self.finished = 0
+
+    def pytest_runtest_logfinish(self) -> None:
+        self.finished += 1
+        if self.finished % TESTS_A_PROBE == 0:
+            self.probes.append(probe_seconds())
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":
@@ -77,17 +110,18 @@ class _Sums:
 
     @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
     def pytest_testnodedown(self, node: Any) -> None:
-        self.processes.append(tuple(node.workeroutput["budgets"]))
+        self.processes.append(_Process(*node.workeroutput["budgets"]))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
+        process = _Process(processor_seconds(), peak, self.probes)
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
-            output["budgets"] = (processor_seconds(), peak)
+            output["budgets"] = tuple(process)
             return
         if not self.processes:
-            self.processes.append((processor_seconds(), peak))
+            self.processes.append(process)
         if session.exitstatus == pytest.ExitCode.OK and self.fails():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -99,9 +133,12 @@ class _Sums:
     def exceeded(self) -> list[str]:
         """Return a sentence for each budget that is exceeded by more than the tolerance."""
         seconds, peak = self.used()
+        seconds /= self.slowness()
         sentences = []
         if (most := self.config.option.processor_budget) and seconds > most * TOLERANCE:
-            sentences.append(f"{seconds:.0f} s of processor time; the budget is {most:.0f} s")
+            sentences.append(
+                f"{seconds:.0f} s of processor time, speed considered; the budget is {most:.0f} s"
+            )
         if (most := self.config.option.memory_budget) and peak > most * TOLERANCE:
             sentences.append(f"{peak:.0f} MB in a process; the budget is {most:.0f} MB")
         return sentences
@@ -109,16 +146,26 @@ class _Sums:
     def used(self) -> tuple[float, float]:
         """Return the seconds of all processes, and the megabytes of the largest."""
         return (
-            sum(seconds for seconds, _ in self.processes),
-            max((peak for _, peak in self.processes), default=0) / 1e6,
+            sum(process.seconds for process in self.processes),
+            max((process.peak for process in self.processes), default=0) / 1e6,
         )
 
+    def slowness(self) -> float:
+        """Return how many times as long as where budgets were measured the same work takes."""
+        probes = [seconds for process in self.processes for seconds in process.probes]
+        return median(probes or self.probes) / PROBE_SECONDS
+
+    # The last section: of a long output, only the end may be shown.
+    @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.config.option.verbose < 0 and not self.exceeded():
             return
         seconds, peak = self.used()
         terminalreporter.section("processor time")
-        terminalreporter.line(f"{seconds:.0f} s in all, at most {peak:.0f} MB in a process")
+        terminalreporter.line(
+            f"{seconds:.0f} s in all, at most {peak:.0f} MB in a process; the same work takes "
+            f"{self.slowness():.2f} times as long as where the budgets were measured"
+        )
         folders = Counter[str]()
         for nodeid, used in self.tests.items():
             folders[folder_of(nodeid)] += used

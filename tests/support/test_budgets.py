@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support import budgets
 from tests.support.budgets import folder_of
 from tests.support.tiers import unnoted
 
@@ -61,6 +62,15 @@ def test_processor_time_fails_a_session_only_where_it_is_required(inner, budget,
 
     assert result.ret == ends
     result.stdout.fnmatch_lines(["over the budget by more than a fifth: *; the budget is 0 *"])
+
+
+def test_slower_machine_has_as_much_more_processor_time(inner, monkeypatch):
+    monkeypatch.setenv("KVTRACE_REQUIRE_BUDGETS", "1")
+    monkeypatch.setattr(budgets, "PROBE_SECONDS", budgets.PROBE_SECONDS / 1e9)
+    result = inner("--processor-budget", "0.001")
+
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*the same work takes * times as long as *"])
 
 
 @pytest.mark.parametrize(
