@@ -84,6 +84,50 @@ CAPTURED: Final = (
         since="1.9",
     ),
     Table(
+        "collectives",
+        "a collective operation, or a send or receive, that the host requested",
+        "captured",
+        (
+            _C("record", I64, "order of the requests in the run", key=True),
+            _C("requested", TIME, "when the host requested it"),
+            _C(
+                "returned",
+                TIME,
+                "when that call ended; the executions that were requested until then are the "
+                "operation's; null: those until the next request are",
+            ),
+            _C(
+                "communicator",
+                NAME,
+                "id of the communicator or process group, the same on all of its ranks",
+                private=OPEN,
+            ),
+            _C("group", NAME, "what the program calls that group", private=NAMED),
+            _C("ranks", pa.list_(I32), "ranks of the group in the job, in their order in it"),
+            _C(
+                "sequence",
+                I64,
+                "number of the operation in its group, the same on all ranks; sends and receives "
+                "count apart",
+            ),
+            _C("peer", I32, "rank in the job that is sent to or received from"),
+            _C(
+                "operation",
+                NAME,
+                "AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, AllToAll, Gather, "
+                "Scatter, Send, Recv, Barrier; others as the tool calls them",
+                private=OPEN,
+            ),
+            _C("reduction", NAME, "sum, max …, of one that reduces", private=OPEN),
+            _C("type", NAME, "type of the elements, as the tool calls it", private=OPEN),
+            _C("elements", I64, "elements that this rank gives"),
+            _C("bytes", I64, "their size", "bytes"),
+            _C("root", I32, "rank in the job that has or gets the data"),
+        ),
+        sort=("record",),
+        since="1.13",
+    ),
+    Table(
         "marks",
         "a user's range or instant",
         "captured",

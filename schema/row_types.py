@@ -271,6 +271,26 @@ class HostEventsRow(TypedDict):
     run: str
 
 
+class CollectivesRow(TypedDict):
+    """A row of the table `collectives`."""
+
+    record: int
+    requested: str | None
+    returned: str | None
+    communicator: str | None
+    group: str | None
+    ranks: list[int] | None
+    sequence: int | None
+    peer: int | None
+    operation: str | None
+    reduction: str | None
+    type: str | None
+    elements: int | None
+    bytes: int | None
+    root: int | None
+    run: str
+
+
 class MarksRow(TypedDict):
     """A row of the table `marks`."""
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from kvtrace.converters.importers.collective_rows import KINETO_EVENT, CollectiveRows
 from kvtrace.converters.importers.event_rows import json_text
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
 from kvtrace.converters.importers.importing import EPOCH_NS, unpacked
@@ -125,7 +126,8 @@ def _executed(kind: Any, event: Event) -> int | None:
 def _is_host_range(category: str, name: str) -> bool:
     """Return whether ranges of a category and name are Python functions or operators."""
     kind = _OLD_CATEGORIES.get(category, category)
-    return kind == "python_function" or (kind == "cpu_op" and not name.startswith(_STEP))
+    is_operator = kind == "cpu_op" and name != KINETO_EVENT and not name.startswith(_STEP)
+    return kind == "python_function" or is_operator
 
 
 def _range(begin: int, end: int) -> tuple[int, int]:
@@ -143,6 +145,7 @@ class _KinetoEvents:
         self._path = path
         self._device = Executions()
         self._kept = KeptEvents(self._device.events, _is_host_range)
+        self._collectives = CollectiveRows()
         self._marks: list[tuple[str, int, int, int]] = []
         self._steps: list[tuple[str, int, int, int]] = []
         self._process = NONE
@@ -224,6 +227,8 @@ class _KinetoEvents:
             self._device.host.add(thread, begin, end, name, integer(event.pid))
             self._set_process(event)
             self._left_out[CALL_STACK] += bool(ids_of(event).stack)
+            if name == KINETO_EVENT:
+                self._collectives.add_of_kineto(begin, end, event.arguments())
         else:
             self._marks.append((name, begin, end, thread))
 
@@ -287,6 +292,7 @@ class _KinetoEvents:
         marks(rows, self._marks, shift)
         for name, begin, end, thread in self._steps:  # with one name, to be recognized as steps
             marks(rows, [(_STEP[:-1], begin, end, thread)], shift, step=name[len(_STEP) :])
+        self._collectives.write(rows, shift)
         times = self._device.finish(rows, shift, exact=base != NONE)
         job = mapping(self.facts.get("distributedInfo"))
         devices = self.facts.get("deviceProperties", self.facts.get("computeProperties"))

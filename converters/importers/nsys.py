@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.converters.importers.collective_rows import CollectiveRows
 from kvtrace.converters.importers.event_rows import json_text
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
 from kvtrace.converters.importers.json_values import integer, text
@@ -94,10 +95,10 @@ def _runs(tables: Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
         )
     names = dict(tables.rows("StringIds", ("id", "value")))
     processes = _Processes(names, _copy_kinds(tables))
-    columns = ("start", "end", "globalTid", "correlationId", "nameId")
-    for row in tables.rows(_CALLS, columns):
+    for row in tables.rows(_CALLS, ("start", "end", "globalTid", "correlationId", "nameId")):
         processes.add_call(*row)
-    for row in tables.rows(_RANGES, ("start", "end", "eventType", "globalTid", "text", "textId")):
+    columns = ("start", "end", "eventType", "globalTid", "text", "textId", "jsonText")
+    for row in tables.rows(_RANGES, columns):
         processes.add_range(*row)
     for table, kind in _EXECUTED.items():
         for row in tables.rows(table, (*_ACTIVITY, *_KEPT)):
@@ -166,6 +167,7 @@ class _Processes:
         self._names, self._copy_kinds = names, copy_kinds
         self._devices: dict[int, Executions] = {}
         self._marks: dict[int, list[tuple[str, int, int, int]]] = {}
+        self._collectives: dict[int, CollectiveRows] = {}
         self._left_out: Counter[str] = Counter()
 
     def _executions_of(self, process: int) -> Executions:
@@ -208,9 +210,11 @@ class _Processes:
         device.call(self._name(name), integer(begin), integer(end), tid, integer(correlation))
 
     def add_range(
-        self, begin: Any, end: Any, kind: Any, thread: Any, label: Any, text_id: Any
+        self, begin: Any, end: Any, kind: Any, thread: Any, label: Any, text_id: Any, payload: Any
     ) -> None:
         """Add a range or mark of NVTX, named by `label`, or by `text_id` in StringIds.
+
+        `payload` is the JSON of its arguments, if it has some and nsys wrote it.
 
         Other kinds of events, and ranges that were never closed, are only counted.
         """
@@ -223,9 +227,10 @@ class _Processes:
         if stop != NONE and stop < _time(begin):
             self._left_out[f"{_RANGES} that never end"] += 1
             return
-        self._marks.setdefault(serialized >> _BITS & _ID, []).append(
-            (name, _time(begin), stop, serialized & _ID)
-        )
+        process = serialized >> _BITS & _ID
+        self._marks.setdefault(process, []).append((name, _time(begin), stop, serialized & _ID))
+        requests = self._collectives.setdefault(process, CollectiveRows())
+        requests.add_of_nvtx(_time(begin), stop, name, payload)
 
     def _name(self, *names: Any) -> str:
         """Return the first of `names` that is a text or a text's number in StringIds, else "?"."""
@@ -251,6 +256,7 @@ class _Processes:
     def finish(self, process: int, rows: RunRows, shift: int) -> dict[str, Any]:
         """Write the rows of a process, and return its values for columns of `runs`."""
         marks(rows, self._marks.get(process, []), shift)
+        self._collectives.get(process, CollectiveRows()).write(rows, shift)
         times = self._devices.pop(process).finish(rows, shift)
         return {
             "pid": None if process == NONE else process,

@@ -309,6 +309,10 @@ class Session:
         """Add a listener to the run's journal, which begins if it has not yet."""
         self._submit(lambda journal: journal.listeners.append(listener))
 
+    def listen(self, listener: Listener) -> None:
+        """Add a listener to the run's journal as soon as that begins, if it does."""
+        self._submit_message(lambda journal: journal.listeners.append(listener))
+
     def later(self, work: Callable[[], None]) -> None:
         """Call `work` in the background thread; a failure is counted."""
         self._submit(lambda _journal: work())

@@ -1,12 +1,14 @@
 """Collectives matched across the ranks of a job, and when the last rank came to each.
 
 Ranks call the collectives of a communicator in the same order, or the job hangs (NCCL user guide,
-"Creating a communicator": https://docs.nvidia.com/deeplearning/nccl/user-guide). So the k-th kernel
-of NCCL on a stream of a rank is matched with the k-th on the stream of the same place of each other
-rank, if the names agree from the first kernel on; streams have places by their first kernels. Times
-never match collectives. They refute: a kernel that reduces or gathers cannot end on any rank before
-the last rank has begun it, so that streams with such an end are of several communicators, and are
-not matched. The first disagreement is named, and nothing after it is matched.
+"Creating a communicator": https://docs.nvidia.com/deeplearning/nccl/user-guide). Kernels whose
+communicator and number in it are recorded (`communicators.py`) are matched by them. Of others, if
+there are any on each rank, the k-th kernel of NCCL on a stream is matched with the k-th on the
+stream of the same place of each other rank, if the names agree from the first kernel on; streams
+have places by their first kernels. Times never match collectives. They refute: a kernel that
+reduces or gathers cannot end on any rank before the last rank has begun it, so that streams with
+such an end are of several communicators, and are not matched. The first disagreement is named, and
+nothing after it is matched.
 
 Ranks are read one after another; of all ranks together only a few numbers a collective are kept.
 
@@ -25,6 +27,7 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.clocks import clock_offsets
 from kvtrace.figures.columns import Integers, coded, integers
+from kvtrace.figures.communicators import UNKNOWN, Communicator, has_communicators, numbered
 from kvtrace.figures.scans import row_count
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import whole_trace
@@ -41,26 +44,43 @@ _ROOTED: Final = frozenset({"Broadcast", "Reduce"})
 _CLOCK_ERROR: Final = 20_000
 
 
+#: What kernels of several ranks are matched by: their communicator, or their stream's place.
+_Key = Communicator | int
+
+
 @dataclass(slots=True)
 class _Stream:
-    """Sums over the ranks of the kernels on the streams of one place; index k is of the k-th.
+    """Sums over the ranks of the kernels of one communicator or stream that all of them have.
 
     Attributes:
-        names: Names of the first rank's kernels.
-        matched: Number of kernels, from the first on, whose names agree on all ranks so far.
+        names: Distinct names of the first rank's kernels.
+        name: The name of each, as an index in `names`.
+        number: Their numbers in the communicator or stream, which increase.
         last_start: When the last rank began the kernel, in ns on the clock of the first rank.
         last_rank: Index of that rank's run.
         first_end: When the first rank ended it.
+        ranks: Number of ranks.
         problem: The first disagreement; None without one.
 
     """
 
-    names: list[str]
-    matched: int
+    names: tuple[str, ...]
+    name: Integers
+    number: Integers
     last_start: Integers
     last_rank: npt.NDArray[np.int32]
     first_end: Integers
+    ranks: int = 1
     problem: str | None = None
+
+    def keep(self, part: Integers) -> None:
+        """Keep the kernels at some places alone."""
+        for column in ("name", "number", "last_start", "last_rank", "first_end"):
+            setattr(self, column, getattr(self, column)[part])
+
+    def are(self, operations: frozenset[str]) -> npt.NDArray[np.bool_]:
+        """Return for each kernel if it is one of some operations."""
+        return np.array([_operation(name) in operations for name in self.names], bool)[self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +124,24 @@ class Collectives:
     problems: list[str] = field(default_factory=list)
     error_ns: int = 0
     _trace: "Trace | None" = None
-    _streams: dict[int, _Stream] = field(default_factory=dict)
+    _streams: dict[_Key, _Stream] = field(default_factory=dict)
     _shift: Mapping[str, int] = field(default_factory=dict)
+    _is_numbered: bool = False
 
     @property
     def matched(self) -> int:
         """Number of collectives that are matched across all ranks."""
-        return sum(stream.matched for stream in self._streams.values())
+        return sum(stream.number.size for stream in self._streams.values())
 
     def of_rank(self, run: "Run") -> RankCollectives:
         """Return the kernels of NCCL of a rank, with their transfers; errors as `Trace.table`."""
         assert self._trace is not None
         columns: list[tuple[Integers, ...]] = []
         names: tuple[str, ...] = ()
-        for place, kernels in enumerate(_kernels_by_stream(self._trace, run)):
+        for key, kernels in _kernels_by_key(self._trace, run, numbered_ones=self._is_numbered):
             transfer, last = kernels.start.copy(), np.full(kernels.start.size, -1)
-            stream = self._streams.get(place)
-            if stream is not None and stream.matched:
+            stream = self._streams.get(key)
+            if stream is not None and stream.number.size:
                 _fill(stream, kernels, self._shift.get(run.run_id, 0), transfer, last)
             further = transfer, kernels.end, last, kernels.record, kernels.name
             columns.append((kernels.start, *further))
@@ -136,17 +157,15 @@ def _fill(
     stream: _Stream, kernels: "_Kernels", shift: int, transfer: Integers, last: Integers
 ) -> None:
     """Fill `transfer` and `last` of a rank's kernels, whose clock is `shift` ns behind."""
-    part = slice(stream.matched)
-    operations = [_operation(name) for name in kernels.names]
-    is_rooted = np.array([name in _ROOTED for name in operations])[kernels.name[part]]
-    is_known = np.array([name in _SYNCHRONIZING for name in operations])[kernels.name[part]]
-    is_known |= is_rooted
+    _, matched, part = np.intersect1d(stream.number, kernels.number, True, return_indices=True)
+    is_rooted = stream.are(_ROOTED)[matched]
+    is_known = stream.are(_SYNCHRONIZING)[matched] | is_rooted
     start, end = kernels.start[part], kernels.end[part]
-    last_start = stream.last_start[part] - shift
+    last_start = stream.last_start[matched] - shift
     # A rank that ended a rooted operation before did not need the last one.
     is_needed = is_known & ~(is_rooted & (end < last_start))
     transfer[part] = np.where(is_needed, np.clip(last_start, start, end), start)
-    last[part] = np.where(is_known, stream.last_rank[part], -1)
+    last[part] = np.where(is_known, stream.last_rank[matched], -1)
 
 
 def is_collective(name: str | None) -> bool:
@@ -198,73 +217,99 @@ def _match(collectives: Collectives) -> None:
                 "the clocks of the hosts differ by an unknown time: no collective is matched"
             )
             return
-    for index, run in enumerate(collectives.runs):
+    trace, runs, streams = collectives._trace, collectives.runs, collectives._streams
+    collectives._is_numbered = all(has_communicators(trace, run) for run in runs)
+    for index, run in enumerate(runs):
         shift = collectives._shift.get(run.run_id, 0)
-        streams = dict(enumerate(_kernels_by_stream(collectives._trace, run)))
-        for place, kernels in streams.items():
-            if index == 0:
-                rank = np.zeros(kernels.start.size, np.int32)
-                names = [kernels.names[code] for code in kernels.name.tolist()]
-                collectives._streams[place] = _Stream(
-                    names, len(names), kernels.start, rank, kernels.end
-                )
-            elif place in collectives._streams:
-                _add(collectives, collectives._streams[place], index, kernels, shift)
-        for place, stream in collectives._streams.items():
-            if place not in streams and stream.matched:
-                _disagree(collectives, stream, index, 0, None)
-    for stream in collectives._streams.values():
+        keys = set()
+        for key, kernels in _kernels_by_key(trace, run, numbered_ones=collectives._is_numbered):
+            keys.add(key)
+            if key in streams:
+                _add(collectives, streams[key], index, kernels, shift)
+            elif index == 0 or isinstance(key, Communicator):
+                streams[key] = _Stream(
+                    kernels.names, kernels.name, kernels.number, kernels.start + shift,
+                    np.full(kernels.start.size, index, np.int32), kernels.end + shift,
+                )  # fmt: skip
+        for key, stream in streams.items():
+            if not isinstance(key, Communicator) and key not in keys and stream.number.size:
+                _disagree(collectives, stream, index, 0, _name_at(stream, np.arange(0), 0), None)
+                stream.keep(np.arange(0))
+    for key, stream in streams.items():
+        if isinstance(key, Communicator):
+            _require_members(collectives, key, stream)
         _refute(stream, collectives.error_ns)
-    collectives.problems += [s.problem for s in collectives._streams.values() if s.problem]
+    collectives.problems += [s.problem for s in streams.values() if s.problem]
+
+
+def _require_members(collectives: Collectives, key: Communicator, stream: _Stream) -> None:
+    """Match nothing of a communicator unless all of its ranks that are recorded have kernels."""
+    needed = 2
+    if key.ranks is not None:
+        members = {run.rank for run in collectives.runs}.intersection(key.ranks)
+        needed = max(len(members), min(len(key.ranks), 2))
+    if stream.ranks < needed:
+        stream.keep(np.arange(0))
+        stream.problem = (
+            f"of communicator {key.name} the collectives of {stream.ranks} of at least {needed} "
+            "ranks are recorded: none of them is matched"
+        )
 
 
 def _add(
     collectives: Collectives, stream: _Stream, index: int, kernels: "_Kernels", shift: int
 ) -> None:
-    """Add the kernels of a further rank's stream, the one with that index in `runs`."""
-    names, codes = kernels.names, kernels.name
-    start, end = kernels.start + shift, kernels.end + shift
-    number = min(stream.matched, start.size)
-    code_of = {name: code for code, name in enumerate(names)}
-    expected = np.array([code_of.get(name, -1) for name in stream.names[:number]], np.int64)
-    differing = np.flatnonzero(expected != codes[:number])
-    if differing.size:
-        number = int(differing[0])
-    if number < stream.matched or number == len(stream.names) < start.size:
-        other = names[codes[number]] if number < start.size else None
-        _disagree(collectives, stream, index, number, other)
-    part = slice(stream.matched)
-    is_later = start[part] > stream.last_start[part]
-    stream.last_start = np.where(is_later, start[part], stream.last_start[part])
-    stream.last_rank = np.where(is_later, np.int32(index), stream.last_rank[part])
-    stream.first_end = np.minimum(stream.first_end[part], end[part])
+    """Add the kernels of a further rank, the one with that index in `runs`."""
+    stream.ranks += 1
+    _, places, own = np.intersect1d(stream.number, kernels.number, True, return_indices=True)
+    code_of = {name: code for code, name in enumerate(kernels.names)}
+    expected = np.array([code_of.get(name, -1) for name in stream.names], np.int64)
+    differing = np.flatnonzero(expected[stream.name[places]] != kernels.name[own])
+    agreed = int(differing[0]) if differing.size else places.size
+    # What each calls after that.
+    next_call = _name_at(stream, places, agreed)
+    own_call = _name_at(kernels, own, agreed)
+    if next_call is not None or (own_call is not None and stream.problem is None):
+        _disagree(collectives, stream, index, agreed, next_call, own_call)
+    stream.keep(places[:agreed])
+    own = own[:agreed]
+    start, end = kernels.start[own] + shift, kernels.end[own] + shift
+    is_later = start > stream.last_start
+    stream.last_start = np.where(is_later, start, stream.last_start)
+    stream.last_rank = np.where(is_later, np.int32(index), stream.last_rank)
+    stream.first_end = np.minimum(stream.first_end, end)
+
+
+def _name_at(kernels: "_Stream | _Kernels", common: Integers, agreed: int) -> str | None:
+    """Return the name of the kernel behind the first common ones; None if they are the last."""
+    place = int(common[agreed] if agreed < common.size else common[-1] + 1 if agreed else 0)
+    return kernels.names[kernels.name[place]] if place < kernels.name.size else None
 
 
 def _disagree(
-    collectives: Collectives, stream: _Stream, index: int, number: int, other: str | None
+    collectives: Collectives,
+    stream: _Stream,
+    index: int,
+    agreed: int,
+    next_call: str | None,
+    own_call: str | None,
 ) -> None:
-    """Name the first disagreement, and match nothing after it."""
+    """Name the first disagreement of a rank with those before it."""
     rank = collectives.runs[index].rank
-    calls = "ends" if other is None else f"calls {_operation(other)}"
-    expected = stream.names[number] if number < len(stream.names) else None
-    others = "end" if expected is None else f"call {_operation(expected)}"
-    stream.matched = number
+    calls = "ends" if own_call is None else f"calls {_operation(own_call)}"
+    others = "end" if next_call is None else f"call {_operation(next_call)}"
     stream.problem = (
-        f"rank {rank} {calls} where earlier ranks {others}, after {number:,} collectives that "
+        f"rank {rank} {calls} where earlier ranks {others}, after {agreed:,} collectives that "
         "agree: nothing after that is matched"
     )
 
 
 def _refute(stream: _Stream, error_ns: int) -> None:
     """Match nothing on streams whose times show that they are not of one communicator."""
-    synchronizing = np.array(
-        [_operation(name) in _SYNCHRONIZING for name in stream.names[: stream.matched]], bool
-    )
-    part = slice(stream.matched)
-    early = stream.last_start[part] - stream.first_end[part] > max(2 * error_ns, _CLOCK_ERROR)
-    wrong = np.flatnonzero(early & synchronizing)
+    early = stream.last_start - stream.first_end > max(2 * error_ns, _CLOCK_ERROR)
+    wrong = np.flatnonzero(early & stream.are(_SYNCHRONIZING))
     if wrong.size:
-        stream.matched = 0
+        stream.keep(np.arange(0))
         stream.problem = (
             f"the {int(wrong[0]) + 1:,}. collective ended on one rank before the last one began "
             "it: the ranks' streams are of several communicators, or of several clocks, and are "
@@ -278,20 +323,27 @@ def _operation(name: str) -> str:
 
 
 class _Kernels(NamedTuple):
-    """The kernels of NCCL on one stream, sorted by begin; `name` is an index in `names`."""
+    """The kernels of NCCL of one key, sorted by begin; `name` is an index in `names`."""
 
     names: tuple[str, ...]
     name: Integers
+    number: Integers
     start: Integers
     end: Integers
     record: Integers
 
 
-def _kernels_by_stream(trace: "Trace", run: "Run") -> Iterator[_Kernels]:
-    """Yield the kernels of NCCL on each stream; streams are in the order of their first kernels."""
+def _kernels_by_key(
+    trace: "Trace", run: "Run", *, numbered_ones: bool
+) -> Iterator[tuple[_Key, _Kernels]]:
+    """Yield the kernels of NCCL of each communicator, then of each stream those of none.
+
+    Kernels have communicators with `numbered_ones`. Streams are in the order of their first
+    kernels.
+    """
     numbers: dict[str, int] = {}
-    rows: list[tuple[Integers, ...]] = [(np.zeros(0, np.int64),) * 6]
-    columns = ("name", "start", "end", "record", "device", "stream")
+    rows: list[tuple[Integers, ...]] = [(np.zeros(0, np.int64),) * 7]
+    columns = ("name", "start", "end", "record", "requested", "device", "stream")
     for piece in trace.pieces("gpu_kernels", [run], columns):
         texts, codes = coded(piece["name"])
         names = np.array(
@@ -304,10 +356,22 @@ def _kernels_by_stream(trace: "Trace", run: "Run") -> Iterator[_Kernels]:
         is_wanted = (names >= 0) & pc.is_valid(piece["end"]).to_numpy()
         others = (integers(piece[column], -1)[is_wanted] for column in columns[1:])
         rows.append((names[is_wanted], *others))
-    name, start, end, record, device, stream = map(np.concatenate, zip(*rows, strict=True))
-    order = np.argsort(start, kind="stable")
-    places = np.stack([device, stream])[:, order]
-    _, first, place_of_row = np.unique(places, axis=1, return_index=True, return_inverse=True)
-    for place in np.argsort(first, kind="stable").tolist():
-        here = order[place_of_row.reshape(-1) == place]
-        yield _Kernels(tuple(numbers), name[here], start[here], end[here], record[here])
+    columns_of_all = list(map(np.concatenate, zip(*rows, strict=True)))
+    order = np.argsort(columns_of_all[1], kind="stable")
+    name, start, end, record, requested, *places = (column[order] for column in columns_of_all)
+    _, first, stream = np.unique(np.stack(places), axis=1, return_index=True, return_inverse=True)
+    stream = np.argsort(np.argsort(first, kind="stable"))[stream.reshape(-1)]
+    communicator = number = np.full(start.size, UNKNOWN)
+    if numbered_ones and start.size:
+        communicators, communicator, number = numbered(trace, run, requested, stream)
+        for code, of_communicator in enumerate(communicators):
+            here = np.flatnonzero(communicator == code)
+            here = here[np.argsort(number[here], kind="stable")]
+            if here.size:
+                columns_here = (column[here] for column in (name, number, start, end, record))
+                yield of_communicator, _Kernels(tuple(numbers), *columns_here)
+    streams = np.unique(stream[communicator == UNKNOWN]).tolist()
+    for place, of_stream in enumerate(streams):
+        here = np.flatnonzero((stream == of_stream) & (communicator == UNKNOWN))
+        columns_here = (column[here] for column in (start, end, record))
+        yield place, _Kernels(tuple(numbers), name[here], np.arange(here.size), *columns_here)

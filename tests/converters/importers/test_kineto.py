@@ -8,6 +8,7 @@ from kvtrace.cli import main
 from kvtrace.converters.importers.importing import import_files
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
+from tests.support.foreign_traces import write_kineto
 
 KEPT = "kept in tool_events, in no figure, by the tool's names"
 
@@ -120,3 +121,30 @@ def test_host_and_versions_of_the_driver_are_those_of_the_file(tmp_path):
     (run,) = open_trace(tmp_path / "out").runs
     assert run.host == "node7"
     assert run.versions == {"hip_runtime_version": "60443", "roctracer_version": "4001"}
+
+
+def test_requests_of_collectives_are_imported_with_their_group_and_number(tmp_path):
+    # given what torch records around a collective, and around its wait
+    def event(ts, dur, **args):
+        return {"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 100, "tid": 100,
+                "ts": ts, "dur": dur, "args": args}  # fmt: skip
+
+    path = write_kineto(tmp_path)
+    written = json.loads(path.read_text())
+    group = {"Process Group Name": "3", "Process Group Description": "mesh_tp"}
+    reduced = {"Collective name": "allreduce", "In msg nelems": 6, "dtype": "BFloat16", "Seq": 9}
+    sent = {"Collective name": "send", "Dst Rank": 1, "Process Group Ranks": "[0, 1, ..., 63]"}
+    written["traceEvents"] += [
+        event(1068, 8, **group, **reduced, **{"Process Group Ranks": "[0, 2]"}),
+        event(1077, 1, **{"Collective name": "wait"}),
+        event(1079, 1, **group, **sent),
+        event(1080, 1),
+    ]
+    path.write_text(json.dumps(written))
+    import_files([path], tmp_path / "out")
+    # then the collectives are rows, with null where the file does not say
+    first, second = plain_rows(open_trace(tmp_path / "out").table("collectives"))
+    facts = ("communicator", "group", "ranks", "sequence", "operation", "elements", "bytes", "peer")
+    assert [first[name] for name in facts] == ["3", "mesh_tp", [0, 2], 9, "AllReduce", 6, 12, None]
+    assert [second[name] for name in facts] == ["3", "mesh_tp", None, None, "Send", None, None, 1]
+    assert first["requested"] < first["returned"] < second["requested"]

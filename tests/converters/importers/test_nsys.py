@@ -93,3 +93,24 @@ def test_executions_without_a_process_are_those_of_the_only_one_with_calls(tmp_p
     added, *_ = plain_rows(trace.table("gpu_kernels"))
     assert added["requested"] is not None
     assert "processes without executions" not in imported.left_out
+
+
+def test_ranges_of_nccl_are_requests_of_collectives(tmp_path):
+    # given NCCL's ranges, one with its arguments, and a program's range
+    path = changed(
+        write_nsys_sqlite(tmp_path),
+        "ALTER TABLE NVTX_EVENTS ADD COLUMN jsonText",
+        "INSERT INTO NVTX_EVENTS SELECT 69000, 75000, 59, globalTid, 'ncclAllReduce', NULL, "
+        """'{"NCCL communicator ID": 77, "Message size [bytes]": 4096}' FROM NVTX_EVENTS LIMIT 1""",
+        "INSERT INTO NVTX_EVENTS SELECT 79000, 80000, 59, globalTid, 'ncclBcast', NULL, 'no JSON' "
+        "FROM NVTX_EVENTS LIMIT 1",
+        "INSERT INTO NVTX_EVENTS SELECT 90000, 91000, 59, globalTid, 'ncclGroupEnd', NULL, NULL "
+        "FROM NVTX_EVENTS LIMIT 1",
+    )
+    import_files([path], tmp_path / "out")
+    rows = plain_rows(open_trace(tmp_path / "out").table("collectives"))
+    columns = ("operation", "communicator", "bytes", "sequence")
+    assert [[row[column] for column in columns] for row in rows] == [
+        ["AllReduce", "77", 4096, None],
+        ["Broadcast", None, None, None],
+    ]

@@ -1,0 +1,107 @@
+"""Collectives of torch.distributed, from the flight recorder of torch.
+
+torch keeps the newest collectives of a process in a ring, 2,000 by default, with their process
+group and sequence number. The ring is read once, when the recording ends: to read it takes 10 µs of
+processor time a collective, and asks CUDA about events, which would break off a CUDA graph that the
+program captures meanwhile. Stacks are not read, since torch takes seconds to look them up.
+"""
+
+import math
+import pickle
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.schema.collective_names import bytes_of, listed_ranks, operation_of
+
+if TYPE_CHECKING:
+    from kvtrace.capture.journal import Journal
+    from kvtrace.capture.session import Session
+
+#: Functions of torch that return the ring: of NCCL's groups, and of others.
+_RINGS: Final = ("_dump_nccl_trace", "_dump_fr_trace")
+#: The group's ranks in torch's name of a send or receive, as `nccl:send 0->1`.
+_PEERS: Final = re.compile(r"\d+(?:->|<-)(\d+)$")
+
+
+class FlightRecorder:
+    """The listener of a session's journal that writes `collectives` when the recording ends."""
+
+    def __init__(self) -> None:
+        self._began = time.time_ns()
+
+    def row(self, table: str, row: Mapping[str, Any]) -> None:
+        """Ignore a row."""
+
+    def launches(self, columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
+        """Ignore launches."""
+
+    def round(self, journal: "Journal") -> None:
+        """Leave the ring as it is until the end."""
+
+    def finish(self, journal: "Journal") -> None:
+        """Write the collectives of the ring that were requested while the session recorded."""
+        rows = [row for row in _ring_rows() if row["requested"] >= self._began]
+        for record, row in enumerate(sorted(rows, key=lambda row: int(row["requested"]))):
+            journal.add("collectives", {"record": record, **row})
+
+
+def _ring_rows() -> Iterator[dict[str, Any]]:
+    """Yield rows of `collectives`, without `record`, for the entries of torch's rings."""
+    module = sys.modules.get("torch._C._distributed_c10d")
+    for name in _RINGS:
+        dump = getattr(module, name, None)
+        if dump is None:
+            continue
+        ring = pickle.loads(dump(True, False, False))  # noqa: S301 - torch in this process made it
+        groups = ring.get("pg_config", {})
+        for entry in ring.get("entries", ()):
+            yield _row(entry, groups)
+
+
+def _row(entry: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, Any]:
+    communicator, group = entry["process_group"]
+    ranks = listed_ranks(groups.get(communicator, {}).get("ranks"))
+    sequence = "p2p_seq_id" if entry.get("is_p2p") else "collective_seq_id"
+    sizes, types = entry.get("input_sizes") or (), set(entry.get("input_dtypes") or ())
+    elements = sum(map(math.prod, sizes)) if sizes else None
+    dtype = types.pop() if len(types) == 1 else None
+    return {
+        "requested": entry["time_created_ns"],
+        "communicator": communicator,
+        "group": group,
+        "ranks": ranks,
+        "sequence": entry[sequence],
+        "peer": _peer(entry["profiling_name"], ranks),
+        "operation": operation_of(entry["profiling_name"]),
+        "type": dtype,
+        "elements": elements,
+        "bytes": bytes_of(elements, dtype),
+    }
+
+
+def _peer(name: str, ranks: Sequence[int] | None) -> int | None:
+    """Return the other rank of a send or receive by its name; None for others, or if unknown."""
+    match = _PEERS.search(name)
+    if match is None or ranks is None or int(match[1]) >= len(ranks):
+        return None
+    return ranks[int(match[1])]
+
+
+class FlightRecorderBackend:
+    """The backend that waits for torch.distributed."""
+
+    name: Final = "flight-recorder"
+    libraries: Final = ("torch.distributed",)
+
+    def install(self, session: "Session") -> None:
+        """Read the ring when the session, should it record anything, ends."""
+        session.listen(FlightRecorder())
+
+    def uninstall(self) -> None:
+        """Do nothing: no function is hooked."""
+
+
+BACKEND: Final = FlightRecorderBackend()

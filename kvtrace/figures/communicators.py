@@ -1,0 +1,128 @@
+"""Communicators and sequence numbers of a rank's collective kernels, from the table `collectives`.
+
+A kernel belongs to the request within which the host asked for it. Its number is that request's
+sequence number; where the tool has none, the requests of a communicator are counted. torch keeps
+only the newest requests: earlier kernels of a stream are counted back from the first known one, if
+each known kernel of the stream is of one communicator and follows the one before it by one.
+
+Example: a stream has kernels that were requested at 5, 9 and 14 ms, and the requests at 8 and 13 ms
+have the sequence numbers 7 and 8 of communicator 0: the kernels have the numbers 6, 7 and 8.
+"""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kvtrace.figures.columns import Integers, coded, integers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kvtrace.schema.trace import Run, Trace
+
+UNKNOWN: Final = -1
+#: Operations between two ranks, whose sequence numbers are counted apart.
+_BETWEEN_TWO: Final = frozenset({"Send", "Recv"})
+#: Most kernels of one request.
+_KERNELS: Final = 256
+
+
+class Communicator(NamedTuple):
+    """A communicator: its id and, where they are known, its ranks."""
+
+    name: str
+    ranks: tuple[int, ...] | None
+
+
+class Numbers(NamedTuple):
+    """Communicator (an index in `communicators`, or UNKNOWN) and number of each kernel."""
+
+    communicators: tuple[Communicator, ...]
+    communicator: Integers
+    number: Integers
+
+
+def has_communicators(trace: "Trace", run: "Run") -> bool:
+    """Return whether a run has requests of collectives whose communicators are known."""
+    column = trace.table("collectives", [run], ["communicator"])["communicator"]
+    return bool(column.null_count < len(column))
+
+
+def numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers) -> Numbers:
+    """Return the communicators and numbers of kernels.
+
+    Args:
+        trace: The trace.
+        run: The rank's run.
+        requested: When the host asked for each kernel, in ns; kernels are sorted by begin.
+        stream: The place of each kernel's stream.
+
+    Errors as `Trace.table`.
+
+    """
+    columns = ["requested", "returned", "communicator", "ranks", "sequence", "operation"]
+    table = trace.table("collectives", [run], columns).sort_by("requested")
+    begin = integers(table["requested"], UNKNOWN)
+    until = np.append(begin[1:] - 1, np.iinfo(np.int64).max)[: begin.size]
+    returned = integers(table["returned"], UNKNOWN)
+    until = np.where(returned == UNKNOWN, until, returned)
+    communicators, code = _communicators(table)
+    operations, operation = coded(table["operation"])
+    is_single = np.array([name in _BETWEEN_TWO for name in operations], bool)[operation]
+    code[is_single] = UNKNOWN
+    sequence = _sequences(integers(table["sequence"], UNKNOWN), code)
+    place = np.searchsorted(begin, requested, "right") - 1
+    is_inside = (place >= 0) & (requested <= np.append(until, UNKNOWN)[place])
+    communicator = np.where(is_inside, np.append(code, UNKNOWN)[place], UNKNOWN)
+    number = np.where(is_inside, np.append(sequence, UNKNOWN)[place], UNKNOWN)
+    communicator[number < 0] = UNKNOWN
+    number = _distinct(communicator, number)
+    for of_stream in np.unique(stream).tolist():
+        _count_back(np.flatnonzero(stream == of_stream), communicator, number)
+    return Numbers(communicators, communicator, number)
+
+
+def _communicators(table: "pa.Table") -> tuple[tuple[Communicator, ...], Integers]:
+    """Return the distinct communicators of requests, and the code of each request's."""
+    codes: dict[Communicator, int] = {}
+    rows = zip(table["communicator"].to_pylist(), table["ranks"].to_pylist(), strict=True)
+    code = [
+        UNKNOWN
+        if name is None
+        else codes.setdefault(Communicator(name, ranks and tuple(ranks)), len(codes))
+        for name, ranks in rows
+    ]
+    return tuple(codes), np.array(code, np.int64)
+
+
+def _sequences(sequence: Integers, code: Integers) -> Integers:
+    """Return the sequence numbers, or the places among a communicator's requests without any."""
+    for communicator in np.unique(code[sequence == UNKNOWN]).tolist():
+        requests = np.flatnonzero(code == communicator)
+        sequence[requests] = np.arange(requests.size)
+    return sequence
+
+
+def _distinct(communicator: Integers, number: Integers) -> Integers:
+    """Return `_KERNELS` times the numbers, and the place among the kernels of one request."""
+    order = np.lexsort((number, communicator))
+    both = np.stack([communicator, number])[:, order]
+    is_first = np.append(True, (both[:, 1:] != both[:, :-1]).any(axis=0))[: order.size]
+    index = np.arange(order.size)
+    place = np.zeros_like(number)
+    place[order] = index - np.maximum.accumulate(np.where(is_first, index, 0))
+    communicator[place >= _KERNELS] = UNKNOWN
+    return _KERNELS * number + place
+
+
+def _count_back(kernels: Integers, communicator: Integers, number: Integers) -> None:
+    """Fill in what is not known of a stream's kernels, if those that are known follow in turn."""
+    known = kernels[communicator[kernels] != UNKNOWN]
+    if not known.size or known.size == kernels.size:
+        return
+    offsets = number[kernels] - _KERNELS * np.arange(kernels.size)
+    is_known = communicator[kernels] != UNKNOWN
+    if np.ptp(communicator[known]) or np.ptp(offsets[is_known]):
+        return
+    communicator[kernels] = communicator[known[0]]
+    number[kernels] = offsets[is_known][0] + _KERNELS * np.arange(kernels.size)

@@ -1,0 +1,40 @@
+"""Names and sizes of collective operations, from the words of torch, NCCL and RCCL."""
+
+import re
+from typing import Final
+
+_OPERATIONS: Final = (
+    "AllReduce", "AllGather", "ReduceScatter", "AllToAll", "Broadcast", "Reduce", "Gather",
+    "Scatter", "Send", "Recv", "Barrier",
+)  # fmt: skip
+_BY_LETTERS: Final = {name.lower(): name for name in _OPERATIONS}
+#: Bytes of an element by torch's name of its type.
+_BYTES: Final = {
+    "Byte": 1, "Char": 1, "Bool": 1, "Short": 2, "Half": 2, "BFloat16": 2, "Int": 4, "Float": 4,
+    "Long": 8, "Double": 8, "ComplexFloat": 8, "ComplexDouble": 16, "UInt16": 2, "UInt32": 4,
+    "UInt64": 8,
+}  # fmt: skip
+_PREFIX: Final = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl|c10d)(?::+)?")
+
+
+def operation_of(text: str) -> str:
+    """Return the operation that a tool's word names; the word itself if it is none of ours.
+
+    Example: `nccl:_all_gather_base`, `allgather_into_tensor_coalesced` and `ncclAllGather` are
+    AllGather; `nccl:send 0->1` is Send.
+    """
+    words = re.sub("[^a-z]", "", _PREFIX.sub("", text.split(" ")[0].lower()))
+    return next((_BY_LETTERS[name] for name in _BY_LETTERS if words.startswith(name)), text)
+
+
+def listed_ranks(text: object) -> list[int] | None:
+    """Return the ranks in a text such as "[0, 1]"; None unless it lists all of a group's ranks."""
+    if not isinstance(text, str) or not re.fullmatch(r"\[\d{1,9}(, ?\d{1,9})*\]", text):
+        return None
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def bytes_of(elements: int | None, dtype: object) -> int | None:
+    """Return the size of elements of a type by torch's name of it; None where it is not known."""
+    width = _BYTES.get(dtype) if isinstance(dtype, str) else None
+    return None if elements is None or width is None else elements * width
