@@ -39,7 +39,7 @@ from kvtrace.converters.timeline.timeline import (
     Timeline,
     Track,
 )
-from kvtrace.figures.clocks import clock_offsets
+from kvtrace.figures.clocks import host_clocks
 from kvtrace.schema.trace import Selection
 
 Integers = npt.NDArray[np.int64]
@@ -85,14 +85,15 @@ CONVERTER: Final = ChromeConverter()
 
 def earliest(selection: Selection) -> int:
     """Return the earliest time on the selected runs' timelines, in ns since 1970; 0 without any."""
-    offsets = clock_offsets(selection.trace, selection.runs)
+    clocks = host_clocks(selection.trace, selection.runs)
     first_times = []
     for run in selection.runs:
-        offset = offsets[run.run_id].ns if run.run_id in offsets else 0
         for table, column in _TIMES:
             first = pc.min(selection.trace.table(table, [run], [column])[column])
             if first.is_valid:
-                first_times.append(first.value + offset)
+                time = np.array([first.value])
+                clock = clocks.get(run.run_id)
+                first_times.append(int((time if clock is None else clock.shifted(time))[0]))
     return min(first_times, default=0)
 
 

@@ -37,7 +37,7 @@ from kvtrace.converters.timeline.timeline import (
     Track,
     timeline_parts,
 )
-from kvtrace.figures.clocks import Offset, clock_offsets
+from kvtrace.figures.clocks import Clock, host_clocks
 from kvtrace.figures.columns import integers
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.step_marks import ProgramMarks
@@ -61,12 +61,12 @@ def timelines(selection: Selection) -> Iterator[Timeline]:
     """Yield the timeline of each selected run."""
     pids = process_ids(selection.runs)
     trace = whole_trace(selection.trace)
-    offsets = clock_offsets(trace, selection.runs)
+    clocks = host_clocks(trace, selection.runs)
     runs_with_devices = [run for run in selection.runs if _has_rows(trace, run, "gpu_kernels")]
     for run in selection.runs:
         suffix = device_suffix(run, pids[run.run_id]) if len(runs_with_devices) > 1 else None
         yield _TimelineBuilder(
-            selection, run, pids[run.run_id], offsets.get(run.run_id), suffix
+            selection, run, pids[run.run_id], clocks.get(run.run_id), suffix
         ).build()
 
 
@@ -96,15 +96,15 @@ class _TimelineBuilder:
     """Builder of one run's timeline from its tables; `suffix` is added to names of devices."""
 
     def __init__(
-        self, selection: Selection, run: Run, pid: int, offset: Offset | None, suffix: str | None
+        self, selection: Selection, run: Run, pid: int, clock: Clock | None, suffix: str | None
     ) -> None:
         self._trace = selection.trace
         self._device_suffix = suffix
         self._run = run
-        self._offset = offset
+        self._clock = clock
         title = process_title(run, pid)
-        if offset is not None:
-            title += f" · clock shifted by {offset.ns / 1e6:+.3f} ms"
+        if clock is not None:
+            title += f" · clock shifted by {clock.ns / 1e6:+.3f} ms"
         is_idle = not any(
             _has_rows(whole_trace(self._trace), run, name) for name in ("launches", "gpu_kernels")
         )
@@ -129,9 +129,9 @@ class _TimelineBuilder:
         self._draw_marks()
         self._draw_parts()
         self._draw_messages()
-        if self._offset is None:
+        if self._clock is None:
             return self._timeline
-        return self._timeline.shifted(self._offset.ns, self._offset.sentence())
+        return self._timeline.shifted(self._clock.shifted, self._clock.sentence())
 
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         return self._trace.table(name, [self._run], columns)

@@ -173,13 +173,17 @@ class Timeline:
     facts: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def shifted(self, ns: int, why: str) -> "Timeline":
-        """Return the timeline with all times shifted by `ns`, and `why` as a further note."""
+    def shifted(self, move: "Callable[[Integers], Integers]", why: str) -> "Timeline":
+        """Return the timeline with all times moved by a function, and `why` as a further note."""
+        slices = []
+        for part in self.slices:
+            begin = move(part.begin)  # ends are moved, too, so that slices nest as before
+            slices.append(replace(part, begin=begin, duration=move(part.end) - begin))
         return replace(
             self,
-            slices=[replace(part, begin=part.begin + ns) for part in self.slices],
-            instants=[replace(part, time=part.time + ns) for part in self.instants],
-            counters=[replace(part, time=part.time + ns) for part in self.counters],
+            slices=slices,
+            instants=[replace(part, time=move(part.time)) for part in self.instants],
+            counters=[replace(part, time=move(part.time)) for part in self.counters],
             notes=(*self.notes, why),
         )
 

@@ -2,10 +2,10 @@
 
 Ranks call the collectives of a communicator in the same order, or the job hangs (NCCL user guide,
 "Creating a communicator": https://docs.nvidia.com/deeplearning/nccl/user-guide). Kernels whose
-communicator and number in it are recorded (`communicators.py`) are matched by them. Of others, if
-there are any on each rank, the k-th kernel of NCCL on a stream is matched with the k-th on the
-stream of the same place of each other rank, if the names agree from the first kernel on; streams
-have places by their first kernels. Times never match collectives. They refute: a kernel that
+communicator and number in it are recorded (`collective_kernels.py`) are matched by them. Of the
+others the k-th kernel of NCCL on a stream is matched with the k-th on the stream of the same place
+of each other rank, if the names agree from the first kernel on; streams have places by their first
+kernels. Times never match collectives. They refute: a kernel that
 reduces or gathers cannot end on any rank before the last rank has begun it, so that streams with
 such an end are of several communicators, and are not matched. The first disagreement is named, and
 nothing after it is matched.
@@ -16,18 +16,24 @@ Example: three ranks begin an AllReduce at 10, 12 and 40 ms, and end it at 41 ms
 begins at 40 ms; the first two ranks waited for 30 and 28 ms, and the third came last.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 
-from kvtrace.figures.clocks import clock_offsets
-from kvtrace.figures.columns import Integers, coded, integers
-from kvtrace.figures.communicators import UNKNOWN, Communicator, has_communicators, numbered
+from kvtrace.figures.clocks import Clock, host_clocks
+from kvtrace.figures.collective_kernels import (
+    SYNCHRONIZING,
+    Communicator,
+    Kernels,
+    Key,
+    has_communicators,
+    kernels_by_key,
+    operation,
+)
+from kvtrace.figures.columns import Integers
 from kvtrace.figures.scans import row_count
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import whole_trace
@@ -35,17 +41,9 @@ from kvtrace.schema.window import whole_trace
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: `ncclDevKernel_AllReduce_Sum_bf16_RING_LL`, and names of RCCL and of NCCL before 2.19.
-_KERNEL: Final = re.compile(r"[nr]ccl\w*?Kernel_([A-Za-z]+)")
-#: Operations that no rank ends before all have begun, and those that some ranks may end earlier.
-_SYNCHRONIZING: Final = frozenset({"AllReduce", "AllGather", "ReduceScatter"})
 _ROOTED: Final = frozenset({"Broadcast", "Reduce"})
 #: Nanoseconds by which ends of one collective may precede its last begin on GPUs of one host.
 _CLOCK_ERROR: Final = 20_000
-
-
-#: What kernels of several ranks are matched by: their communicator, or their stream's place.
-_Key = Communicator | int
 
 
 @dataclass(slots=True)
@@ -80,7 +78,7 @@ class _Stream:
 
     def are(self, operations: frozenset[str]) -> npt.NDArray[np.bool_]:
         """Return for each kernel if it is one of some operations."""
-        return np.array([_operation(name) in operations for name in self.names], bool)[self.name]
+        return np.array([operation(name) in operations for name in self.names], bool)[self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +122,8 @@ class Collectives:
     problems: list[str] = field(default_factory=list)
     error_ns: int = 0
     _trace: "Trace | None" = None
-    _streams: dict[_Key, _Stream] = field(default_factory=dict)
-    _shift: Mapping[str, int] = field(default_factory=dict)
+    _streams: dict[Key, _Stream] = field(default_factory=dict)
+    _clocks: Mapping[str, Clock] = field(default_factory=dict)
     _is_numbered: bool = False
 
     @property
@@ -138,11 +136,11 @@ class Collectives:
         assert self._trace is not None
         columns: list[tuple[Integers, ...]] = []
         names: tuple[str, ...] = ()
-        for key, kernels in _kernels_by_key(self._trace, run, numbered_ones=self._is_numbered):
+        for key, kernels in kernels_by_key(self._trace, run, numbered_ones=self._is_numbered):
             transfer, last = kernels.start.copy(), np.full(kernels.start.size, -1)
             stream = self._streams.get(key)
             if stream is not None and stream.number.size:
-                _fill(stream, kernels, self._shift.get(run.run_id, 0), transfer, last)
+                _fill(stream, kernels, self._clocks.get(run.run_id), transfer, last)
             further = transfer, kernels.end, last, kernels.record, kernels.name
             columns.append((kernels.start, *further))
             names = kernels.names
@@ -153,24 +151,24 @@ class Collectives:
         return RankCollectives(start[order], transfer, end, last, record, name, names)
 
 
+def _shifted(clock: Clock | None, times: Integers) -> Integers:
+    """Return times of a rank on the clock of the first rank; None: they have one clock."""
+    return times if clock is None else clock.shifted(times)
+
+
 def _fill(
-    stream: _Stream, kernels: "_Kernels", shift: int, transfer: Integers, last: Integers
+    stream: _Stream, kernels: Kernels, clock: Clock | None, transfer: Integers, last: Integers
 ) -> None:
-    """Fill `transfer` and `last` of a rank's kernels, whose clock is `shift` ns behind."""
+    """Fill `transfer` and `last` of a rank's kernels, whose times are on its clock."""
     _, matched, part = np.intersect1d(stream.number, kernels.number, True, return_indices=True)
     is_rooted = stream.are(_ROOTED)[matched]
-    is_known = stream.are(_SYNCHRONIZING)[matched] | is_rooted
+    is_known = stream.are(SYNCHRONIZING)[matched] | is_rooted
     start, end = kernels.start[part], kernels.end[part]
-    last_start = stream.last_start[matched] - shift
+    wait = stream.last_start[matched] - _shifted(clock, start)
     # A rank that ended a rooted operation before did not need the last one.
-    is_needed = is_known & ~(is_rooted & (end < last_start))
-    transfer[part] = np.where(is_needed, np.clip(last_start, start, end), start)
+    is_needed = is_known & ~(is_rooted & (end - start < wait))
+    transfer[part] = np.where(is_needed, start + np.clip(wait, 0, end - start), start)
     last[part] = np.where(is_known, stream.last_rank[matched], -1)
-
-
-def is_collective(name: str | None) -> bool:
-    """Return whether a kernel's name is of one of NCCL's or RCCL's."""
-    return name is not None and _KERNEL.search(name) is not None
 
 
 def matched_collectives(trace: "Trace", runs: Sequence["Run"]) -> Collectives | None:
@@ -206,13 +204,11 @@ def _match(collectives: Collectives) -> None:
     """Match the collectives of all ranks, stream by stream."""
     assert collectives._trace is not None
     others = collectives.runs[1:]
-    offsets = clock_offsets(collectives._trace, collectives.runs)
-    collectives._shift = {run: offset.ns for run, offset in offsets.items()}
+    clocks = collectives._clocks = host_clocks(collectives._trace, collectives.runs)
     hosts = {run.host for run in collectives.runs}
     if len(hosts) > 1:
-        spreads = [offset.spread_ns for offset in offsets.values()]
-        collectives.error_ns = max(spreads, default=0)
-        if len({run.host for run in others if run.run_id in offsets}) < len(hosts) - 1:
+        collectives.error_ns = max((clock.error_ns for clock in clocks.values()), default=0)
+        if len({run.host for run in others if run.run_id in clocks}) < len(hosts) - 1:
             collectives.problems.append(
                 "the clocks of the hosts differ by an unknown time: no collective is matched"
             )
@@ -220,16 +216,16 @@ def _match(collectives: Collectives) -> None:
     trace, runs, streams = collectives._trace, collectives.runs, collectives._streams
     collectives._is_numbered = all(has_communicators(trace, run) for run in runs)
     for index, run in enumerate(runs):
-        shift = collectives._shift.get(run.run_id, 0)
+        clock = clocks.get(run.run_id)
         keys = set()
-        for key, kernels in _kernels_by_key(trace, run, numbered_ones=collectives._is_numbered):
+        for key, kernels in kernels_by_key(trace, run, numbered_ones=collectives._is_numbered):
             keys.add(key)
             if key in streams:
-                _add(collectives, streams[key], index, kernels, shift)
+                _add(collectives, streams[key], index, kernels, clock)
             elif index == 0 or isinstance(key, Communicator):
                 streams[key] = _Stream(
-                    kernels.names, kernels.name, kernels.number, kernels.start + shift,
-                    np.full(kernels.start.size, index, np.int32), kernels.end + shift,
+                    kernels.names, kernels.name, kernels.number, _shifted(clock, kernels.start),
+                    np.full(kernels.start.size, index, np.int32), _shifted(clock, kernels.end),
                 )  # fmt: skip
         for key, stream in streams.items():
             if not isinstance(key, Communicator) and key not in keys and stream.number.size:
@@ -257,7 +253,7 @@ def _require_members(collectives: Collectives, key: Communicator, stream: _Strea
 
 
 def _add(
-    collectives: Collectives, stream: _Stream, index: int, kernels: "_Kernels", shift: int
+    collectives: Collectives, stream: _Stream, index: int, kernels: Kernels, clock: Clock | None
 ) -> None:
     """Add the kernels of a further rank, the one with that index in `runs`."""
     stream.ranks += 1
@@ -273,14 +269,14 @@ def _add(
         _disagree(collectives, stream, index, agreed, next_call, own_call)
     stream.keep(places[:agreed])
     own = own[:agreed]
-    start, end = kernels.start[own] + shift, kernels.end[own] + shift
+    start, end = (_shifted(clock, times[own]) for times in (kernels.start, kernels.end))
     is_later = start > stream.last_start
     stream.last_start = np.where(is_later, start, stream.last_start)
     stream.last_rank = np.where(is_later, np.int32(index), stream.last_rank)
     stream.first_end = np.minimum(stream.first_end, end)
 
 
-def _name_at(kernels: "_Stream | _Kernels", common: Integers, agreed: int) -> str | None:
+def _name_at(kernels: "_Stream | Kernels", common: Integers, agreed: int) -> str | None:
     """Return the name of the kernel behind the first common ones; None if they are the last."""
     place = int(common[agreed] if agreed < common.size else common[-1] + 1 if agreed else 0)
     return kernels.names[kernels.name[place]] if place < kernels.name.size else None
@@ -296,8 +292,8 @@ def _disagree(
 ) -> None:
     """Name the first disagreement of a rank with those before it."""
     rank = collectives.runs[index].rank
-    calls = "ends" if own_call is None else f"calls {_operation(own_call)}"
-    others = "end" if next_call is None else f"call {_operation(next_call)}"
+    calls = "ends" if own_call is None else f"calls {operation(own_call)}"
+    others = "end" if next_call is None else f"call {operation(next_call)}"
     stream.problem = (
         f"rank {rank} {calls} where earlier ranks {others}, after {agreed:,} collectives that "
         "agree: nothing after that is matched"
@@ -307,7 +303,7 @@ def _disagree(
 def _refute(stream: _Stream, error_ns: int) -> None:
     """Match nothing on streams whose times show that they are not of one communicator."""
     early = stream.last_start - stream.first_end > max(2 * error_ns, _CLOCK_ERROR)
-    wrong = np.flatnonzero(early & stream.are(_SYNCHRONIZING))
+    wrong = np.flatnonzero(early & stream.are(SYNCHRONIZING))
     if wrong.size:
         stream.keep(np.arange(0))
         stream.problem = (
@@ -315,63 +311,3 @@ def _refute(stream: _Stream, error_ns: int) -> None:
             "it: the ranks' streams are of several communicators, or of several clocks, and are "
             "not matched"
         )
-
-
-def _operation(name: str) -> str:
-    match = _KERNEL.search(name)
-    return match[1] if match else name
-
-
-class _Kernels(NamedTuple):
-    """The kernels of NCCL of one key, sorted by begin; `name` is an index in `names`."""
-
-    names: tuple[str, ...]
-    name: Integers
-    number: Integers
-    start: Integers
-    end: Integers
-    record: Integers
-
-
-def _kernels_by_key(
-    trace: "Trace", run: "Run", *, numbered_ones: bool
-) -> Iterator[tuple[_Key, _Kernels]]:
-    """Yield the kernels of NCCL of each communicator, then of each stream those of none.
-
-    Kernels have communicators with `numbered_ones`. Streams are in the order of their first
-    kernels.
-    """
-    numbers: dict[str, int] = {}
-    rows: list[tuple[Integers, ...]] = [(np.zeros(0, np.int64),) * 7]
-    columns = ("name", "start", "end", "record", "requested", "device", "stream")
-    for piece in trace.pieces("gpu_kernels", [run], columns):
-        texts, codes = coded(piece["name"])
-        names = np.array(
-            [
-                numbers.setdefault(text, len(numbers)) if text and is_collective(text) else -1
-                for text in texts
-            ],
-            np.int64,
-        )[codes]
-        is_wanted = (names >= 0) & pc.is_valid(piece["end"]).to_numpy()
-        others = (integers(piece[column], -1)[is_wanted] for column in columns[1:])
-        rows.append((names[is_wanted], *others))
-    columns_of_all = list(map(np.concatenate, zip(*rows, strict=True)))
-    order = np.argsort(columns_of_all[1], kind="stable")
-    name, start, end, record, requested, *places = (column[order] for column in columns_of_all)
-    _, first, stream = np.unique(np.stack(places), axis=1, return_index=True, return_inverse=True)
-    stream = np.argsort(np.argsort(first, kind="stable"))[stream.reshape(-1)]
-    communicator = number = np.full(start.size, UNKNOWN)
-    if numbered_ones and start.size:
-        communicators, communicator, number = numbered(trace, run, requested, stream)
-        for code, of_communicator in enumerate(communicators):
-            here = np.flatnonzero(communicator == code)
-            here = here[np.argsort(number[here], kind="stable")]
-            if here.size:
-                columns_here = (column[here] for column in (name, number, start, end, record))
-                yield of_communicator, _Kernels(tuple(numbers), *columns_here)
-    streams = np.unique(stream[communicator == UNKNOWN]).tolist()
-    for place, of_stream in enumerate(streams):
-        here = np.flatnonzero((stream == of_stream) & (communicator == UNKNOWN))
-        columns_here = (column[here] for column in (start, end, record))
-        yield place, _Kernels(tuple(numbers), name[here], np.arange(here.size), *columns_here)

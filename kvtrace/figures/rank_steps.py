@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from kvtrace.figures.collectives import Collectives, RankCollectives, is_collective
+from kvtrace.figures.collective_kernels import is_collective
+from kvtrace.figures.collectives import Collectives, RankCollectives
 from kvtrace.figures.columns import Integers, summed_by
 from kvtrace.figures.execution_blocks import ExecutionBlocks
 from kvtrace.figures.gap_causes import PAUSE

@@ -9,7 +9,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.timeline.drawing import timelines
-from kvtrace.figures.clocks import clock_offsets
+from kvtrace.figures.clocks import host_clocks
 from kvtrace.figures.collectives import matched_collectives
 from kvtrace.figures.ranks import read_ranks
 from kvtrace.figures.window import windowed
@@ -59,10 +59,10 @@ def test_collectives_end_together_so_that_clocks_can_be_derived_from_them(ranks)
     # given ranks that share a clock, taken for ranks of two hosts
     first, second = sorted(ranks.runs, key=lambda run: run.rank)
     hosts = [replace(first, host="one"), replace(second, host="another")]
-    (offset,) = clock_offsets(ranks.trace, hosts).values()
+    (offset,) = host_clocks(ranks.trace, hosts).values()
     # then next to nothing is derived
     assert abs(offset.ns) < 5_000
-    assert offset.spread_ns < 20_000
+    assert offset.error_ns < 20_000
     assert offset.collectives == 24
 
 

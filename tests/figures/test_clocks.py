@@ -8,7 +8,7 @@ import pytest
 from kvtrace.converters.timeline import chrome
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.converters.timeline.timeline import Tally
-from kvtrace.figures.clocks import clock_offsets
+from kvtrace.figures.clocks import host_clocks
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
 
@@ -17,10 +17,12 @@ ALL_REDUCE = "_Z38ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStor
 OFF = 3_141_592
 
 
-def write_rank(out, rank, host, off, *, count=40, jitter=4_000, name=ALL_REDUCE, group="job"):
+def write_rank(
+    out, rank, host, off, *, count=40, jitter=4_000, name=ALL_REDUCE, group="job", every=1_000_000
+):
     """A rank whose clock is `off` ns behind, with collectives and kernels of its own."""
     chance = np.random.default_rng(rank)
-    ends = START + np.arange(1, count + 1) * 1_000_000 + chance.integers(-jitter, jitter + 1, count)
+    ends = START + np.arange(1, count + 1) * every + chance.integers(-jitter, jitter + 1, count)
     own = ends - 300_000
     end = np.concatenate([ends, own]) - off
     writer = RunWriter(out, f"20260102-030405-000-0000000{rank}")
@@ -37,13 +39,13 @@ def write_rank(out, rank, host, off, *, count=40, jitter=4_000, name=ALL_REDUCE,
     )
     writer.seal(
         {"group_id": group, "rank": rank, "world_size": 4, "host": host, "pid": 100 + rank,
-         "started": START - off}
+         "started": START - int(np.max(off))}
     )  # fmt: skip
 
 
 def offsets(out):
     selection = resolve(str(out))
-    return clock_offsets(selection.trace, selection.trace.runs)
+    return host_clocks(selection.trace, selection.trace.runs)
 
 
 def test_clock_offset_of_a_host_is_derived_from_common_ends_of_collectives(tmp_path):
@@ -56,7 +58,29 @@ def test_clock_offset_of_a_host_is_derived_from_common_ends_of_collectives(tmp_p
     (offset,) = set(found.values())
     assert abs(offset.ns - OFF) < 2_000
     assert (offset.host, offset.reference, offset.collectives) == ("b", "a", 80)
-    assert 0 < offset.spread_ns < 16_000
+    assert 0 < offset.error_ns < 16_000
+
+
+def test_drift_of_a_clock_is_followed_and_a_late_end_moves_nothing(tmp_path):
+    # given a clock that falls behind by 20 µs a second for 20 s, and then is set ahead by 0.3 ms,
+    # and a fiftieth of the ends late by 50 ms
+    every, count = 100_000_000, 400
+    at = np.arange(count) * every
+    off = OFF + at // 50_000 - np.where(at > 20 * 10**9, 300_000, 0)
+    late = np.where(np.arange(count) % 50 == 3, 50_000_000, 0)
+    write_rank(tmp_path, 0, "a", 0, count=count, every=every)
+    write_rank(tmp_path, 1, "b", np.tile(off - late, 2), count=count, every=every)
+    (clock,) = offsets(tmp_path).values()
+    # then its times are moved to the other's clock, except close to where it was set
+    host = START + at - off
+    error = np.abs(clock.shifted(host) - (START + at))
+    assert np.median(error) < 5_000
+    assert np.quantile(error, 0.95) < 20_000
+    assert clock.error_ns < 100_000
+    # and times outside of the collectives as the nearest of them
+    outside = np.array([host[0] - 10**12, host[-1] + 10**12])
+    assert np.abs(clock.shifted(outside) - outside - off[[0, -1]]).max() < 20_000
+    assert " ns to the clock of a: derived from 400 collectives" in clock.sentence()
 
 
 def test_the_timeline_is_drawn_on_one_clock_and_says_so(tmp_path):

@@ -101,11 +101,19 @@ def test_shares_of_all_ranks_add_up(tmp_path):
     assert ranks.ranks[1].waited_for_ns == sum(r.parts["waiting"] for r in ranks.ranks)
 
 
-def test_clocks_that_differ_change_no_verdict(tmp_path):
-    plans = changed(planned(3, STEPS), 2, ALL, work=18)
-    hosts, shifts = ["a", "b", "c"], [3_700_000, -1_200_000, 450_000]
-    ranks = ranks_of(tmp_path / "apart", plans, hosts=hosts, shifts=shifts)
-    assert (ranks.late, ranks.shares) == (
-        (same := ranks_of(tmp_path / "same", plans)).late,
-        same.shares,
-    )
+@pytest.mark.parametrize("planted", [{"work": 18}, {"launch": 18}, {}])
+def test_clocks_that_differ_and_drift_change_no_verdict(tmp_path, planted):
+    # given three hosts whose clocks are set apart, and run at different speeds
+    plans = [[step.__class__(work=8) for step in plan] for plan in planned(3, 24)]
+    plans = changed(changed(plans, 2, range(24), **planted), 1, range(7, 8), pause=500)
+    clocks = {"shifts": [3_700_000, -1_200_000, 450_000], "drifts": [20, -35, 5]}
+    ranks = ranks_of(tmp_path / "apart", plans, hosts=["a", "b", "c"], **clocks)
+    same = ranks_of(tmp_path / "same", plans)
+    # then what is said of them is the same, and times differ by less than the clocks' error
+    assert (ranks.limit, ranks.problems) == (same.limit, ())
+    assert [(s.step, s.rank, s.cause) for s in ranks.slow_steps] == [(7, 1, "pause")]
+    assert (ranks.late is None) == (same.late is None) == (not planted)
+    if same.late is not None:
+        assert (ranks.late.rank, ranks.late.cause) == (2, same.late.cause)
+        assert ranks.late.late_ns == pytest.approx(same.late.late_ns, abs=4_000)
+    assert ranks.shares == pytest.approx(same.shares, abs=0.001)

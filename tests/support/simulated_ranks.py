@@ -128,15 +128,16 @@ def write_ranks(
     world: int | None = None,
     hosts: list[str] | None = None,
     shifts: list[int] | None = None,
+    drifts: list[int] | None = None,
     marked: bool = True,
 ) -> Selection:
     """Write a run for each rank, on one host unless `hosts` says otherwise; return all.
 
-    `shifts` are ns by which each rank's clock is ahead.
+    `shifts` are ns by which each rank's clock is ahead, `drifts` by how much more a millisecond.
     """
     for number, rank in enumerate(ranks):
-        shift = shifts[number] if shifts else 0
-        _write(out, number, rank, shift, marked=marked).seal(
+        shift, drift = shifts[number] if shifts else 0, drifts[number] if drifts else 0
+        _write(out, number, rank, (shift, drift), marked=marked).seal(
             {
                 "group_id": "job", "rank": number, "world_size": world or len(ranks),
                 "host": hosts[number] if hosts else "host", "pid": 100 + number,
@@ -146,9 +147,15 @@ def write_ranks(
     return resolve(str(out))
 
 
-def _write(out: Path, number: int, rank: Rank, shift: int, *, marked: bool) -> RunWriter:
+def _write(
+    out: Path, number: int, rank: Rank, clock: tuple[int, int], *, marked: bool
+) -> RunWriter:
+    shift, drift = clock
+
     def moment(units: int | None) -> int | None:
-        return None if units is None else EPOCH + units * UNIT + shift
+        if units is None:
+            return None
+        return EPOCH + units * UNIT + shift + units * UNIT * drift // 1_000_000
 
     writer = RunWriter(out, f"20260102-030405-000-0000000{number}")
     executions = [("matmul", 7, *span) for span in rank.kernels]

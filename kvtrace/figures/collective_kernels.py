@@ -1,4 +1,4 @@
-"""Communicators and sequence numbers of a rank's collective kernels, from the table `collectives`.
+"""Kernels of collectives of a rank, with their communicators from the table `collectives`.
 
 A kernel belongs to the request within which the host asked for it. Its number is that request's
 sequence number; where the tool has none, the requests of a communicator are counted. torch keeps
@@ -9,9 +9,12 @@ Example: a stream has kernels that were requested at 5, 9 and 14 ms, and the req
 have the sequence numbers 7 and 8 of communicator 0: the kernels have the numbers 6, 7 and 8.
 """
 
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, integers
 
@@ -20,7 +23,11 @@ if TYPE_CHECKING:
 
     from kvtrace.schema.trace import Run, Trace
 
+#: Operations that no rank ends before all have begun them.
+SYNCHRONIZING: Final = frozenset({"AllReduce", "AllGather", "ReduceScatter"})
 UNKNOWN: Final = -1
+#: `ncclDevKernel_AllReduce_Sum_bf16_RING_LL`, and names of RCCL and of NCCL before 2.19.
+_KERNEL: Final = re.compile(r"[nr]ccl\w*?Kernel_([A-Za-z]+)")
 #: Operations between two ranks, whose sequence numbers are counted apart.
 _BETWEEN_TWO: Final = frozenset({"Send", "Recv"})
 #: Most kernels of one request.
@@ -34,12 +41,38 @@ class Communicator(NamedTuple):
     ranks: tuple[int, ...] | None
 
 
-class Numbers(NamedTuple):
+#: What kernels of several ranks are matched by: their communicator, or their stream's place.
+Key = Communicator | int
+
+
+class _Numbers(NamedTuple):
     """Communicator (an index in `communicators`, or UNKNOWN) and number of each kernel."""
 
     communicators: tuple[Communicator, ...]
     communicator: Integers
     number: Integers
+
+
+class Kernels(NamedTuple):
+    """The kernels of NCCL of one key, sorted by begin; `name` is an index in `names`."""
+
+    names: tuple[str, ...]
+    name: Integers
+    number: Integers
+    start: Integers
+    end: Integers
+    record: Integers
+
+
+def is_collective(name: str | None) -> bool:
+    """Return whether a kernel's name is of one of NCCL's or RCCL's."""
+    return name is not None and _KERNEL.search(name) is not None
+
+
+def operation(name: str) -> str:
+    """Return the operation in the name of a kernel of NCCL or RCCL; the name if it has none."""
+    match = _KERNEL.search(name)
+    return match[1] if match else name
 
 
 def has_communicators(trace: "Trace", run: "Run") -> bool:
@@ -48,7 +81,51 @@ def has_communicators(trace: "Trace", run: "Run") -> bool:
     return bool(column.null_count < len(column))
 
 
-def numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers) -> Numbers:
+def kernels_by_key(
+    trace: "Trace", run: "Run", *, numbered_ones: bool
+) -> Iterator[tuple[Key, Kernels]]:
+    """Yield the kernels of NCCL of each communicator, then of each stream those of none.
+
+    Kernels have communicators with `numbered_ones`. Streams are in the order of their first
+    kernels.
+    """
+    numbers: dict[str, int] = {}
+    rows: list[tuple[Integers, ...]] = [(np.zeros(0, np.int64),) * 7]
+    columns = ("name", "start", "end", "record", "requested", "device", "stream")
+    for piece in trace.pieces("gpu_kernels", [run], columns):
+        texts, codes = coded(piece["name"])
+        names = np.array(
+            [
+                numbers.setdefault(text, len(numbers)) if text and is_collective(text) else -1
+                for text in texts
+            ],
+            np.int64,
+        )[codes]
+        is_wanted = (names >= 0) & pc.is_valid(piece["end"]).to_numpy()
+        others = (integers(piece[column], -1)[is_wanted] for column in columns[1:])
+        rows.append((names[is_wanted], *others))
+    columns_of_all = list(map(np.concatenate, zip(*rows, strict=True)))
+    order = np.argsort(columns_of_all[1], kind="stable")
+    name, start, end, record, requested, *places = (column[order] for column in columns_of_all)
+    _, first, stream = np.unique(np.stack(places), axis=1, return_index=True, return_inverse=True)
+    stream = np.argsort(np.argsort(first, kind="stable"))[stream.reshape(-1)]
+    communicator = number = np.full(start.size, UNKNOWN)
+    if numbered_ones and start.size:
+        communicators, communicator, number = _numbered(trace, run, requested, stream)
+        for code, of_communicator in enumerate(communicators):
+            here = np.flatnonzero(communicator == code)
+            here = here[np.argsort(number[here], kind="stable")]
+            if here.size:
+                columns_here = (column[here] for column in (name, number, start, end, record))
+                yield of_communicator, Kernels(tuple(numbers), *columns_here)
+    streams = np.unique(stream[communicator == UNKNOWN]).tolist()
+    for place, of_stream in enumerate(streams):
+        here = np.flatnonzero((stream == of_stream) & (communicator == UNKNOWN))
+        columns_here = (column[here] for column in (start, end, record))
+        yield place, Kernels(tuple(numbers), name[here], np.arange(here.size), *columns_here)
+
+
+def _numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers) -> _Numbers:
     """Return the communicators and numbers of kernels.
 
     Args:
@@ -79,7 +156,7 @@ def numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers) 
     number = _distinct(communicator, number)
     for of_stream in np.unique(stream).tolist():
         _count_back(np.flatnonzero(stream == of_stream), communicator, number)
-    return Numbers(communicators, communicator, number)
+    return _Numbers(communicators, communicator, number)
 
 
 def _communicators(table: "pa.Table") -> tuple[tuple[Communicator, ...], Integers]:
