@@ -26,6 +26,7 @@ from kvtrace.converters.timeline.captions import (
     run_facts,
     step_caption,
 )
+from kvtrace.converters.timeline.drawing_collectives import collective_slices
 from kvtrace.converters.timeline.drawing_device import DeviceDrawing, StepLaunches, step_launches
 from kvtrace.converters.timeline.drawing_rates import launch_counter
 from kvtrace.converters.timeline.launch_rows import Example, LaunchColumns, launch_columns
@@ -38,6 +39,7 @@ from kvtrace.converters.timeline.timeline import (
     timeline_parts,
 )
 from kvtrace.figures.clocks import Clock, host_clocks
+from kvtrace.figures.collectives import Collectives, matched_collectives
 from kvtrace.figures.columns import integers
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.step_marks import ProgramMarks
@@ -62,12 +64,13 @@ def timelines(selection: Selection) -> Iterator[Timeline]:
     pids = process_ids(selection.runs)
     trace = whole_trace(selection.trace)
     clocks = host_clocks(trace, selection.runs)
+    collectives = matched_collectives(trace, selection.runs)
     runs_with_devices = [run for run in selection.runs if _has_rows(trace, run, "gpu_kernels")]
     for run in selection.runs:
         suffix = device_suffix(run, pids[run.run_id]) if len(runs_with_devices) > 1 else None
         yield _TimelineBuilder(
             selection, run, pids[run.run_id], clocks.get(run.run_id), suffix
-        ).build()
+        ).build(collectives)
 
 
 def _has_rows(trace: Trace, run: Run, table: str) -> bool:
@@ -117,13 +120,17 @@ class _TimelineBuilder:
         )
         self._timeline = Timeline(self._process, facts=run_facts(run))
 
-    def build(self) -> Timeline:
+    def build(self, collectives: Collectives | None) -> Timeline:
         """Draw all rows that have times, and return the timeline."""
         executions = self._table("gpu_kernels")
         launches = launch_columns(self._trace, self._run)
         self._launching = set(launches.threads)
         steps = self._draw_steps(launches)
         self._draw_executions(executions, steps)
+        if collectives is not None and self._run in collectives.runs:
+            track = self._process.child("collectives", rank=-1)
+            records = integers(executions["record"])
+            self._timeline.slices += collective_slices(collectives, self._run, track, records)
         self._draw_launches(launches, executions)
         self._draw_compilations()
         self._draw_marks()

@@ -130,10 +130,11 @@ def _rows(processor: "TraceProcessor", sql: str) -> list[tuple[Any, ...]]:
 def sums_of_file(run_query: RunQuery) -> Sums:
     """Return the sums of the slices that the engine has read.
 
-    Except steps, which are drawn from marks or launches, and slices of add-ons.
+    Except steps, which are drawn from marks or launches, collectives, which are matched over the
+    ranks, and slices of add-ons.
     """
     sums = Sums(Counter(), Counter())
-    others = {"step", *(part.category for part in timeline_parts())}
+    others = {"step", "collective", *(part.category for part in timeline_parts())}
     for category, name, count, total_ns in run_query(_LOADED):
         if category not in others:
             sums.add(category or "", name or "", count, total_ns or 0)

@@ -35,6 +35,7 @@ _NOUNS: Final = {
     "mark": "marks",
     "gpu": "device executions",
     "graph": "replays of graphs",
+    "collective": "waits and transfers of collectives",
     "step": "steps of host and devices",
     "message": "messages",
 }

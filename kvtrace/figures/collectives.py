@@ -90,6 +90,7 @@ class RankCollectives:
         transfer: Begin of its transfer: its `start` unless the rank waited for a later one.
         end: Its end.
         last: Index of the run of the rank that came last; -1 where that is not known.
+        matched: Number of the collective, the same on all ranks; -1 where it is not matched.
         record: Its row in the run's executions.
         name: Its name, as an index in `names`.
         names: Distinct names.
@@ -100,6 +101,7 @@ class RankCollectives:
     transfer: Integers
     end: Integers
     last: Integers
+    matched: Integers
     record: Integers
     name: Integers
     names: tuple[str, ...]
@@ -136,19 +138,22 @@ class Collectives:
         assert self._trace is not None
         columns: list[tuple[Integers, ...]] = []
         names: tuple[str, ...] = ()
+        sizes = [stream.number.size for stream in self._streams.values()]
+        first = dict(zip(self._streams, np.cumsum([0, *sizes]).tolist(), strict=False))
         for key, kernels in kernels_by_key(self._trace, run, numbered_ones=self._is_numbered):
-            transfer, last = kernels.start.copy(), np.full(kernels.start.size, -1)
+            transfer = kernels.start.copy()
+            last, matched = np.full((2, kernels.start.size), -1)
             stream = self._streams.get(key)
             if stream is not None and stream.number.size:
-                _fill(stream, kernels, self._clocks.get(run.run_id), transfer, last)
-            further = transfer, kernels.end, last, kernels.record, kernels.name
+                place, part = _fill(stream, kernels, self._clocks.get(run.run_id), transfer, last)
+                matched[part] = first[key] + place
+            further = transfer, kernels.end, last, matched, kernels.record, kernels.name
             columns.append((kernels.start, *further))
             names = kernels.names
-        columns.append((np.zeros(0, np.int64),) * 6)
+        columns.append((np.zeros(0, np.int64),) * 7)
         start, *others = map(np.concatenate, zip(*columns, strict=True))
         order = np.argsort(start, kind="stable")
-        transfer, end, last, record, name = (column[order] for column in others)
-        return RankCollectives(start[order], transfer, end, last, record, name, names)
+        return RankCollectives(start[order], *(column[order] for column in others), names)
 
 
 def _shifted(clock: Clock | None, times: Integers) -> Integers:
@@ -158,8 +163,11 @@ def _shifted(clock: Clock | None, times: Integers) -> Integers:
 
 def _fill(
     stream: _Stream, kernels: Kernels, clock: Clock | None, transfer: Integers, last: Integers
-) -> None:
-    """Fill `transfer` and `last` of a rank's kernels, whose times are on its clock."""
+) -> tuple[Integers, Integers]:
+    """Fill `transfer` and `last` of a rank's kernels, whose times are on its clock.
+
+    Return the places of matched kernels in the stream, and in `kernels`.
+    """
     _, matched, part = np.intersect1d(stream.number, kernels.number, True, return_indices=True)
     is_rooted = stream.are(_ROOTED)[matched]
     is_known = stream.are(SYNCHRONIZING)[matched] | is_rooted
@@ -169,6 +177,7 @@ def _fill(
     is_needed = is_known & ~(is_rooted & (end - start < wait))
     transfer[part] = np.where(is_needed, start + np.clip(wait, 0, end - start), start)
     last[part] = np.where(is_known, stream.last_rank[matched], -1)
+    return matched, part
 
 
 def matched_collectives(trace: "Trace", runs: Sequence["Run"]) -> Collectives | None:
