@@ -1,9 +1,10 @@
 """Collectives of torch.distributed, from the flight recorder of torch.
 
 torch keeps the newest collectives of a process in a ring, 2,000 by default, with their process
-group and sequence number. The ring is read once, when the recording ends: to read it takes 10 µs of
-processor time a collective, and asks CUDA about events, which would break off a CUDA graph that the
-program captures meanwhile. Stacks are not read, since torch takes seconds to look them up.
+group and sequence number. The ring is read once, when the recording ends, or if the program hangs:
+to read it takes 10 µs of processor time a collective, and asks CUDA about events, which would break
+off a CUDA graph that the program captures meanwhile. Stacks are not read, since torch takes seconds
+to look them up.
 """
 
 import math
@@ -43,13 +44,28 @@ class FlightRecorder:
 
     def finish(self, journal: "Journal") -> None:
         """Write the collectives of the ring that were requested while the session recorded."""
-        rows = [row for row in _ring_rows() if row["requested"] >= self._began]
+        every_row = (_row(entry, ranks) for entry, ranks in _entries())
+        rows = [row for row in every_row if row["requested"] >= self._began]
         for record, row in enumerate(sorted(rows, key=lambda row: int(row["requested"]))):
             journal.add("collectives", {"record": record, **row})
 
 
-def _ring_rows() -> Iterator[dict[str, Any]]:
-    """Yield rows of `collectives`, without `record`, for the entries of torch's rings."""
+def last_requests() -> list[dict[str, Any]]:
+    """Return the newest collective of each group of this process, for a process that hangs.
+
+    Columns as in `collectives`, and `is_done`: the collective has ended on this rank.
+    """
+    newest: dict[str, dict[str, Any]] = {}
+    for entry, ranks in _entries():
+        if not entry.get("is_p2p"):
+            is_done = bool(entry.get("retired")) or entry.get("state") == "completed"
+            row = _row(entry, ranks) | {"is_done": is_done}
+            newest[row["communicator"]] = row
+    return list(newest.values())
+
+
+def _entries() -> Iterator[tuple[Mapping[str, Any], Sequence[int] | None]]:
+    """Yield the entries of torch's rings, with the ranks of their groups; None: not known."""
     module = sys.modules.get("torch._C._distributed_c10d")
     for name in _RINGS:
         dump = getattr(module, name, None)
@@ -58,12 +74,12 @@ def _ring_rows() -> Iterator[dict[str, Any]]:
         ring = pickle.loads(dump(True, False, False))  # noqa: S301 - torch in this process made it
         groups = ring.get("pg_config", {})
         for entry in ring.get("entries", ()):
-            yield _row(entry, groups)
+            yield entry, listed_ranks(groups.get(entry["process_group"][0], {}).get("ranks"))
 
 
-def _row(entry: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, Any]:
+def _row(entry: Mapping[str, Any], ranks: Sequence[int] | None) -> dict[str, Any]:
+    """Return the row of `collectives`, without `record`, for an entry."""
     communicator, group = entry["process_group"]
-    ranks = listed_ranks(groups.get(communicator, {}).get("ranks"))
     sequence = "p2p_seq_id" if entry.get("is_p2p") else "collective_seq_id"
     sizes, types = entry.get("input_sizes") or (), set(entry.get("input_dtypes") or ())
     elements = sum(map(math.prod, sizes)) if sizes else None

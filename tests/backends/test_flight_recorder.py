@@ -3,6 +3,7 @@
 import pytest
 
 import kvtrace
+from kvtrace.backends.flight_recorder import last_requests
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 
@@ -10,8 +11,9 @@ torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    """Rows of a recording with two groups, after collectives that it does not cover."""
+def recorded(tmp_path_factory):
+    """Rows of a recording with two groups, after collectives that it does not cover, and the
+    newest collectives at its end, by group."""
     out = tmp_path_factory.mktemp("collectives")
     distributed = torch.distributed
     distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
@@ -24,9 +26,15 @@ def rows(tmp_path_factory):
             distributed.all_reduce(tensor)
             distributed.broadcast(tensor, 0, group=group)
             distributed.barrier()
+        newest = {row["group"]: row for row in last_requests()}
     finally:
         distributed.destroy_process_group()
-    return plain_rows(open_trace(out).table("collectives"))
+    return plain_rows(open_trace(out).table("collectives")), newest
+
+
+@pytest.fixture
+def rows(recorded):
+    return recorded[0]
 
 
 def test_collectives_of_the_recording_are_written_in_order(rows):
@@ -44,3 +52,11 @@ def test_groups_count_their_collectives_and_sizes_are_known(rows):
     assert rows[0]["communicator"] == rows[2]["communicator"] != rows[1]["communicator"]
     assert [rows[0][column] for column in ("type", "elements", "bytes")] == ["Half", 15, 30]
     assert rows[2]["elements"] is None
+
+
+def test_newest_collective_of_each_group_is_known_while_the_program_runs(recorded):
+    rows, newest = recorded
+    assert newest["default_pg"]["operation"] == "Barrier"
+    assert newest["default_pg"]["sequence"] == rows[2]["sequence"]
+    assert newest["experts"]["operation"] == "Broadcast"
+    assert all(row["is_done"] for row in newest.values())

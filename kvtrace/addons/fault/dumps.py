@@ -21,7 +21,7 @@ from kvtrace.addons.fault.ranks import ranks_text
 from kvtrace.addons.fault.stacks import STACKS
 from kvtrace.addons.fault.starting import FOLDER, SUFFIX
 from kvtrace.addons.fault.texts import ShownFault, process_text, shown_faults
-from kvtrace.addons.fault.threads import UnreadableStacks, read_threads
+from kvtrace.addons.fault.threads import Asked, UnreadableStacks, read_answer
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.trace import select_runs
@@ -181,9 +181,9 @@ def _explained_process(
     of_process = _of_process(name, runs)
     dump = None if file is None else read_dump(file)
     faults = () if dump is None else faults_of(dump, trace, of_process or runs)
-    asked, threads = (None, ()) if stacks is None else read_threads(stacks)
     run = of_process[-1] if of_process else None
-    return Process(name, run, dump, faults, threads, asked, notes)
+    answer = Asked(None, (), ()) if stacks is None else read_answer(stacks)
+    return Process(name, run, dump, faults, answer.threads, answer.time, answer.collectives, notes)
 
 
 def dumps_of(trace: Trace, runs: Sequence[Run]) -> Sequence[Path]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.reading import Dump
     from kvtrace.addons.fault.explaining import Fault
-    from kvtrace.addons.fault.threads import PythonThread
+    from kvtrace.addons.fault.threads import LastCollective, PythonThread
     from kvtrace.schema.trace import Run
 
 
@@ -24,6 +24,7 @@ class Process:
         faults: what is known of the kernels in the dump.
         threads: its Python threads; empty: they were not asked for, or did not come.
         asked: when it wrote its stacks, in nanoseconds since 1970; None: it has not.
+        collectives: the newest collective of each process group that it has requested.
         notes: sentences on what it was asked for and did not come.
     """
 
@@ -33,6 +34,7 @@ class Process:
     faults: Sequence[Fault] = ()
     threads: Sequence[PythonThread] = ()
     asked: int | None = None
+    collectives: Sequence[LastCollective] = ()
     notes: Sequence[str] = ()
 
     @property

@@ -11,6 +11,7 @@ from kvtrace.text import columns, terminal_width
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.processes import Process
+    from kvtrace.addons.fault.threads import LastCollective
 
 #: Ranks that a sentence names.
 _MOST_RANKS: Final = 8
@@ -24,6 +25,7 @@ def ranks_text(processes: Sequence[Process]) -> Iterator[str]:
         _HEADER, [_row(process) for process in ordered], terminal_width(), texts=(2, 3, 4)
     )
     yield from _who_is_where(ordered)
+    yield from _who_has_not_arrived(ordered)
 
 
 def _row(process: Process) -> tuple[str, ...]:
@@ -73,6 +75,54 @@ def _who_is_where(processes: Sequence[Process]) -> Iterator[str]:
             f"{subject[0].upper()}{subject[1:]} of {size} did not answer: ended, on another host, "
             "or not recorded."
         )
+
+
+def _who_has_not_arrived(processes: Sequence[Process]) -> Iterator[str]:
+    """Yield sentences on each process group in which a rank waits: for whom, and where they are."""
+    groups: dict[str, list[tuple[Process, LastCollective]]] = {}
+    for process in processes:
+        for collective in process.collectives if process.rank is not None else ():
+            groups.setdefault(collective.communicator, []).append((process, collective))
+    for communicator, members in groups.items():
+        newest = max(collective.sequence for _, collective in members)
+        at_newest = [one for one in members if one[1].sequence == newest]
+        waiting = [process for process, collective in at_newest if not collective.is_done]
+        if waiting:
+            name = f"process group {communicator} ({members[0][1].group}), sequence {newest:,}"
+            yield f"In {name}, {_calls(at_newest)}."
+            yield from _late_members(members, newest, processes)
+
+
+def _calls(members: Sequence[tuple[Process, LastCollective]]) -> str:
+    """Return which ranks wait in which operation; several operations contradict each other."""
+    by_operation: dict[str, list[Process]] = {}
+    for process, collective in members:
+        by_operation.setdefault(collective.operation, []).append(process)
+    parts = [f"{_named(ranks)} in {operation}" for operation, ranks in by_operation.items()]
+    if len(parts) < 2:
+        return parts[0]
+    return f"{'; '.join(parts)}: they do not match, and never end"
+
+
+def _late_members(
+    members: Sequence[tuple[Process, LastCollective]], newest: int, processes: Sequence[Process]
+) -> Iterator[str]:
+    """Yield a sentence on each rank that has not requested the group's newest collective."""
+    requested = {process.rank: collective for process, collective in members}
+    ranks = next((one.ranks for _, one in members if one.ranks is not None), None)
+    by_rank = {process.rank: process for process in processes if process.rank is not None}
+    for rank in sorted(by_rank if ranks is None else ranks, key=lambda rank: rank or 0):
+        last = requested.get(rank)
+        if last is not None and last.sequence == newest:
+            continue
+        if last is None and ranks is None:
+            continue  # it may not be of the group
+        before = (
+            "none before" if last is None else f"its last is {last.sequence:,}, {last.operation}"
+        )
+        process = by_rank.get(rank)
+        place = "" if process is None or not process.threads else f", Python at {_frame(process)}"
+        yield f"Rank {rank} has not arrived: {before}{place}."
 
 
 def _where(process: Process) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 REQUEST = ".ask"
 STACKS = ".stacks"
 _MOST_BYTES = 4096
+#: Seconds that torch may take to say which collectives it has requested.
+_COLLECTIVES_PATIENCE = 3.0
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 _STANDARD = f"{os.path.dirname(os.__file__)}/"  # noqa: PTH120 - pathlib takes longer to import
 
@@ -100,7 +102,8 @@ def _answer(session: "Session", file: str, pipe: Pipe) -> None:
         try:
             if not pipe.await_request():
                 return
-            content = json.dumps({"time": time.time_ns(), "threads": _threads()})
+            state = {"time": time.time_ns(), "threads": _threads()}
+            content = json.dumps(state | {"collectives": _collectives(session)})
             with open(f"{file}{STACKS}.new", "w", encoding="utf-8") as answer:  # noqa: PTH123
                 answer.write(content)
             os.replace(f"{file}{STACKS}.new", file + STACKS)  # noqa: PTH105 - a reader sees it whole
@@ -124,6 +127,26 @@ def _threads() -> "list[dict[str, Any]]":
         if frames:
             threads.append({"name": name, "is_main": ident == main, "frames": frames})
     return threads
+
+
+def _collectives(session: "Session") -> "list[dict[str, Any]]":
+    """Return the newest collective of each process group; [] where torch does not say in time."""
+    requests: list[dict[str, Any]] = []
+
+    def read() -> None:
+        try:
+            from kvtrace.backends.flight_recorder import last_requests
+
+            requests.extend(last_requests())
+        except Exception as error:  # noqa: BLE001 - the stacks come without them
+            text = f"kvtrace fault --now gets no collectives: {type(error).__name__}: {error}"
+            session.message("info", "no-collectives", text)
+
+    # torch asks CUDA, which may wait for the device.
+    reader = recording_threads.RecordingThread(read)
+    reader.start()
+    reader.join(_COLLECTIVES_PATIENCE)
+    return list(requests)
 
 
 def _frames(frame: "FrameType") -> "list[dict[str, Any]]":

@@ -6,7 +6,7 @@ import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -287,6 +287,7 @@ def process_objects(process: Process) -> Iterator[dict[str, Any]]:
             }
             for thread in process.threads
         ],
+        "collectives": [asdict(collective) for collective in process.collectives],
         "notes": list(process.notes),
     }
     if process.dump is not None:

@@ -53,10 +53,36 @@ class PythonThread:
         return self.waits_in is not None and _TORCH in self.waits_in.file
 
 
-def read_threads(file: Path) -> tuple[int, tuple[PythonThread, ...]]:
-    """Return when a file of stacks was written, in ns since 1970, and its threads.
+@dataclass(frozen=True, slots=True)
+class LastCollective:
+    """The newest collective of a process group that a process has requested.
 
-    First are the threads that are in torch, then the main thread.
+    `is_done`: it has ended on this rank. `ranks` are those of the group; None: they are not known.
+    """
+
+    communicator: str
+    group: str
+    ranks: tuple[int, ...] | None
+    sequence: int
+    operation: str
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a process answered: when, in ns since 1970, its threads, and its newest collectives.
+
+    A process that was not asked has no time. First are the threads that are in torch, then the main
+    thread.
+    """
+
+    time: int | None
+    threads: tuple[PythonThread, ...]
+    collectives: tuple[LastCollective, ...]
+
+
+def read_answer(file: Path) -> Asked:
+    """Return what a process wrote when it was asked.
 
     Raises:
         UnreadableStacks: The file is damaged, or cannot be read.
@@ -80,6 +106,17 @@ def read_threads(file: Path) -> tuple[int, tuple[PythonThread, ...]]:
             )
             for thread in content["threads"]
         ]
+        collectives = tuple(
+            LastCollective(
+                str(row["communicator"]),
+                str(row["group"]),
+                None if row["ranks"] is None else tuple(map(int, row["ranks"])),
+                int(row["sequence"]),
+                str(row["operation"]),
+                bool(row["is_done"]),
+            )
+            for row in content.get("collectives", ())
+        )
     except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise UnreadableStacks(
             f"{file} cannot be read as Python stacks: {type(error).__name__}: {error}; remove it, "
@@ -87,4 +124,4 @@ def read_threads(file: Path) -> tuple[int, tuple[PythonThread, ...]]:
         ) from error
     known = [thread for thread in threads if thread.frames]
     known.sort(key=lambda thread: (not thread.is_in_torch, not thread.is_main))
-    return time, tuple(known)
+    return Asked(time, tuple(known), collectives)

@@ -7,7 +7,7 @@ import pytest
 from kvtrace.addons.fault.dumps import explained
 from kvtrace.addons.fault.processes import Process
 from kvtrace.addons.fault.ranks import ranks_text
-from kvtrace.addons.fault.threads import PythonFrame, PythonThread
+from kvtrace.addons.fault.threads import LastCollective, PythonFrame, PythonThread
 from kvtrace.schema.runs import Run
 from tests.addons.fault.recorded import FAULTS
 
@@ -94,3 +94,42 @@ def test_table_is_sorted_by_rank_with_line_and_wait(job):
     assert "a value of locks," in lines[1]
     assert lines[1].split()[:2] == ["0", "100"]
     assert lines == list(ranks_text(processes))
+
+
+def asked(job, *collectives, group="0", ranks=None):
+    """Return processes without kernels, with (sequence, operation, is_done) of one group each."""
+    return [
+        process
+        if last is None
+        else replace(process, collectives=(LastCollective(group, "data", ranks, *last),))
+        for process, last in zip(job(*[None] * len(collectives)), collectives, strict=True)
+    ]
+
+
+def test_rank_that_has_not_requested_what_others_wait_in_is_named_with_its_line(job):
+    waiting = (118, "AllReduce", False)
+    said = sentences(asked(job, waiting, waiting, (117, "Broadcast", True), waiting))
+    assert said[-2:] == [
+        "In process group 0 (data), sequence 118, ranks 0, 1 and 3 are in AllReduce.",
+        "Rank 2 has not arrived: its last is 117, Broadcast, Python at step, train.py:42.",
+    ]
+
+
+def test_different_operations_of_one_number_are_a_contradiction(job):
+    said = sentences(asked(job, (9, "AllReduce", False), (9, "AllGather", False)))
+    assert said[-1] == (
+        "In process group 0 (data), sequence 9, rank 0 is in AllReduce; rank 1 is in AllGather: "
+        "they do not match, and never end."
+    )
+
+
+def test_members_of_a_group_are_those_that_torch_lists(job):
+    # given a group of ranks 1 and 2, of which the second has called nothing in it
+    said = sentences(asked(job, None, (1, "AllReduce", False), None, ranks=(1, 2)))
+    assert said[-1] == "Rank 2 has not arrived: none before, Python at step, train.py:42."
+    assert not any("Rank 0 has" in sentence for sentence in said)
+
+
+def test_group_whose_newest_collective_has_ended_on_all_ranks_says_nothing(job):
+    said = sentences(asked(job, (4, "AllReduce", True), (3, "AllReduce", True)))
+    assert not any("process group" in sentence for sentence in said)

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from kvtrace.addons.fault.threads import UnreadableStacks, read_threads
+from kvtrace.addons.fault.threads import UnreadableStacks, read_answer
 from kvtrace.cli import main
 from tests.addons.fault.recorded import FAULTS
 
@@ -29,8 +29,9 @@ def test_thread_that_waits_in_torch_comes_first(tmp_path):
         tmp_path, ("loader", False, [user]), ("MainThread", True, [user]),
         ("trainer", False, [torch, user]), ("empty", False, []),
     )  # fmt: skip
-    time, threads = read_threads(file)
-    assert time == 5
+    answer = read_answer(file)
+    threads = answer.threads
+    assert (answer.time, answer.collectives) == (5, ())
     assert [thread.name for thread in threads] == ["trainer", "MainThread", "loader"]
     assert threads[0].waits_in.function == "synchronize"
     assert [one.function for one in threads[0].own] == ["step"]
@@ -48,7 +49,7 @@ def test_damaged_file_is_one_sentence(content, tmp_path, capsys):
     file = out / "faults" / "host.1.stacks"
     file.write_bytes(content)
     with pytest.raises(UnreadableStacks):
-        read_threads(file)
+        read_answer(file)
     assert main(["fault", str(out)]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
@@ -67,3 +68,13 @@ def test_stacks_are_shown_beside_the_dump_later(tmp_path, capsys):
     assert text.startswith("process host.1, asked at 00:00:00.000 UTC\n")
     assert "in kernel deadlocked" in text
     assert "python    step, /home/me/train.py:7, in synchronize, torch/cuda/__init__.py:7" in text
+
+
+def test_newest_collectives_of_groups_are_read(tmp_path):
+    file = written(tmp_path, ("MainThread", True, [frame("/home/me/train.py")]))
+    last = {"communicator": "0", "group": "data", "sequence": 7, "operation": "AllReduce"}
+    content = json.loads(file.read_text())
+    content["collectives"] = [{**last, "ranks": [0, 2], "is_done": False, "elements": 4}]
+    file.write_text(json.dumps(content))
+    (collective,) = read_answer(file).collectives
+    assert (collective.group, collective.ranks, collective.sequence) == ("data", (0, 2), 7)
