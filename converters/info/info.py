@@ -202,6 +202,8 @@ def overview_object(overview: Overview) -> dict[str, Any]:
     fields = asdict(overview)
     for kernel in fields["kernels"]:
         kernel |= kernel.pop("further")
+    if overview.ranks is not None:
+        del fields["ranks"]["late_map"]  # for pictures
     return fields
 
 

@@ -200,6 +200,8 @@ def profile_object(profile: Profile) -> dict[str, Any]:
     if result["device"] is not None:
         for name in ("words", "has_caches", "targets"):
             del result["device"]["limits"][name]
+    if result["ranks"] is not None:
+        del result["ranks"]["late_map"]  # for pictures
     result |= result.pop("sections")
     for row in result["kernels"]:
         for entry in (row, *row["calls"]):

@@ -13,10 +13,12 @@ from kvtrace.converters.profile.gaps_text import CAUSES, busy_phrase
 from kvtrace.converters.profile.one_table import Rate, TableRow, rate, table_rows
 from kvtrace.converters.profile.profile_model import Profile
 from kvtrace.converters.profile.profile_text import notable_sentences
+from kvtrace.converters.profile.ranks_text import NAMES, ranks_sentences
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.ranks import LateMap, RanksFigures
 
-__all__ = ["Answer", "WorkRow", "answer_of"]
+__all__ = ["Answer", "RankRow", "RanksShown", "WorkRow", "answer_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,33 @@ class WorkRow:
     """Bytes per second, or FLOPs if arithmetic is the bound."""
     achieved: float | None
     """Roofline time divided by the measured time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """A rank of a job: how late it was in a step, and its time in all steps."""
+
+    rank: int
+    late_ns: float
+    """Median of how much less than the others it waited in a step; negative: more."""
+    waited_least: int
+    """Number of steps in which it waited least."""
+    waited_for_ns: int
+    """How long the other ranks waited for it."""
+    parts: dict[str, int]
+    """Its time by part of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class RanksShown:
+    """The ranks of a job on the first screen."""
+
+    sentences: tuple[str, ...]
+    """What limits them, who is late and why, and what is not known."""
+    parts: dict[str, str]
+    """Label of each part of a step."""
+    rows: tuple[RankRow, ...]
+    map: LateMap | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +88,8 @@ class Answer:
     """Begin of the part after the page's origin; None without a window."""
     advice: tuple[Advice, ...]
     ran: tuple[WorkRow, ...]
+    ranks: RanksShown | None
+    """None without several ranks of one job."""
 
 
 def answer_of(profile: Profile, kernels: Sequence[KernelKey], origin: int) -> Answer:
@@ -71,9 +102,10 @@ def answer_of(profile: Profile, kernels: Sequence[KernelKey], origin: int) -> An
     time, window = profile.device_time, profile.window
     has_device_times = time is not None
     steps = 1 if time is None or time.steps is None else time.steps.number
-    summary = (
-        [] if time is None else [step_sentence(time), busy_phrase(time.busy, time.devices, steps)]
-    )
+    ranks = profile.ranks
+    summary = [] if time is None else [step_sentence(time)]
+    if time is not None and (ranks is None or not ranks.matched):
+        summary.append(busy_phrase(time.busy, time.devices, steps))
     work_notes = [] if time is None else [library_sentence(time), excluded_sentence(time)]
     return Answer(
         part=window.sentence if window is not None and has_device_times else None,
@@ -88,7 +120,17 @@ def answer_of(profile: Profile, kernels: Sequence[KernelKey], origin: int) -> An
         ran=tuple(_work_row(row, kernel_indexes) for row in table_rows(profile))
         if has_device_times
         else (),
+        ranks=None if ranks is None else _ranks_shown(ranks),
     )
+
+
+def _ranks_shown(ranks: RanksFigures) -> RanksShown:
+    rows = (
+        RankRow(rank.rank, rank.late_ns, rank.waited_least, rank.waited_for_ns, {**rank.parts})
+        for rank in ranks.ranks
+    )
+    labels = {str(part): label for part, label in NAMES.items()}
+    return RanksShown(tuple(ranks_sentences(ranks)), labels, tuple(rows), ranks.late_map)
 
 
 def _work_row(row: TableRow, indexes: Mapping[KernelKey, int]) -> WorkRow:

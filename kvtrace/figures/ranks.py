@@ -42,6 +42,8 @@ _SLOW_LAUNCHING: Final = 1.4
 #: Times the median duration of a slow step.
 _SLOW_STEP: Final = 1.5
 _FEWEST_STEPS: Final = 4
+#: Columns of a heat map.
+_MOST_COLUMNS: Final = 400
 _HALF: Final = 0.5
 
 
@@ -105,6 +107,22 @@ class SlowStep:
 
 
 @dataclass(frozen=True, slots=True)
+class LateMap:
+    """How late each rank was in each step, for a heat map.
+
+    Attributes:
+        first: Number of the first step.
+        steps: Number of steps that share a column, which shows the one with the latest rank.
+        late_ns: By rank, in order, and column; negative: the rank waited more than the others.
+
+    """
+
+    first: int
+    steps: int
+    late_ns: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RanksFigures:
     """The ranks of a job; `docs/profile.md` says what every figure is.
 
@@ -121,6 +139,7 @@ class RanksFigures:
         late: The rank that is late in most steps.
         slow_steps: Slow steps, the slowest first.
         ranks: The ranks, in order.
+        late_map: Their lateness by step; None without matched collectives or steps.
 
     """
 
@@ -136,6 +155,7 @@ class RanksFigures:
     late: LateRank | None
     slow_steps: tuple[SlowStep, ...]
     ranks: tuple[Rank, ...]
+    late_map: LateMap | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +212,18 @@ def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
         late=late,
         slow_steps=_slow_steps(steps, times, lateness) if has_steps else (),
         ranks=_ranks(collectives, steps, times, lateness, critical),
+        late_map=_late_map(steps[0].first, lateness) if has_steps and collectives.matched else None,
     )
+
+
+def _late_map(first: int, lateness: Floats) -> LateMap:
+    number = lateness.shape[1]
+    shared = -(-number // _MOST_COLUMNS)
+    begins = np.arange(0, number, shared)
+    latest = lateness.max(axis=0)
+    steps = [int(begin + latest[begin : begin + shared].argmax()) for begin in begins.tolist()]
+    rows = np.rint(lateness[:, steps]).astype(np.int64)
+    return LateMap(first, shared, tuple(map(tuple, rows.tolist())))
 
 
 def more_than_others(amount: Floats) -> Floats:

@@ -418,6 +418,8 @@ export interface Answer {
   readonly begin_ns: number | null;
   readonly advice: readonly Advice[];
   readonly ran: readonly WorkRow[];
+  /** null without several ranks of one job. */
+  readonly ranks: RanksShown | null;
 }
 
 /**
@@ -805,6 +807,16 @@ export interface WorkRow {
   readonly achieved: number | null;
 }
 
+/** The ranks of a job on the first screen. */
+export interface RanksShown {
+  /** What limits them, who is late and why, and what is not known. */
+  readonly sentences: readonly string[];
+  /** Label of each part of a step. */
+  readonly parts: Readonly<Record<string, string>>;
+  readonly rows: readonly RankRow[];
+  readonly map: LateMap | null;
+}
+
 /** A line of the program, or several whose work was fused, with the GPU time of its kernels. */
 export interface CostlyLine {
   /** Files, lines and functions, as in `profile --by source`. */
@@ -1018,6 +1030,32 @@ export interface Rate {
   readonly per_second: number;
   readonly unit: "B/s" | "FLOP/s";
   readonly at_least: boolean;
+}
+
+/** A rank of a job: how late it was in a step, and its time in all steps. */
+export interface RankRow {
+  readonly rank: number;
+  /** Median of how much less than the others it waited in a step; negative: more. */
+  readonly late_ns: number;
+  /** Number of steps in which it waited least. */
+  readonly waited_least: number;
+  /** How long the other ranks waited for it. */
+  readonly waited_for_ns: number;
+  /** Its time by part of a step. */
+  readonly parts: Readonly<Record<string, number>>;
+}
+
+/**
+ * How late each rank was in each step, for a heat map.
+ *
+ * Attributes: first: Number of the first step. steps: Number of steps that share a column, which
+ * shows the one with the latest rank. late_ns: By rank, in order, and column; negative: the rank
+ * waited more than the others.
+ */
+export interface LateMap {
+  readonly first: number;
+  readonly steps: number;
+  readonly late_ns: readonly (readonly number[])[];
 }
 
 /** The names of the executions before and after a gap, and the lines that requested them. */

@@ -12,6 +12,7 @@ import { FindingsSummary } from "./findings_summary";
 import { PARTS } from "./further";
 import { Messages } from "./messages";
 import "./overview.css";
+import { Ranks } from "./ranks";
 import { Recompiles } from "./recompiles";
 import { SinceLastRun } from "./since";
 import { StepTime } from "./step_time";
@@ -30,6 +31,7 @@ function Overview() {
       {PARTS.filter((part) => part.shown()).map(({ Component }, place) => (
         <Component key={place} />
       ))}
+      <Ranks />
       <StepTime />
       <div class="overview-top">
         <WhatToTry />
