@@ -21,6 +21,7 @@ import numpy.typing as npt
 from kvtrace.figures.collective_kernels import (
     SYNCHRONIZING,
     Key,
+    common_places,
     has_communicators,
     kernels_by_key,
     operation,
@@ -139,7 +140,7 @@ def _common_ends(reference: _Ends, other: _Ends) -> tuple[Integers, Integers]:
         (numbers, first), (other_numbers, second) = reference[key], other[key]
         if isinstance(key[0], int) and len(first) != len(second):
             continue
-        _, own, others = np.intersect1d(numbers, other_numbers, True, return_indices=True)
+        own, others = common_places(numbers, other_numbers)
         ends.append((first[own], second[others]))
     first, second = map(np.concatenate, zip(*ends, strict=True))
     return first, second

@@ -86,7 +86,7 @@ def kernels_by_key(
 ) -> Iterator[tuple[Key, Kernels]]:
     """Yield the kernels of NCCL of each communicator, then of each stream those of none.
 
-    Kernels have communicators with `numbered_ones`. Streams are in the order of their first
+    Without `numbered_ones` all kernels are those of streams, which are in the order of their first
     kernels.
     """
     numbers: dict[str, int] = {}
@@ -107,8 +107,7 @@ def kernels_by_key(
     columns_of_all = list(map(np.concatenate, zip(*rows, strict=True)))
     order = np.argsort(columns_of_all[1], kind="stable")
     name, start, end, record, requested, *places = (column[order] for column in columns_of_all)
-    _, first, stream = np.unique(np.stack(places), axis=1, return_index=True, return_inverse=True)
-    stream = np.argsort(np.argsort(first, kind="stable"))[stream.reshape(-1)]
+    stream = _places(*places)
     communicator = number = np.full(start.size, UNKNOWN)
     if numbered_ones and start.size:
         communicators, communicator, number = _numbered(trace, run, requested, stream)
@@ -123,6 +122,25 @@ def kernels_by_key(
         here = np.flatnonzero((stream == of_stream) & (communicator == UNKNOWN))
         columns_here = (column[here] for column in (start, end, record))
         yield place, Kernels(tuple(numbers), name[here], np.arange(here.size), *columns_here)
+
+
+def common_places(number: Integers, other: Integers) -> tuple[Integers, Integers]:
+    """Return the places of equal numbers in two arrays, of which each has a number once."""
+    if np.array_equal(number, other):
+        return np.arange(number.size), np.arange(number.size)
+    _, places, other_places = np.intersect1d(number, other, True, return_indices=True)
+    return places, other_places
+
+
+def _places(device: Integers, stream: Integers) -> Integers:
+    """Return the place of each kernel's stream, in the order of the streams' first kernels."""
+    if not stream.size or not ((stream != stream[0]).any() or (device != device[0]).any()):
+        return np.zeros_like(stream)
+    devices, streams = (np.unique(ids, return_inverse=True)[1] for ids in (device, stream))
+    both = streams * (int(devices.max()) + 1) + devices
+    _, first, code = np.unique(both, return_index=True, return_inverse=True)
+    place: Integers = np.argsort(np.argsort(first, kind="stable"))[code]
+    return place
 
 
 def _numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers) -> _Numbers:

@@ -29,6 +29,7 @@ from kvtrace.figures.collective_kernels import (
     Communicator,
     Kernels,
     Key,
+    common_places,
     has_communicators,
     kernels_by_key,
     operation,
@@ -168,7 +169,7 @@ def _fill(
 
     Return the places of matched kernels in the stream, and in `kernels`.
     """
-    _, matched, part = np.intersect1d(stream.number, kernels.number, True, return_indices=True)
+    matched, part = common_places(stream.number, kernels.number)
     is_rooted = stream.are(_ROOTED)[matched]
     is_known = stream.are(SYNCHRONIZING)[matched] | is_rooted
     start, end = kernels.start[part], kernels.end[part]
@@ -266,7 +267,7 @@ def _add(
 ) -> None:
     """Add the kernels of a further rank, the one with that index in `runs`."""
     stream.ranks += 1
-    _, places, own = np.intersect1d(stream.number, kernels.number, True, return_indices=True)
+    places, own = common_places(stream.number, kernels.number)
     code_of = {name: code for code, name in enumerate(kernels.names)}
     expected = np.array([code_of.get(name, -1) for name in stream.names], np.int64)
     differing = np.flatnonzero(expected[stream.name[places]] != kernels.name[own])
