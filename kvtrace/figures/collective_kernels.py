@@ -11,6 +11,7 @@ have the sequence numbers 7 and 8 of communicator 0: the kernels have the number
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -28,6 +29,14 @@ SYNCHRONIZING: Final = frozenset({"AllReduce", "AllGather", "ReduceScatter"})
 UNKNOWN: Final = -1
 #: `ncclDevKernel_AllReduce_Sum_bf16_RING_LL`, and names of RCCL and of NCCL before 2.19.
 _KERNEL: Final = re.compile(r"[nr]ccl\w*?Kernel_([A-Za-z]+)")
+#: Kernels of others, demangled or not: vLLM's, torch's of symmetric memory, and DeepEP's.
+_OTHERS: Final = (
+    (re.compile(r"cross_device_reduce_[12]stage"), "AllReduce"),
+    (re.compile(r"(?:one_shot|two_shot|multimem)_all_reduce_kernel"), "AllReduce"),
+    (re.compile(r"multimem_all_gather_kernel"), "AllGather"),
+    (re.compile(r"deep_ep.*node(?:_ll)?(?:::|\d+)(?:dispatch|combine)\b"), "AllToAll"),
+    (re.compile(r"deep_ep.*node(?:_ll)?\d+(?:dispatch|combine)I"), "AllToAll"),
+)
 #: Operations between two ranks, whose sequence numbers are counted apart.
 _BETWEEN_TWO: Final = frozenset({"Send", "Recv"})
 #: Most kernels of one request.
@@ -65,14 +74,21 @@ class Kernels(NamedTuple):
 
 
 def is_collective(name: str | None) -> bool:
-    """Return whether a kernel's name is of one of NCCL's or RCCL's."""
-    return name is not None and _KERNEL.search(name) is not None
+    """Return whether a kernel's name is of one that communicates with other ranks."""
+    return name is not None and _operation_in(name) is not None
 
 
 def operation(name: str) -> str:
-    """Return the operation in the name of a kernel of NCCL or RCCL; the name if it has none."""
+    """Return the operation in the name of a kernel; the name if it has none."""
+    return _operation_in(name) or name
+
+
+@cache
+def _operation_in(name: str) -> str | None:
     match = _KERNEL.search(name)
-    return match[1] if match else name
+    if match is not None:
+        return match[1]
+    return next((text for pattern, text in _OTHERS if pattern.search(name)), None)
 
 
 def has_communicators(trace: "Trace", run: "Run") -> bool:
@@ -192,6 +208,7 @@ def _communicators(table: "pa.Table") -> tuple[tuple[Communicator, ...], Integer
 
 def _sequences(sequence: Integers, code: Integers) -> Integers:
     """Return the sequence numbers, or the places among a communicator's requests without any."""
+    sequence = sequence.copy()
     for communicator in np.unique(code[sequence == UNKNOWN]).tolist():
         requests = np.flatnonzero(code == communicator)
         sequence[requests] = np.arange(requests.size)

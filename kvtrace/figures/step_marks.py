@@ -4,7 +4,8 @@ A mark that names a step comes first, however often it occurs: a program that sa
 does not need a guess. `ProfilerStep#7`, `step_7` and `step[DECODE bs=32]` name one: its name has
 the word "step" or "iteration", or its attributes a number `step`. Else a mark counts that repeats,
 covers most of its time, and has most of the run's work between its first and its last occurrence.
-Ranges of libraries (`nccl:all_reduce`, `Optimizer.step#SGD.step`) are never steps.
+Ranges of libraries (`nccl:all_reduce`) are never steps. But where no mark is one, as in files of
+other tools, the ends of torch's `Optimizer.step#SGD.step` lie between the steps.
 """
 
 import re
@@ -31,6 +32,7 @@ _OF_LIBRARIES: Final = re.compile(
     r"|enumerate\(DataLoader\)|Torch-Compiled Region|TorchDynamo |## Call CompiledFxGraph"
     r"|AOTDispatch|CompiledFunction"
 )
+_OF_OPTIMIZER: Final = re.compile(r"Optimizer\.step#")
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _STEP_WORDS: Final = frozenset({"step", "steps", "iter", "iteration", "iterations"})
 #: Words of names of a part of a step, as in `optimizer_step`.
@@ -135,9 +137,19 @@ class ProgramMarks:
             for name in {**self._ranges, **self._instants}
             if not _OF_LIBRARIES.match(name) and (mark := self.called(name)) and mark.repeats()
         ]
+        marks = marks or self._optimizers()
         if marks:
             marks = self._with_most_work(marks)
         return max(marks, key=lambda mark: mark.order, default=None)
+
+    def _optimizers(self) -> list[StepMark]:
+        """Return the ends of the steps of torch's optimizers, of those with several steps."""
+        marks = [
+            StepMark(name, instants=tuple(sorted(end for _, end in ranges)))
+            for name, ranges in self._ranges.items()
+            if _OF_OPTIMIZER.match(name)
+        ]
+        return [mark for mark in marks if len(mark.instants) > _REPEATS]
 
     def _step_marks(self) -> list[StepMark]:
         """Return the marks that name steps; those that differ in parameters alone are one."""

@@ -84,6 +84,15 @@ def test_recorded_rank_with_more_tokens_is_named_and_its_twin_names_nobody():
     assert (slow.matched, null.matched, slow.problems + null.problems) == (20, 20, ())
 
 
+def test_recorded_groups_of_some_ranks_are_matched_by_number_and_the_late_rank_named():
+    # given two tensor and two data parallel groups that share a stream, where rank 2 multiplies
+    # half as many matrices again (48 instead of 32 a step)
+    ranks = recorded_ranks("groups")
+    assert (ranks.matched, ranks.problems) == (6 * (2 * 4 + 2), ())
+    assert (ranks.late.rank, ranks.late.cause) == (2, "compute")
+    assert ranks.late.factor == pytest.approx(1.5, abs=0.05)
+
+
 def test_profile_and_info_say_the_late_rank_before_advice(capsys):
     for command in ("profile", "info"):
         assert main([command, str(FIXTURE.parents[1] / "h100" / "slow_rank")]) == 0

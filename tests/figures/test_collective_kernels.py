@@ -133,3 +133,12 @@ def test_several_kernels_of_one_request_are_matched_in_their_order(tmp_path):
     later = [(BROADCAST, 12, 20, "a", 1), (BROADCAST, 25, 29, "a", 1)]
     collectives = written(tmp_path, kernels, later, known=lambda _, record: record == 0)
     assert waits(collectives) == [[2, 1], [0, 0]]
+
+
+def test_requests_without_sequence_numbers_are_counted_in_their_communicator(tmp_path):
+    # given a tool that says communicators alone, as torch.profiler before 2.12
+    first = [(ALL_REDUCE, 10, 25, "a", None), (ALL_REDUCE, 30, 41, "b", None)]
+    second = [(ALL_REDUCE, 12, 41, "b", None), (ALL_REDUCE, 20, 25, "a", None)]
+    collectives = written(tmp_path, first, second)
+    assert (collectives.matched, collectives.problems) == (2, [])
+    assert waits(collectives) == [[10, 0], [18, 0]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kvtrace.figures.collective_kernels import is_collective
+from kvtrace.figures.collective_kernels import is_collective, operation
 from kvtrace.figures.collectives import matched_collectives
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
@@ -135,6 +135,24 @@ def test_collectives_of_hosts_whose_clocks_differ_are_the_same(tmp_path):
     assert found.problems == []
 
 
-def test_names_of_collectives():
-    names = ("ncclKernel_AllReduce_RING_LL_Sum_float", "ncclDevKernel_Generic_4", "matmul", None)
-    assert [is_collective(name) for name in names] == [True, True, False, False]
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("ncclKernel_AllReduce_RING_LL_Sum_float", "AllReduce"),
+        ("ncclDevKernel_Generic_4", "Generic"),
+        ("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 4>(vllm::RankData*)", "AllReduce"),
+        ("_ZN4vllm26cross_device_reduce_2stageI6__halfLi8EEEvPNS_8RankDataE", "AllReduce"),
+        ("void c10d::symmetric_memory::one_shot_all_reduce_kernel<float, 16, 8>()", "AllReduce"),
+        ("multimem_all_gather_kernel<16>", "AllGather"),
+        ("void deep_ep::internode_ll::dispatch<false, 7168>(void*)", "AllToAll"),
+        ("_ZN7deep_ep9intranode7combineI13__nv_bfloat16Li8ELi768EEEv", "AllToAll"),
+        ("void deep_ep::intranode::notify_dispatch<8>(int const*)", None),
+        ("deep_ep::layout::get_dispatch_layout<256, 32, 1>", None),
+        ("matmul", None),
+        (None, None),
+    ],
+)
+def test_names_of_collectives(name, called):
+    assert is_collective(name) == (called is not None)
+    if called is not None:
+        assert operation(name) == called

@@ -19,7 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 #: The column with a row's begin, by table.
-BEGINS = {"launches": "enter", "gpu_kernels": "start", "host_events": "begin", "marks": "begin"}
+BEGINS = {
+    "launches": "enter", "gpu_kernels": "start", "host_events": "begin", "marks": "begin",
+    "collectives": "requested",
+}  # fmt: skip
 
 
 def begun_between(table: pa.Table, name: str, begin: int, end: int) -> pa.Table:
