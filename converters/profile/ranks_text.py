@@ -5,7 +5,7 @@ from typing import Final
 
 from kvtrace.figures.rank_steps import IDLE, Part
 from kvtrace.figures.ranks import Limit, RanksFigures, SlowStep
-from kvtrace.text import count, duration, percent, plural, wrapped
+from kvtrace.text import count, duration, percent, plural, size, wrapped
 
 #: Parts of a step as they are called in sentences.
 NAMES: Final[dict[Part, str]] = {
@@ -41,6 +41,8 @@ def ranks_sentences(ranks: RanksFigures) -> list[str]:
     if not ranks.matched:
         return lines
     lines += [_limit(ranks), _late(ranks), _shares(ranks)]
+    if ranks.transfers and ranks.shares["transfer"] >= _SMALL:
+        lines.append(_transfers(ranks))
     if ranks.slow_steps:
         lines.append(_slow_steps(ranks.slow_steps, ranks.step_ns))
     return [*lines, *_no_limits(ranks)]
@@ -106,6 +108,17 @@ def _shares(ranks: RanksFigures) -> str:
         if ranks.shares[name] >= _SHOWN
     ]
     return f"GPUs: {', '.join(shares)}, idle {percent(idle)} ({', '.join(causes) or 'none'})"
+
+
+def _transfers(ranks: RanksFigures) -> str:
+    """Return number, size and bus bandwidth of the transfers of a step, by operation."""
+    texts = [
+        f"{moved.in_a_step:.3g} {moved.operation} of {size(moved.bytes)} (mean) at "
+        f"{moved.bytes_per_second / 1e9:.3g} GB/s"
+        for moved in ranks.transfers
+    ]
+    of_what = "a step" if ranks.steps else "the run"
+    return f"transfers of {of_what}, with their bus bandwidth: {'; '.join(texts)}"
 
 
 def _slow_steps(steps: Sequence[SlowStep], step_ns: float) -> str:

@@ -55,15 +55,19 @@ Key = Communicator | int
 
 
 class _Numbers(NamedTuple):
-    """Communicator (an index in `communicators`, or UNKNOWN) and number of each kernel."""
+    """Communicator (an index in `communicators`), number and bytes of each kernel, or UNKNOWN."""
 
     communicators: tuple[Communicator, ...]
     communicator: Integers
     number: Integers
+    size: Integers
 
 
 class Kernels(NamedTuple):
-    """The kernels of NCCL of one key, sorted by begin; `name` is an index in `names`."""
+    """The kernels of one key, in the order of their numbers.
+
+    `name` is an index in `names`, `size` the bytes that the rank gives, or UNKNOWN.
+    """
 
     names: tuple[str, ...]
     name: Integers
@@ -71,6 +75,7 @@ class Kernels(NamedTuple):
     start: Integers
     end: Integers
     record: Integers
+    size: Integers
 
 
 def is_collective(name: str | None) -> bool:
@@ -106,8 +111,8 @@ def kernels_by_key(
     kernels.
     """
     numbers: dict[str, int] = {}
-    rows: list[tuple[Integers, ...]] = [(np.zeros(0, np.int64),) * 7]
-    columns = ("name", "start", "end", "record", "requested", "device", "stream")
+    rows: list[tuple[Integers, ...]] = [(np.zeros(0, np.int64),) * 8]
+    columns = ("name", "start", "end", "record", "requested", "graph_id", "device", "stream")
     for piece in trace.pieces("gpu_kernels", [run], columns):
         texts, codes = coded(piece["name"])
         names = np.array(
@@ -122,21 +127,25 @@ def kernels_by_key(
         rows.append((names[is_wanted], *others))
     columns_of_all = list(map(np.concatenate, zip(*rows, strict=True)))
     order = np.argsort(columns_of_all[1], kind="stable")
-    name, start, end, record, requested, *places = (column[order] for column in columns_of_all)
+    name, start, end, record, requested, graph, *places = (
+        column[order] for column in columns_of_all
+    )
     stream = _places(*places)
-    communicator = number = np.full(start.size, UNKNOWN)
+    communicator = number = size = np.full(start.size, UNKNOWN)
     if numbered_ones and start.size:
-        communicators, communicator, number = _numbered(trace, run, requested, stream)
+        # Replays of a graph are requested once for all of its kernels.
+        requested = np.where(graph >= 0, UNKNOWN, requested)
+        communicators, communicator, number, size = _numbered(trace, run, requested, stream)
         for code, of_communicator in enumerate(communicators):
             here = np.flatnonzero(communicator == code)
             here = here[np.argsort(number[here], kind="stable")]
             if here.size:
-                columns_here = (column[here] for column in (name, number, start, end, record))
+                columns_here = (column[here] for column in (name, number, start, end, record, size))
                 yield of_communicator, Kernels(tuple(numbers), *columns_here)
     streams = np.unique(stream[communicator == UNKNOWN]).tolist()
     for place, of_stream in enumerate(streams):
         here = np.flatnonzero((stream == of_stream) & (communicator == UNKNOWN))
-        columns_here = (column[here] for column in (start, end, record))
+        columns_here = (column[here] for column in (start, end, record, size))
         yield place, Kernels(tuple(numbers), name[here], np.arange(here.size), *columns_here)
 
 
@@ -171,7 +180,7 @@ def _numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers)
     Errors as `Trace.table`.
 
     """
-    columns = ["requested", "returned", "communicator", "ranks", "sequence", "operation"]
+    columns = ["requested", "returned", "communicator", "ranks", "sequence", "operation", "bytes"]
     table = trace.table("collectives", [run], columns).sort_by("requested")
     begin = integers(table["requested"], UNKNOWN)
     until = np.append(begin[1:] - 1, np.iinfo(np.int64).max)[: begin.size]
@@ -179,18 +188,21 @@ def _numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers)
     until = np.where(returned == UNKNOWN, until, returned)
     communicators, code = _communicators(table)
     operations, operation = coded(table["operation"])
-    is_single = np.array([name in _BETWEEN_TWO for name in operations], bool)[operation]
-    code[is_single] = UNKNOWN
+    code[np.array([name in _BETWEEN_TWO for name in operations], bool)[operation]] = UNKNOWN
     sequence = _sequences(integers(table["sequence"], UNKNOWN), code)
     place = np.searchsorted(begin, requested, "right") - 1
     is_inside = (place >= 0) & (requested <= np.append(until, UNKNOWN)[place])
     communicator = np.where(is_inside, np.append(code, UNKNOWN)[place], UNKNOWN)
     number = np.where(is_inside, np.append(sequence, UNKNOWN)[place], UNKNOWN)
     communicator[number < 0] = UNKNOWN
+    # What one of several kernels of a request moves is not known.
+    is_single = np.bincount(place[is_inside], minlength=begin.size + 1)[place] == 1
+    sizes = np.append(integers(table["bytes"], UNKNOWN), UNKNOWN)
+    size = np.where(is_inside & is_single, sizes[place], UNKNOWN)
     number = _distinct(communicator, number)
     for of_stream in np.unique(stream).tolist():
         _count_back(np.flatnonzero(stream == of_stream), communicator, number)
-    return _Numbers(communicators, communicator, number)
+    return _Numbers(communicators, communicator, number, size)
 
 
 def _communicators(table: "pa.Table") -> tuple[tuple[Communicator, ...], Integers]:
@@ -228,13 +240,13 @@ def _distinct(communicator: Integers, number: Integers) -> Integers:
 
 
 def _count_back(kernels: Integers, communicator: Integers, number: Integers) -> None:
-    """Fill in what is not known of a stream's kernels, if those that are known follow in turn."""
-    known = kernels[communicator[kernels] != UNKNOWN]
-    if not known.size or known.size == kernels.size:
+    """Fill in a stream's kernels before the first known one, if the known ones follow in turn."""
+    known = np.flatnonzero(communicator[kernels] != UNKNOWN)
+    if not known.size or not known[0]:
         return
-    offsets = number[kernels] - _KERNELS * np.arange(kernels.size)
-    is_known = communicator[kernels] != UNKNOWN
-    if np.ptp(communicator[known]) or np.ptp(offsets[is_known]):
+    offsets = number[kernels[known]] - _KERNELS * known
+    if np.ptp(communicator[kernels[known]]) or np.ptp(offsets):
         return
-    communicator[kernels] = communicator[known[0]]
-    number[kernels] = offsets[is_known][0] + _KERNELS * np.arange(kernels.size)
+    earlier = kernels[: known[0]]
+    communicator[earlier] = communicator[kernels[known[0]]]
+    number[earlier] = offsets[0] + _KERNELS * np.arange(earlier.size)

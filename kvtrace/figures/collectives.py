@@ -26,6 +26,7 @@ import numpy.typing as npt
 from kvtrace.figures.clocks import Clock, host_clocks
 from kvtrace.figures.collective_kernels import (
     SYNCHRONIZING,
+    UNKNOWN,
     Communicator,
     Kernels,
     Key,
@@ -92,6 +93,7 @@ class RankCollectives:
         end: Its end.
         last: Index of the run of the rank that came last; -1 where that is not known.
         matched: Number of the collective, the same on all ranks; -1 where it is not matched.
+        moved: Bytes of the bus bandwidth of NCCL's tests; -1 where they are not known.
         record: Its row in the run's executions.
         name: Its name, as an index in `names`.
         names: Distinct names.
@@ -103,6 +105,7 @@ class RankCollectives:
     end: Integers
     last: Integers
     matched: Integers
+    moved: Integers
     record: Integers
     name: Integers
     names: tuple[str, ...]
@@ -148,13 +151,32 @@ class Collectives:
             if stream is not None and stream.number.size:
                 place, part = _fill(stream, kernels, self._clocks.get(run.run_id), transfer, last)
                 matched[part] = first[key] + place
-            further = transfer, kernels.end, last, matched, kernels.record, kernels.name
+            moved = _moved(kernels, key)
+            further = transfer, kernels.end, last, matched, moved, kernels.record, kernels.name
             columns.append((kernels.start, *further))
             names = kernels.names
-        columns.append((np.zeros(0, np.int64),) * 7)
+        columns.append((np.zeros(0, np.int64),) * 8)
         start, *others = map(np.concatenate, zip(*columns, strict=True))
         order = np.argsort(start, kind="stable")
         return RankCollectives(start[order], *(column[order] for column in others), names)
+
+
+def _moved(kernels: Kernels, key: Key) -> Integers:
+    """Return the bytes that each link moves, by which NCCL's tests define the bus bandwidth.
+
+    See https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md; `Kernels.size` is that
+    of the rank's input, which of an AllGather is one part of the result.
+    """
+    if not isinstance(key, Communicator) or key.ranks is None:
+        return np.full(kernels.size.size, UNKNOWN)
+    ranks = len(key.ranks)
+    shares = {
+        "AllReduce": 2 * (ranks - 1) / ranks, "AllGather": ranks - 1,
+        "ReduceScatter": (ranks - 1) / ranks, "Broadcast": 1, "Reduce": 1,
+    }  # fmt: skip
+    share = np.array([shares.get(operation(name), -1.0) for name in kernels.names])[kernels.name]
+    is_known = (kernels.size >= 0) & (share >= 0)
+    return np.where(is_known, np.rint(kernels.size * share), UNKNOWN).astype(np.int64)
 
 
 def _shifted(clock: Clock | None, times: Integers) -> Integers:

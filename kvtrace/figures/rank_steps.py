@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from kvtrace.figures.collective_kernels import is_collective
+from kvtrace.figures.collective_kernels import is_collective, operation
 from kvtrace.figures.collectives import Collectives, RankCollectives
 from kvtrace.figures.columns import Integers, summed_by
 from kvtrace.figures.execution_blocks import ExecutionBlocks
@@ -61,6 +62,7 @@ class RankSteps:
         waited_for: Exposed waiting in all steps, by the index of the run that came last.
         launching: Time from each step's first request to its last, without waits of the host.
         requests: Number of executions that the host requested in each step.
+        transfers: Number, bytes and time of transfers whose bytes are known, by operation.
 
     """
 
@@ -71,6 +73,7 @@ class RankSteps:
     waited_for: Integers
     launching: Integers
     requests: Integers
+    transfers: dict[str, tuple[int, int, int]]
 
     def part(self, *names: Part) -> Integers:
         """Return the time of each step in some parts, in ns."""
@@ -119,7 +122,22 @@ def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSt
         waited_for = np.zeros(len(collectives.runs), np.int64)
         np.add.at(waited_for, ran.last[counts], exposed[counts])
         parts = np.concatenate([busy, idle])
-        yield RankSteps(run, first, bounds, parts, waited_for, launching, requests)
+        transfers = _transfers(ran, counts & (ran.moved >= 0))
+        yield RankSteps(run, first, bounds, parts, waited_for, launching, requests, transfers)
+
+
+def _transfers(
+    ran: RankCollectives, is_counted: npt.NDArray[np.bool_]
+) -> dict[str, tuple[int, int, int]]:
+    """Return number, bytes (of the bus) and time of some collectives' transfers, by operation."""
+    sums: dict[str, tuple[int, int, int]] = {}
+    for code, name in enumerate(ran.names):
+        here = is_counted & (ran.name == code)
+        number, moved, ns = sums.get(operation(name), (0, 0, 0))
+        ns += int((ran.end - ran.transfer)[here].sum())
+        if here.any():
+            sums[operation(name)] = number + int(here.sum()), moved + int(ran.moved[here].sum()), ns
+    return sums
 
 
 def _common_steps(

@@ -107,6 +107,24 @@ class SlowStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Transfers:
+    """The transfers of one operation on all ranks, of those whose bytes are known.
+
+    Attributes:
+        operation: AllReduce, AllGather …
+        in_a_step: Number on a rank in a step.
+        bytes: Mean of the bytes that a link moves, as NCCL's tests count them.
+        bytes_per_second: These bytes over the time of the transfers: the bus bandwidth.
+
+    """
+
+    operation: str
+    in_a_step: float
+    bytes: float
+    bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
 class LateMap:
     """How late each rank was in each step, for a heat map.
 
@@ -139,6 +157,7 @@ class RanksFigures:
         late: The rank that is late in most steps.
         slow_steps: Slow steps, the slowest first.
         ranks: The ranks, in order.
+        transfers: Their transfers by operation, those that took longest first.
         late_map: Their lateness by step; None without matched collectives or steps.
 
     """
@@ -155,6 +174,7 @@ class RanksFigures:
     late: LateRank | None
     slow_steps: tuple[SlowStep, ...]
     ranks: tuple[Rank, ...]
+    transfers: tuple[Transfers, ...]
     late_map: LateMap | None
 
 
@@ -212,7 +232,20 @@ def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
         late=late,
         slow_steps=_slow_steps(steps, times, lateness) if has_steps else (),
         ranks=_ranks(collectives, steps, times, lateness, critical),
+        transfers=_transfers(steps),
         late_map=_late_map(steps[0].first, lateness) if has_steps and collectives.matched else None,
+    )
+
+
+def _transfers(steps: Sequence[RankSteps]) -> tuple[Transfers, ...]:
+    sums = {
+        name: np.sum([rank.transfers.get(name, (0, 0, 0)) for rank in steps], axis=0).tolist()
+        for name in dict.fromkeys(name for rank in steps for name in rank.transfers)
+    }
+    parts = sum(rank.duration.size for rank in steps)
+    return tuple(
+        Transfers(name, number / parts, moved / number, 1e9 * moved / max(ns, 1))
+        for name, (number, moved, ns) in sorted(sums.items(), key=lambda item: -item[1][2])
     )
 
 

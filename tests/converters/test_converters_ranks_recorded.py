@@ -9,6 +9,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.timeline.drawing import timelines
+from kvtrace.converters.profile.ranks_text import ranks_sentences
 from kvtrace.figures.clocks import host_clocks
 from kvtrace.figures.collectives import matched_collectives
 from kvtrace.figures.ranks import read_ranks
@@ -91,6 +92,11 @@ def test_recorded_groups_of_some_ranks_are_matched_by_number_and_the_late_rank_n
     assert (ranks.matched, ranks.problems) == (6 * (2 * 4 + 2), ())
     assert (ranks.late.rank, ranks.late.cause) == (2, "compute")
     assert ranks.late.factor == pytest.approx(1.5, abs=0.05)
+    # and the bus bandwidth is that of AllReduces of 32 MiB between two GPUs
+    (moved,) = ranks.transfers
+    assert (moved.operation, moved.in_a_step, moved.bytes) == ("AllReduce", 5, 2**25)
+    assert 240e9 < moved.bytes_per_second < 270e9
+    assert "5 AllReduce of 32.0 MiB (mean) at 25" in "".join(ranks_sentences(ranks))
 
 
 def test_profile_and_info_say_the_late_rank_before_advice(capsys):

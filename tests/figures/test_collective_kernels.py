@@ -10,11 +10,12 @@ from tests.support.simulated_ranks import ALL_REDUCE, EPOCH, UNIT
 BROADCAST = "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
 
-def written(out, *ranks, members=None, known=lambda _rank, _record: True):
+def written(out, *ranks, members=None, known=lambda _, __: True, sizes=(), graph=lambda _: False):
     """Write ranks, each a list of (name, begin, end, communicator, sequence), all on stream 7.
 
     Each kernel is requested one unit before it begins. `known` says of which the request is
-    recorded, and `members` has the ranks of each communicator.
+    recorded, `members` has the ranks of each communicator, `sizes` the bytes of each request, and
+    `graph` says which kernels are of a graph.
     """
     for number, kernels in enumerate(ranks):
         writer = RunWriter(out, f"20260102-030405-000-0000000{number}")
@@ -24,10 +25,12 @@ def written(out, *ranks, members=None, known=lambda _rank, _record: True):
             executions.append(
                 {"record": record, "name": name, "device": 0, "stream": 7, "requested": requested}
                 | {"start": EPOCH + begin * UNIT, "end": EPOCH + end * UNIT}
+                | {"graph_id": 5 if graph(record) else None}
             )
             requests.append(
                 {"record": record, "requested": requested - 1_000, "communicator": communicator}
                 | {"ranks": (members or {}).get(communicator), "sequence": sequence}
+                | {"bytes": sizes[record] if sizes else None}
             )
         writer.append_rows("gpu_kernels", executions)
         rows = [row for row in requests if known(number, row["record"])]
@@ -142,3 +145,23 @@ def test_requests_without_sequence_numbers_are_counted_in_their_communicator(tmp
     collectives = written(tmp_path, first, second)
     assert (collectives.matched, collectives.problems) == (2, [])
     assert waits(collectives) == [[10, 0], [18, 0]]
+
+
+def test_bytes_of_the_bus_are_those_of_nccls_tests(tmp_path):
+    # given an AllReduce of 1,000 bytes on each of four ranks, and one of unknown size
+    kernels = [(ALL_REDUCE, 10, 20, "a", 1), (ALL_REDUCE, 30, 40, "a", 2)]
+    members = {"a": [0, 1, 2, 3]}
+    collectives = written(tmp_path, *[kernels] * 4, members=members, sizes=[1_000, None])
+    assert collectives.of_rank(collectives.runs[0]).moved.tolist() == [1_500, -1]
+
+
+def test_replayed_graphs_are_not_of_the_request_before_them(tmp_path):
+    # given two collectives of one request each, and two of a graph that is replayed later
+    kernels = [(ALL_REDUCE, 10 * n, 10 * n + 8, "a", n) for n in range(1, 5)]
+    later = [(ALL_REDUCE, 10 * n + 2, 10 * n + 8, "a", n) for n in range(1, 5)]
+    collectives = written(
+        tmp_path, kernels, later, known=lambda _, record: record < 2, graph=lambda n: n >= 2
+    )
+    assert (collectives.matched, collectives.problems) == (4, [])
+    assert waits(collectives) == [[2] * 4, [0] * 4]
+    assert len(collectives._streams) == 2
