@@ -126,7 +126,13 @@ def answer_of(profile: Profile, kernels: Sequence[KernelKey], origin: int) -> An
 
 def _ranks_shown(ranks: RanksFigures) -> RanksShown:
     rows = (
-        RankRow(rank.rank, rank.late_ns, rank.waited_least, rank.waited_for_ns, {**rank.parts})
+        RankRow(
+            rank.rank,
+            rank.late_ns,
+            rank.waited_least,
+            rank.waited_for_ns,
+            {str(part): ns for part, ns in rank.parts.items()},
+        )
         for rank in ranks.ranks
     )
     labels = {str(part): label for part, label in NAMES.items()}

@@ -64,7 +64,9 @@ class Clock:
         """Return times of the host, in ns, on the reference host's clock."""
         # Times since 1970 have more digits than a float.
         since = (times - self.at[0]).astype(np.float64)
-        return times + np.rint(np.interp(since, self.at - self.at[0], self.behind)).astype(np.int64)
+        behind = np.interp(since, self.at - self.at[0], self.behind)
+        moved: Integers = times + np.rint(behind).astype(np.int64)
+        return moved
 
     @property
     def ns(self) -> int:

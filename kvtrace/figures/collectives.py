@@ -158,7 +158,10 @@ class Collectives:
         columns.append((np.zeros(0, np.int64),) * 8)
         start, *others = map(np.concatenate, zip(*columns, strict=True))
         order = np.argsort(start, kind="stable")
-        return RankCollectives(start[order], *(column[order] for column in others), names)
+        transfer, end, last, matched, moved, record, name = (column[order] for column in others)
+        return RankCollectives(
+            start[order], transfer, end, last, matched, moved, record, name, names
+        )
 
 
 def _moved(kernels: Kernels, key: Key) -> Integers:

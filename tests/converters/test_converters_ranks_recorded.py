@@ -8,8 +8,8 @@ import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.converters.profile.ranks_text import ranks_sentences
+from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.figures.clocks import host_clocks
 from kvtrace.figures.collectives import matched_collectives
 from kvtrace.figures.ranks import read_ranks
