@@ -30,7 +30,8 @@ _PEERS: Final = re.compile(r"\d+(?:->|<-)(\d+)$")
 class FlightRecorder:
     """The listener of a session's journal that writes `collectives` when the recording ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: "Session") -> None:
+        self._session = session
         self._began = time.time_ns()
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
@@ -44,7 +45,12 @@ class FlightRecorder:
 
     def finish(self, journal: "Journal") -> None:
         """Write the collectives of the ring that were requested while the session recorded."""
-        every_row = (_row(entry, ranks) for entry, ranks in _entries())
+        try:
+            every_row = [_row(entry, ranks) for entry, ranks in _entries()]
+        except Exception as error:  # noqa: BLE001 - as CUDA fails after an illegal access
+            text = f"collectives are not recorded: {type(error).__name__}: {error}"
+            self._session.message("info", "no-collectives", text)
+            return
         rows = [row for row in every_row if row["requested"] >= self._began]
         for record, row in enumerate(sorted(rows, key=lambda row: int(row["requested"]))):
             journal.add("collectives", {"record": record, **row})
@@ -114,7 +120,7 @@ class FlightRecorderBackend:
 
     def install(self, session: "Session") -> None:
         """Read the ring when the session, should it record anything, ends."""
-        session.listen(FlightRecorder())
+        session.listen(FlightRecorder(session))
 
     def uninstall(self) -> None:
         """Do nothing: no function is hooked."""
