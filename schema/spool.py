@@ -6,7 +6,8 @@ launches: the number of the first, and rows of `ROW`. While the process lives, t
 all records, and the files are emptied in turn; `spooled.py` reads them after the process has died.
 
 What the files do not have yet is in memory that the kernel keeps after a kill, a file of /dev/shm
-(`memory_path`): its first `NEWEST_BYTES` have the newest launches, and after them come two areas of
+(`memory_path`) that the living process has locked (`flock`): its first `NEWEST_BYTES` have the
+newest launches and, at `PLACE_OFFSET`, the spool's folder; after them come two areas of
 `AREA_BYTES` with frames for each file. Example: 20,000 launches were made, so `end` is 20,000, and
 launch 19,999 is row 19,999 modulo `NEWEST_ROWS`.
 
@@ -39,6 +40,9 @@ LAUNCHES_FRAME: Final = 2 + (ROW.size - 56 << 8)
 NEWEST: Final = Struct("=qqq40x")
 NEWEST_ROWS: Final = 16_384
 NEWEST_BYTES: Final = 1 << 20
+#: The mount namespace that has the spool's folder, a new line, and the folder.
+PLACE_BYTES: Final = 4096
+PLACE_OFFSET: Final = NEWEST_BYTES - PLACE_BYTES
 AREA_BYTES: Final = 64 << 20
 #: Launch phases, by the number that the hot path keeps.
 PHASES: Final = ("run", "autotune", "warmup", "graph_capture")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from kvtrace.capture.spool import remove_useless_memories
 from kvtrace.cli import progress
 from tests.support import budgets, changed, tiers
 from tests.support.thorough import DAY, usually
@@ -87,6 +88,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # extensions complain at the end of what is left uncollected
+    remove_useless_memories()  # of processes that tests killed
 
 
 @pytest.fixture

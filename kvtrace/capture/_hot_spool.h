@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -278,6 +279,7 @@ static void spool_put(struct spool *spool, const char *bytes, size_t count) {
 static int memory_make(struct spool *spool) {
   int sharing = MAP_SHARED, flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   spool->shared = open(spool->shared_path, flags, 0600);
+  if (spool->shared >= 0) flock(spool->shared, LOCK_SH); /* for as long as this process lives */
   if (spool->shared >= 0 && (ftruncate(spool->shared, MEMORY_BYTES) ||
                              posix_fallocate(spool->shared, 0, NEWEST_BYTES))) {
     unlink(spool->shared_path);

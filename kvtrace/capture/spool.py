@@ -4,6 +4,7 @@ A process that is killed soon after its first launch, or between two rounds of t
 its launches in the spool, which `kvtrace.schema.spooled` reads. The spool needs the C extension.
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ from typing import Any, Final
 from kvtrace.capture.hot import Recorder
 from kvtrace.schema.content import UNKNOWN, Producer
 from kvtrace.schema.run_ids import first_run_id
-from kvtrace.schema.spool import memory_path, spool_folder
+from kvtrace.schema.spool import PLACE_BYTES, PLACE_OFFSET, memory_path, spool_folder
 
 #: Larger artifacts, such as binaries with debug information, are left to the journal.
 _ARTIFACT_BYTES: Final = 4 << 20
@@ -39,10 +40,14 @@ class Spool:
         self._folder = spool_folder(Path(os.path.abspath(out)), run_id)  # noqa: PTH100 - not resolved
         self._native: Any = recorder if hasattr(recorder, "spool_begin") else None
         self._memory = memory_path(run_id)
-        _remove_old_memories()
+        remove_useless_memories()
         paths = os.fsencode(self._folder), os.fsencode(self._memory)
         if self._native is not None and not self._native.spool_begin(*paths, _frame("runs", run)):
             self._native = None
+        if self._native is not None:
+            with suppress(OSError), self._memory.open("r+b") as memory:
+                memory.seek(PLACE_OFFSET)
+                memory.write(_place_of(paths[0]))
         #: A round has switched files, and the journal does not have all of the former file yet.
         self.switched = False
         self._artifacts: set[str] = set()
@@ -103,13 +108,28 @@ class Spool:
         self._memory.unlink(missing_ok=True)
 
 
-def _remove_old_memories() -> None:
-    """Remove what runs that were killed long ago left in memory: names are in order of time."""
+def remove_useless_memories() -> None:
+    """Remove the memory of dead processes that `kvtrace trace recover` has no more use for.
+
+    That is memory whose spool's folder was deleted, and what runs left that were killed long ago.
+    """
     oldest = memory_path(first_run_id(time.time_ns() - _KEPT_NS))
     for memory in oldest.parent.glob(memory_path("*").name):
-        if memory.name < oldest.name:
-            with suppress(OSError):  # another user's, or another process was faster
+        with suppress(OSError), memory.open("rb") as file:  # another user's, or a living process's
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.seek(PLACE_OFFSET)
+            place = file.read(PLACE_BYTES)
+            folder = place.partition(b"\n")[2].rstrip(b"\0")
+            is_here = bool(folder) and place.startswith(_place_of(folder))
+            is_deleted = is_here and not Path(os.fsdecode(folder)).exists()
+            if is_deleted or memory.name < oldest.name:
                 memory.unlink()
+
+
+def _place_of(folder: bytes) -> bytes:
+    """Return a spool's folder after the mount namespace that has it; b"" if that is too long."""
+    place = os.fsencode(os.readlink("/proc/self/ns/mnt")) + b"\n" + folder  # noqa: PTH115
+    return place if len(place) < PLACE_BYTES else b""
 
 
 def _frame(table: str, row: Mapping[str, Any]) -> bytes:

@@ -38,7 +38,8 @@ __all__ = [
 
 FOUND: Final = 1
 BAD_INPUT: Final = 2
-INTERRUPTED: Final = 130
+#: Added to a signal's number, as a shell reports a program that the signal has ended.
+_SIGNALED: Final = 128
 #: Variable with the word that a shell completes (`completion.py`).
 _COMPLETE: Final = "_KVTRACE_COMPLETE"
 _QUIET: Final = ContextVar("quiet", default=False)
@@ -143,7 +144,7 @@ _MOVED: Final = {part: f"{first} {part}" for first, parts in _PARTS.items() for 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 fine, 1 found, 2 bad input, 130 interrupted."""
+    """Run one command and return its exit code: 0 fine, 1 found, 2 bad input, 130 Ctrl-C."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -151,8 +152,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        return _SIGNALED + (interrupt.args or (signal.SIGINT,))[0]
     except BrokenPipeError:
         return _silence_output()
     return code
@@ -435,7 +436,7 @@ def _printing_to(file: "Path | None") -> Iterator[None]:
 
 @contextmanager
 def _as_own_program() -> Iterator[None]:
-    """End the context by SIGTERM and SIGHUP as by Ctrl-C; run the garbage collector less often.
+    """End the context by SIGTERM and SIGHUP as by Ctrl-C, with 128 + number; run the garbage collector less often.
 
     So temporary folders are removed. Most objects of a command live until it ends, and collections
     took a seventh of the time of `profile` of 128,000 calls.
@@ -459,7 +460,7 @@ def _as_own_program() -> Iterator[None]:
 def _interrupt(process: int, number: int, _: object) -> None:
     """Interrupt a command; a process that it forked ends at once, since it cleans up nothing."""
     if os.getpid() == process:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(number)
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 

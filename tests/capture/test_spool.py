@@ -6,30 +6,68 @@ import time
 
 import pytest
 
-from kvtrace.capture.hot import Recorder
-from kvtrace.capture.spool import Spool
+from kvtrace.capture.spool import Spool, _place_of, remove_useless_memories
 from kvtrace.schema.run_ids import first_run_id, new_run_id
-from kvtrace.schema.spool import memory_path
+from kvtrace.schema.spool import PLACE_BYTES, PLACE_OFFSET, memory_path, spool_folder
 from tests.capture.recorders import Function, Kernel, _hot, wrapped
 
 LAUNCHES = 50_000
 
 
-def test_memory_of_runs_that_were_killed_a_week_ago_is_removed(tmp_path):
-    week = 7 * 24 * 3600 * 10**9
-    ids = [
-        f"{first_run_id(time.time_ns() - age)}-{os.getpid():08x}" for age in (week * 2, week // 2)
-    ]
-    old, recent = map(memory_path, ids)
-    for memory in (old, recent):
-        memory.touch()
+@pytest.fixture
+def memory(tmp_path):
+    """Return a function that makes the memory of a run that began some days ago, in a folder."""
+    made = []
 
-    Spool(Recorder(print, print, (), 1), str(tmp_path), new_run_id(), {})
+    def make(days, folder=None):
+        begin = first_run_id(time.time_ns() - int(days * 24 * 3600 * 10**9))
+        made.append(memory_path(f"{begin}-{os.urandom(4).hex()}"))
+        place = b"" if folder is None else _place_of(os.fsencode(folder))
+        made[-1].write_bytes(b"\0" * PLACE_OFFSET + place)
+        return made[-1]
 
-    try:
-        assert (old.exists(), recent.exists()) == (False, True)
-    finally:
-        recent.unlink()
+    yield make
+    for path in made:
+        path.unlink(missing_ok=True)
+
+
+def test_memory_goes_when_its_folder_is_deleted_or_a_week_after_the_kill(memory, tmp_path):
+    useless = [memory(14), memory(8, tmp_path), memory(1, tmp_path / "deleted")]
+    useful = [memory(3), memory(1, tmp_path)]
+
+    remove_useless_memories()
+
+    assert [path for path in useless if path.exists()] == []
+    assert [path for path in useful if not path.exists()] == []
+
+
+def test_memory_stays_whose_folder_another_container_may_have(memory, tmp_path):
+    path = memory(1, tmp_path / "deleted")
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"mnt:[", b"mnt:[9"))
+
+    remove_useless_memories()
+
+    assert path.exists()
+
+
+def test_memory_of_a_living_process_stays_until_its_spool_ends(tmp_path):
+    if _hot is None:
+        pytest.skip("the C extension is not built")
+    with wrapped(_hot.Recorder) as (recorder, _):
+        run_id = new_run_id()
+        spool = Spool(recorder, str(tmp_path), run_id, {})
+        try:
+            spool.write()
+            spool_folder(tmp_path, run_id).rename(tmp_path / "renamed")
+            remove_useless_memories()
+            with memory_path(run_id).open("rb") as memory:
+                memory.seek(PLACE_OFFSET)
+                place = memory.read(PLACE_BYTES)
+            assert os.fsencode(spool_folder(tmp_path, run_id)) in place
+        finally:
+            spool.end()
+    assert not memory_path(run_id).exists()
 
 
 @pytest.mark.process

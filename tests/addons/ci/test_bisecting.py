@@ -194,7 +194,7 @@ def test_interrupted_bisection_cleans_up(repository, tmp_path, number):
         output, _ = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130, output
+    assert process.returncode == 128 + number, output
     assert "Traceback" not in output
     assert not Path(f"/proc/{pid}").exists()
     assert state_of(repository) == before
