@@ -188,6 +188,35 @@ def test_a_kernel_outside_of_the_setting_is_not_recorded(autotuner: Any, tmp_pat
     assert torch.equal(out, x + x)
 
 
+@pytest.mark.costly("importing torch's code cache takes 5 s")
+def test_compiled_graphs_keep_their_key_in_torchs_cache_while_recording(
+    autotuner: Any, tmp_path: Path
+) -> None:
+    key_before = _graph_key(autotuner.fn)
+    with kvtrace.capture(tmp_path / "out"):
+        assert _graph_key(autotuner.fn) == key_before
+
+
+def _graph_key(kernel: Any) -> str:
+    """Return the key in torch's cache of a graph that launches a kernel."""
+    from torch._higher_order_ops import triton_kernel_wrap as wrap
+    from torch._inductor.codecache import CacheBase, compiled_fx_graph_hash
+
+    graph = torch.fx.Graph()
+    arguments = wrap.kernel_side_table.add_constant_args({"xnumel": 8})
+    graph.call_function(
+        wrap.triton_kernel_wrapper_mutation,
+        kwargs={
+            "kernel_idx": wrap.kernel_side_table.add_kernel(kernel),
+            "constant_args_idx": arguments,
+        },
+    )
+    graph.output(graph.placeholder("x"))
+    CacheBase.get_system.cache_clear()  # the device, and Triton's version
+    module = torch.fx.GraphModule({}, graph)
+    return str(compiled_fx_graph_hash(module, [torch.ones(8)], {}, [])[0])
+
+
 @pytest.mark.process
 def test_contents_are_recorded_with_the_setting_tensors(autotuner: Any, tmp_path: Path) -> None:
     x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
