@@ -81,6 +81,11 @@ PROGRAMS: Final = {
     ),
     "compiled-llama": Program("compiled_llama.py", ()),
     "liger-eager": Program("transformers_liger.py", ("transformers", "liger_kernel")),
+    "liger-ranks": Program(
+        "transformers_liger.py",
+        ("transformers", "liger_kernel"),
+        ("--ranks", "4", "--layers", "12"),
+    ),
     "lightning": Program("lightning_loop.py", ("lightning|pytorch_lightning", "liger_kernel")),
     "torchvision": Program("torchvision_forward.py", ("torchvision",)),
     "diffusers": Program("diffusers_forward.py", ("diffusers",)),
@@ -301,20 +306,27 @@ def _keep_on_cores(process: int, cores: list[int]) -> None:
 
 
 def overhead_by_kvtrace(out: Path, steps: int) -> dict[str, Any]:
-    """Return the overhead of recording per step and the number of launches, as `kvtrace info`."""
-    from kvtrace.converters.info.info import read_overview
+    """Return the overhead of recording per step and the number of launches, as `kvtrace info`.
+
+    Of several ranks, those of the first in the trace.
+    """
+    from kvtrace.converters.info.overhead import overhead_percent
     from kvtrace.schema.trace import open_trace
 
     trace = open_trace(out)
-    run = max(read_overview(trace, trace.runs).runs, key=lambda run: run.launches)
-    parts, shares = run.overhead, run.overhead_percent
+    run = trace.runs[0]
+    launches, executions = (
+        trace.table(table, [run], [column]).num_rows
+        for table, column in (("launches", "seq"), ("gpu_kernels", "record"))
+    )
+    parts, shares = run.overhead, overhead_percent(run)
     if parts is None or shares is None:
-        return {"launches": run.launches}
-    lasting = sum(parts[f"{name}_ns"] for name in shares if name != "total")
+        return {"launches": launches}
+    lasting = sum(parts[f"{name}_ns"] or 0 for name in shares if name != "total")
     return {
         "own_ms": lasting / steps / 1e6,
-        "launches": run.launches,
-        "info": {"overhead": parts, "executions": run.gpu_kernels},
+        "launches": launches,
+        "info": {"overhead": parts, "executions": executions},
     }
 
 

@@ -9,6 +9,7 @@ registers a clock. Numbers are those of cupti_activity.h, CUDA 13.0.
 """
 
 import ctypes
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -124,7 +125,8 @@ def start(folder: Path, how: str) -> None:
 
 
 def _built(folder: Path) -> ctypes.CDLL:
-    source, library = folder / "empty_cupti.c", folder / "empty_cupti.so"
+    name = f"empty_cupti_{os.getpid()}"  # ranks share the folder
+    source, library = folder / f"{name}.c", folder / f"{name}.so"
     source.write_text(SOURCE)
     compiler = next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), "")
     if not compiler:

@@ -57,16 +57,44 @@ def parser(description: str) -> argparse.ArgumentParser:
     return argument_parser
 
 
+class Turns:
+    """Protocol of turns with other processes: a line has the steps to do, another their times.
+
+    Args:
+        due: descriptor to read from; an end of it, or 0, ends the program.
+        reports: descriptor to write to: a JSON list of seconds a turn, an empty one when warmed up.
+
+    """
+
+    def __init__(self, due: int, reports: int) -> None:
+        self.due = os.fdopen(due, "r")
+        self.reports = os.fdopen(reports, "w")
+        self.left = 0
+
+    def wait(self, seconds: list[float]) -> bool:
+        """When a turn is over, report its `seconds` and wait for the next; False if none comes."""
+        if not self.left:
+            print(json.dumps(seconds), file=self.reports, flush=True)
+            seconds.clear()
+            self.left = self.due_steps()
+        self.left -= 1
+        return self.left >= 0
+
+    def due_steps(self) -> int:
+        """Return the number of steps of the next turn, 0 if none comes."""
+        return int(self.due.readline() or 0)
+
+
 class Steps:
     """Counter of steps: first untimed steps of warm-up, then timed steps, until all are done."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, turns: type[Turns] = Turns) -> None:
         self.options = options
         self.seconds: list[float] = []
         self.warm_up = options.warm_up
         self.profiler = options.profiler
         self.begin: float | None = None
-        self.turns = None if options.turns is None else Turns(*options.turns)
+        self.turns = None if options.turns is None else turns(*options.turns)
 
     def more(self) -> bool:
         """End the current step, if any; begin another and return True, or return False."""
@@ -98,30 +126,6 @@ class Steps:
         if self.options.profiler:  # reading its records would take longer than the steps did
             sys.stdout.flush()
             os._exit(0)
-
-
-class Turns:
-    """Protocol of turns with other processes: a line has the steps to do, another their times.
-
-    Args:
-        due: descriptor to read from; an end of it, or 0, ends the program.
-        reports: descriptor to write to: a JSON list of seconds a turn, an empty one when warmed up.
-
-    """
-
-    def __init__(self, due: int, reports: int) -> None:
-        self.due = os.fdopen(due, "r")
-        self.reports = os.fdopen(reports, "w")
-        self.left = 0
-
-    def wait(self, seconds: list[float]) -> bool:
-        """When a turn is over, report its `seconds` and wait for the next; False if none comes."""
-        if not self.left:
-            print(json.dumps(seconds), file=self.reports, flush=True)
-            seconds.clear()
-            self.left = int(self.due.readline() or 0)
-        self.left -= 1
-        return self.left >= 0
 
 
 def run(step: Callable[[], object], options: argparse.Namespace) -> None:

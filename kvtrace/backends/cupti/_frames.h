@@ -5,7 +5,8 @@
  * Python finds and checks the offsets of fields (frames.py); no frame is read before.
  *
  * Each code object and each stack is copied when first seen, identified by its addresses and those of
- * its parts. Each C file that includes this has a lock and stacks of its own; read_stacks.py reads them.
+ * its parts; a thread remembers the stacks of its call sites. Each C file that includes this has a lock
+ * and stacks of its own; read_stacks.py reads them.
  */
 #ifndef KVTRACE_FRAMES_H
 #define KVTRACE_FRAMES_H
@@ -22,6 +23,7 @@
 static SRWLOCK lock = SRWLOCK_INIT;
 #define LOCK() AcquireSRWLockExclusive(&lock)
 #define UNLOCK() ReleaseSRWLockExclusive(&lock)
+#define OF_THREAD __declspec(thread)
 static uint64_t thread_number(void) { return GetCurrentThreadId(); }
 #else
 #include <pthread.h>
@@ -30,8 +32,9 @@ static uint64_t thread_number(void) { return GetCurrentThreadId(); }
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define LOCK() pthread_mutex_lock(&lock)
 #define UNLOCK() pthread_mutex_unlock(&lock)
+#define OF_THREAD __thread
 static uint64_t thread_number(void) {
-  static __thread uint64_t number;
+  static OF_THREAD uint64_t number;
   if (!number) number = (uint64_t)syscall(SYS_gettid);
   return number;
 }
@@ -43,6 +46,7 @@ enum {
   TEXT_LIMIT = 4096,   /* bytes of a name */
   TABLE_LIMIT = 1 << 20, /* bytes of a table of lines */
   STACKS = 1 << 16,    /* distinct stacks and codes; more have no number */
+  SITES = 512,         /* stacks that a thread finds without the lock */
 };
 
 /* Offsets in bytes; see frames.py. `indirect` is -1, or where the frame's address lies in what the
@@ -61,6 +65,11 @@ struct entry {
 };
 static struct entry stacks[2 * STACKS], codes[2 * STACKS];
 static uint32_t stacks_known, codes_known;
+static OF_THREAD struct site {
+  uint64_t key;
+  uint32_t number, epoch;
+} sites[SITES];
+static uint32_t epoch = 1; /* sites of earlier ones are forgotten */
 
 /* New codes and stacks since Python last took them, as bytes. */
 struct text {
@@ -81,8 +90,10 @@ static const char *pointer(const char *object, Py_ssize_t offset) {
   return found;
 }
 
+#define MIXER 0x9E3779B97F4A7C15u
+
 static uint64_t mixed(uint64_t key, uint64_t value) {
-  key = (key ^ value) * 0x9E3779B97F4A7C15u;
+  key = (key ^ value) * MIXER;
   return key ^ key >> 29;
 }
 
@@ -153,8 +164,8 @@ static uint64_t key_of_stack(const char *frame, int depth) {
   uint64_t key = 1;
   for (int count = 0; frame && count < depth; count++, frame = pointer(frame, at.previous)) {
     const char *code = count < CHECKED ? code_of(frame) : NULL;
-    key = mixed(key, code ? key_of(code) : (uint64_t)(uintptr_t)pointer(frame, at.code));
-    key = mixed(key, (uint64_t)(uintptr_t)pointer(frame, at.instruction));
+    uint64_t own = code ? key_of(code) : (uint64_t)(uintptr_t)pointer(frame, at.code);
+    key = mixed(key, own * MIXER + (uint64_t)(uintptr_t)pointer(frame, at.instruction));
   }
   return key;
 }
@@ -203,6 +214,8 @@ static uint32_t stack_number(int depth) {
   const char *frame = known ? innermost() : NULL;
   if (!frame) return 0;
   uint64_t key = key_of_stack(frame, depth);
+  struct site *site = &sites[key % SITES];
+  if (site->key == key && site->epoch == epoch) return site->number;
   LOCK();
   struct entry *entry = entry_of(stacks, key);
   uint32_t found = entry->number;
@@ -223,6 +236,7 @@ static uint32_t stack_number(int depth) {
       news.size = before;
     }
   }
+  if (found) *site = (struct site){key, found, epoch};
   UNLOCK();
   return found;
 }
@@ -230,6 +244,7 @@ static uint32_t stack_number(int depth) {
 /* Forgets the layout and all stacks. Holds the lock. */
 static void forget_stacks(void) {
   known = 0;
+  epoch++;
   stacks_known = codes_known = 0;
   memset(stacks, 0, sizeof stacks);
   memset(codes, 0, sizeof codes);
