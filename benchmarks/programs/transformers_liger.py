@@ -5,7 +5,7 @@
 
 Layers of width 768 in bf16, batch 4, 512 tokens, AdamW: so little work for an H200 that the
 processor is the limit. With several ranks (DDP) this process is the first, starts the others, and
-gives them turns as it gets them; each rank stays on four processors of its own. It needs CUDA
+gives them turns as it gets them; each rank takes them on four processors of its own. It needs CUDA
 devices, `transformers` and `liger-kernel`.
 """
 
@@ -30,6 +30,7 @@ class RankTurns(stepping.Turns):
     """Turns that the first rank is given, and tells the others."""
 
     def __init__(self, due: int, reports: int) -> None:
+        self._cores = sorted(os.sched_getaffinity(0))[4:8]
         if dist.get_rank() == 0:
             super().__init__(due, reports)
             return
@@ -37,6 +38,8 @@ class RankTurns(stepping.Turns):
         self.left = 0
 
     def due_steps(self) -> int:
+        for thread in Path("/proc/self/task").iterdir():  # with those of the autograd engine
+            os.sched_setaffinity(int(thread.name), self._cores or os.sched_getaffinity(0))
         count = torch.tensor(super().due_steps() if dist.get_rank() == 0 else 0)
         dist.broadcast(count, 0)
         return int(count)
@@ -57,8 +60,8 @@ def join_ranks(count: int) -> list[subprocess.Popen[bytes]]:
             for other in range(1, count)
         ]
     cores = sorted(os.sched_getaffinity(0))
-    first = rank * len(cores) // count
-    os.sched_setaffinity(0, cores[first + 4 : first + 8] or cores)
+    share = len(cores) // count
+    os.sched_setaffinity(0, cores[rank * share : (rank + 1) * share] or cores)
     torch.cuda.set_device(rank)
     dist.init_process_group("cpu:gloo,cuda:nccl", rank=rank, world_size=count)
     return ranks

@@ -3,25 +3,17 @@
 A recorder wraps a launching function. Each launch costs two clock reads, a look-up from the exact
 metadata of its arguments to a call id, and an append of its row. A new kernel or call goes to a
 backend's adapter.
-
-The identity of a call is a tuple of values and types, never the `id` of an object that may die:
-kernels are numbered, and a number is forgotten when its kernel dies. Example: `add[(8,)](x, 1024)`
-with kernel number 3 has the key (3, 8, 1, 1, x's shape, strides, dtype and device, x's address
-modulo 16, 0 as x is the first distinct pointer, int, 1024). The distance of tensors that overlap is
-part of the key; a view that moves through its storage, apart from all others, makes no new call.
 """
 
 import threading
 import time
 import weakref
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from struct import Struct
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kvtrace.capture.adapters import Adapter, Describe, Problem
-from kvtrace.capture.arguments import span_of
+from kvtrace.capture.hot_key import CallKeys, Pointer
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, RUN
 from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW
 
@@ -46,8 +38,6 @@ _INTERRUPTED: Final = 1_000_000
 #: Most bits of a stream's handle.
 _HANDLE_BITS: Final = 63
 
-_double = Struct("=d")
-
 
 class _Thread(threading.local):
     """State of the running thread.
@@ -64,22 +54,8 @@ class _Thread(threading.local):
         self.contents = 0
         self.launching = 0
         self.theirs = -1
-        self.pointers: list[_Pointer] = []
+        self.pointers: list[Pointer] = []
         self.places: tuple[int, ...] | None = None
-
-
-@dataclass(slots=True)
-class _Pointer:
-    """A distinct data pointer of a launch, and the range of bytes that its tensors span.
-
-    `joined` is the index of the first pointer of those whose spans overlap, one by one, up to this
-    one.
-    """
-
-    address: int
-    begin: int
-    end: int
-    joined: int
 
 
 class _Grid:
@@ -127,9 +103,8 @@ class Recorder:
         self.overflows = 0
         self._until_timed = 0
         self._timed = self._timed_ns = self._new_ns = 0
-        self._describe = describe
         self._problem = problem
-        self._tensor_types = frozenset(tensor_types)
+        self._keys = CallKeys(tensor_types, describe)
         self._max_calls = max_calls
         self._stream_of = stream_of
         self._graph_of = graph_of
@@ -330,12 +305,14 @@ class Recorder:
         kernel_id, device_kind, device, _ = self.kernel(adapter, owner, kernel)
         if kernel_id < 0:
             return
-        key = self.key(kernel_id, grid, args, kwargs)
+        pointers: list[Pointer] = []
+        self._thread.pointers = pointers
+        key = self._keys.of(kernel_id, grid, args, kwargs, pointers)
         call_id = self._calls.get(key)
         if call_id is None:
             full_grid = (key[1], key[2], key[3])
             begin = time.time_ns()
-            pointers, self._thread.places = self._thread.pointers, None
+            self._thread.places = None
             call_id = adapter.new_call(owner, kernel, kernel_id, full_grid, args, kwargs)
             self._thread.pointers = pointers  # `new_call` may have launched a kernel
             self._new_ns += time.time_ns() - begin
@@ -350,7 +327,7 @@ class Recorder:
             return
         contents = self._thread.contents
         if self._keeps_addresses:
-            places, pointers = self._places.get(key), self._thread.pointers
+            places = self._places.get(key)
             self._thread.places = places and tuple(pointers[place].address for place in places)
         if device_kind == NO_DEVICE:
             self.append(call_id, enter, leave, contents=contents)
@@ -515,76 +492,6 @@ class Recorder:
         kernels[address] = entry
         return entry
 
-    def key(
-        self, kernel_id: int, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, ...]:
-        """Return the identity of a launch's call: kernel, grid, and each argument's metadata."""
-        key: list[Any] = [kernel_id, *whole_grid(grid)]
-        pointers: list[_Pointer] = []
-        self._thread.pointers = pointers
-        self._add_values(key, pointers, args)
-        if kwargs:
-            # Names distinguish keyword arguments; as values they cannot be mistaken for positional
-            # ones, since no value's entry is a bare tuple.
-            key.append(tuple(kwargs))
-            self._add_values(key, pointers, kwargs.values())
-        return tuple(key)
-
-    def _add_values(self, key: list[Any], pointers: list[_Pointer], values: Iterable[Any]) -> None:
-        """Append each value's metadata to `key`, and its new data pointers to `pointers`.
-
-        The entries of a value begin with a shape, a type, or bytes, which determine their number.
-        """
-        tensor_types = self._tensor_types
-        for value in values:
-            kind = type(value)
-            if kind in tensor_types:
-                pointer, shape, strides = value.data_ptr(), value.shape, value.stride()
-                index = _add_pointer(key, pointers, *span_of(pointer, shape, strides, value))
-                key += (shape, strides, value.dtype, value.device, pointer & 15, index)
-            elif kind is int or kind is bool or kind is str or value is None:
-                key += (kind, value)
-            elif kind is float:
-                key += (kind, _double.pack(value))
-            else:
-                self._add_uncommon(key, pointers, value)
-
-    def _add_uncommon(self, key: list[Any], pointers: list[_Pointer], value: Any) -> None:
-        identity, spans = self._describe(value)[:2]
-        key.append(identity)
-        for span in spans or ():
-            index = _add_pointer(key, pointers, *span)
-            key.append(index)
-
-
-def _add_pointer(
-    key: list[Any], pointers: list[_Pointer], address: int, begin: int, end: int
-) -> int:
-    """Return the index of a data pointer in `pointers`, to which it is added if it is new.
-
-    Its tensor spans the bytes from `begin` to `end`. If spans of other pointers overlap, their
-    tensors share memory, and where they meet decides races: an entry with the distance is appended
-    to `key`. One distance suffices for all pointers that are joined by overlaps. Tensors of one
-    storage that do not overlap may move apart.
-    """
-    index = next((i for i, p in enumerate(pointers) if p.address == address), len(pointers))
-    if index == len(pointers):
-        pointers.append(_Pointer(address, begin, end, index))
-    own = pointers[index]
-    own.begin, own.end = min(own.begin, begin), max(own.end, end)
-    for other in pointers:
-        if other.joined == own.joined or begin >= other.end or other.begin >= end:
-            continue
-        first = pointers[other.joined]
-        key.append(
-            ("overlap", other.joined, own.joined, pointers[own.joined].address - first.address)
-        )
-        ends = {own.joined, other.joined}
-        for pointer in pointers:
-            if pointer.joined in ends:
-                pointer.joined = min(ends)
-    return index
-
 
 def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
     """Copy the name and docstring of `function` to its wrapper `run`, and return the wrapper."""
@@ -599,12 +506,3 @@ def owner_of(kernel: Any) -> int:
     """Return `Recorder.launching` during a kernel's launch: the `id` of its function or kernel."""
     function = getattr(kernel.src, "fn", None)
     return id(kernel if function is None else function)
-
-
-def whole_grid(grid: Any) -> tuple[int, int, int]:
-    """Return a grid of one to three numbers as three integers, with 1 for missing numbers."""
-    x = grid[0]
-    count = len(grid)
-    y = grid[1] if count > 1 else 1
-    z = grid[2] if count > 2 else 1
-    return (x.__index__(), y.__index__(), z.__index__())

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.copied_contents import Listed
 from kvtrace.capture.host_devices import memory_kind
-from kvtrace.capture.hot import Recorder
 from kvtrace.capture.hot_choice import tensor_types
+from kvtrace.capture.hot_key import CallKeys
 from kvtrace.capture.records import AUTOTUNE, Parameter
 
 if TYPE_CHECKING:
@@ -147,9 +147,7 @@ class ContentsWatcher:
         self._setting = session.settings.tensors
         self._samples = _samples_of(session)
         self._watched: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
-        self._keys = Recorder(
-            session.identities, session.problem, tensor_types(sys.modules.get("torch")), _REMEMBERED
-        )
+        self._keys = CallKeys(tensor_types(sys.modules.get("torch")), session.identities)
         self._remembered: set[tuple[Any, ...]] = set()
 
     # -- kernels ----------------------------------------------------------------------------
@@ -315,7 +313,7 @@ class ContentsWatcher:
         return True
 
     def _key(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (id(watch), *self._keys.key(0, grid, values, {}))
+        return (id(watch), *self._keys.of(0, grid, values, {}, []))
 
     def _remember(self, key: tuple[Any, ...]) -> None:
         if len(self._remembered) >= _REMEMBERED:
