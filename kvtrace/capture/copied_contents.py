@@ -210,7 +210,7 @@ class Contents(LaunchCopier[_ContentCopies]):
         if copied is None:
             return 0
         size = sum(span.size for span in spans)
-        number = number or self._session.next_copy()
+        number = number or next(self._session.copy_numbers)
         self._await(
             _ContentCopies(number, size, [copied], arguments=tuple(arguments), wanted=wanted)
         )

@@ -1,5 +1,6 @@
 """Messages of kvtrace about a run: a row when new, and a count of repetitions at the end."""
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -69,3 +70,23 @@ def warn(text: str) -> None:
         print(f"kvtrace: {text}", file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):
         return  # standard error is closed
+
+
+def text_of(value: Any) -> str:
+    """Return a user's value as text; a note instead of the text if `str` fails."""
+    try:
+        text = value if type(value) is str else str(value)
+    except Exception as error:  # noqa: BLE001 - a user's own __str__
+        text = f"<{type(value).__name__} whose text failed: {type(error).__name__}>"
+    return capped(text)
+
+
+def place_of(error: Exception) -> str:
+    """Return " (file:line)" of the innermost frame of an error."""
+    trace = error.__traceback__
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    return f" ({os.path.basename(code.co_filename)}:{trace.tb_lineno})"  # noqa: PTH119

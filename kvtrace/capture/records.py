@@ -1,6 +1,6 @@
 """Records that backends pass to a session: frozen data, turned into rows by the journal."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -102,6 +102,10 @@ class KernelRecord:
     origins: tuple[Origin, ...] | None = None
     stages: tuple[Stage, ...] = ()
     compiler: Producer = UNKNOWN
+
+
+#: A kernel's record, or a function that makes the record in the background thread.
+KernelSource = KernelRecord | Callable[[], KernelRecord]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,20 @@ import itertools
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kvtrace.capture import process_sessions
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
-from kvtrace.capture.messages import Messages, warn
+from kvtrace.capture.messages import Messages, place_of, text_of, warn
 from kvtrace.capture.missing_packages import without_missing_packages
 from kvtrace.capture.record_rows import argument_row, kernel_row, spooled_call
-from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, capped
+from kvtrace.capture.records import ArgumentRecord, Frame, KernelSource
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import current_stack, forget_code
@@ -33,23 +34,13 @@ from kvtrace.schema.spool import PHASES
 from kvtrace.settings import Settings
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from kvtrace.capture.copied_contents import Contents
     from kvtrace.capture.launch_copies import LaunchCopier
 
-    Copier = TypeVar("Copier", bound=LaunchCopier[Any])
+Copier = TypeVar("Copier", bound="LaunchCopier[Any]")
 
 #: Error numbers of writing that mean that the disk is full.
-_NO_ROOM: Final = tuple(
-    getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
-)
-
-
-_MORE_FILES: Final = "raise their number with ulimit -n"
-
-#: A kernel's record, or a function that makes the record in the background thread.
-KernelSource = KernelRecord | Callable[[], KernelRecord]
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Session:
@@ -68,7 +59,7 @@ class Session:
         self.at_end: list[Callable[[], None]] = []
         #: Called with a call's id and defects, if calls are judged while the program runs.
         self.on_defects: list[Callable[[int, Sequence[Any]], None]] = []
-        self._lock = Lock()
+        self._lock = Lock(renewed=self._begin_in_child)
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
         #: The session ends with a `with` block, after which its hooks are removed.
         self.leaves_nothing = False
@@ -93,13 +84,14 @@ class Session:
         unwatched = None if self.window is None else self.window.watch_signal()
         if unwatched is not None:
             self.message("warning", "window-empty", unwatched)
-        _sessions.add(self)
+        process_sessions.add(self)
 
     def _clear(self) -> None:
         self._kernel_ids = itertools.count()
         self._call_ids = itertools.count()
         self._mark_ids = itertools.count()
-        self._copies = itertools.count(1)
+        #: Numbers of launches' copies; see `Recorder.tag`.
+        self.copy_numbers = itertools.count(1)
         self._messages = Messages(self._submit_message)
         self._had_problem = False
         self._began = time.time_ns()
@@ -209,14 +201,13 @@ class Session:
 
     def _finish_derived(self, journal: Journal) -> None:
         """Call the functions in `at_end`, which write tables that were derived during the run."""
-        if not self.at_end:
-            return
-        journal.flush()
+        if self.at_end:
+            journal.flush()
         for finish in self.at_end:
             try:
                 finish()
             except Exception as error:  # noqa: BLE001 - said; what was captured is sealed anyway
-                text = f"{type(error).__name__}: {error}{_place_of(error)}"
+                text = f"{type(error).__name__}: {error}{place_of(error)}"
                 self.message("warning", "derived-failed", f"access records were dropped: {text}")
 
     def _end(self) -> None:
@@ -247,12 +238,13 @@ class Session:
             early = record
 
         def write(journal: Journal) -> None:
-            kernel = _made(record)
+            kernel = record() if callable(record) else record
             journal.add("kernels", kernel_row(journal.add_artifact, kernel_id, kernel))
 
         def spool(spool: Spool) -> None:
             if early is not None:
-                spool.add("kernels", kernel_row(spool.add_artifact, kernel_id, _made(early)))
+                kernel = early() if callable(early) else early
+                spool.add("kernels", kernel_row(spool.add_artifact, kernel_id, kernel))
 
         self._has_unspooled_kernel = True
         self._submit(write, spool)
@@ -326,21 +318,12 @@ class Session:
 
         return self.copier(Contents)
 
-    def copier(self, kind: "Callable[[Session], Copier]") -> "Copier":
+    def copier(self, kind: "Callable[[Session], Copier]") -> Copier:
         """Return the session's only object of a copier class; a fork calls its `renew`."""
         if kind not in self._copiers:
             self._copiers[kind] = kind(self)
         copier: Copier = self._copiers[kind]
         return copier
-
-    def next_copy(self) -> int:
-        """Return a new number, above 0, for a launch's copies; see `Recorder.tag`."""
-        return next(self._copies)
-
-    @property
-    def copy_numbers(self) -> Iterator[int]:
-        """The run's iterator of numbers for `next_copy`."""
-        return self._copies
 
     def add_launch(
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0
@@ -359,11 +342,11 @@ class Session:
         """
         row = {
             "mark_id": next(self._mark_ids),
-            "name": _text(name),
+            "name": text_of(name),
             "begin": begin,
             "end": end if end is None else max(begin, end),  # the clock may have been set back
             "thread": threading.get_native_id(),
-            "attributes": {_text(key): _text(value) for key, value in attributes.items()},
+            "attributes": {text_of(key): text_of(value) for key, value in attributes.items()},
         }
         rows = [row]
 
@@ -387,13 +370,13 @@ class Session:
         try:
             with Uncounted():
                 timeline = start(self)
-        except KvtraceError as error:
-            self.message("warning", "no-device-timeline", str(error))
         except Exception as error:  # noqa: BLE001 - launches are recorded without it
-            text = f"the device timeline fails: {type(error).__name__}: {error}{_place_of(error)}"
+            text = f"the device timeline fails: {type(error).__name__}: {error}{place_of(error)}"
+            text = str(error) if isinstance(error, KvtraceError) else text
             self.message("warning", "no-device-timeline", text)
         else:
-            self._submit(lambda journal: _follow(journal, timeline))
+            self.follow(timeline)
+            self._submit(lambda journal: journal.add("runs", {"mode": "timeline"}))
 
     def spent(self, nanoseconds: int) -> None:
         """Add time that kvtrace took in a thread of the program, outside of the hot path."""
@@ -402,9 +385,15 @@ class Session:
         else:
             self._journal.overhead.spend(nanoseconds)
 
-    def in_phase(self, phase: str) -> "_Phase":
-        """Return a context in which the thread's launches have the given phase."""
-        return _Phase(self.recorder, PHASES.index(phase))
+    @contextmanager
+    def in_phase(self, phase: str) -> Iterator[None]:
+        """Give the thread's launches within the context the given phase."""
+        recorder = self.recorder
+        before = recorder.swap_phase(PHASES.index(phase))
+        try:
+            yield
+        finally:
+            recorder.swap_phase(before)
 
     def message(self, level: str, code: str, text: str) -> None:
         """Add a message on the run, or count its repetition; a new "warning" is also printed."""
@@ -418,7 +407,7 @@ class Session:
 
     def problem(self, error: Exception) -> None:
         """Count a failure of kvtrace's own; the program never sees it."""
-        location = _place_of(error)
+        location = place_of(error)
         text = f"a launch could not be recorded whole: {type(error).__name__}: {error}{location}"
         level = "error" if self._had_problem else "warning"  # only the first is printed
         self._had_problem = True
@@ -440,13 +429,10 @@ class Session:
         if not journal.ended:
             journal.submit(write)  # first: a round empties the spool of what came before it
             if spool is not None and journal.spool.is_written:
-                self._spool(journal, spool)
-
-    def _spool(self, journal: Journal, add: Callable[[Spool], None]) -> None:
-        try:
-            add(journal.spool)
-        except Exception as error:  # noqa: BLE001 - the journal still records it
-            self.problem(error)
+                try:
+                    spool(journal.spool)
+                except Exception as error:  # noqa: BLE001 - the journal still records it
+                    self.problem(error)
 
     def _open(self) -> Journal:
         with self._lock:
@@ -455,7 +441,7 @@ class Session:
             self._descriptors.release()
             facts = {
                 "started": self._began,
-                # `_follow` sets "timeline" once the timeline has begun.
+                # `begin_timeline` sets "timeline" once the timeline has begun.
                 "mode": "launch" if self.settings.mode == "timeline" else self.settings.mode,
                 "settings": self.settings.as_facts(),
                 "parent_run_id": self._parent,
@@ -480,7 +466,7 @@ class Session:
             self._early = []
             self._journal = journal
             self.spent(self._spent_early)
-            _watch_ends(self)
+            process_sessions.watch_ends(self)
             journal.start()
         return journal
 
@@ -490,13 +476,13 @@ class Session:
         if number in _NO_ROOM:
             self._failure = "disk-full"
         if number in (errno.EMFILE, errno.ENFILE):
-            warn(f"recording has ended: the program uses up all file descriptors; {_MORE_FILES}")
-            return
+            text = "the program uses up all file descriptors; raise their number with ulimit -n"
+            error = OSError(text)
         warn(f"recording has ended: {error}")
 
     # -- forks ------------------------------------------------------------------------------
 
-    def _after_fork_in_child(self) -> None:
+    def _begin_in_child(self) -> None:
         if self._journal is not None:
             # Kept forever: closing its files here could write into the parent's.
             _inherited.append(self._journal)
@@ -514,96 +500,4 @@ class Session:
                 self.window.watch_clock()
 
 
-def _made(source: KernelSource) -> KernelRecord:
-    return source() if callable(source) else source
-
-
-def _follow(journal: Journal, timeline: Listener) -> None:
-    journal.listeners.append(timeline)
-    journal.add("runs", {"mode": "timeline"})
-
-
-class _Phase:
-    """A context in which the thread's launches have the given phase."""
-
-    __slots__ = ("_before", "_phase", "_recorder")
-
-    def __init__(self, recorder: Recorder, phase: int) -> None:
-        self._recorder = recorder
-        self._phase = phase
-        self._before = 0
-
-    def __enter__(self) -> None:
-        self._before = self._recorder.swap_phase(self._phase)
-
-    def __exit__(self, *exception: object) -> None:
-        self._recorder.swap_phase(self._before)
-
-
-_sessions: "weakref.WeakSet[Session]" = weakref.WeakSet()
 _inherited: list[Journal] = []
-
-
-def _after_fork_in_child() -> None:
-    for session in list(_sessions):
-        session._after_fork_in_child()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
-def _watch_ends(session: Session) -> None:
-    """Install hooks that write all records if a process ends without Python's exit functions."""
-    from kvtrace.capture import ends
-
-    ends.before_exit(_seal_all)
-    ends.before_exec(_flush_all)
-    ends.before_sigterm(flush_after_signal)
-    for watch in ends.watchers:
-        watch(session)
-
-
-def _seal_all() -> None:
-    for session in list(_sessions):
-        session.stop("exit", hurry=True)
-
-
-def _flush_all() -> None:
-    for session in list(_sessions):
-        session.flush()
-
-
-def flush_after_signal() -> None:
-    """Write all records, with the ending "signal", to the operating system as a signal ends it."""
-    for session in list(_sessions):
-        journal = session._journal
-        if journal is None:
-            continue
-        if not journal.ended:  # else another thread seals the journal
-            journal.submit(_note_signal)
-        journal.flush()
-
-
-def _note_signal(journal: Journal) -> None:
-    journal.add("runs", {"ended": time.time_ns(), "ending": "signal"})
-
-
-def _text(value: Any) -> str:
-    """Return a user's value as text; a note instead of the text if `str` fails."""
-    try:
-        text = value if type(value) is str else str(value)
-    except Exception as error:  # noqa: BLE001 - a user's own __str__
-        text = f"<{type(value).__name__} whose text failed: {type(error).__name__}>"
-    return capped(text)
-
-
-def _place_of(error: Exception) -> str:
-    """Return " (file:line)" of the innermost frame of an error."""
-    trace = error.__traceback__
-    if trace is None:
-        return ""
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    code = trace.tb_frame.f_code
-    return f" ({os.path.basename(code.co_filename)}:{trace.tb_lineno})"  # noqa: PTH119

@@ -86,7 +86,7 @@ class TensorSamples(LaunchCopier[_SampleCopies]):
         copied = self._copied(kind, memory, stream, patient=False)
         if copied is None:
             return number
-        number = number or self._session.next_copy()
+        number = number or next(self._session.copy_numbers)
         size = sum(size for _, size in memory)
         self._await(_SampleCopies(number, size, [copied], arguments=tuple(arguments)))
         return number

@@ -153,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _dispatch(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
-        return _SIGNALED + (interrupt.args or (signal.SIGINT,))[0]
+        return _SIGNALED + int(interrupt.args[0] if interrupt.args else signal.SIGINT)
     except BrokenPipeError:
         return _silence_output()
     return code
@@ -436,7 +436,7 @@ def _printing_to(file: "Path | None") -> Iterator[None]:
 
 @contextmanager
 def _as_own_program() -> Iterator[None]:
-    """End the context by SIGTERM and SIGHUP as by Ctrl-C, with 128 + number; run the garbage collector less often.
+    """End the context by SIGTERM and SIGHUP as by Ctrl-C; run the garbage collector less often.
 
     So temporary folders are removed. Most objects of a command live until it ends, and collections
     took a seventh of the time of `profile` of 128,000 calls.

@@ -89,7 +89,7 @@ def _explain(folder: str, run_id: "str | None") -> None:
     """Write all records, then print what the trace and the dump say of the fault."""
     import subprocess
 
-    from kvtrace.capture.session import flush_after_signal
+    from kvtrace.capture.process_sessions import flush_after_signal
 
     flush_after_signal()
     command = [sys.executable, "-m", "kvtrace", "fault", folder, "--brief"]

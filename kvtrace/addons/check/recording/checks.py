@@ -175,7 +175,7 @@ class Checks(LaunchCopier[_CheckedCopies]):
 
         This is `number` unless it is 0, else a new number.
         """
-        number = number or self._session.next_copy()
+        number = number or next(self._session.copy_numbers)
         if begun.replay is not None:
             graphs, replay = begun.replay
             graphs.after(replay, begun.stream)
@@ -201,7 +201,7 @@ class Checks(LaunchCopier[_CheckedCopies]):
         self._take_from_budget(-begun.needed.size)
         if begun.replay is not None:
             return  # the graph may still exist, so its room is not reused
-        number, size = self._session.next_copy(), begun.needed.size
+        number, size = next(self._session.copy_numbers), begun.needed.size
         self._await(_CheckedCopies(number, size, [begun.before], lost=True))
 
     def failed(self, error: CopyFailed) -> None:

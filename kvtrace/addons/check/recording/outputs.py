@@ -243,7 +243,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
 
     def after(self, examined: ExaminedLaunch, number: int) -> int:
         """Examine the launch's outputs, and return the number for its row: a new one for 0."""
-        examined.number = number or self._session.next_copy()
+        examined.number = number or next(self._session.copy_numbers)
         try:
             if examined.finite and examined.plan.floats:
                 self._search_outputs(examined)
@@ -260,7 +260,11 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
 
     def drop(self, examined: ExaminedLaunch) -> None:
         """Release the answers for a launch that raised an error."""
-        examined.number, examined.lost, examined.apart = self._session.next_copy(), True, None
+        examined.number, examined.lost, examined.apart = (
+            next(self._session.copy_numbers),
+            True,
+            None,
+        )
         self._await(examined)
 
     def failed(self, error: Exception) -> None:
