@@ -286,55 +286,41 @@ class Recorder:
         is recorded. The copies for the launch (`tag`) are dropped if the launch is not recorded.
         """
         try:
-            self._record(adapter, owner, kernel, grid, args, kwargs, enter, leave, stream)
+            kernel_id, device_kind, device, _ = self.kernel(adapter, owner, kernel)
+            if kernel_id < 0:
+                return
+            pointers: list[Pointer] = []
+            self._thread.pointers = pointers
+            key = self._keys.of(kernel_id, grid, args, kwargs, pointers)
+            call_id = self._calls.get(key)
+            if call_id is None:
+                full_grid = (key[1], key[2], key[3])
+                begin = time.time_ns()
+                self._thread.places = None
+                call_id = adapter.new_call(owner, kernel, kernel_id, full_grid, args, kwargs)
+                self._thread.pointers = pointers  # `new_call` may have launched a kernel
+                self._new_ns += time.time_ns() - begin
+                if len(self._calls) >= self._max_calls:
+                    self.overflows += 1
+                    self._calls.clear()
+                    self._places.clear()
+                self._calls[key] = call_id
+                if self._keeps_addresses:
+                    self._places[key] = self._thread.places
+            if call_id < 0:
+                return
+            contents = self._thread.contents
+            if self._keeps_addresses:
+                places = self._places.get(key)
+                self._thread.places = places and tuple(pointers[place].address for place in places)
+            if device_kind == NO_DEVICE:
+                self.append(call_id, enter, leave, contents=contents)
+                return
+            if type(stream) is not int or stream.bit_length() > _HANDLE_BITS:
+                stream = 0 if self._stream_of is None else self._stream_of(device_kind, device)
+            self.append(call_id, enter, leave, device, stream, contents)
         finally:
             self._thread.contents = 0
-
-    def _record(
-        self,
-        adapter: Adapter,
-        owner: Any,
-        kernel: Any,
-        grid: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        enter: int,
-        leave: int,
-        stream: Any,
-    ) -> None:
-        kernel_id, device_kind, device, _ = self.kernel(adapter, owner, kernel)
-        if kernel_id < 0:
-            return
-        pointers: list[Pointer] = []
-        self._thread.pointers = pointers
-        key = self._keys.of(kernel_id, grid, args, kwargs, pointers)
-        call_id = self._calls.get(key)
-        if call_id is None:
-            full_grid = (key[1], key[2], key[3])
-            begin = time.time_ns()
-            self._thread.places = None
-            call_id = adapter.new_call(owner, kernel, kernel_id, full_grid, args, kwargs)
-            self._thread.pointers = pointers  # `new_call` may have launched a kernel
-            self._new_ns += time.time_ns() - begin
-            if len(self._calls) >= self._max_calls:
-                self.overflows += 1
-                self._calls.clear()
-                self._places.clear()
-            self._calls[key] = call_id
-            if self._keeps_addresses:
-                self._places[key] = self._thread.places
-        if call_id < 0:
-            return
-        contents = self._thread.contents
-        if self._keeps_addresses:
-            places = self._places.get(key)
-            self._thread.places = places and tuple(pointers[place].address for place in places)
-        if device_kind == NO_DEVICE:
-            self.append(call_id, enter, leave, contents=contents)
-            return
-        if type(stream) is not int or stream.bit_length() > _HANDLE_BITS:
-            stream = 0 if self._stream_of is None else self._stream_of(device_kind, device)
-        self.append(call_id, enter, leave, device, stream, contents)
 
     def append(
         self,
