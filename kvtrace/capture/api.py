@@ -10,6 +10,7 @@ from typing import Any
 
 from kvtrace import _boot, registry
 from kvtrace.capture import groups
+from kvtrace.capture.messages import warn
 from kvtrace.capture.session import Session
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import RecordingUnavailable
@@ -221,8 +222,7 @@ def _say_last(session: Session, error: BaseException | None) -> None:
         for _, explain in registry.loaded("at_failure") if isinstance(error, Exception) else ():
             explain(session, error)
     except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001 - the program ends as it would
-        problem = f"{type(failure).__name__}: {failure}"
-        print(f"kvtrace: the program's end is not explained: {problem}", file=sys.stderr)
+        warn(f"the program's end is not explained: {type(failure).__name__}: {failure}")
 
 
 def _end(ending: str) -> None:
@@ -249,7 +249,7 @@ def _session_of_environment() -> Session | None:
         return None
     if sys.platform != "linux":
         _boot.out = None  # print the message once
-        print(f"kvtrace: {ELSEWHERE}", file=sys.stderr)
+        warn(ELSEWHERE)
         return None
     with _lock:
         if _current is None and not _ended:

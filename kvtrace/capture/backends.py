@@ -4,10 +4,10 @@ Entry points under `kvtrace.libraries` name the libraries that a backend waits f
 backend is imported only after one of these libraries. All backends of kvtrace have such entries.
 """
 
-import sys
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from kvtrace import registry
+from kvtrace.capture.messages import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,14 +92,11 @@ def watching_backend(name: str) -> WatchingBackend:
         return backend
     from kvtrace.schema.errors import BadSetting
 
-    watching = (name for name, entry in registry.loaded("backends") if _watches(entry))
+    backends = registry.loaded("backends")
+    watching = (name for name, backend in backends if isinstance(backend, WatchingBackend))
     raise BadSetting(
         f"the backend {name!r} cannot trace kernels; choose one of {', '.join(watching)}"
     )
-
-
-def _watches(backend: object) -> bool:
-    return isinstance(backend, WatchingBackend)
 
 
 def uninstall_all() -> None:
@@ -112,7 +109,7 @@ def _uninstall(backend: Backend) -> None:
     try:
         backend.uninstall()
     except Exception as error:  # noqa: BLE001 - the program continues, or ends, as it would
-        print(f"kvtrace: the backend {backend.name} stays hooked: {error}", file=sys.stderr)
+        warn(f"the backend {backend.name} stays hooked: {error}")
 
 
 def _install(entry: "Entry", session: "Session") -> None:

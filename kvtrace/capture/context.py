@@ -27,7 +27,7 @@ def process_facts() -> dict[str, Any]:
     """Return columns of `runs` for this process: command, folder, pid, group id, rank."""
     environment = os.environ
     return {
-        "command": _command(),
+        "command": shlex.join(masked(getattr(sys, "orig_argv", sys.argv))),
         "directory": _directory(),
         "pid": os.getpid(),
         "group_id": group_id(environment),
@@ -168,10 +168,6 @@ def _git(folder: str, *arguments: str) -> str | None:
     if process.returncode != 0:
         return None
     return process.stdout.decode("utf-8", "replace").strip()
-
-
-def _command() -> str:
-    return shlex.join(masked(getattr(sys, "orig_argv", sys.argv)))
 
 
 def _directory() -> str | None:

@@ -8,12 +8,7 @@ if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
     from kvtrace.capture.session import Session
 
-_sessions: Final["weakref.WeakSet[Session]"] = weakref.WeakSet()
-
-
-def add(session: "Session") -> None:
-    """Add a session, until it is collected."""
-    _sessions.add(session)
+sessions: Final["weakref.WeakSet[Session]"] = weakref.WeakSet()
 
 
 def watch_ends(session: "Session") -> None:
@@ -28,18 +23,18 @@ def watch_ends(session: "Session") -> None:
 
 
 def _seal_all() -> None:
-    for session in list(_sessions):
+    for session in list(sessions):
         session.stop("exit", hurry=True)
 
 
 def _flush_all() -> None:
-    for session in list(_sessions):
+    for session in list(sessions):
         session.flush()
 
 
 def flush_after_signal() -> None:
     """Write all records, with the ending "signal", to the operating system as a signal ends it."""
-    for session in list(_sessions):
+    for session in list(sessions):
         journal = session._journal
         if journal is None:
             continue

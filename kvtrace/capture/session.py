@@ -84,7 +84,7 @@ class Session:
         unwatched = None if self.window is None else self.window.watch_signal()
         if unwatched is not None:
             self.message("warning", "window-empty", unwatched)
-        process_sessions.add(self)
+        process_sessions.sessions.add(self)
 
     def _clear(self) -> None:
         self._kernel_ids = itertools.count()

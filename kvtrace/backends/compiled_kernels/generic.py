@@ -139,9 +139,5 @@ def _failure(problem: str, text: str, error: Exception | None) -> str:
 
     name = re.search(r"tt\.func (?:\w+ )?@([\w$.]+)", text)
     kernel = f" of kernel {name[1]}" if name else ""
-    reason = f": {_sentence(error)}" if error else ""
-    return f"Triton {triton.__version__} {problem}{kernel}{reason}."
-
-
-def _sentence(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return f"Triton {triton.__version__} {problem}{kernel}{f': {reason}' if error else ''}."

@@ -22,6 +22,7 @@ from kvtrace.capture.copied_contents import LIMIT_BYTES, SMALL_BYTES
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.hot import NO_DEVICE
 from kvtrace.capture.hot_choice import make_recorder
+from kvtrace.capture.messages import warn
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.errors import BadSetting, KernelDefect, KvtraceError
@@ -199,7 +200,7 @@ class LaunchJudge:
             is_refused = self._raises and live.refuses(findings)
             defect = live.defect(findings, color=not is_refused and _shows_color())
             if defect is not None and not is_refused and live.mark_reported(findings):
-                _print(f"{launch.kernel} is launched with a defect:\n{defect}")
+                warn(f"{launch.kernel} is launched with a defect:\n{defect}")
             if defect is not None:
                 self._add_message(launch, findings[0].rule, len(findings), is_refused)
         except Exception as error:  # noqa: BLE001 - counted; the launch continues unjudged
@@ -260,7 +261,7 @@ def record_defects(
     is_refused = session.settings.sanitize == "raise" and live.refuses(findings)
     defect = live.defect(findings, color=not is_refused and _shows_color())
     if live.mark_reported(findings) and not is_refused:
-        _print(f"{launch.kernel} was launched with a defect:\n{defect}")
+        warn(f"{launch.kernel} was launched with a defect:\n{defect}")
     return defect if is_refused else None
 
 
@@ -276,7 +277,8 @@ def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
 
     rows, values = _argument_rows(launch, setting)
     call = call_of(
-        {"call_id": launch.call_id, "args": rows} | _grid_columns(launch.grid),
+        {"call_id": launch.call_id, "args": rows}
+        | dict(zip(("grid_x", "grid_y", "grid_z"), launch.grid, strict=True)),
         {"name": launch.kernel, "signature": list(map(asdict, launch.parameters))},
         launch.module(),
         values.get,
@@ -333,23 +335,12 @@ def _contents(record: ArgumentRecord, value: Any, setting: "Tensors") -> bytes |
     return storage_contents(value)
 
 
-def _grid_columns(grid: tuple[int, int, int]) -> dict[str, int]:
-    return dict(zip(("grid_x", "grid_y", "grid_z"), grid, strict=True))
-
-
 def _shows_color() -> bool:
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     try:
         return not is_plain and sys.stderr.isatty()
     except (AttributeError, ValueError):
         return False  # standard error is closed, or replaced by something simple
-
-
-def _print(text: str) -> None:
-    try:
-        print(f"kvtrace: {text}", file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):
-        return  # standard error is closed
 
 
 def _after_fork_in_child() -> None:

@@ -128,7 +128,8 @@ class InterpreterHooks:
         interpreted = self._functions.get(function)
         if interpreted is None:
             interpreted = self._functions[function] = _InterpretedKernel(function, self._language)
-        source, options = interpreted.specializer.source(args, _without_launch(kwargs))
+        own = {n: value for n, value in kwargs.items() if n not in ("grid", "warmup")}  # Triton 3.5
+        source, options = interpreted.specializer.source(args, own)
         key = repr((source.signature, source.constants, source.attrs, options))
         variant = interpreted.variants.get(key)
         if variant is None:
@@ -199,11 +200,6 @@ class _RecordingGrid:
     def __call__(self, meta: Any) -> Any:
         self.grid = self._function(meta)
         return self.grid
-
-
-def _without_launch(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments without `grid` and `warmup`, which Triton 3.5 includes."""
-    return {name: value for name, value in kwargs.items() if name not in ("grid", "warmup")}
 
 
 def _original_function(rewritten: Any) -> Any:

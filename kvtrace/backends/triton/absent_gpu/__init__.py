@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.ends import before_finalization
 from kvtrace.capture.host_devices import has_accelerator, lie_in_host_memory
+from kvtrace.capture.messages import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +121,6 @@ class HostBackend:
                 f"({error}), and changes nothing"
             )
             session.message("warning", "device-unknown-build", text)
-            print(f"kvtrace: {text}", file=sys.stderr, flush=True)
             return
         _state.on_host = True
         lie_in_host_memory("cuda", so=True)
@@ -173,7 +173,7 @@ def _report_requests(session: "Session") -> None:
         return
     session.message("info", "device-summary", text)
     if multiprocessing.parent_process() is None:  # once, not again in each process that it starts
-        print(f"kvtrace: {text}", file=sys.stderr, flush=True)
+        warn(text)
 
 
 class LibraryBackend:

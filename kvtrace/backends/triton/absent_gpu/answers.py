@@ -19,6 +19,7 @@ from kvtrace.backends.triton.absent_gpu.facts import (
     properties_of,
 )
 from kvtrace.backends.triton.absent_gpu.streams import DeviceContext, Event, Stream
+from kvtrace.capture.messages import warn
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -227,7 +228,7 @@ def _first_answer_reporter(session: "Session", name: str, target: str) -> Callab
 
 def _report(session: "Session", text: str) -> None:
     session.message("info", "device-answers", text)
-    print(f"kvtrace: {text}", file=sys.stderr, flush=True)
+    warn(text)
 
 
 def _calling_line() -> str:
