@@ -1,5 +1,7 @@
 """Which backends there are, and which of them have kernels that `kvtrace.trace` can watch."""
 
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,3 +70,17 @@ def test_backend_that_cannot_trace_is_refused_with_those_that_can(name: str) -> 
 def test_kvtrace_trace_of_a_triton_kernel_needs_a_client() -> None:
     with pytest.raises(BadSetting, match='is traced by a client: client="sanitizer"'):
         kvtrace.trace()
+
+
+def test_a_backend_that_stays_hooked_disturbs_no_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Hooked(Recording):
+        def uninstall(self) -> None:
+            raise RuntimeError("its library is gone")
+
+    backends._uninstall(Hooked())
+    assert capsys.readouterr().err.endswith("recording stays hooked: its library is gone\n")
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO()))
+    sys.stderr.close()
+    backends._uninstall(Hooked())

@@ -1,12 +1,14 @@
 """Questions that fail without a GPU are answered for the target, and only those."""
 
+import io
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kvtrace.backends.triton.absent_gpu.answers import install_answers
+from kvtrace.backends.triton.absent_gpu.answers import _first_answer_reporter, install_answers
 from kvtrace.schema.trace import open_trace
 from tests.backends.triton.absent_gpu.programs import KERNEL, run
 
@@ -164,3 +166,15 @@ def test_torchs_own_answer_is_never_replaced(monkeypatch: pytest.MonkeyPatch) ->
         assert len(messages) == 1  # though two questions were answered
     finally:
         replaced.undo()
+
+
+def test_a_program_without_standard_error_gets_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    messages: list[Any] = []
+    session: Any = SimpleNamespace(message=lambda *message: messages.append(message))
+
+    _first_answer_reporter(session, "a GPU", "cuda:90")()
+
+    assert [code for _, code, _ in messages] == ["device-answers"]
