@@ -38,8 +38,8 @@ __all__ = [
 
 FOUND: Final = 1
 BAD_INPUT: Final = 2
-#: Added to a signal's number, as a shell reports a program that the signal has ended.
-_SIGNALED: Final = 128
+#: 128 + SIGINT: Ctrl-C. Other signals have 128 + their number, too.
+INTERRUPTED: Final = 130
 #: Variable with the word that a shell completes (`completion.py`).
 _COMPLETE: Final = "_KVTRACE_COMPLETE"
 _QUIET: Final = ContextVar("quiet", default=False)
@@ -153,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _dispatch(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
-        return _SIGNALED + int(interrupt.args[0] if interrupt.args else signal.SIGINT)
+        return 128 + int(interrupt.args[0]) if interrupt.args else INTERRUPTED
     except BrokenPipeError:
         return _silence_output()
     return code
