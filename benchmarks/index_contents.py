@@ -141,9 +141,9 @@ class Switch:
     def __init__(self) -> None:
         from triton.compiler.compiler import CompiledKernel
 
-        from kvtrace.capture.session import _sessions
+        from kvtrace.capture.process_sessions import sessions
 
-        (session,) = (candidate for candidate in _sessions if candidate.recording)
+        (session,) = (candidate for candidate in sessions if candidate.recording)
         self.owner, self.ours = CompiledKernel, CompiledKernel.run
         (self.contents,) = [session.contents]
         self.plain = property(plain_run)

@@ -127,9 +127,9 @@ class Switch:
         self.cupti = None
         if mode == "timeline":
             from kvtrace.backends.cupti.record_kinds import KINDS
-            from kvtrace.capture.session import _sessions
+            from kvtrace.capture.process_sessions import sessions
 
-            (session,) = (candidate for candidate in _sessions if candidate.recording)
+            (session,) = (candidate for candidate in sessions if candidate.recording)
             self.cupti, self.kinds = session._journal.listeners[0]._cupti, KINDS
 
     def on(self) -> None:
