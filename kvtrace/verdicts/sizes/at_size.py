@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate.grid_limits import grid_problem
-from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
@@ -23,7 +22,7 @@ from kvtrace.verdicts.sizes.sized_claims import (
     ending_loops,
     is_defined,
     rules_of_sizes,
-    shifts_of,
+    uncertain_values,
 )
 from kvtrace.verdicts.sizes.wraps import is_refuted
 from kvtrace.verdicts.verdict import Verdict
@@ -172,7 +171,7 @@ def _judged(
     respecialized = _respecialized(relations, numbers)
     verdicts = [v for v in verdicts if v.rule != "wrong-hint" or v.arg not in respecialized]
     limits = ([] if limit is None else [limit[1]]) + list(respecialized.values())
-    verdicts += (*_undefined_shifts(call), *_endless_loops(call))
+    verdicts += (*_uncertain_values(call), *_endless_loops(call))
     return AtSize(along, ", and ".join(limits) or None, tuple(verdicts))
 
 
@@ -184,13 +183,11 @@ def _endless_loops(call: Call) -> Iterator[Verdict]:
             yield Verdict("overflow", "violation", loop.op, ENDLESS)
 
 
-def _undefined_shifts(call: Call) -> Iterator[Verdict]:
-    """Yield an unknown verdict for each shift that feeds an access and may be undefined."""
+def _uncertain_values(call: Call) -> Iterator[Verdict]:
+    """Yield an unknown verdict for each op that feeds an access and may have another value."""
     bound = BoundCall(call, (), _BUDGET)
-    for op, place, in_width in shifts_of(call.module):
-        if not is_defined(place, in_width, bound):
-            text = operation_expression(op, summarize(call.module))
-            reason = f"{text} may shift by less than 0 bits, or by its width or more"
+    for _, reason, op, place, condition in uncertain_values(call.module):
+        if not is_defined(place, condition, bound):
             yield Verdict("out-of-bounds", "unknown", op, f"undefined: {reason}", reason=reason)
 
 

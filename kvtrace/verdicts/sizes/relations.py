@@ -362,6 +362,8 @@ class Relations:
         """
         if number == size or number[0] == "stride" or self.varies(number):
             return
+        if not {number, size} <= self._shared:
+            return
         value, base, of_size = self.base[number], self._reading(size), self.base[size]
         is_grid, is_shape, varies = number[0] == "grid", number[0] == "shape", self.varies(size)
         if not is_grid and min(value, of_size) < 2:

@@ -48,7 +48,7 @@ from kvtrace.verdicts.widths import Use, uses
 if TYPE_CHECKING:
     from kvtrace.ir import Module, Op
     from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.summary import Access
+    from kvtrace.symbolic.summary import Access, Summary
 
 Group = Literal["overflow", "tensor", "constants", "rule"]
 
@@ -75,6 +75,14 @@ class Claim:
 
 
 ENDLESS: Final = "the while loop never ends, as its step is not positive"
+_SHIFTS: Final = (
+    "{} shifts by less than its width",
+    "{} may shift by less than 0 bits, or by its width or more",
+)
+_DIVISIONS: Final = (
+    "{} is the same if 1 is compiled as a constant",
+    "Triton may compile an argument of 1 as a constant, and {} of constants is rounded down",
+)
 NOT_COVERED: Final = "the grid and the block size no longer cover every element"
 
 
@@ -90,7 +98,7 @@ def rules_of_sizes() -> list[str]:
 def claims_of(call: Call) -> list[Claim]:
     """Return all claims for a recorded call's kernel; those that often end a range come first."""
     return [
-        *_width_claims(call.module), *_shift_claims(call.module), *_ending_claims(call.module),
+        *_width_claims(call.module), *_value_claims(call.module), *_ending_claims(call.module),
         *_bounds_claims(call),
         *_reach_claims(call.module), *_rule_claims(call.module), *_other_rule_claims(call.module),
         *_race_claims(call),
@@ -138,43 +146,66 @@ def _does_not_wrap(access_index: int, bound: SizedCall) -> bool:
     return bound.may_wrap(bound.summary.accesses[access_index]) is None
 
 
-# -- shifts ---------------------------------------------------------------------------------------
+# -- values that the formulas do not have ----------------------------------------------------------
 
 
-def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
-    """Yield each shift that feeds an access, its place, and the condition that it is defined.
+def uncertain_values(module: Module) -> Iterator[tuple[str, str, Op, Place | None, Condition]]:
+    """Yield each shift and division that feeds an access and may have another value than here.
 
-    A shift by less than 0 or by the width or more is undefined. The condition is FALSE if the
-    number has no formula; the place is None if it is unknown.
+    Each comes with a clause on what makes its value certain, one on what may happen else, its place
+    (None if it is unknown), and the condition that the value is certain.
     """
     summary = summarize(module)
     feeders = {index for access in summary.accesses for index in feeding(access.op, module)}
     for op in (module.ops[index] for index in sorted(feeders)):
-        if operator_of(op) not in ("<<", ">>"):
-            continue
-        shift, bits = summary.values.get(op.operand("right").id), integer_bits(op.results[0].type)
+        operator = operator_of(op)
         place = None if op.block is None else summary.places.get(op.block)
-        in_width: Condition = FALSE
-        if isinstance(shift, Term) and bits is not None:
-            in_width = conjunction((at_least(shift), at_least(bits - 1 - shift)))
-        if in_width is not TRUE:
-            yield op, place, in_width
+        if operator in ("<<", ">>"):
+            condition, is_so, otherwise = _in_width(op, summary), *_SHIFTS
+        elif operator in ("//", "%"):
+            condition, is_so, otherwise = _same_as_constants(op, summary), *_DIVISIONS
+        else:
+            continue
+        if condition is not TRUE:
+            text = operation_expression(op, summary)
+            yield is_so.format(text), otherwise.format(text), op, place, condition
 
 
-def _shift_claims(module: Module) -> Iterator[Claim]:
-    for op, place, in_width in shifts_of(module):
-        clause = (
-            f"whether {operation_expression(op, summarize(module))} shifts by less than its width"
-        )
-        yield Claim("rule", (), op, clause, partial(is_defined, place, in_width))
+def _in_width(op: Op, summary: Summary) -> Condition:
+    """Return the condition that a shift is defined: by at least 0, and by less than the width."""
+    shift, bits = summary.values.get(op.operand("right").id), integer_bits(op.results[0].type)
+    if not isinstance(shift, Term) or bits is None:
+        return FALSE
+    return conjunction((at_least(shift), at_least(bits - 1 - shift)))
 
 
-def is_defined(place: Place | None, in_width: Condition, bound: BoundCall) -> bool:
-    """Return whether a shift is proven to be defined in all programs that reach it."""
+def _same_as_constants(op: Op, summary: Summary) -> Condition:
+    """Return the condition that a division of scalars is the same if all scalars are constants.
+
+    Triton compiles an argument of 1 as a constant, and divides constants as Python does: -1 // 4 is
+    -1, and 0 in compiled code.
+    """
+    terms = [summary.values.get(value.id) for value in op.operands]
+    atoms = [atom for term in terms if isinstance(term, Term) for atom in term.atoms()]
+    scalars = [atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "scalar"]
+    if not scalars or len(scalars) < len(atoms):
+        return TRUE
+    is_positive = conjunction(at_least(term) for term in terms if isinstance(term, Term))
+    is_not_one = (at_least(gap) for s in scalars for gap in (s.term - 2, -s.term))
+    return disjunction((is_positive, *is_not_one))
+
+
+def _value_claims(module: Module) -> Iterator[Claim]:
+    for clause, _, op, place, condition in uncertain_values(module):
+        yield Claim("rule", (), op, f"whether {clause}", partial(is_defined, place, condition))
+
+
+def is_defined(place: Place | None, condition: Condition, bound: BoundCall) -> bool:
+    """Return whether a value is proven to be certain in all programs that reach it."""
     if place is None:
         return False
     given = bound.given(place)
-    return given.is_impossible or isinstance(bound.prove(in_width, given), Proven)
+    return given.is_impossible or isinstance(bound.prove(condition, given), Proven)
 
 
 # -- loops that a condition ends -------------------------------------------------------------------

@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.verdicts.sizes.at_size import at_size
+from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from kvtrace.verdicts.sizes.relations import Relations
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.sizes.envelope_rows import rows
@@ -80,3 +81,55 @@ def test_a_shift_of_nothing_is_undefined_as_well():
     (row,) = found.values()
     assert row.fine[1] == 32
     assert row.reason.endswith(" shifts by less than its width is not decided at 33")
+
+
+@triton.jit
+def before(x, y, n):
+    tl.store(y, tl.load(x + (n - 2) // 4))
+
+
+@triton.jit
+def remainder_before(x, y, n):
+    tl.store(y, tl.load(x + (n - 2) % 4))
+
+
+@triton.jit
+def rounded_up(x, y, n):
+    tl.store(y, tl.load(x + (n + 3) // 4))
+
+
+@triton.jit
+def of_programs(x, y, n):
+    tl.store(y, tl.load(x + (tl.program_id(0) + n - 2) // 4))
+
+
+def test_a_quotient_below_zero_is_not_proven_at_one_which_triton_compiles_as_a_constant():
+    """Of constants -1 // 4 is -1 and -1 % 4 is 3, of numbers in compiled code 0 and -1."""
+    for kernel in (before, remainder_before):
+        (row,) = (row for row in rows(levels_of(kernel)).values() if row.fine)
+
+        assert row.fine[0] == 2, kernel
+        assert "is the same if 1 is compiled as a constant is not decided at 1" in row.below
+        reasons = [v.reason or "" for v in at_size(Relations(levels_of(kernel)), {"n": 1}).verdicts]
+        assert any("of constants is rounded down" in reason for reason in reasons)
+
+
+def test_a_quotient_that_is_positive_or_of_no_constants_is_proven_at_one():
+    for kernel in (rounded_up, of_programs):
+        verdicts = at_size(Relations(levels_of(kernel)), {"n": 1}).verdicts
+
+        assert {verdict.verdict for verdict in verdicts} == {"proven"}, kernel
+
+
+def levels_of(kernel):
+    return call(kernel, (1,), x=tensor(100), y=tensor(1), n=6)
+
+
+def test_a_number_that_another_launch_lacks_has_no_readings():
+    """One launch of a variant may have a constant instead of an argument of the other."""
+    with_size = levels_of(rounded_up)
+    numbers = {n: v for n, v in numbers_of(with_size).items() if n[0] != "scalar"}
+    own = Relations(with_size, [numbers])
+
+    assert own.at({}).is_exact(("scalar", 2, 0))
+    assert [v.verdict for v in at_size(own, {"n": 1}).verdicts if v.verdict != "proven"] == []
