@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import called, flow_of, forward
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, FILLING, LOOPS, READING, mask_of
-from kvtrace.symbolic.walk_types import number_of
+from kvtrace.ir.ops import BRANCHES, CALLS, FILLING, LOOPS, READING, mask_of, operator_of
+from kvtrace.symbolic.terms import signed_range
+from kvtrace.symbolic.walk_types import integer_bits, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtrace.ir import Module, Op, Value
+
+_FROM_FLOAT: Final = ("arith.fptosi", "arith.fptoui")
 
 
 def leaves_lanes(op: Op) -> bool:
@@ -24,6 +28,25 @@ def leaves_lanes(op: Op) -> bool:
     if isinstance(checks, DenseArrayAttribute) and checks.values and not number_of(op, "padding"):
         return True
     return mask_of(op) is not None
+
+
+def undefined_cause(op: Op) -> str | None:
+    """Return why an op has no value, whatever its lanes, None if it has one.
+
+    Compilers put what a register happens to hold there.
+    """
+    if operator_of(op) == "undefined":
+        return "a loop's counter has none after the loop"
+    number = constant_of(op.operands[-1]) if len(op.results) == 1 and op.operands else None
+    bits = integer_bits(op.results[0].type) if number is not None else None
+    if number is None or bits is None:
+        return None
+    if operator_of(op) in ("<<", ">>"):
+        return None if 0 <= number < bits else f"a shift by {number} of {bits} bits has none"
+    if op.name in _FROM_FLOAT:
+        low, high = signed_range(bits) if op.name == _FROM_FLOAT[0] else (0, 2**bits - 1)
+        return None if low - 1 < number < high + 1 else f"{number:g} has none in {bits} bits"
+    return None
 
 
 @once_per_module
@@ -37,5 +60,5 @@ def tainted(module: Module) -> frozenset[int]:
             return op.results if called(op, module) is None else ()
         return () if op.name in LOOPS or op.name in BRANCHES else op.results
 
-    sources = [op.results[0] for op in module.ops if leaves_lanes(op)]
+    sources = [op.results[0] for op in module.ops if leaves_lanes(op) or undefined_cause(op)]
     return frozenset(forward(flow_of(module), sources, affected_values)) if sources else frozenset()

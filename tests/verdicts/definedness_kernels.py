@@ -206,3 +206,24 @@ def cancelling_lanes(first, x, out, n, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     one = tl.load(first + lanes, mask=lanes < n)
     tl.store(out, tl.load(x + (tl.max(one, 0) - tl.min(one, 0))))
+
+
+@triton.jit
+def counter_after_loop(x, out, n, KEPT: tl.constexpr):
+    kept = -1
+    for trip in range(n):
+        tl.store(out, tl.load(x + trip))
+        kept = trip
+    tl.store(out + 1, kept if KEPT else trip)
+
+
+@triton.jit
+def shifted(x, out, n, BITS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.where(at < n, tl.load(x + at) << BITS, at))
+
+
+@triton.jit
+def constant_as_integer(x, out, NUMBER: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at) + tl.full((BLOCK,), NUMBER, tl.float32).to(tl.int32))

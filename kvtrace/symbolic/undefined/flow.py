@@ -35,7 +35,7 @@ from kvtrace.symbolic.conditions import TRUE, Condition, Opaque
 from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 from kvtrace.symbolic.meanings.tt_shape import reshaped
 from kvtrace.symbolic.summary import Access, BlockPointer, Place, Summary
-from kvtrace.symbolic.taint import leaves_lanes, tainted
+from kvtrace.symbolic.taint import leaves_lanes, tainted, undefined_cause
 from kvtrace.symbolic.terms import Substitution, lane
 from kvtrace.symbolic.undefined.carried import CarriedTaint, Course, solved_courses
 from kvtrace.symbolic.undefined.definedness import (
@@ -174,6 +174,9 @@ class _Flow:
             self._branch(op)
             return
         if not any(value.id in self._tainted for value in op.results):
+            return
+        if undefined_cause(op):
+            self.set(op.results[0], Undefined(TRUE, TRUE, frozenset((op,))))
             return
         if self._is_imprecise:
             undefined = united_taint(anywhere(self, value, op) for value in op.operands)

@@ -21,7 +21,7 @@ from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.ops import ELEMENTWISE
 from kvtrace.ir.types import IntegerType, TensorType, Type
-from kvtrace.symbolic.taint import leaves_lanes
+from kvtrace.symbolic.taint import leaves_lanes, undefined_cause
 from kvtrace.verdicts.replaying import Limit, program_at, read_only_arguments, run_with
 
 if TYPE_CHECKING:
@@ -89,8 +89,9 @@ class _LaneFiller(Instrument):
         mask = op.optional("mask") if leaves_lanes(op) else None
         if mask is not None:
             self._masks[op.results[0].id] = mask
-            step = filling_masked(op, mask, step, self._numbers)
-        elif self._fill is _SCATTERED and (mask := self._merged_mask(op)) is not None:
+        elif self._fill is _SCATTERED:
+            mask = self._merged_mask(op)
+        if mask is not None or undefined_cause(op):
             step = filling_masked(op, mask, step, self._numbers)
         for observed_value in self.snapshots:
             if observed_value.op is op:
@@ -138,9 +139,12 @@ class _LaneFiller(Instrument):
 
 
 def filling_masked(
-    op: Op, mask: Value, step: Step, numbers_of: Callable[[tuple[int, ...], Any], Any]
+    op: Op, mask: Value | None, step: Step, numbers_of: Callable[[tuple[int, ...], Any], Any]
 ) -> Step:
-    """Return a step that also writes numbers of a shape and dtype into masked-off result lanes."""
+    """Return a step that also writes numbers of a shape and dtype into masked-off result lanes.
+
+    Without a mask, all lanes are masked off.
+    """
     result = op.results[0]
     type_ = value_type(result.type)
     if type_.pointer:
@@ -148,11 +152,11 @@ def filling_masked(
 
     def filled(values: list[Any], scope: Any) -> None:
         step(values, scope)
-        loaded, active = values[result.id], values[mask.id]
+        loaded, active = values[result.id], False if mask is None else values[mask.id]
         if isinstance(loaded, Unknown) or isinstance(active, Unknown):
             return
         numbers = full_array(loaded, type_)
-        is_active = full_array(active, value_type(mask.type))
+        is_active = active if mask is None else full_array(active, value_type(mask.type))
         values[result.id] = np.where(is_active, numbers, numbers_of(numbers.shape, numbers.dtype))
 
     return filled

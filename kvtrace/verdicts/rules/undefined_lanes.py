@@ -19,6 +19,7 @@ from kvtrace.ir.ops import mask_of
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.prover import Proven, Refuted, is_counterexample, strongest
 from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.taint import undefined_cause
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.feeding import feeding
@@ -151,9 +152,7 @@ def _observed_value(sink: Sink) -> ObservedValue | None:
 
 
 def _proven(bound: BoundCall, sink: Sink, rule: str, decision: Proven) -> Verdict:
-    message = (
-        f"no lane that {_loads_text(bound, sink)} without a value {_effect_text(sink)} in this call"
-    )
+    message = f"no {_source_text(bound, sink)} {_effect_text(sink)} in this call"
     if _are_all_active(bound, sink):
         message += "; for these shapes the masks are true in all lanes; other shapes may differ"
     return Verdict(
@@ -175,8 +174,7 @@ def _are_all_active(bound: BoundCall, sink: Sink) -> bool:
 
 def _unknown(bound: BoundCall, sink: Sink, rule: str, reason: str, solver_ns: int = 0) -> Verdict:
     message = (
-        f"whether a lane that {_loads_text(bound, sink)} without a value {_effect_text(sink)} "
-        f"could not be decided: {reason}"
+        f"whether a {_source_text(bound, sink)} {_effect_text(sink)} could not be decided: {reason}"
     )
     return Verdict(
         rule, "unknown", sink.op, message, reason=reason, access=_kind(sink),
@@ -193,9 +191,10 @@ def _violation(
     *,
     weak: bool,
 ) -> Verdict:
+    cause = _cause(sink) or "masked off, no `other`"
     message = (
-        f"{_subject(sink)} relies on an unspecified value: a lane that {_loads_text(bound, sink)} "
-        f"without a value (masked off, no `other`) {_effect_text(sink)}"
+        f"{_subject(sink)} relies on an unspecified value: a {_source_text(bound, sink)} "
+        f"({cause}) {_effect_text(sink)}"
     )
     if weak:
         message += "; it is multiplied by zero there, so it counts only if it is NaN or infinite"
@@ -226,13 +225,20 @@ def _effect_text(sink: Sink) -> str:
     return "is added to memory" if _kind(sink) == "atomic" else "is stored"
 
 
-def _loads_text(bound: BoundCall, sink: Sink) -> str:
-    """Return a phrase for a sink's loads: "the load of x in line 7 leaves"."""
-    loads = sorted(sink.undefined.sources, key=lambda op: op.index)
-    phrases = list(dict.fromkeys(_load_text(bound, op) for op in loads))
-    if not phrases:
-        return "a load leaves"
-    return f"{' or '.join(phrases[:3])} leaves"
+def _cause(sink: Sink) -> str | None:
+    """Return why a number has no value if no load is a source of a sink, else None."""
+    causes = [undefined_cause(op) for op in sorted(sink.undefined.sources, key=lambda op: op.index)]
+    return causes[0] if causes and all(causes) else None
+
+
+def _source_text(bound: BoundCall, sink: Sink) -> str:
+    """Return a phrase for a sink's sources: "lane that the load of x in line 7 leaves …"."""
+    sources = sorted(sink.undefined.sources, key=lambda op: op.index)
+    if _cause(sink):
+        return f"number{_line_text(sources[0])} without a value"
+    loads = (op for op in sources if not undefined_cause(op))
+    phrases = list(dict.fromkeys(_load_text(bound, op) for op in loads)) or ["a load"]
+    return f"lane that {' or '.join(phrases[:3])} leaves without a value"
 
 
 def _load_text(bound: BoundCall, op: Op) -> str:
@@ -241,9 +247,13 @@ def _load_text(bound: BoundCall, op: Op) -> str:
         for access in bound.summary.accesses
         if access.op is op and access.argument is not None
     }
-    frames = source_stack(op)
-    line = f" in line {frames[0].line}" if frames else ""
+    line = _line_text(op)
     return f"the load of {', '.join(sorted(names))}{line}" if names else f"a load{line}"
+
+
+def _line_text(op: Op) -> str:
+    frames = source_stack(op)
+    return f" in line {frames[0].line}" if frames else ""
 
 
 def _kind(sink: Sink) -> str | None:

@@ -170,3 +170,27 @@ def test_substituted_zeros_that_cancel_within_one_load_are_found(kernel):
     (found,) = judge(one, RULES[1:])
 
     assert found.verdict == "violation"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "cause"),
+    [
+        (kernels.counter_after_loop, {"n": 3, "KEPT": False}, "a loop's counter has none after"),
+        (kernels.counter_after_loop, {"n": 3, "KEPT": True}, None),
+        (kernels.shifted, {"n": 3, "BITS": 32, "BLOCK": 8}, "a shift by 32 of 32 bits has none"),
+        (kernels.shifted, {"n": 0, "BITS": 32, "BLOCK": 8}, "proven"),
+        (kernels.shifted, {"n": 3, "BITS": 31, "BLOCK": 8}, None),
+        (kernels.constant_as_integer, {"NUMBER": 3e9, "BLOCK": 8}, "3e+09 has none in 32 bits"),
+        (kernels.constant_as_integer, {"NUMBER": 2e9, "BLOCK": 8}, None),
+    ],
+)
+def test_numbers_without_a_value_are_as_undefined_as_lanes_of_loads(kernel, arguments, cause):
+    """Compiled code stores what a register happens to hold; the language says nothing of it."""
+    x, out = tensor(8, dtype="i32"), tensor(8, dtype="i32")
+
+    verdicts = judge(call(kernel, (1,), x=x, out=out, **arguments), RULES)
+
+    assert [v.verdict for v in verdicts] == [cause if cause == "proven" else "violation"] * bool(
+        cause
+    )
+    assert cause in (None, "proven") or cause in verdicts[0].message
