@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import called, flow_of, forward
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, FILLING, LOOPS, READING, mask_of, operator_of
+from kvtrace.ir.ops import (
+    BRANCHES,
+    CALLS,
+    FILLING,
+    KINDS,
+    LOOPS,
+    READING,
+    mask_of,
+    operator_of,
+)
 from kvtrace.symbolic.terms import signed_range
 from kvtrace.symbolic.walk_types import integer_bits, number_of
 
@@ -16,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtrace.ir import Module, Op, Value
-
-_FROM_FLOAT: Final = ("arith.fptosi", "arith.fptoui")
 
 
 def leaves_lanes(op: Op) -> bool:
@@ -35,18 +42,22 @@ def undefined_cause(op: Op) -> str | None:
 
     Compilers put what a register happens to hold there.
     """
-    if operator_of(op) == "undefined":
+    operator, kind = operator_of(op), KINDS.get(op.name)
+    if operator == "undefined":
         return "a loop's counter has none after the loop"
-    number = constant_of(op.operands[-1]) if len(op.results) == 1 and op.operands else None
-    bits = integer_bits(op.results[0].type) if number is not None else None
+    shifts = operator in ("<<", ">>")
+    name = "right" if shifts else "source"
+    if kind is None or not kind.has(name) or len(op.results) != 1:
+        return None
+    number, bits = constant_of(op.operand(name)), integer_bits(op.results[0].type)
     if number is None or bits is None:
         return None
-    if operator_of(op) in ("<<", ">>"):
+    if shifts:
         return None if 0 <= number < bits else f"a shift by {number} of {bits} bits has none"
-    if op.name in _FROM_FLOAT:
-        low, high = signed_range(bits) if op.name == _FROM_FLOAT[0] else (0, 2**bits - 1)
-        return None if low - 1 < number < high + 1 else f"{number:g} has none in {bits} bits"
-    return None
+    if operator or not isinstance(number, float):
+        return None
+    low, high = signed_range(bits) if op.name.endswith("si") else (0, 2**bits - 1)
+    return None if low - 1 < number < high + 1 else f"{number:g} has none in {bits} bits"
 
 
 @once_per_module
