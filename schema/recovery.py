@@ -312,7 +312,7 @@ def _process_start(pid: int) -> float | None:
     fields = _stat_fields(pid)
     if fields is None:
         return None
-    for line in Path("/proc/stat").read_text().splitlines():
+    for line in Path("/proc/stat").read_text(encoding="utf-8").splitlines():
         if line.startswith("btime "):
             return int(line.split()[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
     return None
@@ -321,7 +321,7 @@ def _process_start(pid: int) -> float | None:
 def _stat_fields(pid: int) -> list[str] | None:
     """Return the fields of /proc/PID/stat from the third (state) on; None without such a file."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return None
     return text.rpartition(")")[2].split()

@@ -452,6 +452,16 @@ def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
     assert broken == []
 
 
+def test_text_is_read_in_an_encoding_that_no_setting_changes() -> None:
+    """Python's default is the locale's, and may be made an error (`EncodingWarning`)."""
+    tops = ("kvtrace", "schema", "converters")
+    product = [
+        p for p in tracked_files() if p.suffix == ".py" and p.relative_to(ROOT).parts[0] in tops
+    ]
+    reads = re.compile(r"\.read_text\((?!\s*(?:encoding=|\"utf-8\"))")
+    assert [str(path) for path in product if reads.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty_names = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
     assert [name for name, _ in MODULES if empty_names & set(name.split("."))] == []

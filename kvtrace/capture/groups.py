@@ -83,7 +83,7 @@ def _parent_id() -> str:
     """Return an id of the parent process, unique on the host: process number and start time."""
     parent = os.getppid()
     try:
-        fields = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{parent}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         start = int(fields[19])  # ticks since the machine's start (proc_pid_stat(5), field 22)
     except (OSError, ValueError, IndexError):
         start = 0  # not Linux: only the process number is known

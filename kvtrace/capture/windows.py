@@ -198,7 +198,7 @@ def _is_handled(number: int) -> bool:
     True if that is not known, as without /proc.
     """
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         status = dict(line.split(":", 1) for line in lines)
         masks = int(status["SigCgt"], 16) | int(status["SigIgn"], 16)
     except (OSError, ValueError, KeyError):

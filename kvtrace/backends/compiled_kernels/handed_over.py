@@ -45,7 +45,7 @@ def take(out: str, cache_key: str) -> Compilation | None:
     """Return a worker's compilation by kernel hash, and delete its file; None without a file."""
     file = _file(Path(out, _FOLDER, str(os.getpid())), cache_key)
     try:
-        fields = json.loads(file.read_text())
+        fields = json.loads(file.read_text(encoding="utf-8"))
         file.unlink()
         stages = tuple((str(name), int(ns)) for name, ns in fields.pop("stages"))
         return Compilation(stages=stages, **fields)

@@ -251,7 +251,7 @@ def _candidates() -> Iterator[str]:
 def _loaded() -> Iterator[str]:
     """Yield paths of copies that the process has mapped already (Linux)."""
     try:
-        lines = Path("/proc/self/maps").read_text().splitlines()
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
     except OSError:
         return
     paths = (line.split(maxsplit=5)[-1] for line in lines if "libcupti.so" in line)

@@ -229,7 +229,10 @@ class LauncherKernel:
         for folder in _cache_folders(self.compile_meta.get("device")):
             for path in sorted((folder / key).glob(f"{self.autotuner.fn.__name__[:150]}.*")):
                 suffix = path.suffix[1:]
-                yield suffix, path.read_bytes() if suffix in _BINARIES else path.read_text()
+                yield (
+                    suffix,
+                    path.read_bytes() if suffix in _BINARIES else path.read_text(encoding="utf-8"),
+                )
 
 
 def kernel_of_launcher(autotuner: Any, launcher: Any) -> LauncherKernel:
@@ -257,7 +260,7 @@ def _cache_folders(device: Any) -> Iterator[Path]:
 def _definition_line(file: str | None, function: str) -> int | None:
     if file is None or not Path(file).is_file():
         return None
-    for line_number, line in enumerate(Path(file).read_text().splitlines(), 1):
+    for line_number, line in enumerate(Path(file).read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith(f"def {function}("):
             return line_number
     return None

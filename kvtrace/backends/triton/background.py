@@ -64,7 +64,7 @@ class StageProcess:
                 os.killpg(self.process.pid, signal.SIGKILL)  # the process and its ptxas
             self.process.wait()
         compiled = self.folder / _COMPILED
-        lines = compiled.read_text().splitlines() if compiled.is_file() else []
+        lines = compiled.read_text(encoding="utf-8").splitlines() if compiled.is_file() else []
         shutil.rmtree(self.folder, ignore_errors=True)
         return {number: (key, name) for number, key, name in map(json.loads, lines)}
 

@@ -208,5 +208,5 @@ def _cuda_version() -> str | None:
     header = Path(triton.submodule_search_locations[0], "backends/nvidia/include/cuda.h")
     if not header.is_file():
         return None
-    version = re.search(r"#define CUDA_VERSION (\d+)", header.read_text(errors="replace"))
+    version = re.search(r"#define CUDA_VERSION (\d+)", header.read_text("utf-8", "replace"))
     return None if version is None else f"{int(version[1]) // 1000}.{int(version[1]) % 1000 // 10}"

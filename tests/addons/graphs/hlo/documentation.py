@@ -117,6 +117,9 @@ QUESTIONS = {
         np.array([1 + 2**-8 + 2**-40]), lambda x: x.astype(ml_dtypes.bfloat16),
     ),
     "float32 denormal 1e-40, times 1": ([1e-40], lambda x: x * np.float32(1)),
+    "floor of x / 41: 41": ([41], lambda x: np.floor(x / np.float32(41))),
+    "x + 3·2²² - 3·2²²: 0.7": ([0.7], lambda x: (x + np.float32(3 << 22)) - np.float32(3 << 22)),
+    "exp(x) · exp(-x): 100": ([100], lambda x: np.exp(x) * np.exp(-x)),
 }  # fmt: skip
 
 
