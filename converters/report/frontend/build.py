@@ -65,7 +65,7 @@ def install() -> str:
     content = hashlib.sha256(lock_file.read_bytes()).hexdigest()
     with lock_file.open("rb") as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)  # several test processes may install at once
-        if not (INSTALLED.exists() and INSTALLED.read_text() == content):
+        if not (INSTALLED.exists() and INSTALLED.read_text(encoding="utf-8") == content):
             _run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], node)
             INSTALLED.write_text(content)
     return node

@@ -344,7 +344,9 @@ def run_on_gpus(options: argparse.Namespace, index: Mapping[str, Any]) -> result
         codes = [process.wait() for _, process in running]
         if any(code not in (0, 1) for code in codes):
             raise candidates.BadArgument("a process failed; what it printed is above")
-        found = [results.result_of(json.loads(file.read_text())) for file, _ in running]
+        found = [
+            results.result_of(json.loads(file.read_text(encoding="utf-8"))) for file, _ in running
+        ]
     calls = []
     for number, result in enumerate(found):
         for call in result.calls:
