@@ -186,11 +186,12 @@ def _same_as_constants(op: Op, summary: Summary) -> Condition:
     -1, and 0 in compiled code.
     """
     terms = [summary.values.get(value.id) for value in op.operands]
-    atoms = [atom for term in terms if isinstance(term, Term) for atom in term.atoms()]
+    formulas = [term for term in terms if isinstance(term, Term)]
+    atoms = [atom for term in formulas for atom in term.atoms()]
     scalars = [atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "scalar"]
-    if not scalars or len(scalars) < len(atoms):
+    if not scalars or len(scalars) < len(atoms) or len(formulas) < len(terms):
         return TRUE
-    is_positive = conjunction(at_least(term) for term in terms if isinstance(term, Term))
+    is_positive = conjunction(map(at_least, formulas))
     is_not_one = (at_least(gap) for s in scalars for gap in (s.term - 2, -s.term))
     return disjunction((is_positive, *is_not_one))
 
