@@ -50,7 +50,6 @@ _OLD_CATEGORIES: Final = {
     "Operator": "cpu_op",
     "Python": "python_function",
 }
-_OLD_EVENT: Final = re.compile(rb'"cat"\s*:\s*"(Kernel|Memcpy|Memset|Runtime|Operator)"')
 #: Events of MTIA's devices: kernels by name, copies, and waits for other streams.
 _MTIA: Final = "mtia_ccp_events"
 _MTIA_COPY: Final = "dma_request"
@@ -61,6 +60,8 @@ _CALL_CATEGORIES: Final = frozenset(
     for kind in ("runtime", "driver")
 )
 _HOST_CATEGORIES: Final = frozenset({"cpu_op", "user_annotation"})
+_OWN_CATEGORIES: Final = (*_OLD_CATEGORIES, *_OLD_CATEGORIES.values(), *_CALL_CATEGORIES)
+_OWN_EVENT: Final = re.compile(rf'"cat"\s*:\s*"({"|".join(_OWN_CATEGORIES)})"'.encode())
 #: Categories and names of what repeats correlation ids and the extent of the recording.
 _REPEATED: Final = frozenset({"ac2g", "async", "async_gpu", "async_cpu_to_gpu", "Trace"})
 #: Phases of asynchronous ranges, which repeat nothing.
@@ -85,13 +86,14 @@ class Kineto:
 
     def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
         """Return whether the file begins with keys or categories of Kineto."""
-        if b'"call_stack"' in head:  # of Proton
+        if b'"call_stack"' in head or b'"cat" : "Session"' in head:  # of Proton, of ONNX Runtime
             return False
-        if _OLD_EVENT.search(head):
-            return b'"traceEvents"' in head or head.lstrip().startswith(b"[")
-        return b'"traceEvents"' in head and any(
-            word in head
-            for word in (b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"cpu_op"', b'"Ev Idx"')
+        if _OWN_EVENT.search(head) and head.lstrip().startswith(b"["):
+            return True
+        return b'"traceEvents"' in head and (
+            b'"deviceProperties"' in head
+            or b'"baseTimeNanoseconds"' in head
+            or _OWN_EVENT.search(head) is not None
         )
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:

@@ -20,6 +20,7 @@ from kvtrace.schema.errors import BadSetting, KvtraceError, TraceNotFound
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
+from tests.cli.file_mutations import mutate_file
 from tests.support.foreign_traces import (
     EPOCH_NS,
     GEMM,
@@ -284,40 +285,14 @@ def test_a_bad_file_among_good_ones_leaves_the_trace_as_it_was(tmp_path):
     assert sorted(path for path in out.rglob("*")) == before
 
 
-MUTATIONS = (
-    b'"',
-    b"{",
-    b"}",
-    b"[",
-    b"-",
-    b"9" * 30,
-    b"null",
-    b"1e400",
-    b"NaN",
-    b"\xff",
-    b"\0",
-    b",",
-)
-
-
 @pytest.mark.parametrize("kind", WITH_TIMES)
 @settings(max_examples=usually(8, thorough=400), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_mutated_files_are_imported_or_refused_in_one_sentence(kind, seed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("mutated")
     source, write = WITH_TIMES[kind]
-    path = write(folder)
-    chosen = random.Random(seed)
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    file = chosen.choice(files)
-    data = bytearray(file.read_bytes())
-    for _ in range(chosen.randint(1, 3)):
-        place = chosen.randrange(max(len(data), 1))
-        if chosen.random() < 0.3:
-            del data[place:]
-        else:
-            data[place : place + chosen.randint(0, 8)] = chosen.choice(MUTATIONS)
-    file.write_bytes(data)
+    (folder / "sound").mkdir()
+    path, _ = mutate_file(write(folder / "sound"), folder, random.Random(seed))
     out = folder / "out"
     try:
         import_files([path], out, source)

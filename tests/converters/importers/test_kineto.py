@@ -148,3 +148,19 @@ def test_requests_of_collectives_are_imported_with_their_group_and_number(tmp_pa
     assert [first[name] for name in facts] == ["3", "mesh_tp", [0, 2], 9, "AllReduce", 6, 12, None]
     assert [second[name] for name in facts] == ["3", "mesh_tp", None, None, "Send", None, None, 1]
     assert first["requested"] < first["returned"] < second["requested"]
+
+
+@pytest.mark.parametrize(
+    ("category", "is_list"), [("kernel", False), ("kernel", True), ("hip_runtime", False)]
+)
+def test_files_that_begin_with_an_event_are_recognized_by_its_category(category, is_list, tmp_path):
+    """As merged ranks are written: without facts of the file, and with kernels first."""
+    first = {"ph": "X", "cat": category, "name": "a", "pid": 2, "tid": 4, "ts": 1, "dur": 1}
+    kernels = [{**first, "cat": "kernel", "name": name, "ts": ts, "args": {"device": device}}
+               for device, (name, ts) in enumerate((("b", 10), ("c", 10)))]  # fmt: skip
+    events = [first, *kernels]
+    path = tmp_path / "merged.json"
+    path.write_text(json.dumps(events if is_list else {"traceEvents": events}))
+    import_files([path], tmp_path / "out")
+    names = open_trace(tmp_path / "out").table("gpu_kernels")["name"].to_pylist()
+    assert sorted(names) == (["a", "b", "c"] if category == "kernel" else ["b", "c"])

@@ -25,6 +25,11 @@ BEGINNINGS = {
         b'[\n{"cat" : "Session","pid" :1,"tid" :1,"dur" :256,"ts" :9,"ph" : "X","name" :"run"}]',
         "a profile of ONNX Runtime",
     ),
+    "onnx_of_gpu.json": (
+        b'[\n{"cat" : "Session","pid" :1,"tid" :1,"dur" :256,"ts" :9,"ph" : "X","name" :"run"},\n'
+        b'{"cat" : "Kernel","pid" :1,"tid" :1,"dur" :3,"ts" :9,"ph" : "X","name" :"gemm"}]',
+        "a profile of ONNX Runtime",
+    ),
     "viz.json": (
         json.dumps({"traceEvents": [{"ph": "X", "cat": "fee", "dur": 2.9}]}).encode(),
         "a trace of VizTracer",
