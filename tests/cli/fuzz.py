@@ -1,12 +1,14 @@
 """Traces that nobody wrote, through every command of the command line.
 
-    python -m tests.cli.fuzz SEED CASES [--first N] [--only COMMAND] [--each COUNT] [--keep FOLDER]
+    python -m tests.cli.fuzz SEED CASES [--first N] [--only COMMAND] [--each COUNT]
+        [--imports [--files FILE…]]
 
-A case is a trace that trace_mutations.py has changed. Each command has to end in time with 0, 1 or
-2, say what is wrong in a sentence, take less than 1 GiB of memory, print nothing that a terminal
-obeys, write nothing outside of what it was asked to write, and leave the trace alone unless it is
-one that writes to it. Cases run one after the other in a process with limits; one that ends it, or
-hangs in it, is counted, and the next process goes on behind it. Ends with 1 if there was a fault.
+A case is a trace that trace_mutations.py has changed, or one imported from a file of another tool
+that file_mutations.py has. Each command has to end in time with 0, 1 or 2, say what is wrong in a
+sentence, take less than 1 GiB of memory, print nothing that a terminal obeys, write nothing outside
+of what it was asked to write, and leave the trace alone unless it is one that writes to it. Cases
+run one after the other in a process with limits; one that ends it, or hangs in it, is counted, and
+the next process goes on behind it. Ends with 1 if there was a fault.
 """
 
 import argparse
@@ -26,13 +28,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from importlib.util import find_spec
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from kvtrace.cli import main, own_commands
 from kvtrace.registry import own_entries
+from tests.cli.file_mutations import mutate_file
+from tests.cli.fuzz_seeds import write_files, write_seeds
 from tests.cli.trace_mutations import mutate
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +44,8 @@ COMMANDS = own_commands()
 SECONDS = 60
 WAIT = 300
 MEMORY = 1 << 30
+#: Share of the cases that are imports of a mutated file.
+IMPORTED = 0.2
 
 #: How each command is called: TRACE is the trace, SOUND the same as it was before, TIMES one with a
 #: device timeline, OUT a folder.
@@ -181,58 +186,6 @@ READING = frozenset(
 )
 
 
-# -- what is mutated --------------------------------------------------------------------------
-
-
-def write_seeds(folder: Path) -> None:
-    """Write the sound traces: recorded ones and their passes, made ones, journals."""
-    from tests.schema.flips import write_trace
-    from tests.support.synthetic_trace import build_synthetic_trace
-
-    write_trace(folder / "every-table")
-    (folder / "every-table" / "trace").rename(folder / "journals")
-    shutil.rmtree(folder / "every-table")
-    build_synthetic_trace(folder / "hostile", runs=2, launches=20, kernels=6)
-    for name in ("device", "train"):
-        shutil.copytree(ROOT / "tests" / "fixtures" / "h200" / name, folder / name)
-    _quietly("replay", "--client", "tracer", "--client", "profiler", "--client", "sanitizer",
-             str(folder / "device"))  # fmt: skip
-    if find_spec("tests.addons.graphs"):
-        _record_graphs(folder / "graphs")
-    if find_spec("tests.addons.check"):
-        _record_checks(folder / "checks")
-
-
-def _quietly(*arguments: str) -> None:
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert main(arguments) == 0
-
-
-def _record_graphs(out: Path) -> None:
-    """Record NumPy functions, with an open journal beside them."""
-    import kvtrace
-    from tests.addons.graphs.hlo import recorded_program
-
-    with kvtrace.capture(out):
-        recorded_program.main()
-
-
-def _record_checks(out: Path) -> None:
-    """Record launches whose memory is kept, and what made a NaN."""
-    import torch
-
-    import kvtrace
-    from tests.addons.check import bad_kernels
-    from tests.backends.compiled_kernels import check_kernels
-
-    with kvtrace.capture(out, check="first,finite"):
-        check_kernels.add[(4,)](*[torch.ones(1000) for _ in range(3)], 1000, BLOCK=256)
-        bad_kernels.log_of_zero[(4,)](torch.zeros(1000), torch.zeros(1000), 1000, BLOCK=256)
-        check_kernels.total[(4,)](torch.ones(1000), torch.zeros(1), 1000, BLOCK=256)
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert main(("check", str(out))) == 1
-
-
 # -- one case ---------------------------------------------------------------------------------
 
 
@@ -244,27 +197,36 @@ def _late(_signal: int, _frame: Any) -> None:
     raise TooSlow
 
 
-def run_case(number: int, seed: int, seeds: Path, each: int, only: str | None) -> Iterator[str]:
-    """Mutate a trace and run commands on it; give each fault in words."""
+def run_case(
+    number: int, seed: int, seeds: Path, each: int, only: str | None, imports: bool,
+) -> Iterator[str]:  # fmt: skip
+    """Mutate a trace, or import a mutated file, and run commands on it; yield faults in words."""
     rng = random.Random(f"{seed}/{number}")
     name = rng.choice(sorted(path.name for path in seeds.iterdir()))
     folder = Path(tempfile.mkdtemp(prefix="kvtrace-fuzz-"))
-    (folder / "out").mkdir()
-    (folder / "outside").mkdir()
+    for part in ("out", "outside", "file"):
+        (folder / part).mkdir()
     (folder / "outside" / "precious").write_text("mine")
-    shutil.copytree(seeds / name, folder / "trace")
-    done = mutate(folder / "trace", rng)
+    (folder / "program.py").write_text("import kvtrace\nkvtrace.mark('x')\n")
+    places = {"TRACE": folder / "trace", "SOUND": seeds / name, "PROGRAM": folder / "program.py"}
+    places["TIMES"] = ROOT / "tests" / "fixtures" / "h200" / "decoding"
     commands = [only] if only else list(COMMANDS)
     due = {commands[(number * each + turn) % len(commands)] for turn in range(each)}
     # Those that write come last, so that the others see what was mutated.
     order = sorted(due, key=lambda command: (command not in READING, rng.random()))
     chosen = [(command, rng.choice(CALLS[command])) for command in order]
+    if imports or rng.random() < IMPORTED:
+        source = rng.choice(sorted((seeds.parent / "files").glob("*/*")))
+        places["FILE"], done = mutate_file(source, folder / "file", rng)
+        chosen.insert(0, ("import", ("import", "FILE", "-o", "TRACE")))
+    else:
+        shutil.copytree(seeds / name, folder / "trace")
+        done = mutate(folder / "trace", rng)
     _tell(case=number, trace=name, done=done)
-    (folder / "program.py").write_text("import kvtrace\nkvtrace.mark('x')\n")
-    places = {"TRACE": folder / "trace", "SOUND": seeds / name, "PROGRAM": folder / "program.py"}
-    places["TIMES"] = ROOT / "tests" / "fixtures" / "h200" / "decoding"
     os.chdir(folder)
     for command, form in chosen:
+        if "FILE" not in form and not places["TRACE"].exists():
+            shutil.copytree(seeds / name, folder / "trace")
         words = [str(places.get(word, word)) for word in form]
         words = [word.replace("OUT/", f"{folder}/out/") for word in words]
         _tell(command=" ".join(form))
@@ -385,7 +347,9 @@ def _tell(**facts: Any) -> None:
 _told = 1
 
 
-def work(seed: int, first: int, last: int, seeds: Path, each: int, only: str | None) -> None:
+def work(
+    seed: int, first: int, last: int, seeds: Path, each: int, only: str | None, imports: bool,
+) -> None:  # fmt: skip
     """Run cases one after the other, and tell of each on standard output."""
     global _told
     _told = os.dup(1)
@@ -397,7 +361,7 @@ def work(seed: int, first: int, last: int, seeds: Path, each: int, only: str | N
     signal.signal(signal.SIGPROF, _late)
     _limit_memory()
     for number in range(first, last):
-        for _ in run_case(number, seed, seeds, each, only):
+        for _ in run_case(number, seed, seeds, each, only, imports):
             pass
         _tell(ended=number)
 
@@ -411,7 +375,7 @@ def _limit_memory() -> None:
 
 def fuzz(
     seed: int, cases: int, *, first: int = 0, each: int = len(COMMANDS), only: str | None = None,
-    loud: bool = False,
+    imports: bool = False, files: Sequence[Path] = (), loud: bool = False,
 ) -> tuple[list[str], Counter[str]]:  # fmt: skip
     """Run cases in processes of their own.
 
@@ -423,21 +387,24 @@ def fuzz(
         seeds = Path(folder, "seeds")
         Path(folder, "tmp").mkdir()
         write_seeds(seeds)
+        write_files(Path(folder, "files"), files)
         number = first
         while number < first + cases:
-            number = _watched(seed, number, first + cases, seeds, each, only, faults, called, loud)
+            number = _watched(
+                seed, number, first + cases, seeds, each, only, imports, faults, called, loud
+            )
     return faults, called
 
 
 def _watched(
     seed: int, number: int, last: int, seeds: Path, each: int, only: str | None,
-    faults: list[str], called: Counter[str], loud: bool,
+    imports: bool, faults: list[str], called: Counter[str], loud: bool,
 ) -> int:  # fmt: skip
     """Start a process for cases, and watch it to its end; return the next case that is due."""
     command = [sys.executable, "-m", "tests.cli.fuzz", str(seed), str(last - number), "--worker",
                str(seeds), "--first", str(number), "--each", str(each)]  # fmt: skip
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
-    command += [] if only is None else ["--only", only]
+    command += [*(() if only is None else ("--only", only)), *(("--imports",) if imports else ())]
     with Path(os.devnull).open("wb") as nothing, subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=None if loud else nothing,
         env=environment, bufsize=0,  # what waits must be seen by select
@@ -486,16 +453,21 @@ def run() -> int:
         "--each", type=int, default=len(COMMANDS), help="commands that a case is run through"
     )
     parser.add_argument("--only", help="one command only")
+    parser.add_argument("--imports", action="store_true", help="files of other tools only")
+    parser.add_argument("--files", type=Path, nargs="*", default=[], help="more files to import")
     parser.add_argument("--loud", action="store_true")
     parser.add_argument("--worker", type=Path)
     options = parser.parse_args()
     if options.worker is not None:
         last = options.first + options.cases
-        work(options.seed, options.first, last, options.worker, options.each, options.only)
+        work(
+            options.seed, options.first, last, options.worker, options.each, options.only,
+            options.imports,
+        )  # fmt: skip
         return 0
     faults, called = fuzz(
         options.seed, options.cases, first=options.first, each=options.each, only=options.only,
-        loud=options.loud,
+        imports=options.imports, files=options.files, loud=options.loud,
     )  # fmt: skip
     print(f"{options.cases} cases, {called.total()} calls of commands, {len(faults)} faults")
     return 1 if faults else 0

@@ -141,7 +141,7 @@ def _nullable(rows: pa.Table) -> pa.Schema:
     return pa.schema([pa.field(field.name, field.type) for field in rows.schema])
 
 
-def _change_values(rows: pa.Table, rng: random.Random) -> tuple[pa.Table, str]:
+def change_values(rows: pa.Table, rng: random.Random) -> tuple[pa.Table, str]:
     if not rows.num_rows:
         return rows, "no rows"
     place = rng.randrange(rows.num_columns)
@@ -291,7 +291,7 @@ def _rename_artifact(path: Path, old: str, new: str) -> None:
     _write(path, rows, dict(rows.schema.metadata))
 
 
-def _change_columns(rows: pa.Table, rng: random.Random) -> tuple[pa.Table, str]:
+def change_columns(rows: pa.Table, rng: random.Random) -> tuple[pa.Table, str]:
     rows = rows.cast(_nullable(rows))
     place = rng.randrange(rows.num_columns)
     name = rows.column_names[place]
@@ -327,7 +327,7 @@ def _retyped(rows: pa.Table, place: int, kind: pa.DataType) -> tuple[pa.Table, s
     return rows.set_column(place, name, fresh), f"{name} as {kind}"
 
 
-def _change_rows(rows: pa.Table, rng: random.Random) -> tuple[pa.Table, str]:
+def change_rows(rows: pa.Table, rng: random.Random) -> tuple[pa.Table, str]:
     count = rows.num_rows
     match rng.randrange(5):
         case 0:
@@ -482,9 +482,9 @@ def _leave_plan(trace: Path, rng: random.Random) -> str:
 
 
 _MUTATIONS: tuple[tuple[Mutation, int], ...] = (
-    (_rewritten(_change_values), 10),
-    (_rewritten(_change_columns), 4),
-    (_rewritten(_change_rows), 2),
+    (_rewritten(change_values), 10),
+    (_rewritten(change_columns), 4),
+    (_rewritten(change_rows), 2),
     (_replace_artifact, 3),
     (_change_metadata, 2),
     (_change_file, 4),
