@@ -284,17 +284,23 @@ def _shifted(name: str, values: Integers, shift: int) -> Integers:
 def marks(
     rows: RunRows, ranges: list[tuple[str, int, int, int]], shift: int, /, **facts: str
 ) -> None:
-    """Write a user's ranges to `marks`: (name, begin, end, thread), with `facts` as attributes."""
+    """Write a user's ranges to `marks`: (name, begin, end, thread), with `facts` as attributes.
+
+    Those without a begin are only counted.
+    """
+    begun = [row for row in ranges if -LATEST <= row[1] <= LATEST]
+    if len(begun) < len(ranges):
+        rows.note(f"{plural(len(ranges) - len(begun), 'range')} without a begin, left out")
     mark_rows: list[Mapping[str, object]] = [
         {
             "mark_id": rows.reserve_ids("marks"),
             "name": name,
             "begin": begin + shift,
-            "end": None if end == NONE else end + shift,
+            "end": end + shift if -LATEST <= end <= LATEST else None,
             "thread": None if thread == NONE else thread,
             "attributes": facts,
         }
-        for name, begin, end, thread in ranges
+        for name, begin, end, thread in begun
     ]
     rows.rows("marks", mark_rows)
 

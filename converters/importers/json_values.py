@@ -28,6 +28,23 @@ def integer(value: Any) -> int:
     return int(value)
 
 
+def int32_or_none(value: Any) -> int | None:
+    """Return a number, as `integer`, from 0 to the largest of 32 bits; None for other values."""
+    number = integer(value)
+    return number if 0 <= number < 2**31 else None
+
+
+def device_facts(index: Any, name: Any, major: Any, minor: Any, memory: Any) -> dict[str, Any]:
+    """Return the entry of `runs.devices` for a GPU, with its version and bytes of memory."""
+    version, size = (integer(major), integer(minor)), integer(memory)
+    return {
+        "index": int32_or_none(index),
+        "name": text(name),
+        "capability": None if NONE in version else f"{version[0]}.{version[1]}",
+        "memory_bytes": None if size == NONE else size,
+    }
+
+
 def nanoseconds(microseconds: Any) -> int:
     """Return a number of µs, or a text with one, as rounded ns; ValueError for other values."""
     if type(microseconds) is float and -_EXACT < microseconds < _EXACT:

@@ -21,7 +21,9 @@ from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executio
 from kvtrace.converters.importers.importing import EPOCH_NS, unpacked
 from kvtrace.converters.importers.json_stream import JsonFile
 from kvtrace.converters.importers.json_values import (
+    device_facts,
     entries,
+    int32_or_none,
     integer,
     mapping,
     nanoseconds,
@@ -303,9 +305,9 @@ class _KinetoEvents:
                 "started": times and times[0],
                 "ended": times and times[1],
                 "host": text(self.facts.get("host_name")),
-                "pid": _or_none(self._process),
-                "rank": _or_none(integer(job.get("rank"))),
-                "world_size": _or_none(integer(job.get("world_size"))),
+                "pid": int32_or_none(self._process),
+                "rank": int32_or_none(job.get("rank")),
+                "world_size": int32_or_none(job.get("world_size")),
                 "devices": [_device(properties) for properties in entries(devices)],
                 "versions": {
                     name: str(self.facts[name]) for name in _VERSION_KEYS if name in self.facts
@@ -336,26 +338,16 @@ class _KinetoEvents:
             yield "the trace has no time of day; its times count from an unknown moment"
 
 
-def _or_none(value: int) -> int | None:
-    return None if not -(2**31) <= value < 2**31 else value
-
-
 def _device(properties: Any) -> dict[str, Any]:
     """Return the entry of `runs.devices` for a device of `deviceProperties`."""
     device = mapping(properties)
-    major_version, minor_version = (
-        integer(device.get("computeMajor", device.get("major"))),
-        integer(device.get("computeMinor", device.get("minor"))),
+    return device_facts(
+        device.get("id"),
+        device.get("name"),
+        device.get("computeMajor", device.get("major")),
+        device.get("computeMinor", device.get("minor")),
+        device.get("totalGlobalMem"),
     )
-    memory = integer(device.get("totalGlobalMem"))
-    return {
-        "index": _or_none(integer(device.get("id"))),
-        "name": text(device.get("name")),
-        "capability": None
-        if NONE in (major_version, minor_version)
-        else f"{major_version}.{minor_version}",
-        "memory_bytes": None if memory == NONE else memory,
-    }
 
 
 IMPORTER = Kineto()

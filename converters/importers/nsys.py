@@ -14,7 +14,7 @@ from typing import Any, Final
 from kvtrace.converters.importers.collective_rows import CollectiveRows
 from kvtrace.converters.importers.event_rows import json_text
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
-from kvtrace.converters.importers.json_values import integer, text
+from kvtrace.converters.importers.json_values import device_facts, int32_or_none, integer, text
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 from kvtrace.converters.importers.tables import (
@@ -140,14 +140,8 @@ def _machine(tables: Tables) -> dict[str, Any]:
 
 def _devices(tables: Tables) -> Iterator[dict[str, Any]]:
     columns = ("id", "name", "computeMajor", "computeMinor", "totalMemory")
-    for number, name, major, minor, memory in tables.rows("TARGET_INFO_GPU", columns):
-        numbers = integer(major), integer(minor)
-        yield {
-            "index": _int32_or_none(number),
-            "name": text(name),
-            "capability": None if NONE in numbers else f"{numbers[0]}.{numbers[1]}",
-            "memory_bytes": None if integer(memory) == NONE else integer(memory),
-        }
+    for row in tables.rows("TARGET_INFO_GPU", columns):
+        yield device_facts(*row)
 
 
 def _copy_kinds(tables: Tables) -> dict[Any, str]:
@@ -223,14 +217,14 @@ class _Processes:
             self._left_out[f"{_RANGES} of type {kind}"] += kind not in _DEFINITIONS
             return
         name = text(label) or self._name(text_id)
-        stop = NONE if kind == _MARK or end is None else _time(end)
-        if stop != NONE and stop < _time(begin):
+        start, stop = integer(begin), NONE if kind == _MARK else integer(end)
+        if stop != NONE and stop < start:
             self._left_out[f"{_RANGES} that never end"] += 1
             return
         process = serialized >> _BITS & _ID
-        self._marks.setdefault(process, []).append((name, _time(begin), stop, serialized & _ID))
+        self._marks.setdefault(process, []).append((name, start, stop, serialized & _ID))
         requests = self._collectives.setdefault(process, CollectiveRows())
-        requests.add_of_nvtx(_time(begin), stop, name, payload)
+        requests.add_of_nvtx(start, stop, name, payload)
 
     def _name(self, *names: Any) -> str:
         """Return the first of `names` that is a text or a text's number in StringIds, else "?"."""
@@ -259,22 +253,10 @@ class _Processes:
         self._collectives.get(process, CollectiveRows()).write(rows, shift)
         times = self._devices.pop(process).finish(rows, shift)
         return {
-            "pid": None if process == NONE else process,
+            "pid": int32_or_none(process),
             "started": times and times[0],
             "ended": times and times[1],
         }
-
-
-def _time(value: Any) -> int:
-    ns = integer(value)
-    if not -(2**62) <= ns <= 2**62:  # before the session began, it is negative
-        raise ValueError(f"{value!r} is not a time in ns")
-    return ns
-
-
-def _int32_or_none(value: Any) -> int | None:
-    number = integer(value)
-    return number if 0 <= number < 2**31 else None
 
 
 IMPORTER = Nsys()

@@ -113,8 +113,14 @@ class _ChromeTrace:
         self._scopes: list[tuple[str, int, int, int, dict[str, str]]] = []
         self._skipped: Counter[str] = Counter()
 
-    def add(self, event: Mapping[str, Any]) -> None:
+    def add(self, event: Any) -> None:
         """Add an event: a lane's name, a kernel, or a scope; flows between them are ignored."""
+        try:
+            self._add(event)
+        except (ValueError, TypeError, AttributeError, KeyError):
+            self._skipped["events that Proton does not write"] += 1
+
+    def _add(self, event: Mapping[str, Any]) -> None:
         lane, args = integer(event.get("tid")), mapping(event.get("args"))
         if event.get("ph") == "M":
             stream = _STREAM.fullmatch(text(args.get("name")) or "")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.converters.importers.executions import COPY, Executions, marks
-from kvtrace.converters.importers.json_values import integer, mapping, text
+from kvtrace.converters.importers.json_values import int32_or_none, integer, mapping, text
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rocprofv3 import (
     LACKS,
@@ -154,7 +154,7 @@ class _Recording:
             rank, world_size = _rank(_json(environment))
             found[integer(number)] = _Process(
                 {
-                    "pid": None if integer(pid) == NONE else integer(pid),
+                    "pid": int32_or_none(pid),
                     "host": text(hosts.get(node)),
                     "command": text(command),
                     "rank": rank,

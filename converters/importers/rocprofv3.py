@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kvtrace.converters.importers.executions import COPY, Executions, marks
 from kvtrace.converters.importers.importing import unpacked
-from kvtrace.converters.importers.json_values import entries, integer, mapping, text
+from kvtrace.converters.importers.json_values import entries, int32_or_none, integer, mapping, text
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rocprofv3_perfetto import read_perfetto
 from kvtrace.converters.importers.rows import NONE, RunRows
@@ -98,8 +98,8 @@ def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> Impor
     architecture = text(gpus[0].get("name")) if gpus else None
     operations = _operation_namer(tool)
     device = Executions()
-    for record in entries(records.get("kernel_dispatch")):
-        info = record["dispatch_info"]
+    for record in map(mapping, entries(records.get("kernel_dispatch"))):
+        info = mapping(record.get("dispatch_info"))
         symbol = symbols.get(integer(info.get("kernel_id")), {})
         start, end = _span(record)
         block = _sizes(info.get("workgroup_size"))
@@ -117,7 +117,7 @@ def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> Impor
             registers=vector_registers(symbol, architecture),
             shared=integer(info.get("group_segment_size")),
         )
-    for record in entries(records.get("memory_copy")):
+    for record in map(mapping, entries(records.get("memory_copy"))):
         start, end = _span(record)
         source = device_by_agent.get(_handle(record.get("src_agent_id")), NONE)
         target = device_by_agent.get(_handle(record.get("dst_agent_id")), NONE)
@@ -132,7 +132,7 @@ def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> Impor
             size=integer(record.get("bytes")),
         )
     for api in _APIS:
-        for record in entries(records.get(api)):
+        for record in map(mapping, entries(records.get(api))):
             start, end = _span(record)
             correlation = integer(mapping(record.get("correlation_id")).get("internal"))
             thread = integer(record.get("thread_id"))
@@ -146,10 +146,9 @@ def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> Impor
     }
     left_out[_RANGES] = len(entries(records.get(_RANGES))) - len(ranges)
     metadata = mapping(tool.get("metadata"))
-    pid = integer(metadata.get("pid"))
     command = [text(word) or "" for word in entries(metadata.get("command"))]
     row = {
-        "pid": None if pid == NONE else pid,
+        "pid": int32_or_none(metadata.get("pid")),
         "command": " ".join(command) or None,
         "host": text(mapping(metadata.get("node")).get("hostname")),
         "devices": [device_entry(number, gpu) for number, gpu in enumerate(gpus)],
@@ -169,12 +168,8 @@ def _import_csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> Impo
             "_kernel_trace.csv or _memory_copy_trace.csv"
         )
     agents = _agents_beside(path)
-    for line_number, row in enumerate(lines, 2):
-        start, end = integer(row.get("start_timestamp")), integer(row.get("end_timestamp"))
-        if NONE in (start, end):
-            raise BadSource(
-                f"{path}, line {line_number:,} has no times: the file may be incomplete"
-            )
+    for row in lines:
+        start, end = _span(row)
         stream = integer(row.get("stream_id") or row.get("queue_id"))
         correlation = integer(row.get("correlation_id"))
         if not has_kernels:
@@ -300,7 +295,7 @@ def _ranges(
         integer(message.get("key")): text(message.get("value"))
         for message in map(mapping, entries(strings.get("marker_api")))
     }
-    for record in entries(records.get("marker_api")):
+    for record in map(mapping, entries(records.get("marker_api"))):
         start, end = _span(record)
         correlation = integer(mapping(record.get("correlation_id")).get("internal"))
         name = messages.get(correlation)

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 from kvtrace.converters.importers.registry import BadSource
 
 _SQLITE: Final = b"SQLite format 3\0"
+#: Most bytes of a row; the texts of a tool have a few thousand.
+_LONGEST: Final = 64 << 20
 
 
 class Tables:
@@ -115,6 +117,7 @@ class ParquetTables(Tables):
 def opened_sqlite(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[str, ...]]]:
     """Open a database for reading, and yield it with the sorted names of its tables."""
     with closing(sqlite3.connect(f"file:{path.resolve()}?mode=ro", uri=True)) as database:
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         database.text_factory = lambda raw: raw.decode("utf-8", "replace")
         names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         yield database, tuple(sorted(str(name) for (name,) in names))

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.converters.importers.importing import unpacked
-from kvtrace.converters.importers.json_values import entries, integer, mapping, text, three
+from kvtrace.converters.importers.json_values import (
+    entries,
+    int32_or_none,
+    integer,
+    mapping,
+    text,
+    three,
+)
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 
@@ -49,20 +56,8 @@ class Tritonparse:
         """Add the rows of one process, and yield its facts. Errors as `Importer.read`."""
         reading = _LogContents(rows)
         with unpacked(path) as file:
-            for line_number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    event = json.loads(line)
-                    if not isinstance(event, dict):
-                        raise TypeError("it is not an object")  # noqa: TRY301 - reported below
-                    reading.add(event)
-                except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as e:
-                    detail = " ".join(str(e).split())[:100]
-                    raise BadSource(
-                        f"{path}, line {line_number:,} is not an event of tritonparse ({detail}): "
-                        "if the program was killed while writing the line, remove the line"
-                    ) from e
+            for line in filter(bytes.strip, file):
+                reading.add(line)
         if not reading.events:
             raise BadSource(f"{path} has neither compilations nor launches: import another log")
         yield reading.finished()
@@ -82,8 +77,14 @@ class _LogContents:
         self._device: int | None = None
         self._left_out: Counter[str] = Counter()
 
-    def add(self, event: Mapping[str, Any]) -> None:
-        """Add a compilation or a launch; other events are counted."""
+    def add(self, line: bytes) -> None:
+        """Add the compilation or launch of a line; other events are counted, and torn lines."""
+        try:
+            self._add(json.loads(line))
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+            self._left_out["lines that are no event"] += 1
+
+    def _add(self, event: Mapping[str, Any]) -> None:
         kind = event.get("event_type")
         if kind not in ("compilation", "launch"):
             if kind != _REPEATED:
@@ -110,11 +111,11 @@ class _LogContents:
                 "origin": "jit",
                 "cache_key": text(metadata.get("hash")),
                 "target": f"{target['backend']}:{target['arch']}" if len(target) >= 2 else None,
-                "warp_size": _int32_or_none(target.get("warp_size", metadata.get("warp_size"))),
-                "num_warps": _int32_or_none(metadata.get("num_warps")),
-                "num_ctas": _int32_or_none(metadata.get("num_ctas")),
-                "num_stages": _int32_or_none(metadata.get("num_stages")),
-                "shared_bytes": _int32_or_none(metadata.get("shared")),
+                "warp_size": int32_or_none(target.get("warp_size", metadata.get("warp_size"))),
+                "num_warps": int32_or_none(metadata.get("num_warps")),
+                "num_ctas": int32_or_none(metadata.get("num_ctas")),
+                "num_stages": int32_or_none(metadata.get("num_stages")),
+                "shared_bytes": int32_or_none(metadata.get("shared")),
                 "options": _options(metadata),
                 "stages": None,
             }
@@ -130,7 +131,7 @@ class _LogContents:
             row["cache_hit"] = metadata["cache_hit"]
         source = mapping(payload.get("python_source"))
         code, path = text(source.get("code")), text(source.get("file_path"))
-        first_line = _int32_or_none(source.get("start_line"))
+        first_line = int32_or_none(source.get("start_line"))
         if code is not None:
             lines = code.splitlines(keepends=True)
             decorator_lines = next(
@@ -234,7 +235,7 @@ class _LogContents:
                 "mode": "launch",
                 "started": min(self._times, default=None),
                 "ended": max(self._times, default=None),
-                "pid": None if self._process == NONE else self._process,
+                "pid": int32_or_none(self._process),
                 "versions": {"triton": version} if version else {},
             },
             (
@@ -244,11 +245,6 @@ class _LogContents:
             ),
             self._left_out,
         )
-
-
-def _int32_or_none(value: Any) -> int | None:
-    number = integer(value)
-    return number if 0 <= number < 2**31 else None
 
 
 def _options(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -264,14 +260,14 @@ def _frame(entry: Any) -> tuple[str | None, int | None, int | None, str | None]:
     frame = mapping(entry)
     return (
         text(frame.get("filename")),
-        _int32_or_none(frame.get("line")),
+        int32_or_none(frame.get("line")),
         None,
         text(frame.get("name")),
     )
 
 
 def _device_index(device: str | None) -> int | None:
-    return _int32_or_none((device or "").partition(":")[2])
+    return int32_or_none((device or "").partition(":")[2])
 
 
 IMPORTER = Tritonparse()

@@ -16,7 +16,7 @@ from typing import Any, Final
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
 from kvtrace.converters.importers.host_stacks import Frame
 from kvtrace.converters.importers.importing import unpacked
-from kvtrace.converters.importers.json_values import integer, text
+from kvtrace.converters.importers.json_values import device_facts, int32_or_none, integer, text
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 from kvtrace.converters.importers.xplane_space import Event, Line, Plane, Stats, parsed_space
@@ -261,13 +261,12 @@ class _Profile:
         for name, begin, end, thread, step in self._steps or of_device:
             marks(self._rows, [(name, begin, end, thread)], shift, step=step)
         times = self._device.finish(self._rows, shift)
-        process = integer(self._facts.get("process_id"))
         return ImportedRun(
             {
                 "started": times and times[0],
                 "ended": times and times[1],
                 "host": host,
-                "pid": None if process == NONE else process,
+                "pid": int32_or_none(self._facts.get("process_id")),
                 "devices": [facts for _, facts in sorted(self._devices.items())],
                 "versions": {n: str(self._facts[n]) for n in _VERSIONS if n in self._facts},
             },
@@ -295,15 +294,11 @@ def _device(index: int, kind: str, stats: Stats) -> dict[str, Any]:
     """Return the entry of `runs.devices` for a device's plane with stats."""
     vendor = text(stats.get("device_vendor"))
     name = text(stats.get("gpu_device_name")) or text(stats.get("device_type_string"))
-    version = [integer(stats.get(f"compute_cap_{part}")) for part in ("major", "minor")]
-    memory = integer(stats.get("memory_size"))
-    return {
-        "index": index,
-        "name": name or " ".join(filter(None, (vendor, kind))),
-        # Of AMD's GPUs the numbers are not the name of the architecture.
-        "capability": None if NONE in version or vendor == "AMD" else f"{version[0]}.{version[1]}",
-        "memory_bytes": None if memory == NONE else memory,
-    }
+    name = name or " ".join(filter(None, (vendor, kind)))
+    major, minor = stats.get("compute_cap_major"), stats.get("compute_cap_minor")
+    if vendor == "AMD":  # the numbers are not the name of the architecture
+        major = minor = None
+    return device_facts(index, name, major, minor, stats.get("memory_size"))
 
 
 def _details(words: str) -> dict[str, tuple[int, ...]]:

@@ -88,13 +88,11 @@ class Line:
         return sum(event.WhichOneof("one") == "occurrences" for event in self._message.events)
 
     def events(self) -> Iterator[Event]:
-        """Yield the timed events, in the order of the file; ValueError for negative durations."""
+        """Yield the timed events, in the order of the file."""
         origin = self.timestamp * 1000
         for message in self._message.events:
             if message.WhichOneof("one") == "occurrences":
                 continue
-            if message.duration_ps < 0:
-                raise ValueError(f"an event of {self.name!r} takes {message.duration_ps:,} ps")
             name, display_name, stats = self._plane.kind_of_event(message.metadata_id)
             begin = (origin + message.offset_ps) // 1000
             if message.stats:

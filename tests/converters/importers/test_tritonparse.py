@@ -152,9 +152,17 @@ def test_timestamps_in_whole_seconds_are_not_launch_times(tmp_path):
     assert any("Triton is not installed" in text for text in told)
 
 
-def test_truncated_line_is_reported_by_number(tmp_path):
-    path = written(tmp_path / "log.ndjson", events())
+def test_a_line_that_was_cut_off_is_counted(tmp_path):
+    path = written(tmp_path / "log.ndjson", [*events(), 7])
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(BadSource, match="line 4 is not an event"):
+    (run,) = import_files([path], tmp_path / "out")
+    assert run.left_out == {"lines that are no event": 1}
+    assert open_trace(tmp_path / "out").table("launches").num_rows == 1
+
+
+def test_a_log_without_a_whole_line_is_refused(tmp_path):
+    path = tmp_path / "log.ndjson"
+    path.write_bytes(b'{"event_type": "launch", "pid"')
+    with pytest.raises(BadSource, match="neither compilations nor launches"):
         import_files([path], tmp_path / "out")
     assert not (tmp_path / "out").exists()

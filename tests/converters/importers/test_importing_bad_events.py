@@ -1,0 +1,104 @@
+"""One bad event in a file: it is counted in a sentence, and all others are imported."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from kvtrace.converters.importers import tables
+from kvtrace.converters.importers.importing import import_files
+from kvtrace.converters.importers.registry import BadSource
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
+from tests.support.foreign_traces import (
+    write_nsys_sqlite,
+    write_proton_chrome,
+    write_rocpd,
+    write_rocprofv3_csv,
+    write_rocprofv3_json,
+)
+
+#: What is written, a text of it and what takes its place, and the sentence.
+CHANGES = {
+    "row without times": (write_rocprofv3_csv, "20125,25375", ",", "1 event without a begin"),
+    "row cut off": (write_rocprofv3_csv, ",80000,92000,512,0,24,4,32,256,1,1,2000,1,1", "", "1 event"),
+    "null as a dispatch": (
+        write_rocprofv3_json,
+        '"kernel_dispatch": [',
+        '"kernel_dispatch": [null, ',
+        "1 event without a begin",
+    ),
+    "process of more than 32 bits": (write_rocprofv3_json, '"pid": 100', '"pid": 1e18', ""),
+    "range without a begin": (
+        write_rocprofv3_json, '"start_timestamp": 1000,', "", "1 range without a begin",
+    ),
+    "text as a time": (
+        write_proton_chrome,
+        '"traceEvents": [',
+        '"traceEvents": [{"ph": "X", "cat": "kernel", "ts": "soon"}, 7, ',
+        "events that Proton does not write (4)",
+    ),
+}  # fmt: skip
+
+
+def imported(path):
+    (run,) = import_files([path], path.parent / "out")
+    trace = open_trace(path.parent / "out")
+    left_out = [f"{kind} ({count})" for kind, count in run.left_out.items()]
+    return list(plain_rows(trace.table("gpu_kernels"))), " ".join([*run.lacks, *left_out])
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_one_bad_event_is_counted_and_the_others_are_imported(name, tmp_path):
+    write, text, other, sentence = CHANGES[name]
+    path = write(tmp_path)
+    content = path.read_text()
+    assert text in content
+    path.write_text(content.replace(text, other))
+    rows, sentences = imported(path)
+    lost = 1 if "row" in name else 0
+    assert sum(row["kind"] is None for row in rows) == 3 - lost
+    assert sentence in sentences
+
+
+@pytest.mark.parametrize("begin", ["soon", None, 2**62 + 1])
+def test_ranges_of_nsys_without_a_time_are_counted(begin, tmp_path):
+    path = write_nsys_sqlite(tmp_path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE NVTX_EVENTS SET start = ? WHERE eventType = 34", (begin,))
+        database.commit()
+    rows, sentences = imported(path)
+    assert len(rows) == 4
+    assert "1 range without a begin" in sentences
+
+
+def test_process_ids_of_databases_may_be_any_number(tmp_path):
+    path = write_rocpd(tmp_path)
+    with closing(sqlite3.connect(path)) as database:
+        (table,) = next(
+            database.execute("SELECT name FROM sqlite_master WHERE name LIKE '%info_process%'")
+        )
+        database.execute(f"UPDATE \"{table}\" SET pid = {2**62}, command = CAST(x'fffe' AS TEXT)")
+        database.commit()
+    assert len(imported(path)[0]) == 4
+    assert open_trace(tmp_path / "out").runs[0].pid is None
+
+
+def test_rows_of_databases_that_are_too_long_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_LONGEST", 10_000)  # else a file of 64 MB is needed
+    path = write_nsys_sqlite(tmp_path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE StringIds SET value = hex(zeroblob(10000)) WHERE id = 1")
+        database.commit()
+    with pytest.raises(BadSource, match=r"export the report again \(string or blob too big\)"):
+        import_files([path], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_table_of_kernels_without_any_time_is_refused(tmp_path):
+    path = write_rocprofv3_csv(tmp_path)
+    header, *_ = path.read_text().splitlines()
+    path.write_text(f"{header}\n{json.dumps('KERNEL_DISPATCH')},,,,,,,k\n")
+    with pytest.raises(BadSource, match="neither kernels nor copies"):
+        import_files([path], tmp_path / "out")
