@@ -90,7 +90,7 @@ def filled_arguments(
 
     None if the tensors are too large, or if integers that select data were not recorded.
     """
-    if sum(map(_nbytes, call.arguments)) > _MOST_BYTES:
+    if not has_small_tensors(call):
         return None
     leading = positions_of_leading(call)
     storages: dict[int, Storage] = {}
@@ -138,8 +138,16 @@ def positions_of_leading(call: Call) -> frozenset[int]:
     return frozenset(range(len(call.arguments))) if len(positions) < len(reads) else positions
 
 
+def has_small_tensors(call: Call) -> bool:
+    """Return whether a call's tensors are small enough to be filled."""
+    return sum(map(_nbytes, call.arguments)) <= _MOST_BYTES
+
+
 def _nbytes(argument: Argument) -> int:
-    return argument.storage.nbytes if isinstance(argument, TensorArgument) else 0
+    """Return the bytes of a storage, or of all elements where the tensor repeats some of it."""
+    if not isinstance(argument, TensorArgument):
+        return 0
+    return max(argument.storage.nbytes, prod(argument.shape) * argument.element.bytes)
 
 
 def elements_of(tensor: TensorArgument) -> NDArray[Any]:

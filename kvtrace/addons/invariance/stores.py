@@ -255,6 +255,8 @@ def compare_stores(
 
 _MOST_LANES: Final = 1 << 22
 """Limit on the stored lanes that are listed, and on all lanes that no formula describes."""
+_LARGEST_MASK: Final = 1 << 28
+"""Limit on the elements of a mask, which takes a byte for each."""
 
 
 class _StoredElements(Observer):
@@ -287,7 +289,8 @@ class _StoredElements(Observer):
 def stored_elements(call: Call, argument: int) -> NDArray[np.bool_] | None:
     """Return a mask of the elements that the recorded call stores, in the tensor's shape.
 
-    None if data decide what is stored, the call cannot be evaluated, or there are too many lanes.
+    None if data decide what is stored, the call cannot be evaluated, or there are too many lanes
+    or elements.
     """
     tensor = call.arguments[argument]
     if (
@@ -297,7 +300,10 @@ def stored_elements(call: Call, argument: int) -> NDArray[np.bool_] | None:
     ):
         return None
     size = tensor.element.bytes
-    observer = _StoredElements(argument, size, tensor.view_bytes[1] // size)
+    count = tensor.view_bytes[1] // size
+    if max(count, prod(tensor.shape)) > _LARGEST_MASK:
+        return None
+    observer = _StoredElements(argument, size, count)
     if run(call, [observer], contents="none") is not None or observer.stored is None:
         return None
     return np.lib.stride_tricks.as_strided(observer.stored, tensor.shape, tensor.strides)

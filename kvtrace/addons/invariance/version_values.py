@@ -15,6 +15,7 @@ from kvtrace.addons.invariance.launches import (
     Fill,
     elements_of,
     filled_arguments,
+    has_small_tensors,
     output_after,
     random_floats,
     read_positions,
@@ -141,8 +142,10 @@ def versions_differ_on(inputs: Inputs, versions: VersionCalls) -> Witness | bool
 def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]) -> Fill | None:
     """Return a function that fills the tensors at `positions` of a call with a kind of inputs.
 
-    None if the kind needs integers or constants that are not known.
+    None if the kind needs integers or constants that are not known, or if tensors are too large.
     """
+    if not (has_small_tensors(versions.first) and has_small_tensors(versions.second)):
+        return None
     values, needs_integers = versions.fill_values, inputs in WITH_INTEGERS
     integers = _integer_contents(versions, others=needs_integers)
     if integers is None or (needs_integers and not (integers and values.integers)):

@@ -7,7 +7,13 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from kvtrace.addons.invariance.version_values import Bounds, VersionCalls, error_bounds
+from kvtrace.addons.invariance.stores import stored_elements
+from kvtrace.addons.invariance.version_values import (
+    Bounds,
+    VersionCalls,
+    error_bounds,
+    versions_differ,
+)
 from kvtrace.inputs.kinds import Inputs
 from kvtrace.recorded_calls.recorded import calls_of
 from tests.addons.invariance.conftest import Recorded
@@ -70,3 +76,22 @@ def test_one_pass_variance_is_less_exact_than_two_passes(bounds: Any) -> None:
 
     assert bounds(_variance, far).accuracy(far) is None
     assert bounds(_variance, far, (1, 0)).accuracy(far) == "as exact"
+
+
+@triton.jit
+def _scaled(x, y, NEW: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(y + at, tl.load(x + at * 0) * (2.0 if NEW else 3.0))
+
+
+@pytest.mark.parametrize(("x_size", "y_size"), [(1 << 30, N), (1, 1 << 30), (1 << 40, 1 << 40)])
+def test_tensors_that_repeat_an_element_are_not_filled(
+    recorded: Recorded, x_size: int, y_size: int
+) -> None:
+    """Random numbers for 2^30 elements would take 8.6 GB, though one is stored."""
+    x, y = tensor(1, seed=1).expand(x_size), tensor(1, seed=2).expand(y_size)
+    runs = recorded(lambda: [_scaled[(1,)](x, y, NEW=new, N=1) for new in (0, 1)])
+    first, second = calls_of(runs.trace, *runs.runs)
+    assert versions_differ(VersionCalls(first, second, 1, [(0, 0), (1, 1)])) is None
+    mask = stored_elements(first, 1)
+    assert (mask is None) == (y_size > N)

@@ -22,7 +22,9 @@ from tests.support.foreign_traces import (
 #: What is written, a text of it and what takes its place, and the sentence.
 CHANGES = {
     "row without times": (write_rocprofv3_csv, "20125,25375", ",", "1 event without a begin"),
-    "row cut off": (write_rocprofv3_csv, ",80000,92000,512,0,24,4,32,256,1,1,2000,1,1", "", "1 event"),
+    "row cut off": (
+        write_rocprofv3_csv, ",80000,92000,512,0,24,4,32,256,1,1,2000,1,1", "", "1 event without",
+    ),
     "null as a dispatch": (
         write_rocprofv3_json,
         '"kernel_dispatch": [',
