@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kvtrace.addons.invariance.compared import RELATIONS, Comparison, Elements, Pair, compare_trees
+from kvtrace.addons.invariance.compared import (
+    RELATIONS,
+    Comparison,
+    Elements,
+    Pair,
+    compare_trees,
+    sampled_indices,
+)
 from kvtrace.addons.invariance.elements import TooLarge
 
 if TYPE_CHECKING:
@@ -120,14 +127,9 @@ def worst_comparison(trees: Mapping[Tree, Mapping[Batch, ComparedCall]]) -> Comp
 
 def _common_elements(first: Tree, second: Tree, extents: Mapping[Symbol, int]) -> Pair:
     """Return elements with equal coordinates in both trees; large extents are sampled."""
-    total = prod(extents.values())
-    flat_indices = np.arange(total, dtype=np.int64)
-    if total > _MOST_ELEMENTS:
-        sample = np.random.default_rng(0).integers(total, size=_MOST_ELEMENTS - 2)
-        flat_indices = np.unique(np.append(sample, (0, total - 1)))
-    indices = np.unravel_index(flat_indices, tuple(extents.values())) if extents else ()
+    count, indices = sampled_indices(tuple(extents.values()), _MOST_ELEMENTS)
     values = dict(zip(extents, indices, strict=True))
-    return Pair(flat_indices.size, Elements(first, values), Elements(second, values))
+    return Pair(count, Elements(first, values), Elements(second, values))
 
 
 def count_sizes(calls: Sequence[ComparedCall]) -> int:

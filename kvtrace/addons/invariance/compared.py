@@ -7,9 +7,10 @@ one of four billion integers. So formulas are compared by `kvtrace.symbolic.prov
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import prod
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -100,6 +101,24 @@ class Comparison:
     def is_whole(self) -> bool:
         """Return whether all elements were compared."""
         return self.compared_count == self.elements
+
+
+def sampled_indices(extents: Sequence[int], most: int) -> tuple[int, list[NDArray[np.int64]]]:
+    """Return the number of elements and their indices for each axis, in row-major order.
+
+    Of more than `most` elements a sample, with the first and the last.
+    """
+    total = min(prod(extents), 2**63 - 1)
+    if total <= most:
+        numbers = np.arange(total, dtype=np.int64)
+    else:
+        sample = np.random.default_rng(0).integers(total, size=most - 2)
+        numbers = np.unique(np.append(sample, (0, total - 1)))
+    count, indices = numbers.size, []
+    for extent in reversed(extents):
+        numbers, index = np.divmod(numbers, extent)
+        indices.append(index)
+    return count, indices[::-1]
 
 
 def compare_trees(

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kvtrace.addons.invariance.compared import Comparison, Elements, Pair, compare_trees
+from kvtrace.addons.invariance.compared import (
+    Comparison,
+    Elements,
+    Pair,
+    compare_trees,
+    sampled_indices,
+)
 from kvtrace.addons.invariance.coordinates import Unfollowed, is_placing
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.field import FieldEvaluator
@@ -45,14 +51,9 @@ _UNKNOWN_STORE: Final = -2
 
 def _offsets(tensor: TensorArgument) -> NDArray[np.int64]:
     """Return the byte offsets of a tensor's elements, each once; a large tensor is sampled."""
-    total = prod(tensor.shape)
-    flat_indices = np.arange(total, dtype=np.int64)
-    if total > _MOST_ELEMENTS:
-        random = np.random.default_rng(0).integers(total, size=_MOST_ELEMENTS - 2)
-        flat_indices = np.unique(np.append(random, (0, total - 1)))
-    indices = np.unravel_index(flat_indices, tensor.shape) if tensor.shape else ()
+    count, indices = sampled_indices(tensor.shape, _MOST_ELEMENTS)
     steps = (index * stride for index, stride in zip(indices, tensor.strides, strict=True))
-    return np.unique(sum(steps, np.zeros(flat_indices.size, np.int64)) * tensor.element.bytes)
+    return np.unique(sum(steps, np.zeros(count, np.int64)) * tensor.element.bytes)
 
 
 def _elements(store: Store, offsets: NDArray[np.int64]) -> Elements:

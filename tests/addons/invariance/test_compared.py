@@ -1,9 +1,12 @@
 """Formulas of integers in memory that are proven equal, and numbers for which others differ."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
-from kvtrace.addons.invariance.compared import TreeProver, differing_integers
+from kvtrace.addons.invariance.compared import TreeProver, differing_integers, sampled_indices
 from kvtrace.addons.invariance.field import FieldEvaluator
 from kvtrace.addons.invariance.trees import tree
 from kvtrace.symbolic.conditions import at_least, equal
@@ -75,3 +78,19 @@ def test_inverse_of_a_root_equals_the_root_of_the_inverse(names, alike):
         return FieldEvaluator(0, "exact").values(found, {Symbol("lane", 0, 0, 9): np.arange(10)})
 
     assert (made(names) == made(("arith.divf", "math.sqrt"))).all() == alike
+
+
+@pytest.mark.parametrize("extents", [(), (7,), (2, 3, 5), (4, 0), (1 << 40, 1 << 12), (3, 1 << 62)])
+def test_indices_are_those_of_all_elements_or_of_a_sample(extents):
+    total, most = math.prod(extents), 50
+    count, indices = sampled_indices(extents, most)
+    assert len(indices) == len(extents)
+    if total <= most:
+        assert count == total
+        rows = list(zip(*(index.tolist() for index in indices), strict=True))
+        assert rows == [row for row in itertools.product(*map(range, extents)) if extents]
+        return
+    assert count == most
+    assert [int(index[0]) for index in indices] == [0] * len(extents)
+    if total < 2**63:
+        assert [int(index[-1]) for index in indices] == [extent - 1 for extent in extents]
