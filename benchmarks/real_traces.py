@@ -112,9 +112,11 @@ def imported(path: Path, out: Path) -> str | Trace:
 def counts_of_trace(trace: Trace, tool: str) -> Counts:
     """Return the counts of an imported trace, from its tables."""
     counts = Counts()
-    columns = ["name", "kind", "start", "end", "device", "stream", "bytes", "weight"]
+    columns = ["name", "kind", "start", "end", "stated_end", "device", "stream", "bytes", "weight"]
     for row in plain_rows(trace.table("gpu_kernels", columns=columns)):
-        start, end = row["start"], row["end"]
+        start = row["start"]
+        # That of an impossible time is as the file has it, which no sum of kvtrace counts.
+        end = next((row[name] for name in ("end", "stated_end") if row[name] is not None), start)
         weight = row["weight"] or 1
         if tool == "proton":  # sums, of which neither times nor streams are known
             counts.add_kernels(row["name"], weight, weight * (end - start))

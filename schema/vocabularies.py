@@ -25,6 +25,15 @@ _INTEGERS: Final = {
     for bits in (8, 16, 32, 64)
 }
 
+#: Torch's names of element types by Triton's names; other types have the same name.
+TORCH_NAMES: Final = {
+    "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
+    "fp8e5": "float8_e5m2", "fp8e4nv": "float8_e4m3fn", "fp8e4b8": "float8_e4m3fnuz",
+    "fp8e5b16": "float8_e5m2fnuz",
+}  # fmt: skip
+
 #: Dialects by the stage, and kind of artifact, that is written in them.
 DIALECTS: Final = {
     "ttir": "triton",

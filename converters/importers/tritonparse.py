@@ -23,6 +23,7 @@ from kvtrace.converters.importers.json_values import (
 )
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
+from kvtrace.schema.vocabularies import TORCH_NAMES
 
 #: Files of a compilation that are stages, in the compiler's order.
 _STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
@@ -276,30 +277,12 @@ IMPORTER = Tritonparse()
 # -- logged arguments ------------------------------------------------------------------------------
 
 
-#: Triton's names of torch's element types that do not follow from letter and width.
-_TYPES: Final = {
-    "bool": "i1",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "fp8e4nv",
-    "float8_e4m3fnuz": "fp8e4b8",
-    "float8_e5m2": "fp8e5",
-    "float8_e5m2fnuz": "fp8e5b16",
-}
-_LETTERS: Final = {"float": "fp", "int": "i", "uint": "u"}
+#: Triton's names of element types by torch's.
+_SHORT_NAMES: Final = {f"torch.{name}": short for short, name in TORCH_NAMES.items()}
 #: A type as a kernel's constant, in Triton's metadata.
 _DTYPE: Final = re.compile(r"triton\.language\.core\.dtype\('(\w+)'\)")
 #: Modulus in bytes of the recorded alignment of data pointers.
 _ALIGNED: Final = 16
-
-
-def element_type(name: str) -> str | None:
-    """Return Triton's name of a torch element type (`fp32` for `torch.float32`), or None."""
-    torch_name = name.removeprefix("torch.")
-    letters = torch_name.rstrip("0123456789")
-    triton_name = _TYPES.get(torch_name)
-    if triton_name is None and letters in _LETTERS and letters != torch_name:
-        triton_name = f"{_LETTERS[letters]}{torch_name[len(letters) :]}"
-    return triton_name
 
 
 def signature(
@@ -368,7 +351,7 @@ def _tensor(name: str, logged: Mapping[str, Any]) -> dict[str, Any]:
         integer(logged.get("element_size")),
         integer(logged.get("storage_offset")),
     )
-    dtype = element_type(text(logged.get("dtype")) or "")
+    dtype = _SHORT_NAMES.get(text(logged.get("dtype")) or "")
     device = text(logged.get("device"))
     entry: dict[str, Any] = {"name": name, "kind": "tensor", "dtype": dtype, "device": device}
     if (
@@ -388,7 +371,7 @@ def _type(logged: Mapping[str, Any]) -> str | None:
     """Return Triton's type of a logged argument (`*fp32`, `i32`), or None if unknown."""
     kind, value = logged.get("type"), logged.get("value")
     if kind == "tensor":
-        dtype = element_type(text(logged.get("dtype")) or "")
+        dtype = _SHORT_NAMES.get(text(logged.get("dtype")) or "")
         return None if dtype is None else f"*{dtype}"
     if kind == "bool":
         return "u1"

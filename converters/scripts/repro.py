@@ -21,15 +21,8 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tensor_statistics import TensorStatistics, call_statistics
 from kvtrace.schema.trace import Selection, Trace
+from kvtrace.schema.vocabularies import TORCH_NAMES
 
-#: Torch's names of element types by Triton's names; other types have the same name.
-TORCH_NAMES: Final = {
-    "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
-    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
-    "fp8e5": "float8_e5m2", "fp8e4nv": "float8_e4m3fn", "fp8e4b8": "float8_e4m3fnuz",
-    "fp8e5b16": "float8_e5m2fnuz",
-}  # fmt: skip
 _TRITON_TYPE: Final = re.compile(r"u?int\d+|fp(16|32|64)|bf16|fp8e\w+")
 #: Compile options that users choose, besides those in columns of `kernels`.
 _CHOSEN_OPTIONS: Final = ("maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl")

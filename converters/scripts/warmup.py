@@ -9,10 +9,11 @@ from typing import Any, Final
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.profile.recompiles import DelayedLaunch, delayed_launches
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
-from kvtrace.converters.scripts.repro import TORCH_NAMES, descriptor, expression, options_of
+from kvtrace.converters.scripts.repro import descriptor, expression, options_of
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Selection
+from kvtrace.schema.vocabularies import TORCH_NAMES
 from kvtrace.text import duration, plural, printable
 
 _WIDTH: Final = 100

@@ -14,27 +14,10 @@ from typing import Any, Final
 
 from kvtrace.capture.records import ArgumentRecord, Parameter, capped
 from kvtrace.forks import Lock
+from kvtrace.schema.vocabularies import TORCH_NAMES
 
-#: torch's names of element types, and Triton's short forms of them.
-SHORT_NAMES: Final = {
-    "bool": "i1",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "float32": "fp32",
-    "float64": "fp64",
-    "float8_e5m2": "fp8e5",
-    "float8_e4m3fn": "fp8e4nv",
-    "float8_e4m3fnuz": "fp8e4b8",
-    "float8_e5m2fnuz": "fp8e5b16",
-}
+#: Triton's short forms of torch's names of element types.
+SHORT_NAMES: Final = {name: short for short, name in TORCH_NAMES.items()}
 
 #: Most bytes of an element of a kernel's tensors.
 _MOST_ELEMENT_BYTES: Final = 8

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from kvtrace.addons.judge.deriving import DerivedBounds
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.backends.triton.modules import module_from
-from kvtrace.converters.scripts.repro import TORCH_NAMES
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
@@ -30,6 +29,7 @@ from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.inputs.cases import Case, numpy_dtype, strided
 from kvtrace.ir import Module, Op, Options
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.vocabularies import TORCH_NAMES
 
 #: Bits of NaNs that no operation computes: the contents of memory that was never written.
 POISON: Final = {

@@ -20,7 +20,6 @@ from typing import Any, Final
 from kvtrace.addons.judge.errors import CannotJudge
 from kvtrace.addons.judge.parsing import FileText
 from kvtrace.analysis.traces import open as open_trace
-from kvtrace.converters.scripts.repro import TORCH_NAMES
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
 from kvtrace.inputs.cases import (
     DTYPES,
@@ -32,6 +31,7 @@ from kvtrace.inputs.cases import (
     write_cases,
 )
 from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.schema.vocabularies import TORCH_NAMES
 from kvtrace.verdicts.contents.index_arguments import index_arguments
 
 #: Limits: elements of all tensors of a launch, launches, and launches named in an error.
