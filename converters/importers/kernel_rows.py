@@ -4,7 +4,6 @@ Kernels of known libraries (cuBLAS, NCCL, torch) get none, as in kvtrace's own r
 distinguished by name, grid, block, registers and shared memory; they have no arguments.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -72,7 +71,7 @@ def add_calls(
             {
                 "call_id": index,
                 "kernel_id": row[0],
-                **{name: None if size == NONE else size for name, size in _sizes(row)},
+                **{axis: None if row[n] == NONE else row[n] for n, axis in enumerate(_GRID, 1)},
                 "stack_id": None if stack == NONE else stack,
             }
             for index, (row, stack) in enumerate(zip(grids.tolist(), stacks, strict=True))
@@ -114,10 +113,6 @@ def _add_launches(
         },
         {"phase": ("run",)},
     )
-
-
-def _sizes(row: list[int]) -> Iterator[tuple[str, int]]:
-    return zip(_GRID, row[1:], strict=True)
 
 
 def _distinct(columns: list[Integers]) -> tuple[Integers, Integers]:

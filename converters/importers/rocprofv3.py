@@ -184,13 +184,13 @@ def _import_csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> Impo
                 kind=COPY,
             )
             continue
-        block = _sizes_in_columns(row, "workgroup_size")
+        block = _sizes(row, "workgroup_size_")
         device.add(
             (text(row.get("kernel_name")) or "?").removesuffix(".kd"),
             start,
             end,
             device=agents.device(row.get("agent_id")),
-            grid=blocks(_sizes_in_columns(row, "grid_size"), block),
+            grid=blocks(_sizes(row, "grid_size_"), block),
             block=block,
             registers=vector_registers(row, agents.architecture),
             shared=integer(row.get("lds_block_size", row.get("group_segment_size"))),
@@ -330,13 +330,8 @@ def kernel_name(symbol: Mapping[str, Any]) -> str:
     return name.removesuffix(" [clone .kd]").removesuffix(".kd")
 
 
-def _sizes(value: Any) -> tuple[int, int, int]:
-    sizes = mapping(value)
-    return integer(sizes.get("x")), integer(sizes.get("y")), integer(sizes.get("z"))
-
-
-def _sizes_in_columns(row: Mapping[str, Any], name: str) -> tuple[int, int, int]:
-    x, y, z = (integer(row.get(f"{name}_{axis}")) for axis in "xyz")
+def _sizes(facts: Any, prefix: str = "") -> tuple[int, int, int]:
+    x, y, z = (integer(mapping(facts).get(f"{prefix}{axis}")) for axis in "xyz")
     return x, y, z
 
 
