@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import shutil
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -67,8 +68,6 @@ def write_files(folder: Path, others: Iterable[Path] = ()) -> None:
 
     `others` are linked beside them.
     """
-    from tests.converters.importers import test_tritonparse
-
     writers = {name: write for name, write in vars(foreign_traces).items() if name[:6] == "write_"}
     del writers["write_space"]
     if find_spec("perfetto") is None:
@@ -77,8 +76,20 @@ def write_files(folder: Path, others: Iterable[Path] = ()) -> None:
         (folder / name).mkdir(parents=True)
         write(folder / name)
     (folder / "write_tritonparse").mkdir()
+    argument = {"type": "tensor", "shape": [8], "stride": [1], "dtype": "torch.float32",
+                "device": "cuda:0", "element_size": 4, "storage_offset": 0,
+                "data_ptr": "0x7f00"}  # fmt: skip
+    metadata = {"name": "k", "hash": "abc", "num_warps": 4, "src_constants": {"(1,)": 8}}
+    lines = [
+        {"event_type": "compilation", "pid": 1, "payload": {
+            "metadata": metadata, "file_content": {"k.ttir": "module {}", "k.ptx": "//"}}},
+        {"event_type": "launch", "pid": 1, "name": "k", "stream": 7, "grid": [4],
+         "compilation_metadata": metadata, "timestamp": "2026-01-02T03:04:06.123Z",
+         "stack": [{"line": 3, "name": "step", "filename": "train.py"}],
+         "extracted_args": {"x": argument, "BLOCK": {"type": "int", "value": 8}}},
+    ]  # fmt: skip
     log = folder / "write_tritonparse" / "log.ndjson"
-    test_tritonparse.written(log, test_tritonparse.events())
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     for number, path in enumerate(others):
         (folder / f"other{number:03}").mkdir()
         (folder / f"other{number:03}" / path.name).symlink_to(path.resolve())
