@@ -43,6 +43,8 @@ AWKWARD: Final = (
 TYING: Final = (ZERO, "equal", "nearly equal", "all equal", CONSTANTS, *STRUCTURES)
 #: Integers of all sizes, if they are not positions or lengths; alone below zero, too.
 WIDE: Final = ("large integer", "negative integer")
+#: Floats of the sign that given ones lack, and larger ones: a kernel may take them for positions.
+OUTSIDE: Final = "beyond the given range"
 #: NaN and infinities, for which a right kernel may differ from the reference.
 SPECIAL: Final = "infinite or NaN"
 _WIDEST: Final = 1 << 40
@@ -115,8 +117,8 @@ def other_values(
         tensor: The view; other elements do not change.
         random: The generator to draw from.
         scaled: Multiply all floats by one factor, instead of mixing pairs of them.
-        awkward: The kind of awkward values: `AWKWARD`, `CONSTANTS`, `BEYOND_CONSTANTS` or `SPECIAL`
-            for floats, one of `WIDE` for integers. "": usual values.
+        awkward: The kind of awkward values: `AWKWARD`, `OUTSIDE`, `CONSTANTS`, `BEYOND_CONSTANTS`
+            or `SPECIAL` for floats, one of `WIDE` for integers. "": usual values.
         constants: Constants of the kernels.
     """
     elements = np.frombuffer(content, numpy_dtype(tensor.dtype)).copy()
@@ -215,7 +217,8 @@ def awkward_numbers(
     Args:
         numbers: Usual numbers, none of them zero.
         random: The generator to draw from.
-        kind: One of `AWKWARD` without `STRUCTURES`, `CONSTANTS`, `BEYOND_CONSTANTS` or `SPECIAL`.
+        kind: One of `AWKWARD` without `STRUCTURES`, `OUTSIDE`, `CONSTANTS`, `BEYOND_CONSTANTS` or
+            `SPECIAL`.
         dtype: The element type, by torch's name.
         constants: Constants of the kernels.
         signed: Numbers may be negative.
@@ -224,6 +227,8 @@ def awkward_numbers(
     size, sizes = numbers.size, np.abs(numbers)
     limits = ml_dtypes.finfo(numpy_dtype(dtype))
     largest = float(limits.max)
+    if kind == OUTSIDE:
+        return np.asarray(numbers * _LARGE * random.choice([-1.0, 1.0], size))
     if kind == "large" and wide:
         return numbers * _LARGE
     if kind == "far below zero" and wide and signed:

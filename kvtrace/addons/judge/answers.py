@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ from kvtrace.inputs.values import (
     BEYOND_CONSTANTS,
     CONSTANTS,
     HUGE,
+    OUTSIDE,
     SPECIAL,
     WIDE,
     ZERO,
@@ -213,7 +215,9 @@ def _awkward_cases(
             awkward=kind, constants=group,
         )  # fmt: skip
         try:
-            expected = reference.results(redrawn, folder, folder, f"awkward{index}")
+            expected = reference.results(
+                redrawn, folder, folder, f"awkward{index}", measures=kind != OUTSIDE
+            )
         except Exception:  # noqa: BLE001, S112 - values that the reference refuses prove nothing
             continue
         if kind == HUGE and _overflows(expected, folder):
@@ -229,6 +233,8 @@ def _kinds(
     Zeros, and NaN and infinities, are also in one tensor at a time: in several tensors at once they
     hide each other.
     """
+    if given_floats := [e for e in floats if isinstance(e, TensorInput) and not e.is_drawn]:
+        yield OUTSIDE, [], given_floats
     for kind in AWKWARD:
         if kind != HUGE or huge:
             yield kind, [], floats
@@ -266,13 +272,17 @@ def _overflows(expected: Expected, folder: Path) -> bool:
 def _wide_integer_cases(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
 ) -> Iterator[FreshCase]:
-    """Yield the case with integers of all sizes, unless the reference raises an error for them."""
+    """Yield the case with integers of all sizes, unless the reference raises an error for them.
+
+    All tensors of integers have such ones, then one at a time.
+    """
     integers = [entry for entry in case.inputs if is_integers(entry)]
     if not integers:
         return
-    for number, kind in enumerate(WIDE):
+    alone = [[entry] for entry in integers[:_MOST_ALONE] if len(integers) > 1]
+    for number, (changing, kind) in enumerate(product([integers, *alone], WIDE)):
         redrawn = _other_values(
-            case, inputs, folder, random, f"wide{number}", integers, (), scaled=False, awkward=kind
+            case, inputs, folder, random, f"wide{number}", changing, (), scaled=False, awkward=kind
         )
         with suppress(Exception):  # values that the reference refuses prove nothing
             expected = reference.results(redrawn, folder, folder, f"wide{number}")

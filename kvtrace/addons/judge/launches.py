@@ -23,7 +23,7 @@ from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
-from kvtrace.evaluate.observe import Access, Observer
+from kvtrace.evaluate.observe import Access, Observer, OutOfBounds
 from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.inputs.cases import Case, numpy_dtype, strided
@@ -46,6 +46,8 @@ class Memory:
 
     storages: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
     written_by: dict[int, Op] = field(default_factory=dict)
+    #: The first op that writes outside of its tensor's storage, with the tensor's name.
+    stray_write: tuple[Op, str] | None = None
     #: Contents that neither launches nor moves explain, by step and argument.
     unexplained: dict[tuple[int, str], NDArray[Any]] = field(default_factory=dict)
     #: Elements that PyTorch moved, and their whole source storage if a kernel has written to it.
@@ -79,14 +81,22 @@ class Memory:
 
 
 class _StoreObserver(Observer):
-    """Observer that records the last op that writes through each argument, by position."""
+    """Observer of writes: the last op through each argument, by position, and the first stray one.
+
+    A stray write is outside of its tensor's storage.
+    """
 
     def __init__(self) -> None:
         self.ops: dict[int, Op] = {}
+        self.stray: OutOfBounds | None = None
 
     def access(self, access: Access) -> None:
         if access.kind != "load" and access.argument is not None:
             self.ops[access.argument] = access.op
+
+    def out_of_bounds(self, defect: OutOfBounds) -> None:
+        if defect.kind != "load" and defect.rule == "out-of-bounds" and defect.certain:
+            self.stray = self.stray or defect
 
 
 def read_log(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:
@@ -191,6 +201,9 @@ def _evaluate_launch(step: int, entry: Mapping[str, Any], folder: Path, memory: 
         evaluate(
             module, arguments, (x, y, z), observers=(stores,), kernel=kernel, most_steps=MOST_STEPS
         )
+    if stores.stray is not None and memory.stray_write is None:
+        name = str(entry["arguments"][stores.stray.argument]["name"])
+        memory.stray_write = stores.stray.op, name
     storage_numbers = [int(a["storage"]) if "storage" in a else None for a in entry["arguments"]]
     for position, op in stores.ops.items():
         number = storage_numbers[position] if position < len(storage_numbers) else None

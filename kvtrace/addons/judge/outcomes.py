@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.addons.judge.tensors import array
 from kvtrace.inputs.cases import EPSILON, Case, TensorInput, numpy_dtype
 from kvtrace.ir import Op
+
+#: The rule of writes outside of a tensor's storage.
+STRAY_WRITE: Final = "out-of-bounds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,11 @@ def outcome_of(
     returned = next(entry["returned"] for entry in entries if "returned" in entry)
     if memory.reason is not None:
         return outcome
+    if memory.stray_write is not None:
+        op, name = memory.stray_write
+        text = f"the kernel writes outside of {name}"
+        hint = "mask what lies outside, below zero too"
+        outcome.defects.append(Defect(STRAY_WRITE, "error", text, hint, op))
     if not values.case.cotangents:  # a backward pass may overwrite its inputs
         outcome.defects += _modified_inputs(memory, values, entries)
     ops: list[Op | None] = []
@@ -437,6 +445,26 @@ def _selects_extremes(
     indexes = np.expand_dims(index.reshape(extreme.shape), axis)
     picked = np.take_along_axis(values, indexes.astype(np.int64), axis)
     return bool(np.array_equal(np.squeeze(picked, axis), extreme))
+
+
+def has_ascending_integers(values: Values) -> bool:
+    """Return whether an input is a vector of ascending integers, which may bound parts."""
+    vectors = [
+        input_values(values.case, number, values.inputs)
+        for number, tensor in enumerate(values.case.tensors)
+        if tensor.dtype not in EPSILON and len(tensor.shape) == 1
+    ]
+    return any(bool((vector[1:] >= vector[:-1]).all()) for vector in vectors)
+
+
+def has_equal_reference(values: Values, other: Values) -> bool:
+    """Return whether the reference's results are the same for two sets of values."""
+    assert values.expected is not None
+    assert other.expected is not None
+    pairs = zip(values.expected.native, other.expected.native, strict=True)
+    return all(
+        np.array_equal(array(values.answers, one), array(other.answers, two)) for one, two in pairs
+    )
 
 
 def input_values(case: Case, number: int, folder: Path) -> NDArray[Any]:

@@ -24,11 +24,14 @@ from kvtrace.addons.judge.host_data import (
 )
 from kvtrace.addons.judge.launches import Memory, launch_entries, memory_steps, run_launches
 from kvtrace.addons.judge.outcomes import (
+    STRAY_WRITE,
     Defect,
     Outcome,
     Values,
     are_constant,
     differs_where_reference_does,
+    has_ascending_integers,
+    has_equal_reference,
     has_moved_result,
     is_reference_result,
     outcome_of,
@@ -39,7 +42,7 @@ from kvtrace.addons.judge.request import Folders, Request
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.inputs.cases import BEYOND, EPSILON, Case
 from kvtrace.inputs.making import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
-from kvtrace.inputs.values import SPECIAL, TYING, WIDE
+from kvtrace.inputs.values import OUTSIDE, SPECIAL, TYING, WIDE
 from kvtrace.ir import Module, Op, source_stack
 
 #: Sort key of problems, the plainest first: the kind of case, and the share of wrong elements.
@@ -283,15 +286,20 @@ class Outputs:
         begun = time.process_time() - self._awkward_seconds
         untried = [*answer.untried]
         for fresh in answer.fresh:
-            if not fresh.awkward or (
+            if not fresh.awkward:
+                continue
+            is_beyond = fresh.awkward == OUTSIDE or (
                 fresh.awkward in WIDE and self._may_be_positions(fresh, host_decides_places)
-            ):
+            )
+            if is_beyond and not any(map(places_are_loaded, self._modules.values())):
                 continue
             if time.process_time() > begun + _AWKWARD_SECONDS:
                 untried.append(fresh.awkward)
                 continue
             outcome = self._evaluate_on(self._values_of_fresh(fresh), entries)
-            if outcome.is_right:
+            if is_beyond:
+                self._report_stray_write(fresh, outcome, answer)
+            if is_beyond or outcome.is_right:
                 continue
             errors = [defect for defect in outcome.defects if defect.severity == "error"]
             are_integers = all(
@@ -326,6 +334,28 @@ class Outputs:
             self._add_problem(
                 "not-tried", "note", text, "judge smaller inputs", case=given_values.case.label
             )
+
+    def _report_stray_write(self, fresh: FreshCase, outcome: Outcome, answer: Answer) -> None:
+        """Report a write outside of a tensor for values that the reference ignores.
+
+        Its results keep their shapes. Large integers are ignored if results are those for negative
+        ones; lengths, which a reference may cut, are not. Integers that ascend may bound parts.
+        """
+        stray = next((d for d in outcome.defects if d.rule == STRAY_WRITE), None)
+        if stray is None or any(defect.rule == "result-shape" for defect in outcome.defects):
+            return
+        values = self._values_of_fresh(fresh)
+        negative = (self._values_of_fresh(f) for f in answer.fresh if f.awkward == WIDE[1])
+        if (fresh.awkward in WIDE and has_ascending_integers(values)) or (
+            fresh.awkward == WIDE[0]
+            and not any(has_equal_reference(values, other) for other in negative)
+        ):
+            return
+        problem = beyond_given(Problem(stray.rule, "error", stray.message), fresh.awkward)
+        self._add_problem(
+            problem.rule, problem.severity, problem.message, stray.hint, case=problem.case,
+            op=stray.op,
+        )  # fmt: skip
 
     def _may_be_positions(self, fresh: FreshCase, host_decides_places: bool) -> bool:
         """Return whether a case's integers may be positions, lengths or labels for floats.

@@ -372,3 +372,21 @@ def test_an_out_of_bounds_load_at_sizes_beyond_the_given_ones_is_unjudged():
     assert any("past the end of y" in finding["message"] and finding["line"] for finding in beyond)
     assert judgment.verdict == "unjudged"
     assert "out-of-bounds" in rules_of(judge_file(unequal), "error")
+
+
+@pytest.mark.night("25 s each; test_launches.py has the writes outside of tensors")
+@pytest.mark.parametrize(
+    ("name", "verdict", "rule"),
+    [
+        ("counted", "wrong", "out-of-bounds"),
+        ("weighted", "unjudged", "beyond-given"),
+        ("binned", "wrong", "out-of-bounds"),
+    ],
+)
+def test_write_before_a_table_is_reported_though_results_are_right(name, verdict, rule):
+    path = FOLDER / "files" / "histograms.py"
+
+    judgment = judge_file(Request(Place(path, name), Place(path, f"{name}_by_torch")))
+
+    assert judgment.verdict == verdict
+    assert rule in rules_of(judgment, "error", "unjudged")
