@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate.grid_limits import grid_problem
-from kvtrace.symbolic.terms import Symbol, signed_range
+from kvtrace.symbolic.terms import signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.condition import conditions_of
-from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, Numbers, call_with
+from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, Numbers, call_with, holds_at
 from kvtrace.verdicts.sizes.relations import Relations
-from kvtrace.verdicts.sizes.sized import key_of
 from kvtrace.verdicts.sizes.sized_claims import (
     ENDLESS,
     NOT_COVERED,
@@ -214,13 +213,9 @@ def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Limit
     refusal = refusal_of(relations, numbers)
     if refusal is not None:
         return refusal
-    base, new = ({key_of(n): v for n, v in of.items()} for of in (relations.base, numbers))
     for condition in (c for access in conditions_of(relations.call.module) for c in access.reach):
-        symbols = {s: (s.kind, s.key) for s in condition.atoms() if isinstance(s, Symbol)}
-        if set(symbols.values()) <= new.keys():
-            covers = [condition.value({s: of[symbols[s]] for s in symbols}) for of in (base, new)]
-            if covers == [True, False]:
-                return "constants", NOT_COVERED
+        if relations.always_holds(condition) and holds_at(condition, numbers) is False:
+            return "constants", NOT_COVERED
     return None
 
 

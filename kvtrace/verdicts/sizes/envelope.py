@@ -48,6 +48,7 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     Numbers,
     Sizes,
     call_with,
+    key_of,
     numbers_of,
 )
 from kvtrace.verdicts.sizes.readings import symbols_by_access, uses_grid
@@ -61,7 +62,6 @@ from kvtrace.verdicts.sizes.sized import (
     OutOfTime,
     Sized,
     SizedCall,
-    key_of,
 )
 from kvtrace.verdicts.sizes.sized_claims import Claim
 from kvtrace.verdicts.sizes.wraps import AssumedRanges, accesses_last_element
@@ -117,7 +117,7 @@ class _Base:
     def __init__(
         self, relations: Relations, contracts: Sequence[Contract], relevant: set[Number]
     ) -> None:
-        self.kernel = Kernel(relations.call)
+        self.kernel = Kernel(relations)
         self.relations = relations
         self._contracts = contracts
         self._relevant = relevant

@@ -22,7 +22,7 @@ from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.readings import symbols_by_access
 from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall
-from kvtrace.verdicts.sizes.sized_claims import Claim, claims_of
+from kvtrace.verdicts.sizes.sized_claims import COVERAGE, Claim, claims_of
 from kvtrace.verdicts.sizes.wraps import (
     AssumedRanges,
     doubts_of,
@@ -37,6 +37,7 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.verdicts.sizes.relations import Relations
 
 Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown"]
 
@@ -103,14 +104,18 @@ IsBad = Callable[[Claim, int], bool]
 
 
 def unproven_claims(sized: Sized, claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Return the claims that are not proven for the recorded range.
+    """Return the claims that are not proven for the recorded range, without those of coverage.
+
+    Elements that a launch leaves, as the rest of a block, are no defect.
 
     Raises:
         OutOfTime: the time is up before all claims are decided.
 
     """
     bounds = [sized.between(*sized.recorded, solving=solving) for solving in (False, True)]
-    return tuple(c for c in claims if not any(c.holds(bound) for bound in bounds))
+    return tuple(
+        c for c in claims if c.group != COVERAGE and not any(c.holds(bound) for bound in bounds)
+    )
 
 
 def proven_range(
@@ -151,14 +156,18 @@ class _RangeSearch:
         wrapping: tuple[int, Claim] | None = None
         for claim in [claim for claim in sound if not self._holds(claim, low, high)]:
             claim_high = self._farthest(claim, high)
-            if claim_high < high:
+            if claim_high < high and self._ends(claim, claim_high + 1):
                 high, limiting = claim_high, claim
                 if claim.group == "overflow":
                     wrapping = (claim_high, claim)
             claim_low = self._farthest(claim, low)
-            if claim_low > low:
+            if claim_low > low and self._ends(claim, claim_low - 1):
                 low, lowest = claim_low, claim
         return ProvenRange(low, high, broken, limiting, wrapping, self.spent, lowest)
+
+    def _ends(self, claim: Claim, value: int) -> bool:
+        """Return whether a claim that is not proven at a value ends the range there."""
+        return claim.group != COVERAGE or self._is_bad(claim, value)
 
     def _holds(self, claim: Claim, low: int, high: int) -> bool:
         """Return whether a claim is proven for a range; False if the time is used up."""
@@ -215,9 +224,17 @@ def last_holding(holds: Callable[[int], bool], value: int, end: int) -> int:
 class Kernel:
     """A kernel's claims and recorded verdicts, shared by all of its rows."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, relations: Relations) -> None:
+        """Leave out the claims of coverage that recorded launches do not satisfy."""
+        call = relations.call
         self.call = call
-        self.claims = claims_of(call)
+        self.claims = [
+            claim
+            for claim in claims_of(call)
+            if claim.group != COVERAGE
+            or claim.condition is None
+            or relations.always_holds(claim.condition)
+        ]
         self._verdicts: dict[str, list[Verdict]] = {}
 
     def as_recorded(self, claims: Sequence[Claim]) -> tuple[Claim, Verdict] | None:

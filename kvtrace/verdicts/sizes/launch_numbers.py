@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product as cartesian
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
@@ -18,12 +18,15 @@ from kvtrace.verdicts.sizes.readings import Reading, difference, larger, smaller
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.symbolic.conditions import Condition
     from kvtrace.verdicts.sizes.relations import Relations
 
 Number = tuple[str, int, int]
 """Key of a number of a launch: ("scalar", argument, 0), ("shape" or "stride", argument, axis) or
 ("grid", axis, 0)."""
 Numbers = Mapping[Number, int]
+Key = tuple[str, Any]
+"""A symbol's kind and key."""
 
 
 def numbers_of(call: Call) -> dict[Number, int]:
@@ -39,6 +42,23 @@ def numbers_of(call: Call) -> dict[Number, int]:
     for axis, extent in enumerate(call.grid):
         numbers["grid", axis, 0] = extent
     return numbers
+
+
+def key_of(number: Number) -> Key:
+    """Return the kind and key of a number's symbol."""
+    kind, position, axis = number
+    if kind == "grid":
+        return "programs", position
+    return "scalar", position if kind == "scalar" else (position, kind, axis)
+
+
+def holds_at(condition: Condition, numbers: Numbers) -> bool | None:
+    """Return whether numbers satisfy a condition, None if it is of other numbers, too."""
+    values = {key_of(number): value for number, value in numbers.items()}
+    symbols = [atom for atom in condition.atoms() if isinstance(atom, Symbol)]
+    if not all((symbol.kind, symbol.key) in values for symbol in symbols):
+        return None
+    return condition.value({symbol: values[symbol.kind, symbol.key] for symbol in symbols})
 
 
 def call_with(call: Call, numbers: Numbers) -> Call:

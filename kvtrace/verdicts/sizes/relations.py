@@ -26,6 +26,7 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     NumbersAt,
     Sizes,
     extents_of,
+    holds_at,
     inner_axis,
     is_number_symbol,
     number_of,
@@ -56,6 +57,7 @@ from kvtrace.verdicts.sizes.readings import (
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.symbolic.conditions import Condition
 
 _MAX_READINGS: Final = 12
 _LEAST_QUOTIENT: Final = 8
@@ -138,6 +140,10 @@ class Relations:
         """Return the names of the other sizes that were equal to a size in all launches."""
         values = {self.name(n): self._values[n] for n in self.sizes}
         return tuple(n for n in values if n != name and values[n] == values.get(name))
+
+    def always_holds(self, condition: Condition) -> bool:
+        """Return whether a condition of numbers holds in all recorded launches."""
+        return all(holds_at(condition, launch) is not False for launch in self._launches)
 
     # -- sizes and readings ----------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.replaying import without_contents
 from kvtrace.verdicts.rules.table import default_rules
-from kvtrace.verdicts.sizes.launch_numbers import Number, Sizes, call_with
+from kvtrace.verdicts.sizes.launch_numbers import Key, Number, Sizes, call_with, key_of
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -43,9 +43,6 @@ SIZE: Final = Symbol("scalar", ("size", 0, 0), 0, MOST)
 BELOW_ZERO: Final = Symbol("scalar", ("size", 0, 0), -MOST, -1)
 """A negative size, as scalars and strides may be: most formulas assume sizes from 0."""
 BUDGET: Final = Budget(solver_seconds=0.2, solver_seconds_a_call=1.0, lanes=0, replay_lanes=0)
-
-Key = tuple[str, Any]
-"""A symbol's kind and key."""
 
 
 class OutOfTime(Exception):
@@ -289,11 +286,3 @@ def _atoms_of(summary: Summary) -> frozenset[Atom]:
         formulas += (loop.trips, loop.running, loop.going_on)
     formulas += [division.divisor for division in summary.divisions]
     return frozenset().union(*(formula.atoms() for formula in formulas))
-
-
-def key_of(number: Number) -> Key:
-    """Return the kind and key of a number's symbol."""
-    kind, position, axis = number
-    if kind == "grid":
-        return "programs", position
-    return "scalar", position if kind == "scalar" else (position, kind, axis)

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.summary import Access, Summary
 
 Group = Literal["overflow", "tensor", "constants", "rule"]
+COVERAGE: Final[Group] = "constants"
+"""The group of claims that stores reach every element, which end a range and are no defect."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +312,7 @@ def _reach_claims(module: Module) -> Iterator[Claim]:
     for condition, op in ops.items():
         what = "whether every element is stored"
         holds = partial(_holds_at_all_sizes, condition)
-        yield Claim("constants", (), op, what, holds, condition=condition, broken=NOT_COVERED)
+        yield Claim(COVERAGE, (), op, what, holds, condition=condition, broken=NOT_COVERED)
 
 
 def _holds_at_all_sizes(condition: Condition, bound: SizedCall) -> bool:

@@ -342,3 +342,33 @@ def test_a_while_loop_that_another_comparison_ends_may_have_a_step_of_0():
 
     assert all(row.last_bad != 0 for row in rows(first, other).values())
     assert {row.fine[0] <= 0 for row in rows(first, other).values() if row.fine} <= {True}
+
+
+@triton.jit
+def first_blocks(x, y, n):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(y + i, tl.load(x + i, i < n), i < n)
+
+
+@pytest.mark.parametrize("grid", [down, lambda n: n // 64, lambda _: 2])
+def test_elements_that_recorded_launches_leave_end_no_range(grid):
+    found = [call(first_blocks, (grid(n),), x=tensor(n), y=tensor(n), n=n) for n in (150, 330, 500)]
+
+    assert rows(*found)["n", "argument"].fine == (0, 2**31 - 1)
+
+
+def test_elements_that_one_recorded_launch_leaves_end_no_range():
+    sizes_and_grids = ((150, 5), (330, 10), (500, 16))  # the second of which is n // 32
+    found = [
+        call(first_blocks, (grid,), x=tensor(n), y=tensor(n), n=n) for n, grid in sizes_and_grids
+    ]
+
+    assert rows(*found)["n", "argument"].fine == (0, 2**31 - 1)
+
+
+def test_blocks_that_cease_to_cover_a_size_end_its_range():
+    one_block = [call(first_blocks, (1,), x=tensor(n), y=tensor(n), n=n) for n in (20, 31)]
+
+    (row,) = rows(*one_block).values()
+
+    assert (row.fine, row.kind, row.first_bad) == ((0, 32), "constants", 33)
