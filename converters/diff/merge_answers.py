@@ -6,7 +6,7 @@ answer is `not known` if something was not measured, compared or judged. *Merge?
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
@@ -50,64 +50,57 @@ def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answ
     since another rounding changes digests.
     """
     question = "same results"
-    changed = [kernel for kernel in difference.kernels if kernel.status == "changed"]
-    meanings = difference.meanings
-    wrong = [meaning for meaning in meanings or () if meaning.same == "no"]
+    meanings = difference.meanings or ()
+    wrong = [meaning for meaning in meanings if meaning.same == "no"]
     if wrong:
         more = f" (and {plural(len(wrong) - 1, 'other output')})" if len(wrong) > 1 else ""
         return Answer(question, "no", f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}")
-    if not difference.before.kernels or not difference.after.kernels:
-        return Answer(question, "not known", "a side has no kernel", "record it again")
-    unknown = [meaning for meaning in meanings or () if meaning.same == "not known"]
-    if changed and meanings is None:
-        return Answer(
-            question, "not known", f"{plural(len(changed), 'changed kernel')} not compared",
-            "pass a number of seconds to --meaning",
-        )  # fmt: skip
+    reason = next(_reasons_against_yes(difference, other_inputs), None)
+    if reason is not None:
+        return Answer(question, "not known", *reason)
+    exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
+    return Answer(question, "yes", _evidence(meanings, difference, exactly=exactly))
+
+
+def _reasons_against_yes(
+    difference: Difference, other_inputs: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield why it is not known whether results are the same, each reason with advice."""
+    sides = (difference.before, difference.after)
+    meanings = difference.meanings or ()
+    changed = [kernel for kernel in difference.kernels if kernel.status == "changed"]
+    if not all(side.kernels for side in sides):
+        yield "a side has no kernel", "record it again"
+    if changed and difference.meanings is None:
+        text = f"{plural(len(changed), 'changed kernel')} not compared"
+        yield text, "pass a number of seconds to --meaning"
+    unknown = [meaning for meaning in meanings if meaning.same == "not known"]
     if unknown:
-        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
-        return Answer(
-            question, "not known", f"{meaning_subject(unknown[0])}: {unknown[0].evidence}{more}",
-            "record both with KVTRACE_CHECK=kernel:GLOB, or use kvtrace judge",
-        )  # fmt: skip
+        text = f"{meaning_subject(unknown[0])}: {unknown[0].evidence}{_more(unknown)}"
+        yield text, "record both with KVTRACE_CHECK=kernel:GLOB, or use kvtrace judge"
     one_sided = [kernel.name for kernel in difference.kernels if kernel.status != "changed"]
     if one_sided:
         text = f"{_names(one_sided)} {'is' if len(one_sided) == 1 else 'are'} on one side alone"
-        return Answer(question, "not known", text, "kvtrace judge compares with a reference")
-    exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings or ())
-    results = difference.results
-    if results is not None and results.first is not None and (exactly or not meanings):
-        return Answer(
-            question, "not known",
-            f"launch {results.first.order} of {results.first.kernel} wrote different bits, which "
-            "no changed kernel explains",
-            "see results below",
-        )  # fmt: skip
-    sides = (difference.before, difference.after)
+        yield text, "kvtrace judge compares with a reference"
+    exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
+    first = difference.results.first if difference.results is not None else None
+    if first is not None and (exactly or not meanings):
+        text = f"launch {first.order} of {first.kernel} wrote different bits"
+        yield f"{text}, which no changed kernel explains", "see results below"
     without_code = dict.fromkeys(name for side in sides for name in side.without_code)
     if without_code:
-        return Answer(question, "not known", _without(without_code, "code to compare"))
-    relaunched = _relaunched(changed)
-    if relaunched:
-        return Answer(
-            question, "not known", relaunched, "record both with the same number of launches"
-        )
+        yield _without(without_code, "code to compare"), ""
+    if relaunched := _relaunched(changed):
+        yield relaunched, "record both with the same number of launches"
     without_args = dict.fromkeys(name for side in sides for name in side.without_args)
     if without_args:
-        return Answer(question, "not known", _without(without_args, "arguments to compare"))
+        yield _without(without_args, "arguments to compare"), ""
     if other_inputs:
-        more = f" (and {len(other_inputs) - 1} more)" if len(other_inputs) > 1 else ""
-        return Answer(
-            question, "not known", f"the sides have other inputs: recorded contents of "
-            f"{other_inputs[0]} differ{more}", "record both with the same inputs",
-        )  # fmt: skip
-    racing = _racing(difference, {meaning.kernel for meaning in meanings or ()})
-    if racing:
-        return Answer(
-            question, "not known", f"there is a race in {_names(racing)}, so results depend on "
-            "the order of accesses", "order the accesses, and compare again",
-        )  # fmt: skip
-    return Answer(question, "yes", _evidence(meanings or (), difference, exactly=exactly))
+        contents = f"recorded contents of {other_inputs[0]} differ{_more(other_inputs)}"
+        yield f"the sides have other inputs: {contents}", "record both with the same inputs"
+    if racing := _racing(difference, {meaning.kernel for meaning in meanings}):
+        text = f"there is a race in {_names(racing)}, so results depend on the order of accesses"
+        yield text, "order the accesses, and compare again"
 
 
 def _relaunched(changed: Sequence[KernelDifference]) -> str:
@@ -143,9 +136,8 @@ def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exac
         return f"for equal inputs: no code or argument of {kernels} changed"
     by_data = [meaning for meaning in meanings if meaning.by_data]
     if by_data:
-        more = f" (and {len(by_data) - 1} more)" if len(by_data) > 1 else ""
         others_text = "; all others are equal by IR" if len(by_data) < len(meanings) else ""
-        return f"{meaning_subject(by_data[0])}: {by_data[0].evidence}{more}{others_text}"
+        return f"{meaning_subject(by_data[0])}: {by_data[0].evidence}{_more(by_data)}{others_text}"
     number = len({meaning.kernel for meaning in meanings})
     kernels = f"{plural(number, 'kernel')} (the same code, other calls)"
     if any(kernel.has_other_code for kernel in difference.kernels):
@@ -153,10 +145,9 @@ def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exac
     if exactly:
         return f"results of {kernels} are equal bit for bit, by IR, at the recorded sizes"
     rounded = [meaning for meaning in meanings if meaning.answer not in _BIT_FOR_BIT]
-    more = f" (and {len(rounded) - 1} more)" if len(rounded) > 1 else ""
     return (
         f"results of {kernels} are equal up to rounding, by IR, at the recorded sizes; "
-        f"{meaning_subject(rounded[0])}: {rounded[0].evidence}{more}"
+        f"{meaning_subject(rounded[0])}: {rounded[0].evidence}{_more(rounded)}"
     )
 
 
@@ -179,10 +170,9 @@ def _safety_answer(difference: Difference) -> Answer:
     )
     if worsenings:
         first = worsenings[0]
-        more = f" (and {len(worsenings) - 1} more)" if len(worsenings) > 1 else ""
         location = f", line {first.line}" if first.line else ""
-        text = f"new {_severity(first)}: {first.rule} in {first.kernel}{location}{more}"
-        return Answer(question, "no", text)
+        text = f"new {_severity(first)}: {first.rule} in {first.kernel}{location}"
+        return Answer(question, "no", text + _more(worsenings))
     unjudged_calls = [
         finding for finding in (*new, *difference.still) if finding.is_of_unjudged_call
     ]
@@ -280,6 +270,11 @@ def _merge_answer(
 def _without(names: Iterable[str], what: str) -> str:
     """Return that the trace has no code, arguments or IR of some kernels."""
     return f"the trace has no {what} of {_names(names)}"
+
+
+def _more(values: Sequence[object]) -> str:
+    """Return how many values there are beside the first one, as " (and 2 more)"."""
+    return f" (and {len(values) - 1} more)" if len(values) > 1 else ""
 
 
 def _names(names: Iterable[str]) -> str:

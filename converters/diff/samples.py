@@ -12,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.diff.read_times import (
-    DEVICE,
-    HOST,
     MOST_TIMES,
     STRETCHES,
     TimesKind,
@@ -151,41 +149,19 @@ def _index_ranges(first: Integers, variants: Sequence[int]) -> Integers:
     return np.concatenate([np.zeros(0, np.int64), *spans])
 
 
-def host_samples(
-    trace: "Trace",
-    runs: Sequence["Run"],
-    places: Sequence[RunCalls],
-    kernels: Integers,
-    figures: pa.Table,
-) -> TimeStore:
-    """Return a store with the host times of steady launches of some runs.
-
-    `figures` has the launches of each call, as `host_times(trace, runs).calls`.
-    """
-    return _read_samples(HOST, trace, runs, TimeStore(places, kernels), figures)
-
-
-def device_samples(
-    trace: "Trace",
-    runs: Sequence["Run"],
-    places: Sequence[RunCalls],
-    kernels: Integers,
-    figures: pa.Table,
-) -> TimeStore:
-    """Return a store with the device times of steady executions of some runs.
-
-    `figures` has the executions of each call, as `device_times(trace, runs).calls`.
-    """
-    return _read_samples(DEVICE, trace, runs, TimeStore(places, kernels), figures)
-
-
-def _read_samples(
+def read_samples(
     kind: TimesKind,
     trace: "Trace",
     runs: Sequence["Run"],
-    times: TimeStore,
+    places: Sequence[RunCalls],
+    kernels: Integers,
     figures: pa.Table,
 ) -> TimeStore:
+    """Return a store with the host or device times of steady launches of some runs.
+
+    `figures` has the launches or executions of each call, as `host_times(trace, runs).calls`.
+    """
+    times = TimeStore(places, kernels)
     for run, rows in read_times(trace, runs, kind, figures):
         times.add(run, integers(rows["call_id"], -1), integers(rows["ns"]))
     if not is_sampled(trace, runs, kind, figures):

@@ -18,7 +18,8 @@ from kvtrace.converters.diff.executions import DeviceExecutions, device_executio
 from kvtrace.converters.diff.further import combined_further, fill_further
 from kvtrace.converters.diff.inputs import recorded_contents
 from kvtrace.converters.diff.model import Totals
-from kvtrace.converters.diff.samples import TimeStore, device_samples, host_samples
+from kvtrace.converters.diff.read_times import DEVICE, HOST
+from kvtrace.converters.diff.samples import TimeStore, read_samples
 from kvtrace.converters.diff.times import Kind, RunCalls, Samples
 from kvtrace.converters.diff.totals import (
     add_figures,
@@ -158,8 +159,8 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
-    host = host_samples(trace, runs, places, kernel_numbers, host_figures.calls)
-    device = device_samples(trace, runs, places, kernel_numbers, device_figures.calls)
+    host = read_samples(HOST, trace, runs, places, kernel_numbers, host_figures.calls)
+    device = read_samples(DEVICE, trace, runs, places, kernel_numbers, device_figures.calls)
     close_times(trace, runs)
     earlier = {_hash(text): text for written in texts.values() for text in written.values()}
     return Snapshot(

@@ -396,7 +396,7 @@ def _tensor_argument(
         raise BadSetting(f"argument {name} of {what} is a bare pointer: its size is not known")
     dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     offset = int(row["offset_bytes"] or 0)
-    if offset % _item_bytes(dtype):
+    if offset % item_bytes(dtype):
         raise BadSetting(
             f"argument {name} of {what} begins at byte {offset} of its storage, where torch "
             f"cannot place a tensor of {dtype}"
@@ -450,7 +450,7 @@ def _memory(
     return Memory(int(size), dtype, None, None if numbers is None else drawn_from(numbers))
 
 
-def _item_bytes(dtype: str) -> int:
+def item_bytes(dtype: str) -> int:
     """Return the bytes of an element of a torch type, from the width in the type's name."""
     if dtype == "bool" or dtype.startswith("float8"):
         return 1

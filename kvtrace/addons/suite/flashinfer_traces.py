@@ -20,12 +20,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.addons.suite.exports.calls import item_bytes
 from kvtrace.addons.suite.exports.safetensors import read_tensor
 from kvtrace.addons.suite.model import VERSION, Entry, LeftOut, Origin, Suite
 from kvtrace.addons.suite.writing import file_name, write_suite
 from kvtrace.converters.importers.registry import BadSource
-from kvtrace.converters.scripts.repro import Code, Literal, Memory, Repro, TensorArgument
+from kvtrace.converters.scripts.repro import (
+    Code,
+    Literal,
+    Memory,
+    Repro,
+    TensorArgument,
+    item_bytes,
+)
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.runs import Run
 

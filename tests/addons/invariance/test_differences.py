@@ -102,6 +102,19 @@ def test_a_kernel_of_which_a_call_is_missing_alone_has_not_changed(
     assert "_normed: the same code, launched with the same arguments" in told
 
 
+def test_a_kernel_on_another_grid_has_the_same_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side, extent in (("a", (4,)), ("b", (4, 1, 2))):  # the same rows twice
+        with kvtrace.capture(tmp_path / side):
+            x = tensor(4, 20, seed=1)
+            _normed[extent](x, x.clone(), 20, EDIT="none", BLOCK=32)
+
+    told = told_of(str(tmp_path / "a"), str(tmp_path / "b"), capsys)
+
+    assert "same results? yes results of 1 kernel (the same code, other calls) are equal" in told
+
+
 @pytest.mark.costly("3 s; eight lighter diffs stay")
 def test_diff_shows_an_element_with_another_value(
     trace_of: Make, capsys: pytest.CaptureFixture[str]

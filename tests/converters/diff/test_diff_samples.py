@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.converters.diff import samples
-from kvtrace.converters.diff.samples import device_samples, host_samples
+from kvtrace.converters.diff.read_times import DEVICE, HOST
+from kvtrace.converters.diff.samples import read_samples
 from kvtrace.converters.diff.times import RunCalls
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.features import TRIALS
@@ -27,16 +28,16 @@ def run_calls(trace):
     return [RunCalls(calls, VARIANT, WORK, calls + 6 * number) for number in range(len(trace.runs))]
 
 
-def samples_of(read, times, trace):
+def samples_of(kind, times, trace):
     figures = times(trace, trace.runs).calls
-    return read(trace, trace.runs, run_calls(trace), KERNELS_OF, figures)
+    return read_samples(kind, trace, trace.runs, run_calls(trace), KERNELS_OF, figures)
 
 
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_host_times_are_sampled_per_call(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
-    times = samples_of(host_samples, host_times, trace)
+    times = samples_of(HOST, host_times, trace)
     steady = []
     for number, (kernels, launches) in enumerate(runs):
         trials = {}
@@ -61,7 +62,7 @@ def test_host_times_are_sampled_per_call(tmp_path_factory, runs):
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_device_times_are_sampled_per_call(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
-    found = samples_of(device_samples, device_times, trace)
+    found = samples_of(DEVICE, device_times, trace)
     steady = [
         (VARIANT[call], number, ran)
         for number, (_, launches) in enumerate(runs)

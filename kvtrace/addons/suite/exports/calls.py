@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from kvtrace.converters.scripts.repro import (
     Literal,
     Memory,
     TensorArgument,
+    item_bytes,
 )
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir import Module, parse
@@ -125,14 +125,6 @@ def base_tensor(value: TensorArgument | DescriptorArgument | Literal) -> TensorA
     if isinstance(value, DescriptorArgument):
         return value.base
     return value if isinstance(value, TensorArgument) else None
-
-
-def item_bytes(dtype: str) -> int:
-    """Return the bytes of an element of a torch type, from the width in the type's name."""
-    if dtype == "bool" or dtype.startswith("float8"):
-        return 1
-    digits = re.search(r"\d+$", dtype)
-    return int(digits[0]) // 8 if digits else 1
 
 
 def _fills(tensor: TensorArgument, memory: Memory) -> bool:

@@ -15,10 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.suite.exports.calls import Call, Storage, item_bytes
+from kvtrace.addons.suite.exports.calls import Call, Storage
 from kvtrace.addons.suite.exports.program import Group, given_text, groups_of, program
 from kvtrace.addons.suite.exports.safetensors import write_tensor
 from kvtrace.addons.suite.model import Suite
+from kvtrace.converters.scripts.repro import item_bytes
 
 _AUTHOR: Final = "kvtrace"
 _OP_TYPE: Final = "recorded_triton"
