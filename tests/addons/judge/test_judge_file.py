@@ -376,17 +376,18 @@ def test_an_out_of_bounds_load_at_sizes_beyond_the_given_ones_is_unjudged():
 
 @pytest.mark.night("25 s each; test_launches.py has the writes outside of tensors")
 @pytest.mark.parametrize(
-    ("name", "verdict", "rule"),
+    ("name", "reference", "verdict", "rule"),
     [
-        ("counted", "wrong", "out-of-bounds"),
-        ("weighted", "unjudged", "beyond-given"),
-        ("binned", "wrong", "out-of-bounds"),
+        ("counted", "histograms", "wrong", "out-of-bounds"),
+        ("weighted", "histograms", "unjudged", "beyond-given"),
+        ("binned", "histogram_of_given", "unjudged", "beyond-given"),
     ],
 )
-def test_write_before_a_table_is_reported_though_results_are_right(name, verdict, rule):
-    path = FOLDER / "files" / "histograms.py"
+def test_write_before_a_table_is_reported_though_results_are_right(name, reference, verdict, rule):
+    files = FOLDER / "files"
+    place = Place(files / f"{reference}.py", f"{name}_by_torch")
 
-    judgment = judge_file(Request(Place(path, name), Place(path, f"{name}_by_torch")))
+    judgment = judge_file(Request(Place(files / "histograms.py", name), place))
 
     assert judgment.verdict == verdict
     assert rule in rules_of(judgment, "error", "unjudged")

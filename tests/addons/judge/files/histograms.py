@@ -57,7 +57,3 @@ def counted_by_torch(x: "i32[N]"):
 
 def weighted_by_torch(x: "i32[N]", weights: "f32[N]"):
     return ((x.reshape(-1, 1) == torch.arange(64)) * weights.reshape(-1, 1)).sum(0)
-
-
-def binned_by_torch(x: "f32[N]"):
-    return (torch.floor(x.reshape(-1, 1) * 64) == torch.arange(64)).sum(0).float()
