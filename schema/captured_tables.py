@@ -1,4 +1,4 @@
-"""Extensions of the core profile that a recording writes."""
+"""Extensions of the core profile that a recording or an importer writes."""
 
 from typing import Final
 
@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from kvtrace.schema.core_tables import ORIGIN_LEAVES
 from kvtrace.schema.private import (
+    ADDRESSES,
     ANYTHING,
     ARTIFACT,
     ATTRIBUTES,
@@ -13,6 +14,7 @@ from kvtrace.schema.private import (
     NAMED,
     OPEN,
     PARAMETER_NAMED,
+    PRIVATE,
     STACK,
     leaf,
 )
@@ -22,6 +24,7 @@ from kvtrace.schema.table_types import (
     I32,
     I64,
     NAME,
+    OPERAND,
     ORIGIN,
     TEXT,
     TIME,
@@ -261,5 +264,145 @@ CAPTURED: Final = (
             _C("count", I64, "how often it happened"),
         ),
         sort=("time",),
+    ),
+    # What happens to memory between launches, which is recorded on request.
+    Table(
+        "operators",
+        "a unique call of an operator of torch: its name and its tensors' metadata",
+        "captured",
+        (
+            _C("operator_id", I64, "dense id inside the run", key=True),
+            _C("name", NAME, "name with overload, as aten::empty.memory_format", private=NAMED),
+            _C(
+                "tensors",
+                pa.list_(OPERAND),
+                "its tensors: arguments in the schema's order, then results. role: read or "
+                "written, an argument that the operator's schema does not or does mutate (written "
+                "where the schema is not known, read where the call failed); viewed or created, a "
+                "result whose storage is or is not that of an argument. name: the schema's, with "
+                "an index in a list of tensors; null: a result without a name. device: its index; "
+                "null: the host. shape and strides in elements; offset_bytes from the storage's "
+                "start",
+                private={"name": PARAMETER_NAMED, "role": OPEN, "dtype": OPEN},
+            ),
+            _C("stack_id", I64, "Python call stack of its first such call", private=STACK),
+        ),
+        sort=("operator_id",),
+        since="1.12",
+    ),
+    Table(
+        "operations",
+        "one call of an operator of torch that no operator of the namespace aten made",
+        "captured",
+        (
+            _C("record", I64, "order of arrival in the run", key=True),
+            _C("operator_id", I64, "the unique call of an operator"),
+            _C(
+                "begin",
+                TIME,
+                "when the operator was entered, by the clock of launches.enter; launches and "
+                "operations of its thread between begin and end are its own",
+            ),
+            _C("end", TIME, "when it returned (the device may still be busy)"),
+            _C("thread", I64, "native id of the calling thread"),
+            _C(
+                "addresses",
+                pa.list_(I64),
+                "data pointer of each entry of the operator's tensors",
+                private=ADDRESSES,
+            ),
+            _C("graph_id", I64, "graph that it was captured into; null: none"),
+        ),
+        sort=("begin",),
+        since="1.12",
+    ),
+    Table(
+        "allocations",
+        "memory of torch's caching allocator, or of an empty tensor that generated code made",
+        "captured",
+        (
+            _C("record", I64, "order of arrival in the run", key=True),
+            _C("address", I64, "first byte", private=ADDRESSES),
+            _C(
+                "bytes",
+                I64,
+                "size of the storage that was made there; null: not known, no tensor was seen",
+                "bytes",
+            ),
+            _C("begin", TIME, "when it was allocated"),
+            _C("end", TIME, "when it was freed; null: not known"),
+            _C("thread", I64, "native id of the allocating thread"),
+            _C("device", I32, "device index; null: the host"),
+            _C("stream", I64, "stream handle; null: none, or not known"),
+            _C("pool", I64, "the allocator's private pool; null: the default pool"),
+            _C(
+                "stack_id",
+                I64,
+                "Python call stack, of which the innermost 16 frames are certain; null within an "
+                "operation of its thread, which has the stack",
+                private=STACK,
+            ),
+        ),
+        sort=("begin",),
+        since="1.12",
+    ),
+    # What another tool's file holds besides executions.
+    Table(
+        "tool_events",
+        "an event of an imported file that is not an execution: an operator, a Python function, a "
+        "call of the device's API, a flow; so that a converter can give back what came",
+        "captured",
+        (
+            _C(
+                "record",
+                I64,
+                "order in the file, counted together with gpu_kernels.record where the file has "
+                "one list of events",
+                key=True,
+            ),
+            _C(
+                "phase",
+                NAME,
+                "X: a range; i: an instant; s, t, f: begin, step and end of a flow; M: metadata; "
+                "others as in Chrome's trace format; null: no event but a member of the file "
+                "itself, such as torch.profiler's deviceProperties",
+                private=OPEN,
+            ),
+            _C(
+                "category",
+                NAME,
+                "the tool's word, such as cpu_op, python_function or cuda_runtime",
+                private=OPEN,
+            ),
+            _C(
+                "name",
+                NAME,
+                "name of the operator, function or range",
+                private=leaf("paths names marks", "name"),
+            ),
+            _C("begin", TIME, "when it began; null: it has no time"),
+            _C("end", TIME, "when it ended; null: it is not a range"),
+            _C("process", I64, "id of the process, or the number that the tool gives instead"),
+            _C("thread", I64, "native id of the thread, or the number that the tool gives instead"),
+            _C(
+                "correlation_id",
+                I64,
+                "the driver's id of the request, as in gpu_kernels",
+            ),
+            _C(
+                "external_id",
+                I64,
+                "the tool's id of the operator around it, as in gpu_kernels; an operator's own",
+            ),
+            _C(
+                "members",
+                TEXT,
+                "the other members of the event, as a JSON object, in which args is complete; of a "
+                "member of the file, its value as JSON",
+                private=leaf(" ".join(PRIVATE)),
+            ),
+        ),
+        sort=("record",),
+        since="1.12",
     ),
 )

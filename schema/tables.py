@@ -1,10 +1,9 @@
 """Every table and column of the trace format, by its name.
 
-Each is defined once: the core profile in `core_tables.py`, other tables that a recording writes in
-`captured_tables.py`, those of memory in `memory_tables.py`, events of other tools' files in
-`tool_tables.py`, tables of checked launches in `checked_tables.py`, tables of passes in
-`derived_tables.py`, sums in `sum_tables.py`, steps and idle times in `idle_tables.py`. A column's
-definition also names the private things that the column may hold (`private.py`).
+Each is defined once: the core profile in `core_tables.py`, other tables that a recording or an
+importer writes in `captured_tables.py`, tables of checked launches in `checked_tables.py`, tables
+of passes in `derived_tables.py`, sums in `sum_tables.py`, steps and idle times in `idle_tables.py`.
+A column's definition also names the private things that the column may hold (`private.py`).
 
 `docs/format.md`, `schema.json`, the writer, the reader and the validator are all made from
 `TABLES`. Changes are new nullable columns and tables, whose `since` is the minor version behind
@@ -23,14 +22,11 @@ from kvtrace.schema.checked_tables import CHECKED
 from kvtrace.schema.core_tables import CORE
 from kvtrace.schema.derived_tables import DERIVED
 from kvtrace.schema.idle_tables import IDLE
-from kvtrace.schema.memory_tables import MEMORY
 from kvtrace.schema.sum_tables import SUMS, TILES
 from kvtrace.schema.table_types import Table
-from kvtrace.schema.tool_tables import TOOL
 
 TABLES: Final[dict[str, Table]] = {
-    table.name: table
-    for table in (*CORE, *CAPTURED, *MEMORY, *TOOL, *CHECKED, *DERIVED, *SUMS, *IDLE, *TILES)
+    table.name: table for table in (*CORE, *CAPTURED, *CHECKED, *DERIVED, *SUMS, *IDLE, *TILES)
 }
 
 #: The tables of the core profile, without the columns that are extensions.

@@ -42,7 +42,7 @@ from kvtrace.schema.reading import (
 )
 from kvtrace.schema.references import artifacts_named
 from kvtrace.schema.remote import is_remote, open_remote, remote_folder
-from kvtrace.schema.repeated_rows import DEDUPLICATIONS
+from kvtrace.schema.repair import DEDUPLICATIONS
 from kvtrace.schema.runs import Run, with_run
 from kvtrace.schema.table_types import NAME, Table
 from kvtrace.schema.tables import TABLES

@@ -7,7 +7,7 @@ values, the number of an autotuner's trials, and its choice among the same varia
 machines are context.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -20,7 +20,6 @@ from kvtrace.converters.diff.executions import (
     unmatched_collectives,
 )
 from kvtrace.converters.diff.figures import kernel_figures
-from kvtrace.converters.diff.finding_changes import finding_differences
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import headline
 from kvtrace.converters.diff.inputs import differing_inputs
@@ -30,6 +29,7 @@ from kvtrace.converters.diff.meanings import MEANING_SECONDS, meanings_of_change
 from kvtrace.converters.diff.merge_answers import merge_answers
 from kvtrace.converters.diff.model import (
     Difference,
+    FindingDifference,
     KernelDifference,
     KernelTime,
     TimeComparison,
@@ -37,12 +37,14 @@ from kvtrace.converters.diff.model import (
 )
 from kvtrace.converters.diff.renames import find_renamed
 from kvtrace.converters.diff.size_limits import Conditions, bound_changes
-from kvtrace.converters.diff.snapshot import Snapshot, sum_totals, take_snapshot
-from kvtrace.converters.diff.surroundings import (
+from kvtrace.converters.diff.snapshot import (
+    Snapshot,
     context,
     described_side,
     remove_version_options,
     side_notes,
+    sum_totals,
+    take_snapshot,
 )
 from kvtrace.converters.diff.times import (
     NO_DEVICE,
@@ -59,7 +61,7 @@ from kvtrace.converters.diff.variant_changes import (
     source_difference,
     variant_difference,
 )
-from kvtrace.converters.findings import read_findings
+from kvtrace.converters.findings import Finding, Findings, read_findings
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.profile.specialization import Change, changes
 from kvtrace.figures.identity import KernelKey
@@ -394,3 +396,75 @@ def _one_sided_variant(
         before=None if is_added else variant.totals,
         after=variant.totals if is_added else None,
     )
+
+
+# -- findings that only one side has, and those that both have -------------------------------------
+
+
+def finding_differences(
+    a: Findings, b: Findings, notes: list[str], renamed: Mapping[str, str]
+) -> tuple[tuple[FindingDifference, ...], tuple[Finding, ...]]:
+    """Return the findings of one side only, and those of both sides; none if a side was not judged.
+
+    Rules that judged only one side are left out, and a sentence on each is added to `notes`.
+    `renamed` maps names in BEFORE to names in AFTER of renamed kernels.
+    """
+    if not (a.analyzed and b.analyzed):
+        return (), ()
+    rules_of_one_side = [
+        sorted(side_rules.rules.keys() - other.rules.keys())
+        for side_rules, other in ((a, b), (b, a))
+    ]
+    for rules, side in zip(rules_of_one_side, ("before", "after"), strict=True):
+        if rules:
+            notes.append(
+                f"findings of {', '.join(rules)} are not compared: only {side} was judged by them"
+            )
+    uncompared_rules = frozenset(rule for rules in rules_of_one_side for rule in rules)
+    sides = [
+        replace(side, listed=tuple(f for f in side.listed if f.rule not in uncompared_rules))
+        for side in (a, b)
+    ]
+    before = tuple(replace(f, kernel=renamed.get(f.kernel, f.kernel)) for f in sides[0].listed)
+    sides[0] = replace(sides[0], listed=before)
+    gone, new = _without_counterpart(*sides), _without_counterpart(*reversed(sides))
+    differences = [FindingDifference("new", finding) for finding in new]
+    differences += [FindingDifference("gone", finding) for finding in gone]
+    ids_of_new = {id(finding) for finding in new}
+    on_both_sides = [
+        found for found in _by_location(sides[1]).values() if id(found) not in ids_of_new
+    ]
+    return tuple(differences), tuple(on_both_sides)
+
+
+def _without_counterpart(findings: Findings, other: Findings) -> list[Finding]:
+    """Return the findings that the other side lacks, one per location.
+
+    A counterpart is the same defect on a line with the same source text, or else (the line was
+    edited) the same defect of the same argument in the same kernel.
+    """
+    unmatched = dict(_by_location(findings))
+    others = dict(_by_location(other))
+    for key in list(unmatched):
+        if key in others:
+            del unmatched[key], others[key]
+    unmatched_others: dict[tuple[str | None, ...], int] = {}
+    for key in others:
+        unmatched_others[key[:-1]] = unmatched_others.get(key[:-1], 0) + 1
+    remaining = []
+    for key, finding in unmatched.items():
+        if unmatched_others.get(key[:-1], 0):
+            unmatched_others[key[:-1]] -= 1
+        else:
+            remaining.append(finding)
+    return remaining
+
+
+def _by_location(findings: Findings) -> Mapping[tuple[str | None, ...], Finding]:
+    locations: dict[tuple[str | None, ...], Finding] = {}
+    for f in findings.listed:
+        if f.suppressed:
+            continue  # intended, on either side
+        line = f.source.strip() if f.source is not None else f"{f.file}:{f.line}"
+        locations.setdefault((f.kernel, f.rule, f.verdict, f.access, f.arg, line), f)
+    return locations

@@ -6,9 +6,8 @@ from typing import Final
 
 from kvtrace.figures.busy import Busy
 from kvtrace.figures.gap_causes import SHORT
-from kvtrace.figures.gaps import Ends, Gaps, StepTimes
+from kvtrace.figures.gaps import Ends, Gaps, StepTimes, drift_of
 from kvtrace.figures.lines import Place
-from kvtrace.figures.step_drift import drift_of
 from kvtrace.schema.idle_tables import Cause
 from kvtrace.text import columns, count, duration, percent, plural, shorten, wrapped
 

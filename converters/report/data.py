@@ -1,5 +1,6 @@
 """Data of the report: the tables of one or more runs as a `Report`, merged over runs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -33,12 +34,12 @@ from kvtrace.converters.report.model import (
     Kernel,
     Mark,
     Message,
+    Partial,
     PlacedFinding,
     Report,
     Run,
     Totals,
 )
-from kvtrace.converters.report.partial import read_partial
 from kvtrace.converters.report.slices import MISSING, NO_CALL, Executions, Integers, Slices
 from kvtrace.figures.columns import combined_codes, integers
 from kvtrace.figures.kernels import FURTHER
@@ -49,13 +50,13 @@ from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
-from kvtrace.schema.layout import replayed_parts, run_folder
+from kvtrace.schema.layout import PARTIAL, replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.without_ir import kernels_without_ir
 
 if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
     from kvtrace.schema.trace import Run as TraceRun
-    from kvtrace.schema.trace import Trace
 
 __all__ = ["Report", "report_data"]
 
@@ -438,3 +439,33 @@ def _device_text(device: Mapping[str, Any]) -> str:
     if device.get("memory_bytes"):
         parts.append(f"{device['memory_bytes'] / 2**30:.0f} GiB")
     return f"{device.get('index', '?')}: " + ", ".join(str(part) for part in parts if part)
+
+
+# -- unique calls that passes did not reach before their time was used up --------------------------
+
+
+def read_partial(
+    trace: "Trace", runs: "Sequence[Run]", calls: CallRows
+) -> tuple[Partial | None, Counter[int]]:
+    """Return what passes over the runs did not reach, and the unjudged calls by kernel index.
+
+    The first is None if every pass has reached all calls.
+    """
+    remaining, seconds, has_partial_verdicts = 0, 0.0, False
+    unjudged: Counter[int] = Counter()
+    for index, run in enumerate(runs):
+        partial = {
+            name: settings[PARTIAL]
+            for name, settings in trace.passes(run.run_id).items()
+            if PARTIAL in settings
+        }
+        remaining += max((len(facts["remaining"]) for facts in partial.values()), default=0)
+        seconds += max((facts["seconds"] for facts in partial.values()), default=0.0)
+        if "sanitizer" in partial:
+            has_partial_verdicts = True
+            unreached = np.array(partial["sanitizer"]["remaining"], np.int64)
+            kernels = calls.kernels(calls.indices[index].of(unreached))
+            unjudged.update(kernels[kernels != NO_CALL].tolist())
+    if not remaining:
+        return None, unjudged
+    return Partial(remaining, seconds, has_partial_verdicts), unjudged

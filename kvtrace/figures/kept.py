@@ -1,17 +1,19 @@
-"""Rows of many sealed runs, kept in one file of their trace, which is read as fast as one run.
+"""Results of sealed runs, kept for an opened trace; rows of many runs, kept in one of its files.
 
-A trace has several files of each run. Of many sealed runs, figures and rows that follow from these
-files alone are kept in the folder `KEPT_TIMES` of the trace, and read while the files have the same
-names and sizes. A kept file's name is a digest of what it follows from. Nothing else is derived
-from it, and it may be removed.
+A trace has several files of each run, and one is read as fast as a run. Of many sealed runs,
+figures and rows that follow from these files alone are kept in the folder `KEPT_TIMES` of the
+trace, and read while the files have the same names and sizes. A kept file's name is a digest of
+what it follows from. Nothing else is derived from it, and it may be removed.
 """
 
 import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -140,3 +142,31 @@ def rows_of_runs(
     sizes = [(run.run_id, sizes_of_parts(whole, run, name)) for run in runs]
     facts = [list(columns), sizes]
     return kept_rows(whole, name, facts, lambda: whole.table(name, runs, columns))
+
+
+# -- results of an opened trace, whose sealed runs do not change -----------------------------------
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_Read = Callable[Concatenate["Trace", Sequence["Run"], P], T]
+
+
+def once_per_trace(read: _Read[P, T]) -> _Read[P, T]:
+    """Have a function of a trace, runs and more run once for the same arguments.
+
+    The results of runs that are not sealed are not kept.
+    """
+    results_by_trace: WeakKeyDictionary[Trace, dict[Any, T]] = WeakKeyDictionary()
+
+    @wraps(read)
+    def known(trace: "Trace", runs: Sequence["Run"], /, *args: P.args, **options: P.kwargs) -> T:
+        if not all(run.sealed for run in runs):
+            return read(trace, runs, *args, **options)
+        results = results_by_trace.setdefault(trace, {})
+        key = (tuple(run.run_id for run in runs), args, *options.items())
+        if key not in results:
+            results[key] = read(trace, runs, *args, **options)
+        return results[key]
+
+    return known

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
-from kvtrace.figures.kept import rows_of_runs
-from kvtrace.figures.opened import once_per_trace
+from kvtrace.figures.kept import once_per_trace, rows_of_runs
 from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.kept import are_kept, rows_of_runs
+from kvtrace.figures.kept import are_kept, once_per_trace, rows_of_runs
 from kvtrace.figures.kernels import KERNEL_FIGURES, LAUNCH_COLUMNS
-from kvtrace.figures.opened import once_per_trace
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_stored import (
     LEAVES,

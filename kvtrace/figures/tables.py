@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from kvtrace.figures.database import Catalog, free_unused
 from kvtrace.figures.identity import SOURCE_COLUMNS, kernel_rows, with_source
-from kvtrace.figures.kept import rows_of_runs
+from kvtrace.figures.kept import once_per_trace, rows_of_runs
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import OWN_KIND
-from kvtrace.figures.opened import once_per_trace
 from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.views import (
     PLACED_PLAINLY,

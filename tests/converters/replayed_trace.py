@@ -8,9 +8,9 @@ from typing import Any
 
 from kvtrace.clients.recorded import replay
 from kvtrace.converters.report import report_data
-from kvtrace.converters.report.budget import Budget, fitted_blocks
 from kvtrace.converters.report.pack import read_json
 from kvtrace.converters.report.sources import Context, block_sources
+from kvtrace.converters.report.writing import Budget, fitted_blocks
 from kvtrace.schema.trace import Selection, resolve
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"

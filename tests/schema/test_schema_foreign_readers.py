@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from kvtrace.schema.format_text import DUCKDB_EXAMPLE, PYARROW_EXAMPLE
+from kvtrace.schema.document import DUCKDB_EXAMPLE, PYARROW_EXAMPLE
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from kvtrace.converters.report import budget, detail, locations, model
-from kvtrace.converters.report.line_figures import LineFigures
+from kvtrace.converters.report import detail, locations, model, writing
 from kvtrace.converters.report.sources import BlockSource, block_sources
 from kvtrace.converters.report.views import call, called, kernel, since
+from kvtrace.converters.report.views.lines import LineFigures
 
 OUTPUT: Final = Path(__file__).resolve().parent / "src" / "data" / "model.ts"
 _HEAD: Final = """\
@@ -36,7 +36,7 @@ _ON_THE_PAGE: Final[dict[str, Any]] = {
     "limits": model.Limits | None,
     "bin_ns": dict[str, int],
     "detail": dict[str, tuple[detail.Range, ...]],
-    "dropped": tuple[budget.Dropped, ...],
+    "dropped": tuple[writing.Dropped, ...],
 }
 _TYPE_NAMES: Final[dict[object, str]] = {
     str: "string",
@@ -119,7 +119,7 @@ def _fields(owner: type) -> Iterator[tuple[str, Any]]:
             else ((field.name, hints[field.name]) for field in dataclasses.fields(owner))
         )
         return
-    for name in budget.REPORT_FIELDS:
+    for name in writing.REPORT_FIELDS:
         if name not in _ON_THE_PAGE:
             yield name, hints[name]
     yield from _ON_THE_PAGE.items()

@@ -1,25 +1,182 @@
 """Blocks `call/<index>`: figures of each op of a call, and the addresses of its accesses.
 
-The data comes from the tables that `kvtrace replay` fills, and from the kernel's TTIR; a call
-without ops has no block.
+The data comes from the tables that `kvtrace replay` fills, from the kernel's TTIR (matrix products,
+with the loads and stores of their tiles; fields that it does not determine are None), and from the
+recorded contents of tensor arguments. A call without ops has no block.
 """
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
 
-from kvtrace.converters.report.dots import Dot, dots_of
+from kvtrace.converters.report.model import Argument
 from kvtrace.converters.report.pack import json_block
-from kvtrace.converters.report.recorded_tensors import RecordedValue, recorded_values
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
-from kvtrace.ir import Module
-from kvtrace.ir.flow import enclosing_ops
-from kvtrace.ir.ops import LOOPS
+from kvtrace.converters.report.tensor_elements import Histogram, Layout, elements_of, histogram
+from kvtrace.ir import Module, Op, Value
+from kvtrace.ir.flow import Flow, backward, enclosing_ops, flow_of, forward
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import LOOPS, WRITING, Kind, effect_of, named, operator_of
+from kvtrace.ir.types import TensorType
+
+_MOST_BYTES: Final = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedValue:
+    """A tensor argument as recorded before the call's first launch.
+
+    `arg` is the position of the argument in the call; `artifact` names the block
+    `tensor/<artifact>` with the storage's bytes, in which `offset_bytes`, `shape` and `strides` (in
+    elements) locate the elements. `histogram` is None if the type is not supported, or the storage
+    is incomplete or larger than 256 MiB.
+    """
+
+    arg: int
+    name: str | None
+    artifact: str
+    dtype: str | None
+    offset_bytes: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    histogram: Histogram | None
+    measured: bool = True
+
+
+def recorded_values(context: Context, call: int) -> tuple[RecordedValue, ...]:
+    """Return the recorded tensors of a call of the report, in the order of arguments."""
+    report = context.report
+    values = []
+    for position, index in enumerate(report.calls[call].args):
+        argument = report.arguments[index]
+        value = _recorded_value(context, position, argument)
+        if value is not None:
+            values.append(value)
+    return tuple(values)
+
+
+def _recorded_value(context: Context, position: int, argument: Argument) -> RecordedValue | None:
+    if argument.value is None or argument.shape is None or argument.strides is None:
+        return None
+    offset = argument.offset_bytes or 0
+    layout = Layout(argument.dtype, offset, argument.shape, argument.strides)
+    return RecordedValue(
+        arg=position,
+        name=argument.name,
+        artifact=argument.value,
+        dtype=argument.dtype,
+        offset_bytes=offset,
+        shape=argument.shape,
+        strides=argument.strides,
+        histogram=_histogram(context, argument, layout),
+    )
+
+
+def _histogram(context: Context, argument: Argument, layout: Layout) -> Histogram | None:
+    """Return the histogram of an argument's recorded contents, or None (`RecordedValue`).
+
+    Histograms are cached in `context.histograms` by storage and layout.
+    """
+    if argument.value is None or (argument.storage_bytes or 0) > _MOST_BYTES:
+        return None
+    key = (argument.value, layout)
+    if key not in context.histograms:
+        content = context.trace.artifact(argument.value)
+        values = None if content is None else elements_of(content, layout)
+        context.histograms[key] = None if values is None else histogram(values)
+    return context.histograms[key]
+
+
+_PRODUCTS: Final = named(lambda row: row.kind is Kind.PRODUCT)
+#: Ops that keep a tile's elements in place, or transpose the tile.
+_SAME_TILE: Final = named(lambda row: row.kind is Kind.ELEMENTWISE or row.operator == "trans")
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A dot op: the product C[m, n] = A[m, k] · B[k, n]; `op` and all other indices are `op_index`.
+
+    `a` and `b` are the loads whose tiles become the factors by elementwise ops, `a_transposed` and
+    `b_transposed` whether a tile is transposed in between. `c` is the store of the result, if there
+    is exactly one. `loop` is the innermost loop around the product.
+    """
+
+    op: int
+    m: int | None
+    n: int | None
+    k: int | None
+    a: int | None
+    a_transposed: bool
+    b: int | None
+    b_transposed: bool
+    c: int | None
+    loop: int | None
+
+
+@once_per_module
+def dots_of(module: Module) -> tuple[Dot, ...]:
+    """Return the products of a module, in program order."""
+    flow = flow_of(module)
+    return tuple(_dot(op, flow) for op in module.ops if op.name in _PRODUCTS)
+
+
+def _dot(op: Op, flow: Flow) -> Dot:
+    left, right = op.operand("left"), op.operand("right")
+    m = n = k = None
+    shapes = [v.type.shape for v in (left, right) if isinstance(v.type, TensorType)]
+    if operator_of(op) == "dot" and len(shapes) == 2:  # factors of scaled products are packed
+        (m, k), n = shapes[0][-2:], shapes[1][-1]
+    a, a_transposed = _source_load(left)
+    b, b_transposed = _source_load(right)
+    loop = next((outer.index for outer in enclosing_ops(op) if outer.name in LOOPS), None)
+    return Dot(op.index, m, n, k, a, a_transposed, b, b_transposed, _result_store(op, flow), loop)
+
+
+def _source_load(factor: Value) -> tuple[int | None, bool]:
+    """Return the index of the only load behind a factor, and whether its tile is transposed.
+
+    (None, False) if there is no load, or more than one.
+    """
+    loads: set[int] = set()
+    is_transposed = False
+    for value in backward([factor], _source_tiles):
+        op = value.owner
+        if isinstance(op, Op):
+            is_transposed ^= operator_of(op) == "trans"
+            if effect_of(op) == "load":
+                loads.add(op.index)
+    return (loads.pop(), is_transposed) if len(loads) == 1 else (None, False)
+
+
+def _source_tiles(value: Value) -> Iterable[Value]:
+    """Return the operands of an elementwise or transposing op; () for any other value."""
+    op = value.owner
+    return op.operands if isinstance(op, Op) and op.name in _SAME_TILE else ()
+
+
+def _result_store(dot: Op, flow: Flow) -> int | None:
+    """Return the index of the only store of the dot's result, or None.
+
+    The result may pass through loops, elementwise ops and the addend of further dots.
+    """
+    stores: set[int] = set()
+
+    def results_to_follow(op: Op, value: Value) -> Iterable[Value]:
+        if op.name in WRITING and value in op.group("value"):
+            stores.add(op.index)
+        is_same_tile = op.name in _SAME_TILE or (
+            op.name in _PRODUCTS and value is op.operand("added")
+        )
+        return op.results if is_same_tile else ()
+
+    forward(flow, dot.results, results_to_follow)
+    return stores.pop() if len(stores) == 1 else None
+
 
 __all__ = ["SOURCE", "CallOps"]
 

@@ -1,7 +1,7 @@
 """What differs of a module as a structure."""
 
 from kvtrace.converters.diff.model import CountChange
-from kvtrace.converters.diff.structure import structural_difference
+from kvtrace.converters.diff.stages import structural_difference
 
 LOOP = """module {
   tt.func public @k(%x: !tt.ptr<f32>, %n: i32) {

@@ -6,8 +6,8 @@ import pytest
 
 from kvtrace.converters.profile.call_paths import TreeLeaf
 from kvtrace.converters.profile.call_tree import CallFigures, CallSums
-from kvtrace.converters.report.budget import without_code
 from kvtrace.converters.report.costly_lines import costly_lines
+from kvtrace.converters.report.writing import without_code
 from tests.converters.recorded_outputs import recorded_outputs
 from tests.converters.report_page import opened_page, written_page
 

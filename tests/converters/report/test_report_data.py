@@ -7,8 +7,8 @@ import duckdb
 import pytest
 
 from kvtrace.converters.report import report_data
-from kvtrace.converters.report.budget import Budget, fitted_blocks
 from kvtrace.converters.report.slices import OTHERS, BinCounter
+from kvtrace.converters.report.writing import Budget, fitted_blocks
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow, TraceWindow

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kvtrace.figures.step_drift import drift_of
+from kvtrace.figures.gaps import drift_of
 
 DRAWS = 1_000
 
