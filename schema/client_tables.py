@@ -22,7 +22,7 @@ _COLUMN: Final = re.compile(r"[a-z][a-z0-9_]*")
 _DEFINITION_KEY: Final = b"kvtrace.table_definition"
 
 #: Columns that readers add.
-_TAKEN: Final = frozenset({"run"})
+_RESERVED_COLUMNS: Final = frozenset({"run"})
 
 
 def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[str] = ()) -> Table:
@@ -45,7 +45,11 @@ def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[
         raise SchemaMismatch(f"{name!r} is not a name for a client's table; use a-z, 0-9 and _")
     names = [column.name for column in table.columns]
     for column in names:
-        if _COLUMN.fullmatch(column) is None or column in _TAKEN or names.count(column) > 1:
+        if (
+            _COLUMN.fullmatch(column) is None
+            or column in _RESERVED_COLUMNS
+            or names.count(column) > 1
+        ):
             raise SchemaMismatch(f"{column!r} cannot be a column of {table.name}, or is one twice")
     if not names or set(table.sort) - set(names):
         raise SchemaMismatch(f"{table.name} has no columns, or is sorted by one that it lacks")

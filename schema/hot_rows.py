@@ -15,7 +15,7 @@ from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, PHASE_MASK, PHASES, ROW
 
 #: Nanoseconds by which ends of launches may be out of order without a clock set back, as threads
 #: append rows in another order than they read the clock.
-_UNEVEN: Final = 10_000_000
+_MOST_DISORDER_NS: Final = 10_000_000
 #: The number of `graph_capture` in `PHASES`.
 _GRAPH_CAPTURE: Final = PHASES.index("graph_capture")
 
@@ -87,7 +87,7 @@ def columns_in_python(rows: bytes, first: int, last_exit: int) -> LaunchRows:
         set(thread_ids),
         [copied for copied in zip(fields["contents"], seq, call_ids, strict=True) if copied[0]],
         _GRAPH_CAPTURE in fields["phase"],
-        min((*steps, *durations), default=0) < -_UNEVEN,
+        min((*steps, *durations), default=0) < -_MOST_DISORDER_NS,
     )
 
 

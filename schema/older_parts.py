@@ -1,4 +1,4 @@
-"""Which sums of dropped rows count: those of parts that are there no more, and each part once.
+"""Sums of dropped rows that count: those of parts that are there no more, and each part once.
 
 Before a recording deletes a part of `launches` or `gpu_kernels`, it writes the part's sums; and of
 several files of sums it makes one, before it deletes them. A process that is killed in between

@@ -1,4 +1,4 @@
-"""What launches and executions add up to whose rows a recording drops: `KVTRACE_LIMIT=sums:2GB`.
+"""Sums of launches and executions whose rows a recording drops: `KVTRACE_LIMIT=sums:2GB`.
 
 Before a part of `launches` or `gpu_kernels` is deleted, what its rows add up to is written as rows
 of `older_launch_sums` or `older_execution_sums`; the rows are what `figures/sums_building.py` would
@@ -34,7 +34,7 @@ _FILES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How the rows of a table are added up.
+    """Rule by which the rows of a table are added up.
 
     Attributes:
         begin: the column with a row's begin.
@@ -275,7 +275,7 @@ def _times(begin: Any, end: Any, weights: Any, steady: Any) -> dict[str, Any]:
 
 
 #: How columns of pieces are put together.
-_TOGETHER: Final = {
+_AGGREGATES: Final = {
     "weight": "sum",
     "taken_ns": "sum",
     "shortest_ns": "min",
@@ -289,10 +289,10 @@ _TOGETHER: Final = {
 def _summed(pieces: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Return sums of pieces by `keys`, sorted by call.
 
-    A piece has columns of `_TOGETHER` (null: nothing), and `bin` and `number`: how many of the
+    A piece has columns of `_AGGREGATES` (null: nothing), and `bin` and `number`: how many of the
     times are in that bin; null where there are none.
     """
-    together = {name: how for name, how in _TOGETHER.items() if name in pieces.column_names}
+    together = {name: how for name, how in _AGGREGATES.items() if name in pieces.column_names}
     by_bin = _grouped(pieces, [*keys, "bin"], {**together, "number": "sum"}).sort_by("bin")
     by_bin = by_bin.append_column("binned", by_bin["bin"])
     sums = _grouped(
@@ -329,7 +329,7 @@ def _pieces_of_sums(rows: pa.Table, keys: Iterable[str]) -> pa.Table:
         for key in keys
     ]
     names = list(keys)
-    together = [name for name in _TOGETHER if name in rows.column_names]
+    together = [name for name in _AGGREGATES if name in rows.column_names]
     values = [
         rows[name].cast(pa.int64()) if name == "last_end" else rows[name] for name in together
     ]

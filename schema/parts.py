@@ -31,7 +31,7 @@ ROW_GROUP_BYTES: Final = 8 << 20
 _BUFFER_BYTES: Final = 1 << 20
 
 #: Most rows that are sorted without Arrow's functions, whose import takes 25 ms.
-_FEW: Final = 256
+_MOST_SORTED_ROWS: Final = 256
 
 Batches = Iterable[pa.RecordBatch]
 #: The row groups of a part that are to be read, by a function that returns a column's bounds.
@@ -88,7 +88,7 @@ def sorted_rows(rows: pa.Table, table: Table) -> pa.Table:
     if not table.sort or rows.num_rows < 2:
         return rows
     combined = rows.unify_dictionaries().combine_chunks()
-    if combined.num_rows > _FEW:
+    if combined.num_rows > _MOST_SORTED_ROWS:
         return combined.sort_by([(name, "ascending") for name in table.sort])
     keys = zip(*(_sort_keys(combined[name]) for name in table.sort), strict=True)
     row_order = [

@@ -20,7 +20,7 @@ from kvtrace.schema.tables import TABLES
 #: Most attempts when files disappear between listing and reading.
 _TRIES: Final = 20
 #: Number of small files from which on they are read on all cores.
-_MANY: Final = 64
+_LEAST_FILES_ON_ALL_CORES: Final = 64
 
 #: Every column of `runs`.
 RUN_COLUMNS: Final = tuple(column.name for column in TABLES["runs"].columns)
@@ -176,7 +176,7 @@ def sealed_runs_rows(
     def read(path: Path) -> pa.Table:
         return read_part(path, table, names)
 
-    if len(parts) < _MANY:
+    if len(parts) < _LEAST_FILES_ON_ALL_CORES:
         pieces = [read(path) for path in parts.values()]
     else:
         from concurrent.futures import ThreadPoolExecutor  # not for every process that records

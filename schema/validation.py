@@ -378,7 +378,7 @@ class _KeyCache:
 
 
 #: Fewest ranges that wait before they are merged into the set.
-_FEW = 1 << 16
+_LEAST_MERGED = 1 << 16
 _NO_INTEGERS = pa.nulls(0, pa.int64())
 
 
@@ -396,7 +396,7 @@ class IntegerSet:
         self._unmerged.append((starts, ends))
         self._unmerged_count += len(starts)
         # Merging costs time linear in the set: so wait until the number of ranges has doubled.
-        if self._unmerged_count > max(_FEW, len(self._range_starts)):
+        if self._unmerged_count > max(_LEAST_MERGED, len(self._range_starts)):
             self._merge_ranges()
 
     def __len__(self) -> int:

@@ -46,7 +46,7 @@ class KernelWithoutIr:
 
     @property
     def maker(self) -> str:
-        """What wrote the kernel, as the trace names it."""
+        """The producer of the kernel, as the trace names it."""
         if self.origin is None:
             return "of unknown origin"
         return f"imported from {self.source}" if self.origin == IMPORTED else f"from {self.origin}"

@@ -32,7 +32,7 @@ _SYMBOL: Final = {
 _PTX_CLASS: Final = re.compile(r"%[a-z]+[0-9]+$|\$L__")
 _DEFINITION: Final = re.compile(r"([%^#][\w$.\-]+)(?=(?::[0-9]+)? = |: )")
 _ALIAS: Final = re.compile(r"^(#\w+) = ")
-_NUMBER: Final = re.compile(r"[0-9]+(?=x)|(?<=x)[0-9]+|(?<![\w%^#.])[0-9]+(?!\w)")
+NUMBER: Final = re.compile(r"[0-9]+(?=x)|(?<=x)[0-9]+|(?<![\w%^#.])[0-9]+(?!\w)")
 #: Above this many line pairs the matcher may ignore very frequent lines, to save time.
 _EXACT_PAIRS: Final = 4_000_000
 #: A module attribute that is false, which other versions of the compiler omit.
@@ -283,7 +283,7 @@ def _sufficient_substitutions(a: _CodeLines, b: _CodeLines) -> dict[str, str]:
         return {}
     numbers: dict[str, str] = {}
     for left, right in zip(a.keys, b.keys, strict=True):
-        if _NUMBER.sub("0", left) != _NUMBER.sub("0", right):
+        if NUMBER.sub("0", left) != NUMBER.sub("0", right):
             return {}
         for before, after in _number_changes(left, right):
             if numbers.setdefault(before, after) != after:
@@ -293,7 +293,7 @@ def _sufficient_substitutions(a: _CodeLines, b: _CodeLines) -> dict[str, str]:
 
 def _number_changes(left: str, right: str) -> list[tuple[str, str]]:
     """Return the pairs of differing numbers of two lines that are equal but for numbers."""
-    numbers = zip(_NUMBER.findall(left), _NUMBER.findall(right), strict=True)
+    numbers = zip(NUMBER.findall(left), NUMBER.findall(right), strict=True)
     return [pair for pair in numbers if pair[0] != pair[1]]
 
 
@@ -306,7 +306,7 @@ def _align_with_substitutions(
     before_by_after = {after: before for before, after in substitutions.items()}
 
     def key(line: str) -> str:
-        return _NUMBER.sub(lambda found: before_by_after.get(found.group(), found.group()), line)
+        return NUMBER.sub(lambda found: before_by_after.get(found.group(), found.group()), line)
 
     return _align([key(line) for line in a.keys], [key(line) for line in b.keys])
 

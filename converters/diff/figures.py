@@ -10,7 +10,7 @@ from kvtrace.figures.kernels import KERNEL_FIGURES
 from kvtrace.text import count, quantity
 
 if TYPE_CHECKING:
-    from kvtrace.converters.diff.snapshot import Variant
+    from kvtrace.converters.diff.variant import Variant
 
 
 class _Kind(NamedTuple):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         TimeComparison,
         Totals,
     )
-    from kvtrace.converters.diff.snapshot import Variant
+    from kvtrace.converters.diff.variant import Variant
 
 FINDINGS: Final = "findings.new"
 BOUNDS: Final = "bounds.narrower"

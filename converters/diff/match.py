@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kvtrace.converters.diff.added import earlier_stages
-from kvtrace.converters.diff.snapshot import Variant
+from kvtrace.converters.diff.variant import Variant
 from kvtrace.converters.profile.specialization import changes
 from kvtrace.figures.identity import KernelKey
 

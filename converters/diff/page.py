@@ -118,8 +118,6 @@ class PageTexts:
         return None if content is None else content.decode("utf-8", "replace")
 
 
-__all__ = ["comparison_object", "write_comparison"]
-
 _LAUNCH_FIGURES: Final = ("launches", "host_ns", "host_median_ns", "device_ns", "device_median_ns")
 #: The figures of `Totals`: name, unit, and whether they were measured.
 _METRICS: Final = (

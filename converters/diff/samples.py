@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 #: Least number of new times before the stored times are thinned.
-_FEW: Final = 1 << 20
+_LEAST_THINNED: Final = 1 << 20
 
 
 class TimeStore:
@@ -83,7 +83,7 @@ class TimeStore:
             (narrow(place[is_stored]), narrow(ns[is_stored]), narrow(launch_number[is_stored]))
         )
         self._stored += int(is_stored.sum())
-        if self._stored > max(_FEW, 2 * self._stored_after_thinning):
+        if self._stored > max(_LEAST_THINNED, 2 * self._stored_after_thinning):
             self._thin()
 
     def _thin(self) -> None:

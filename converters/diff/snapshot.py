@@ -46,17 +46,6 @@ from kvtrace.schema.columns import without_dictionary
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection, Trace
 
-__all__ = [
-    "Call",
-    "KernelKey",
-    "Snapshot",
-    "Variant",
-    "call_rows",
-    "sum_totals",
-    "take_snapshot",
-]
-
-
 _OP_COLUMNS: Final = (
     "call_id", "kind", "bytes", "flops", "sectors", "elements", "masked_off"
 )  # fmt: skip

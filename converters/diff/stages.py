@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kvtrace.converters.diff.added import earlier_stages
-from kvtrace.converters.diff.code import first_stages
+from kvtrace.converters.diff.code import NUMBER, first_stages
 from kvtrace.converters.diff.model import CountChange, StageDifference
 from kvtrace.converters.diff.variant import Variant
 from kvtrace.converters.disassembly import TOOLS, disassembled, disassembler
@@ -229,7 +229,6 @@ def _stage_difference(
 
 #: Attributes that only name an op.
 _NAME_ATTRIBUTES: Final = frozenset({"sym_name", "arg_attrs"})
-_NUMBER: Final = re.compile(r"[0-9]+(?=x)|(?<=x)[0-9]+|(?<![\w%^#.])[0-9]+(?!\w)")
 _LOCATION: Final = re.compile(r"\s*\bloc\(.*$")
 _VALUE: Final = re.compile(r"[%^@][\w$.\-]+(?::\d+|#\d+)?")
 _ALIAS: Final = re.compile(r"^(#\w+) = (.*)$")
@@ -359,4 +358,4 @@ def _ops_of_lines(text: str) -> Iterable[_PlacedOp]:
 
 
 def _with_numbers(text: str, numbers: Mapping[str, str]) -> str:
-    return _NUMBER.sub(lambda match: numbers.get(match[0], match[0]), text) if numbers else text
+    return NUMBER.sub(lambda match: numbers.get(match[0], match[0]), text) if numbers else text

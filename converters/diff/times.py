@@ -33,7 +33,7 @@ THRESHOLD: Final = 0.05
 #: (speed of the core, layout of memory).
 _HOST_THRESHOLD: Final = 0.25
 #: Least launches per side: fewer may all be slower than the other side's by chance.
-_LEAST: Final = 5
+_LEAST_LAUNCHES: Final = 5
 NO_DEVICE: Final = "launches were evaluated, without a device"
 _DRAWS: Final = 2_000
 _SEED: Final = 20_260_102
@@ -122,7 +122,7 @@ def compare_times(
         return TimeComparison(kind, *medians, launches, reason=why_not or no_work)
     medians, launches = (float(np.median(a.ns)), float(np.median(b.ns))), (a.launches, b.launches)
     sampled = (a.ns.size, b.ns.size) if _are_sampled(a, b) else None
-    if min(a.ns.size, b.ns.size) < _LEAST or medians[0] <= 0 or medians[1] <= 0:
+    if min(a.ns.size, b.ns.size) < _LEAST_LAUNCHES or medians[0] <= 0 or medians[1] <= 0:
         return TimeComparison(kind, *medians, launches, reason="too few launches", sampled=sampled)
     ratio = medians[1] / medians[0]
     low, high = _interval(a, b)
@@ -254,7 +254,7 @@ def _block_medians(side: Samples) -> Real:
     most_blocks = min(_BLOCKS_PER_RUN, side.stretches or _BLOCKS_PER_RUN)
     counts = np.bincount(side.run)
     counts = counts[counts > 0]
-    blocks = np.clip(counts // _LEAST, 1, most_blocks)
+    blocks = np.clip(counts // _LEAST_LAUNCHES, 1, most_blocks)
     first_block = np.cumsum(blocks) - blocks
     number = np.arange(int(blocks.sum())) - np.repeat(first_block, blocks)
     sizes = np.repeat(counts // blocks, blocks) + (number < np.repeat(counts % blocks, blocks))

@@ -18,8 +18,9 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.diff.renames import renamed_source, renamed_stage
-from kvtrace.converters.diff.snapshot import Call, Snapshot, Variant, call_rows
+from kvtrace.converters.diff.snapshot import Snapshot, call_rows
 from kvtrace.converters.diff.stages import Disassembly, stage_differences
+from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.profile.specialization import Change, changes, without_addresses
 from kvtrace.text import count, duration, plural, size
 

@@ -8,7 +8,7 @@ dependent launch). Kernels of a graph's replay run at once, and are not compared
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np

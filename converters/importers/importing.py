@@ -37,7 +37,7 @@ from kvtrace.schema.writer import RunWriter, new_run_id
 _read_bytes: ContextVar[Callable[[int], None] | None] = ContextVar("read_bytes", default=None)
 
 #: Largest ratio of unpacked to packed size, above `_SMALL_BYTES`; tools' files have about 20.
-_RATIO: Final = 50
+_MOST_RATIO: Final = 50
 _SMALL_BYTES: Final = 64 << 20
 #: Bytes of a file by which its tool is recognized.
 _HEAD: Final = 1 << 16
@@ -84,7 +84,7 @@ class ImportedRunFile:
 
 
 class _UnpackedContent(io.RawIOBase):
-    """Stream of a file's unpacked content; reading reports progress, and fails at `_RATIO`."""
+    """Stream of a file's unpacked content; reading reports progress, and fails at `_MOST_RATIO`."""
 
     def __init__(self, path: Path, plain: io.BufferedReader, content: io.BufferedIOBase) -> None:
         self._path = path
@@ -99,10 +99,13 @@ class _UnpackedContent(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         count = self._content.readinto(buffer)
         self._done += count
-        if self._done > max(_SMALL_BYTES, _RATIO * self._total) and self._content != self._plain:
+        if (
+            self._done > max(_SMALL_BYTES, _MOST_RATIO * self._total)
+            and self._content != self._plain
+        ):
             raise BadSource(
-                f"{self._path} unpacks to more than {_RATIO} times its size, so it is probably "
-                "damaged; if it is not, unpack it with gunzip and import the result"
+                f"{self._path} unpacks to more than {_MOST_RATIO} times its size, so it is "
+                "probably damaged; if it is not, unpack it with gunzip and import the result"
             )
         tell = _read_bytes.get()
         if tell is not None:

@@ -19,8 +19,7 @@ from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.lost_time import lost_time
 from kvtrace.converters.profile.occupancy import occupancy_of
-from kvtrace.converters.profile.recompiles import Recompile, read_recompiles
-from kvtrace.figures.database import scratch
+from kvtrace.converters.profile.recompiles import Recompile, has_recompiles, read_recompiles
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.tables import known_rows
@@ -33,10 +32,8 @@ if TYPE_CHECKING:
 
 #: Kernels with a smaller share of all time get no advice.
 IMPORTANT: Final = 0.03
-#: Advice that would save a smaller share of the time is left out.
-_LITTLE: Final = 0.01
-#: Accesses with a smaller share of their kernel's bytes get no advice.
-_PART: Final = 0.1
+_LEAST_SAVING: Final = 0.01
+_LEAST_SHARE_OF_BYTES: Final = 0.1
 #: Elements per 32-byte sector, on average, below which an access is uncoalesced: (nearly) each
 #: element has its own sector. An access that the compiler splits for lack of known divisibility
 #: has two or more elements per sector.
@@ -47,18 +44,13 @@ _FEW_WARPS: Final = 0.25
 _REUSE: Final = 8.0
 _UNCACHED_SLOWDOWN: Final = 2.0
 #: Threshold of the idle share of the device, over a launch's waves, for advice on the last wave.
-_TAIL: Final = 0.25
+_IDLE_IN_LAST_WAVE: Final = 0.25
 #: Share of the roofline above which fuller waves have nothing to gain.
-_FAST: Final = 0.6
+_NEAR_ROOFLINE: Final = 0.6
 _MOST_WAVES: Final = 4
-_STORM: Final = 4
-_RECOMPILED: Final = f"""
-    SELECT 1 FROM (SELECT module, name, source, file, count(*) - 1 AS more
-        FROM kernels GROUP BY module, name, source, file, run HAVING count(*) > 1)
-    GROUP BY module, name, source, file HAVING sum(more) >= {_STORM} LIMIT 1
-"""  # noqa: S608
+_MANY_RECOMPILES: Final = 4
 #: Configurations whose times differ by a smaller share count as equally fast.
-_NOISE: Final = 0.03
+_EQUALLY_FAST: Final = 0.03
 _LEAST_TRIALS: Final = 3
 
 
@@ -96,7 +88,7 @@ def read_advice(
         advice += [
             replace(piece, module=kernel.module, source=kernel.source) for piece in kernel_advice
         ]
-    if _has_recompiles(trace, runs):
+    if has_recompiles(trace, runs, _MANY_RECOMPILES):
         advice += _recompile_advice(read_recompiles(trace, runs))
     if has_trials:
         sources = {
@@ -109,7 +101,7 @@ def read_advice(
     if time is not None and time.busy.span_ns:
         advised = {piece.key for piece in advice if piece.key is not None}
         advice += lost_time(kernels, time, gaps, advised)
-        least_ns = _LITTLE * time.busy.span_ns
+        least_ns = _LEAST_SAVING * time.busy.span_ns
         advice = [piece for piece in advice if piece.cost_ns is None or piece.cost_ns >= least_ns]
     return tuple(sorted(advice, key=lambda piece: -(piece.cost_ns or 0)))
 
@@ -151,7 +143,10 @@ def _access_advice(
         location = (kernel.name, row["file"], row["line"])
         moved_bytes, used_bytes = int(row["sectors"] or 0) * 32, int(row["sector_bytes"] or 0)
         uncoalesced_bytes = _ELEMENTS_PER_SECTOR * _element_bytes(row["dtype"]) * (moved_bytes / 32)
-        if used_bytes < uncoalesced_bytes and moved_bytes - used_bytes > _PART * sector_bytes:
+        if (
+            used_bytes < uncoalesced_bytes
+            and moved_bytes - used_bytes > _LEAST_SHARE_OF_BYTES * sector_bytes
+        ):
             wasteful_rows.setdefault((row["kind"], row["file"]), []).append(row)
         yield from _redundant_load_advice(kernel, row, location, requested_bytes, caches)
     for rows in wasteful_rows.values():
@@ -196,7 +191,9 @@ def _masked_off_advice(
 
     `requested` are the kernel's bytes. The advice is on the access with most bytes.
     """
-    large_accesses = [row for row in accesses if int(row["bytes"] or 0) > _PART * requested]
+    large_accesses = [
+        row for row in accesses if int(row["bytes"] or 0) > _LEAST_SHARE_OF_BYTES * requested
+    ]
     shares = [
         int(row["masked"] or 0) / int(row["lanes"]) if row["lanes"] else 0 for row in large_accesses
     ]
@@ -363,7 +360,7 @@ def _tail_wave_advice(
     """
     largest_idle: tuple[float, int, int] | None = None
     runs = sum(call.runs for call in launched.values())
-    if kernel.roofline is not None and (kernel.roofline.achieved or 0) > _FAST:
+    if kernel.roofline is not None and (kernel.roofline.achieved or 0) > _NEAR_ROOFLINE:
         return
     for variant in variants:
         occupancy = occupancy_of(variant)
@@ -380,7 +377,7 @@ def _tail_wave_advice(
             idle_share = 1 - programs / (waves * programs_at_once)
             if (
                 1 < waves <= _MOST_WAVES
-                and idle_share > _TAIL
+                and idle_share > _IDLE_IN_LAST_WAVE
                 and (largest_idle is None or idle_share > largest_idle[0])
             ):
                 largest_idle = (idle_share, programs, programs_at_once)
@@ -404,14 +401,6 @@ def _tail_wave_advice(
 # -- the program ----------------------------------------------------------------------------------
 
 
-def _has_recompiles(trace: "Trace", runs: Sequence["Run"]) -> bool:
-    """Return whether `read_recompiles`, which is slower, would find `_STORM` of one kernel."""
-    with scratch() as database:
-        rows = known_rows(trace, runs, "kernels", ("module", "name", "source", "file"))
-        database.register("kernels", rows)
-        return bool(database.execute(_RECOMPILED).fetchall())
-
-
 def _recompile_advice(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
     by_kernel: dict[KernelKey, list[Recompile]] = {}
     for recompile in recompiles:
@@ -427,7 +416,7 @@ def _recompile_advice(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
                     recompile.changes[0].after
                 )
         for fact, values_after in values_by_fact.items():
-            if len(values_after) < _STORM or fact.startswith(("num_", "option ")):
+            if len(values_after) < _MANY_RECOMPILES or fact.startswith(("num_", "option ")):
                 continue  # options differ because an autotuner tries them
             caused_by_fact = [
                 recompile for recompile in group if [c.what for c in recompile.changes] == [fact]
@@ -484,7 +473,7 @@ def _tuning_advice(
         fastest_ns = min(t.median_ns for t in timed_trials if t.median_ns)
         slowest_ns = max(t.median_ns for t in timed_trials if t.median_ns)
         location = (tuning.kernel, tuning.file, None)
-        if chosen_ns > fastest_ns * (1 + 5 * _NOISE):
+        if chosen_ns > fastest_ns * (1 + 5 * _EQUALLY_FAST):
             yield Advice(
                 "autotune-choice", *location,
                 f"the chosen configuration takes {duration(chosen_ns)} for these arguments, "
@@ -494,7 +483,7 @@ def _tuning_advice(
                  Figure("fastest", duration(fastest_ns), "measured")),
                 module=tuning.module, source=sources.get((tuning.run, chosen.kernel_id)),
             )  # fmt: skip
-        elif slowest_ns < fastest_ns * (1 + _NOISE):
+        elif slowest_ns < fastest_ns * (1 + _EQUALLY_FAST):
             yield Advice(
                 "autotune-noise", *location,
                 f"{len(timed_trials)} configurations are equally fast within "

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.profile.specialization import Change, changes, specialization
+from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.kernels import compiled_here
+from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import compiling_launches
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.features import TRIALS
@@ -25,6 +27,11 @@ _NANOSECONDS: Final = 1_000_000_000
 _MOST_COMPARED: Final = 64
 #: Longest name and value of a change in a text that is cut, in characters.
 _LONGEST: Final = 80
+_RECOMPILED: Final = """
+    SELECT 1 FROM (SELECT module, name, source, file, count(*) - 1 AS more
+        FROM kernels GROUP BY module, name, source, file, run HAVING count(*) > 1)
+    GROUP BY module, name, source, file HAVING sum(more) >= ? LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,14 @@ class DelayedLaunch:
     waited_ns: int
     trial: bool
     variant: Recompile
+
+
+def has_recompiles(trace: "Trace", runs: Sequence["Run"], least: int) -> bool:
+    """Return whether `read_recompiles`, which is slower, would find `least` of one kernel."""
+    with scratch() as database:
+        rows = known_rows(trace, runs, "kernels", ("module", "name", "source", "file"))
+        database.register("kernels", rows)
+        return bool(database.execute(_RECOMPILED, [least]).fetchall())
 
 
 def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:

@@ -14,7 +14,8 @@ page's policy allows its own script and styles by hash and nothing else.
 """
 
 from kvtrace.converters.report.converter import CONVERTER, report_of
-from kvtrace.converters.report.data import Report, report_data
+from kvtrace.converters.report.data import report_data
+from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.writing import WrittenPage, write_report
 
 __all__ = ["CONVERTER", "Report", "WrittenPage", "report_data", "report_of", "write_report"]

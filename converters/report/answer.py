@@ -18,8 +18,6 @@ from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.ranks import LateMap, RanksFigures
 
-__all__ = ["Answer", "RankRow", "RanksShown", "WorkRow", "answer_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class WorkRow:

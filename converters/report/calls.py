@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from kvtrace.converters.report.merged_kernels import KernelRows
     from kvtrace.schema.trace import Run, Trace
 
-__all__ = ["CallRows", "ReplayedSums"]
-
 _FIGURES: Final = ("runs", *KERNEL_FIGURES)
 #: Most calls on a page.
 _MOST_CALLS: Final = 5_000

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
-from kvtrace.converters.report.data import Report, report_data
+from kvtrace.converters.report.data import report_data
+from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.writing import write_report
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 from kvtrace.text import plural
-
-__all__ = ["CONVERTER", "ReportConverter"]
 
 _PART_SETTINGS: Final = tuple(field.name for field in fields(RequestedPart))
 

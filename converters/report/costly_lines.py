@@ -5,8 +5,6 @@ from typing import Final, Self
 
 from kvtrace.converters.profile.call_tree import CallSums, call_tree
 
-__all__ = ["CostlyLine", "CostlyLines", "costly_lines"]
-
 #: Most lines on the first screen.
 _MOST: Final = 3
 

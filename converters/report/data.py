@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
     from kvtrace.schema.trace import Run as TraceRun
 
-__all__ = ["Report", "report_data"]
-
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
 #: Most runs whose sentence of what cannot be judged is shown.
 _LEFT_OUT: Final = 4

@@ -20,8 +20,6 @@ from kvtrace.converters.report.slices import NO_CALL, Integers, Slices, SlicesTy
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.intervals import union_of
 
-__all__ = ["MOST_ROWS", "Range", "detail_plan", "detailed", "in_ranges", "nearby"]
-
 #: Begin and end in nanoseconds since the page's origin.
 Range = tuple[int, int]
 

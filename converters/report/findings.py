@@ -16,8 +16,6 @@ from kvtrace.converters.report.merged_kernels import KernelRows
 from kvtrace.converters.report.model import Cause, FindingCount, PlacedFinding
 from kvtrace.converters.report.slices import Integers
 
-__all__ = ["PageFindings", "finding_counts", "place_findings"]
-
 _ORDER: Final = {"violation": 0, "suppressed": 1, "unknown": 2, "proven": 3}
 
 #: Frames of a stack (file, line, function) → index into `Report.stacks`.

@@ -46,8 +46,6 @@ from kvtrace.schema.window import TraceWindow, pieces_near
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-__all__ = ["Timeline"]
-
 _NOT_RECORDED: Final = "not recorded"
 #: Columns of launches by which executions are placed.
 _PLACED: Final = ("seq", "call", "phase")

@@ -14,8 +14,6 @@ from typing import Final
 
 from kvtrace.ir.ptx_places import without_inner_places
 
-__all__ = ["LineLinks", "line_links", "link_assembly", "link_llvm", "link_mlir", "link_sass"]
-
 Frame = tuple[str, int]
 """File and line, both as the compiler wrote them."""
 

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from kvtrace.converters.report.findings import PageFindings
     from kvtrace.schema.trace import Run, Trace
 
-__all__ = ["SASS", "KernelRows", "kernels_of"]
-
-
 #: Most variants on a page.
 _MOST_VARIANTS: Final = 5_000
 #: Columns of `kernels` that `key_of` reads.

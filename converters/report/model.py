@@ -22,28 +22,6 @@ from kvtrace.converters.report.slices import Bins, Executions, Slices
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.window import Window
 
-__all__ = [
-    "MEASURED",
-    "Argument",
-    "Call",
-    "FindingCount",
-    "Kernel",
-    "Limits",
-    "Mark",
-    "Message",
-    "Parameter",
-    "PlacedFinding",
-    "Recompiled",
-    "Report",
-    "Roofline",
-    "Run",
-    "SourceFile",
-    "Stage",
-    "Totals",
-    "Track",
-    "Variant",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -416,7 +394,7 @@ class Report:
     kernels: tuple[Kernel, ...]
     variants: tuple[Variant, ...]
     recompiles: str
-    """How many kernels were compiled again, as a sentence."""
+    """A sentence with the number of kernels that were compiled again."""
     arguments: tuple[Argument, ...]
     calls: tuple[Call, ...]
     stacks: tuple[tuple[tuple[str | None, int | None, str | None], ...], ...]

@@ -16,17 +16,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "bytes_block",
-    "columns_block",
-    "json_block",
-    "json_text",
-    "read_bytes",
-    "read_columns",
-    "read_json",
-    "text_block",
-]
-
 _ALIGNMENT: Final = 8
 _MAX_UINT32: Final = 0xFFFFFFFF
 #: Cache: field names by dataclass.

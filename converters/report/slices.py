@@ -13,20 +13,6 @@ import numpy.typing as npt
 
 from kvtrace.figures.columns import Positions, narrow
 
-__all__ = [
-    "MISSING",
-    "NO_CALL",
-    "OTHERS",
-    "BinCounter",
-    "Bins",
-    "Executions",
-    "Integers",
-    "Lookup",
-    "Slices",
-    "SlicesType",
-    "bin_slices",
-]
-
 #: Whole numbers of any width.
 Integers = npt.NDArray[Any]
 

@@ -24,8 +24,6 @@ _GENERIC: Final = "ttir_generic"
 _MOST_MODULES: Final = 256
 """Most modules in the cache; each source reads the modules of all calls again."""
 
-__all__ = ["Block", "BlockSource", "Context", "block_sources"]
-
 
 @dataclass(frozen=True, slots=True)
 class Block:

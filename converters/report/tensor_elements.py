@@ -13,8 +13,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Histogram", "Layout", "elements_of", "histogram"]
-
 _NUMPY_TYPES: Final = {
     "fp64": "<f8", "fp32": "<f4", "fp16": "<f2",
     "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "i1",

@@ -359,8 +359,6 @@ def _block_size(block: str) -> int:
     return len(block) + 80
 
 
-__all__ = ["WrittenPage", "write_report"]
-
 MEBIBYTE: Final = 1 << 20
 #: The built page (`make frontend`): style, script, and a security policy with their hashes.
 _APP: Final = "app.html"

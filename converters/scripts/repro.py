@@ -1,6 +1,5 @@
 """Data of one recorded call, from which a script that launches the call again is written."""
 
-import ast
 import re
 import statistics
 import zlib
@@ -8,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from kvtrace.converters.scripts.repro_source import kernel_module
+from kvtrace.converters.scripts.repro_source import expression, kernel_module, literal_value
 from kvtrace.figures.times import steady_executions
 from kvtrace.inputs.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.schema.contents import (
@@ -23,7 +22,6 @@ from kvtrace.schema.tensor_statistics import TensorStatistics, call_statistics
 from kvtrace.schema.trace import Selection, Trace
 from kvtrace.schema.vocabularies import TORCH_NAMES
 
-_TRITON_TYPE: Final = re.compile(r"u?int\d+|fp(16|32|64)|bf16|fp8e\w+")
 #: Compile options that users choose, besides those in columns of `kernels`.
 _CHOSEN_OPTIONS: Final = ("maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl")
 
@@ -262,12 +260,8 @@ def _chosen_call(
     run, row = matches[0]
     if row["call_id"] is None:
         raise BadSetting(f"finding {value} has no call: choose a launch or a call instead")
-    return (
-        run,
-        int(row["call_id"]),
-        row if table == "launches" else None,
-        row if table == "findings" else None,
-    )
+    rows_by_table = {table: row}
+    return run, int(row["call_id"]), rows_by_table.get("launches"), rows_by_table.get("findings")
 
 
 _TABLE_NOUNS: Final = {"launches": "launch", "calls": "call", "findings": "finding"}
@@ -368,7 +362,7 @@ def options_of(kernel: Mapping[str, Any], source: bool) -> dict[str, object]:
     texts = dict(kernel["options"] or ())
     for name in _CHOSEN_OPTIONS:
         if name in texts and (not source or name == "maxnreg"):
-            options[name] = _literal_value(texts[name])
+            options[name] = literal_value(texts[name])
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -415,7 +409,7 @@ def descriptor(
         BadSetting: a part of it was not recorded.
     """
     field_texts = re.findall(r"(\w+)=(\([^)]*\)|'\w*')", str(row["scalar"]))
-    fields = {key: _literal_value(text) for key, text in field_texts}
+    fields = {key: literal_value(text) for key, text in field_texts}
     try:
         shape, strides, block = (
             tuple(map(int, fields[key])) for key in ("shape", "strides", "block_shape")
@@ -496,25 +490,3 @@ def device_text(run: Run) -> str:
     """Return where a run's kernels ran, as `on NVIDIA H200`."""
     names = {str(device["name"]) for device in run.devices if device["name"]}
     return f"on {', '.join(sorted(names))}" if names else "on the device"
-
-
-def expression(text: str, dtype: str, what: str) -> str:
-    """Return a recorded value as a Python expression; BadSetting if it cannot be written as one."""
-    if text in ("nan", "inf", "-inf"):
-        return f'float("{text}")'
-    try:
-        return repr(ast.literal_eval(text))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        pass
-    if _TRITON_TYPE.fullmatch(text):
-        return f'triton.language.dtype("{text}")'
-    if re.fullmatch(r"torch\.[a-z0-9_]+", text):
-        return text
-    raise BadSetting(f"{what} was {text} ({dtype}), which has no Python expression")
-
-
-def _literal_value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return None

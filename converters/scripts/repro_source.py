@@ -1,14 +1,18 @@
-"""Extraction of one kernel from a recorded source file, with the statements it depends on.
+"""Python texts of a call: its kernel with the statements it depends on, and values as expressions.
 
 Importing the whole file would run the program. So only statements are copied that define a name
 which the kernel, or another copied statement, reads.
 """
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
+from kvtrace.schema.errors import BadSetting
+
+_TRITON_TYPE: Final = re.compile(r"u?int\d+|fp(16|32|64)|bf16|fp8e\w+")
 _FUNCTION_NODES: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -118,3 +122,26 @@ def _statement_text(lines: Sequence[str], statement: ast.stmt) -> str:
     decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
     first_line = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
     return "\n".join(lines[first_line - 1 : statement.end_lineno])
+
+
+def expression(text: str, dtype: str, what: str) -> str:
+    """Return a recorded value as a Python expression; BadSetting if it cannot be written as one."""
+    if text in ("nan", "inf", "-inf"):
+        return f'float("{text}")'
+    try:
+        return repr(ast.literal_eval(text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    if _TRITON_TYPE.fullmatch(text):
+        return f'triton.language.dtype("{text}")'
+    if re.fullmatch(r"torch\.[a-z0-9_]+", text):
+        return text
+    raise BadSetting(f"{what} was {text} ({dtype}), which has no Python expression")
+
+
+def literal_value(text: str) -> Any:
+    """Return a recorded value as a Python object; None if its text is no literal."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None

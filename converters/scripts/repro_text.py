@@ -21,9 +21,9 @@ from kvtrace.converters.scripts.repro import (
     Memory,
     Repro,
     TensorArgument,
-    expression,
     read_repro,
 )
+from kvtrace.converters.scripts.repro_source import expression
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 from kvtrace.text import printable, wrapped

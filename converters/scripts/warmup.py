@@ -9,7 +9,8 @@ from typing import Any, Final
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.profile.recompiles import DelayedLaunch, delayed_launches
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
-from kvtrace.converters.scripts.repro import descriptor, expression, options_of
+from kvtrace.converters.scripts.repro import descriptor, options_of
+from kvtrace.converters.scripts.repro_source import expression
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Selection

@@ -40,8 +40,8 @@ FOUND: Final = 1
 BAD_INPUT: Final = 2
 #: 128 + SIGINT: Ctrl-C. Other signals have 128 + their number, too.
 INTERRUPTED: Final = 130
-#: Variable with the word that a shell completes (`completion.py`).
-_COMPLETE: Final = "_KVTRACE_COMPLETE"
+#: Variable with the last word of a command line, which a shell completes (`completion.py`).
+ASKING: Final = "_KVTRACE_COMPLETE"
 _QUIET: Final = ContextVar("quiet", default=False)
 #: 128 + SIGPIPE, which a shell reports for a program whose reader has ended.
 READER_GONE: Final = 141
@@ -135,12 +135,12 @@ _CORE: Final[dict[str, Command]] = {
     name: entry for group in GROUPS.values() for name, entry in group.items()
 }
 #: Commands of two words, by their first word.
-_PARTS: Final[dict[str, dict[str, Command]]] = {
+PARTS: Final[dict[str, dict[str, Command]]] = {
     first: {name.split()[1]: c for name, c in _CORE.items() if name.startswith(f"{first} ")}
     for first in ("trace",)
 }
 #: Commands that had one word up to 0.2; the old names will be removed in 0.4.
-_MOVED: Final = {part: f"{first} {part}" for first, parts in _PARTS.items() for part in parts}
+_MOVED: Final = {part: f"{first} {part}" for first, parts in PARTS.items() for part in parts}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -160,8 +160,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if _COMPLETE in os.environ:
-        print("\n".join(_candidates(arguments, os.environ[_COMPLETE])))
+    if ASKING in os.environ:
+        from kvtrace.cli.completion import candidates
+
+        print("\n".join(candidates(arguments, os.environ[ASKING])))
         return 0
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         print(_overview())
@@ -177,24 +179,24 @@ def _dispatch(arguments: list[str]) -> int:
             return 0
         return completed(*arguments)
     name, *later_words = arguments
-    if name in _PARTS:
+    if name in PARTS:
         if not later_words or later_words[0] in ("--help", "-h", "help"):
             print(_overview_of(name))
             return 0 if later_words else BAD_INPUT
-        if later_words[0] not in _PARTS[name]:
+        if later_words[0] not in PARTS[name]:
             return complain(_no_part(name, later_words[0]))
         name, later_words = f"{name} {later_words[0]}", later_words[1:]
     elif name in _MOVED:
         note(f"{name} is now kvtrace {_MOVED[name]}; the old name will be removed in 0.4.")
         name = _MOVED[name]
-    elif _is_of_two_words(arguments):
+    elif is_of_two_words(arguments):
         name, later_words = " ".join(arguments[:2]), arguments[2:]
     if name not in _CORE and registry.entry("commands", name) is None:
         return complain(_no_command(name))
     return _run(name, later_words)
 
 
-def _is_of_two_words(words: Sequence[str]) -> bool:
+def is_of_two_words(words: Sequence[str]) -> bool:
     """Return whether the first two words are an add-on's command, as `suite run` beside `suite`."""
     name = " ".join(words[:2])
     return any(entry.name == name for entry in registry.own_entries("commands") if " " in name)
@@ -309,7 +311,7 @@ def _lines(group: dict[str, Command]) -> str:
 
 
 def _overview_of(first: str) -> str:
-    commands = _PARTS[first]
+    commands = PARTS[first]
     return _narrowed(
         f"Usage: kvtrace {first} COMMAND [OPTIONS] …\n\n"
         f"Manage traces: check, fix, shrink and share them.\n\nCommands:\n{_lines(commands)}\n\n"
@@ -320,7 +322,7 @@ def _overview_of(first: str) -> str:
 def _no_part(first: str, name: str) -> str:
     from kvtrace.schema.errors import nearest
 
-    commands = _PARTS[first]
+    commands = PARTS[first]
     suggestion, names = nearest(name, commands), ", ".join(commands)
     return f"kvtrace {first} has no command {name!r}{suggestion}; it has {names}."
 
@@ -367,22 +369,6 @@ def command_line(name: str) -> "CommandLine":
 
     function, passthrough = _function(name)
     return CommandLine(f"kvtrace {name}", function, passthrough=passthrough, common=True)
-
-
-def _candidates(words: Sequence[str], begun: str) -> list[str]:
-    """Return the commands or options that may follow `words` and begin with `begun`."""
-    has_parts = bool(words) and words[0] in _PARTS
-    name = " ".join(words[: 2 if has_parts or _is_of_two_words(words) else 1])
-    if not words:
-        candidates = dict.fromkeys(command.split()[0] for command in own_commands())
-    elif name in _PARTS:
-        candidates = dict.fromkeys(_PARTS[name])
-    elif begun.startswith("-") and name in own_commands():
-        options = command_line(name).options
-        candidates = dict.fromkeys(flag for o in options for flag in (*o.on, *o.off, "--help"))
-    else:
-        return []
-    return [candidate for candidate in candidates if candidate.startswith(begun)]
 
 
 def _function(name: str) -> tuple[Callable[..., int | None], bool]:

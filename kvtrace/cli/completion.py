@@ -6,11 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kvtrace.cli import complain
+from kvtrace.cli import (
+    ASKING,
+    PARTS,
+    command_line,
+    complain,
+    is_of_two_words,
+    own_commands,
+)
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
-#: Variable with the last word of a command line; the words before it are arguments.
-ASKING: Final = "_KVTRACE_COMPLETE"
 #: The shells' scripts, which read one candidate per line. The shells complete files themselves.
 _SCRIPTS: Final = {
     "bash": f"""\
@@ -100,3 +105,19 @@ def completed(option: str, *shell: str) -> int:
         return complain(f"the completion script cannot be written: {problem}.")
     print(text)
     return 0
+
+
+def candidates(words: Sequence[str], begun: str) -> list[str]:
+    """Return the commands or options that may follow `words` and begin with `begun`."""
+    has_parts = bool(words) and words[0] in PARTS
+    name = " ".join(words[: 2 if has_parts or is_of_two_words(words) else 1])
+    if not words:
+        matching = dict.fromkeys(command.split()[0] for command in own_commands())
+    elif name in PARTS:
+        matching = dict.fromkeys(PARTS[name])
+    elif begun.startswith("-") and name in own_commands():
+        options = command_line(name).options
+        matching = dict.fromkeys(flag for o in options for flag in (*o.on, *o.off, "--help"))
+    else:
+        return []
+    return [candidate for candidate in matching if candidate.startswith(begun)]

@@ -19,8 +19,6 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError, nearest
 
-__all__ = ["Argument", "BadUsage", "CommandLine", "HelpRequested", "Option", "Parameter"]
-
 _WIDEST: Final = 80
 #: The rightmost column at which texts begin.
 _FARTHEST: Final = 34

@@ -28,9 +28,9 @@ _ROWS: Final = 1 << 19
 _MOST_KEPT: Final = 1 << 21
 #: How often a row group is read, on average, at most: one that overlaps several stretches is read
 #: for each of them.
-_READS: Final = 4
+_MOST_READS: Final = 4
 #: Launches between two that are looked up, from which on those between are not read.
-_FAR: Final = 1 << 17
+_LEAST_SKIPPED: Final = 1 << 17
 #: What is shown of an execution without a name.
 _NAMELESS: Final = "?"
 _TIMES: Final = ("launch_seq", "graph_id", "start", "end", "device", "requested")
@@ -190,7 +190,9 @@ class ExecutionBlocks:
     def _enters(self, seq: Integers) -> Integers:
         """Return when launches began, by their numbers; -1 for numbers of no launch."""
         wanted = np.unique(seq)
-        begins = np.flatnonzero(np.diff(wanted, prepend=wanted[0] - _FAR - 1) > _FAR)
+        begins = np.flatnonzero(
+            np.diff(wanted, prepend=wanted[0] - _LEAST_SKIPPED - 1) > _LEAST_SKIPPED
+        )
         ends = np.append(begins[1:], wanted.size) - 1
         ranges = list(zip(wanted[begins].tolist(), wanted[ends].tolist(), strict=True))
         enters = np.full(wanted.size, -1)
@@ -256,7 +258,7 @@ def _cuts(groups: list[tuple[int, int, int]] | None, rows_of_stretch: int) -> li
         until = rows_until[-1] * np.arange(1, number) / number
         cuts = np.unique(np.interp(until, rows_until, edges[order]).astype(np.int64)) + begin
         stretches = np.searchsorted(cuts, last, "right") - np.searchsorted(cuts, first, "right") + 1
-        if stretches.sum() <= _READS * len(groups):
+        if stretches.sum() <= _MOST_READS * len(groups):
             return [int(cut) for cut in cuts]
         number //= 2
     return []

@@ -208,7 +208,7 @@ class _DeviceGaps:
 
 
 class GapSums:
-    """What the gaps of a part add up to; the blocks of its executions are added in order."""
+    """Sums of the gaps of a part; the blocks of its executions are added in order."""
 
     def __init__(
         self,

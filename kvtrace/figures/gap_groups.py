@@ -20,7 +20,7 @@ _PLACES: Final = ("place", "before_place", "after_place")
 STACKS: Final = ("stack_id", "before_stack_id", "after_stack_id")
 _KEYS: Final = ("cause", "before", "after", *_PLACES)
 #: Rows from which on groups of blocks are grouped again.
-_MANY: Final = 1 << 15
+_MOST_UNGROUPED_ROWS: Final = 1 << 15
 
 #: Columns of groups by name; names of executions are codes, 0 at an edge.
 _Columns = Mapping[str, Integers]
@@ -40,7 +40,7 @@ class Groups:
         self._names: tuple[str, ...] = ()
         self._blocks: list[tuple[_Columns, _Kernels]] = []
         #: Rows of `_blocks`, and from how many on they are grouped again.
-        self._rows, self._most = 0, _MANY
+        self._rows, self._most = 0, _MOST_UNGROUPED_ROWS
 
     def add(
         self,
@@ -86,7 +86,7 @@ class Groups:
         self._append(_grouped(columns, kernels))
         if self._rows > self._most:
             self._append(self._taken())
-            self._most = max(_MANY, 2 * self._rows)
+            self._most = max(_MOST_UNGROUPED_ROWS, 2 * self._rows)
 
     def _append(self, block: tuple[_Columns, _Kernels]) -> None:
         self._blocks.append(block)

@@ -25,7 +25,7 @@ KINDS: Final[dict[Cause, tuple[str, ...]]] = {
     "synchronize": ("synchronize",),
 }
 #: Nanoseconds by which a wait of the host may end before a gap and still belong to the gap.
-_RETURN: Final = 10_000
+_WAIT_TOLERANCE_NS: Final = 10_000
 #: Activities that come before launching.
 _BEFORE_LAUNCHES: Final = ACTIVITIES[: ACTIVITIES.index("launch")]
 #: Nanoseconds above which a launch did more than launch, and is left out.
@@ -120,12 +120,12 @@ class HostEvents:
         self.coverage["launch"] = Coverage(*union)
 
     def waits_at(self, moments: Integers) -> Integers:
-        """Return the ns of the host's wait during which, or `_RETURN` ns after, each moment is."""
+        """Return the ns of the host's wait during which, or soon after, each moment is."""
         begins, ends = self._waits
         if not begins.size:
             return np.zeros_like(moments)
         latest = np.searchsorted(begins, moments, side="right") - 1
-        is_waiting = (latest >= 0) & (ends[latest] >= moments - _RETURN)
+        is_waiting = (latest >= 0) & (ends[latest] >= moments - _WAIT_TOLERANCE_NS)
         return np.where(is_waiting, ends[latest] - begins[latest], 0)
 
     def generated_in(self, begin: Integers, end: Integers) -> npt.NDArray[np.bool_]:
@@ -143,9 +143,9 @@ class HostEvents:
         begins, ends, stacks = self.rows[cause]
         last = int(np.searchsorted(begins, end, side="right"))
         first = last
-        while first > 0 and (ends[first - 1] >= begin - _RETURN or last - first < 8):
+        while first > 0 and (ends[first - 1] >= begin - _WAIT_TOLERANCE_NS or last - first < 8):
             first -= 1
-        overlapping = [i for i in range(first, last) if ends[i] >= begin - _RETURN]
+        overlapping = [i for i in range(first, last) if ends[i] >= begin - _WAIT_TOLERANCE_NS]
         longest = max(overlapping, key=lambda i: ends[i] - begins[i], default=None)
         return -1 if longest is None else int(stacks[longest])
 

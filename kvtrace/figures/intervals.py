@@ -19,7 +19,7 @@ def union_of(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
 
 
 class Coverage:
-    """How much of any ranges disjoint intervals in order cover; all times in ns."""
+    """Length of any ranges that disjoint intervals in order cover; all times in ns."""
 
     def __init__(self, first: Integers, last: Integers) -> None:
         self._first, self._last = first, last

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 #: A launch that takes so many times as long as usual stands out.
 _STANDS_OUT: Final = 2.0
 #: What all launches of a kernel take more than usual counts from this share of the window on.
-_LEAST: Final = 0.01
+_LEAST_SHARE: Final = 0.01
 _LEAST_LAUNCHES: Final = 10
 _LEAST_KERNELS: Final = 4
-_MOST: Final = 3
+_MOST_KERNELS: Final = 3
 #: What launches a kernel, by its origin.
 _LAUNCHERS: Final = {
     "jit": "kernel[grid]",
@@ -89,7 +89,7 @@ class LaunchCost:
 
     @property
     def times_usual(self) -> float:
-        """How many times as long as usual a launch takes."""
+        """Time of a launch over the usual time."""
         return self.median_ns / self.usual_ns
 
     @property
@@ -126,7 +126,7 @@ def read_launch_costs(
     usual_ns = median(row["median_ns"] for row in rows)
     if usual_ns <= 0:  # clocks were set back
         return ()
-    least_ns = _LEAST * (window.end - window.begin) * window.runs
+    least_ns = _LEAST_SHARE * (window.end - window.begin) * window.runs
     costly_rows = sorted(
         (
             row
@@ -136,7 +136,7 @@ def read_launch_costs(
             and row["launches"] * (row["median_ns"] - usual_ns) >= least_ns
         ),
         key=lambda row: row["launches"] * (usual_ns - row["median_ns"]),
-    )[:_MOST]
+    )[:_MOST_KERNELS]
     if not costly_rows:
         return ()
     _add_arguments(trace, runs, rows)

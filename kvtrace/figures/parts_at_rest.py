@@ -26,7 +26,7 @@ Timed = Literal["launches", "gpu_kernels"]
 
 @dataclass(frozen=True, slots=True)
 class RunAtRest:
-    """What is stored of a run's steps and parts.
+    """Stored steps and parts of a run.
 
     Attributes:
         parts: The row of `run_parts` of each part, times in ns since 1970.

@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 #: Share of the steps in which a late rank waits least.
 _MOST_STEPS: Final = 0.75
 #: Share of a step's duration, or of the others' device work, that counts.
-_TENTH: Final = 0.1
+_LEAST_SHARE: Final = 0.1
 #: Times as long as the others' launching: hosts of one machine differ by less.
 _SLOW_LAUNCHING: Final = 1.4
 #: Times the median duration of a slow step.
@@ -304,7 +304,7 @@ def _late_rank(
     """Return the rank that is late in most steps for a cause of its own; None without one."""
     index = int(np.bincount(critical, minlength=len(steps)).argmax())
     late_ns = float(np.median(lateness[index]))
-    is_late = late_ns >= max(_TENTH * float(np.median(times.durations)), 2 * error_ns)
+    is_late = late_ns >= max(_LEAST_SHARE * float(np.median(times.durations)), 2 * error_ns)
     enough = critical.size >= _FEWEST_STEPS or steps[0].bounds.size == 2
     if len(steps) < 2 or not enough or not is_late:
         return None
@@ -322,7 +322,7 @@ def _cause(times: _Times, index: int, late_ns: float) -> tuple[Part, float, floa
     launch_more, launch_factor = _compared(times.launching, index)
     work_more, work_factor = _compared(times.part("compute"), index)
     causes: list[tuple[Part, float, float | None]] = []
-    if work_factor is not None and work_factor >= 1 + _TENTH:
+    if work_factor is not None and work_factor >= 1 + _LEAST_SHARE:
         causes.append(("compute", work_more, work_factor))
     if launch_factor is not None and launch_factor >= _SLOW_LAUNCHING:
         causes.append(("launch", launch_more, launch_factor))
@@ -348,7 +348,7 @@ def _limit(
     work = more_than_others(times.part("compute"))[critical, np.arange(critical.size)]
     waited = times.part("waiting")
     waiting = (waited.sum(axis=0) - waited.min(axis=0)) / max(len(waited) - 1, 1)
-    least = _TENTH * float(np.median(times.durations))
+    least = _LEAST_SHARE * float(np.median(times.durations))
     if float(np.median(np.minimum(work, waiting))) >= least:
         return "imbalance"
     shares = _shares(path)

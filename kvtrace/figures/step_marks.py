@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Fewest ranges of a mark that names no step.
 _REPEATS: Final = 3
 #: Least part of the time of such a mark that its ranges take, and of the run's work in that time.
-_PART: Final = 0.5
+_LEAST_COVERED: Final = 0.5
 #: Names that libraries give to their ranges: communication, torch, its compiler, and math.
 _OF_LIBRARIES: Final = re.compile(
     r"nccl|rccl|xccl|hccl|(?:gloo|mpi|ucc):|(?:c10d|aten|autograd|torch|FSDP)::"
@@ -82,7 +82,7 @@ class StepMark:
         """Return whether there are enough steps, which take most of the time of all."""
         bounds = self.bounds
         enough = bounds.size > _REPEATS
-        return enough and self._covered >= _PART * int(bounds[-1] - bounds[0])
+        return enough and self._covered >= _LEAST_COVERED * int(bounds[-1] - bounds[0])
 
     def number_of(self, times: Integers) -> int:
         """Return how many times lie between the first step's begin and the end."""
@@ -175,7 +175,9 @@ class ProgramMarks:
                 work += times.size
                 of_marks += [mark.number_of(times) for mark in marks]
             if work:
-                return [m for m, n in zip(marks, of_marks, strict=True) if n >= _PART * work]
+                return [
+                    m for m, n in zip(marks, of_marks, strict=True) if n >= _LEAST_COVERED * work
+                ]
         return marks
 
 

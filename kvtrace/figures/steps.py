@@ -26,12 +26,12 @@ _LEAST_MARKED: Final = 2
 _PERIODS: Final = 4
 _LEAST_LAUNCHES: Final = 50
 #: Least share of their thread's launches that periodic steps must have.
-_PART: Final = 0.5
+_LEAST_PERIODIC_SHARE: Final = 0.5
 #: Number of launches, the last ones, in which a period is searched.
-_MOST: Final = 1 << 18
+_MOST_LAUNCHES: Final = 1 << 18
 _CANDIDATES: Final = 64
 #: Nanoseconds between executions that separate two pieces of work on devices.
-_PAUSE: Final = 200_000
+_PAUSE_NS: Final = 200_000
 _NEVER: Final = np.iinfo(np.int64).max
 #: Names of marks from which on a program is steady.
 _STEADY: Final = frozenset({"steady", "steady state", "steady_state"})
@@ -164,13 +164,13 @@ def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
 def _last_launches(
     before: tuple[Integers, Integers] | None, enter: Integers, call: Integers
 ) -> tuple[Integers, Integers]:
-    """Return the begins and calls of the `_MOST` last launches, sorted by begin.
+    """Return the begins and calls of the `_MOST_LAUNCHES` last launches, sorted by begin.
 
     `before` has those so far; `enter` and `call` are of more launches.
     """
     if before is not None:
         enter, call = np.append(before[0], enter), np.append(before[1], call)
-    order = np.argsort(enter, kind="stable")[-_MOST:]
+    order = np.argsort(enter, kind="stable")[-_MOST_LAUNCHES:]
     return enter[order], call[order]
 
 
@@ -188,7 +188,7 @@ def period_of(sequence: Integers) -> tuple[int, int, int] | None:
         same = sequence[period:] == sequence[:-period]
         begin, length = _longest_run(same)
         length += period
-        if length < max(_PERIODS * period, _LEAST_LAUNCHES, _PART * sequence.size):
+        if length < max(_PERIODS * period, _LEAST_LAUNCHES, _LEAST_PERIODIC_SHARE * sequence.size):
             continue
         if best is None or length > 1.1 * (best[1] - best[0]):
             best = begin, begin + length, period
@@ -284,7 +284,7 @@ class DeviceSteps:
     def _idle_from(self, blocks: ExecutionBlocks, bound: int, begin: int) -> int:
         """Return when the last step, which the host ended at `bound`, left the devices idle.
 
-        `begin` is when the devices began the step. The first pause longer than `_PAUSE` counts
+        `begin` is when the devices began the step. The first pause longer than `_PAUSE_NS` counts
         whose end is after `bound`; without one, the end of the last execution.
         """
         has_begun = False
@@ -294,7 +294,7 @@ class DeviceSteps:
             # The executions after the first of the step, and when those before them had ended.
             first = 0 if has_begun else int(np.searchsorted(block.start, begin)) + 1
             start, before = block.start[first:], reached[:-1][first:]
-            pauses = np.flatnonzero((start - before > _PAUSE) & (start > bound))
+            pauses = np.flatnonzero((start - before > _PAUSE_NS) & (start > bound))
             if pauses.size:
                 return int(before[pauses[0]])
             has_begun = has_begun or first <= block.start.size

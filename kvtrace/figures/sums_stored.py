@@ -40,10 +40,10 @@ _MOST_READ: Final = 3
 T = TypeVar("T")
 
 #: A table that the pass writes for each run.
-_ALWAYS: Final = "launch_sums"
+_TABLE_OF_EACH_RUN: Final = "launch_sums"
 
 #: Settings of valid sums by run id; an open trace does not change its sealed runs.
-_KNOWN: Final[WeakKeyDictionary["Trace", dict[str, dict[str, Any] | None]]] = WeakKeyDictionary()
+_SETTINGS: Final[WeakKeyDictionary["Trace", dict[str, dict[str, Any] | None]]] = WeakKeyDictionary()
 
 
 def settings_of(trace: "Trace", run: "Run") -> dict[str, Any]:
@@ -73,7 +73,7 @@ def stored_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
 
     """
     whole = whole_trace(trace)
-    known = _KNOWN.setdefault(whole, {})
+    known = _SETTINGS.setdefault(whole, {})
     if run.run_id not in known:
         known[run.run_id] = _valid_settings(whole, run) if run.sealed else None
     return known[run.run_id]
@@ -86,14 +86,14 @@ def sums_stored(trace: "Trace", run: "Run") -> bool:
 
 def forget(trace: "Trace", run_id: str) -> None:
     """Have `stored_settings` look at a run's files again, as after its sums were written."""
-    _KNOWN.get(whole_trace(trace), {}).pop(run_id, None)
+    _SETTINGS.get(whole_trace(trace), {}).pop(run_id, None)
 
 
 def _valid_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
     if LAUNCH_COLUMNS:
         return None  # sums of these columns are not stored
-    for path in pass_parts(run_folder(trace.path, _ALWAYS, run.run_id), PASS):
-        settings = dict(part_facts(part_footer(path), path, _ALWAYS).settings)
+    for path in pass_parts(run_folder(trace.path, _TABLE_OF_EACH_RUN, run.run_id), PASS):
+        settings = dict(part_facts(part_footer(path), path, _TABLE_OF_EACH_RUN).settings)
         expected = settings_of(trace, run)
         if remote_folder(trace.path) is not None:
             settings |= {

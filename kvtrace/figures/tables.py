@@ -41,19 +41,19 @@ _COLUMNS: Final = {
     ),
 }  # fmt: skip
 #: Columns of these tables that a reader may repair, besides an end before its begin.
-_SOUND: Final = {
+_REPAIRED_COLUMNS: Final = {
     "launches": ("seq", "call_id", "enter", "exit"),
     "gpu_kernels": ("record", "start", "end"),
 }
-_BACKWARD: Final = {
+_RUNS_WITH_BACKWARD_TIMES: Final = {
     "launches": 'SELECT DISTINCT run FROM launches WHERE "exit" < "enter"',
     "gpu_kernels": 'SELECT DISTINCT run FROM gpu_kernels WHERE "end" < "start"',
 }
-_UNPLACED: Final = """
+_WITHOUT_OWN_CALL: Final = """
     SELECT 1 FROM gpu_kernels WHERE call_id IS NULL AND launch_seq IS NOT NULL LIMIT 1
 """
 #: Columns of kernels and calls that figures need, read once for an opened trace.
-_ONCE: Final = {
+_NAMING_COLUMNS: Final = {
     "kernels": (
         "kernel_id", "name", "module", "file", "line", "origin", "target", "num_warps",
         "registers", "spills", "shared_bytes", "compile_begin", "compile_ns", "load_begin",
@@ -66,8 +66,8 @@ _RUN: Final = "run_name"
 #: takes milliseconds.
 _MOST_READ: Final = 1 << 15
 #: Views that become tables: of few rows, or with as many rows as a table that is read into memory.
-_FEW: Final = ("holding", "compiling", "between_trials")
-_AS_MANY: Final = {"launch_times": "launches", "execution_times": "gpu_kernels"}
+_SMALL_VIEWS: Final = ("holding", "compiling", "between_trials")
+_VIEWS_OF_TABLES: Final = {"launch_times": "launches", "execution_times": "gpu_kernels"}
 _LAST_COMPILING: Final = "SELECT coalesce(max(seq), -1) FROM compiling"
 #: The last execution of a trial.
 _LAST_TRIAL: Final = """
@@ -76,13 +76,13 @@ _LAST_TRIAL: Final = """
             ON t.run = p.run AND t.seq = p.launch_seq)), -1)
 """
 #: Number of launches up to the last launch of autotuners and warm-ups, over all runs.
-_REACH: Final = """
+_LAUNCHES_UNTIL_LAST_TRIAL: Final = """
     SELECT coalesce(sum(newest + 1), 0)
     FROM (SELECT max(seq) AS newest FROM tuning GROUP BY run)
 """
 #: Most launches up to the last trial, over all runs, for which a SQL window may use memory.
 _MOST_HELD: Final = 1 << 18
-_HOLDING: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
+_COLUMNS_OF_HOLDING: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
 #: Views without rows, of runs without trials.
 _WITHOUT_TRIALS: Final = {
     "holding": """
@@ -169,16 +169,16 @@ def close_times(trace: "Trace", runs: Sequence["Run"]) -> None:
 
 
 #: Rows of a view that began in their run's window; the tables are those of the whole runs.
-_INSIDE: Final = """
+_ROWS_IN_WINDOW: Final = """
     CREATE TEMP VIEW {view} AS
     SELECT t.* FROM {{catalog}}.main.{view} t JOIN run_windows w ON w.run = t.run
     WHERE epoch_ns(t."{time}") >= w.{begin} AND epoch_ns(t."{time}") < w.{end}
 """
-_NARROWED: Final = {
-    "launch_times": _INSIDE.format(
+_NARROWED_VIEWS: Final = {
+    "launch_times": _ROWS_IN_WINDOW.format(
         view="launch_times", time="enter", begin="host_begin", end="host_end"
     ),
-    "execution_times": _INSIDE.format(
+    "execution_times": _ROWS_IN_WINDOW.format(
         view="execution_times", time="start", begin="device_begin", end="device_end"
     ),
 }
@@ -202,8 +202,8 @@ def _narrow(
         columns[name] = pa.array(values, pa.int64())
     add_rows(connection, "run_windows", pa.table(columns), "TEMP TABLE")
     for name in view_texts(views):
-        if name in _NARROWED:
-            connection.execute(_NARROWED[name].format(catalog=catalog))
+        if name in _NARROWED_VIEWS:
+            connection.execute(_NARROWED_VIEWS[name].format(catalog=catalog))
 
 
 def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> _Times:
@@ -225,9 +225,9 @@ def known_rows(
     """Return columns, and `run`, of the table `name`, which is `kernels` or `calls`.
 
     `kernels` has an additional column `source` (`identity.py`). For sealed runs the columns of
-    `_ONCE` are cached. Errors as `Trace.table`.
+    `_NAMING_COLUMNS` are cached. Errors as `Trace.table`.
     """
-    if not set(columns) <= set(_ONCE[name]) or not all(run.sealed for run in runs):
+    if not set(columns) <= set(_NAMING_COLUMNS[name]) or not all(run.sealed for run in runs):
         return _rows(trace, runs, name, columns)
     rows = _known(whole_trace(trace), runs, name)
     if name == "kernels" and isinstance(trace, TraceWindow):
@@ -237,8 +237,8 @@ def known_rows(
 
 @once_per_trace
 def _known(trace: "Trace", runs: Sequence["Run"], name: str) -> pa.Table:
-    """Return the columns of `_ONCE`, and `run`, of `kernels` or `calls`."""
-    stored = dict.fromkeys((*_ONCE[name], *(SOURCE_COLUMNS if name == "kernels" else ())))
+    """Return the columns of `_NAMING_COLUMNS`, and `run`, of `kernels` or `calls`."""
+    stored = dict.fromkeys((*_NAMING_COLUMNS[name], *(SOURCE_COLUMNS if name == "kernels" else ())))
     stored.pop("source", None)
     rows = rows_of_runs(trace, runs, name, tuple(stored))
     return with_source(rows) if name == "kernels" else rows
@@ -285,7 +285,7 @@ def _open_rows(times: _Times, trace: "Trace", runs: Sequence["Run"], name: str) 
     `Trace.table` reads the runs if they have few rows, and those with rows that need a repair.
     """
     database, columns = times.catalog.database, _COLUMNS[name]
-    counts = {run.run_id: sound_rows(trace, run, name, _SOUND[name]) for run in runs}
+    counts = {run.run_id: sound_rows(trace, run, name, _REPAIRED_COLUMNS[name]) for run in runs}
     read = {run for run, count in counts.items() if count is None}
     if not read and sum(count or 0 for count in counts.values()) <= _MOST_READ:
         times.read.add(name)
@@ -293,7 +293,7 @@ def _open_rows(times: _Times, trace: "Trace", runs: Sequence["Run"], name: str) 
     scans = Scans(trace, runs, itself=True)
     scans.create_view(database, name, columns, read, _RUN)
     if len(read) < len(counts):
-        backward = {run for (run,) in database.execute(_BACKWARD[name]).fetchall()}
+        backward = {run for (run,) in database.execute(_RUNS_WITH_BACKWARD_TIMES[name]).fetchall()}
         if backward:
             database.execute(f"DROP VIEW {name}")
             scans.create_view(database, name, columns, read | backward, _RUN)
@@ -310,7 +310,7 @@ def _make_views(times: _Times, trace: "Trace", runs: Sequence["Run"], views: Seq
         if name in times.views:
             continue
         times.views.add(name)
-        if name == "placed" and not database.execute(_UNPLACED).fetchall():
+        if name == "placed" and not database.execute(_WITHOUT_OWN_CALL).fetchall():
             text = PLACED_PLAINLY
         elif name == "launch_times":
             text = launch_times(_number(database, _LAST_COMPILING))
@@ -319,12 +319,12 @@ def _make_views(times: _Times, trace: "Trace", runs: Sequence["Run"], views: Seq
             text = execution_times(_number(database, _LAST_TRIAL) if has_trials else -1)
         if name in _WITHOUT_TRIALS and not database.execute(_ANY_TRIAL).fetchall():
             database.execute(f"CREATE TABLE {name} AS {_WITHOUT_TRIALS[name]}")
-        elif name == "holding" and _number(database, _REACH) > _MOST_HELD:
+        elif name == "holding" and _number(database, _LAUNCHES_UNTIL_LAST_TRIAL) > _MOST_HELD:
             database.execute(f"CREATE TABLE holding AS {_WITHOUT_TRIALS[name]}")
             database.register("rows", _holding_launches(trace, runs))
             database.execute("INSERT INTO holding BY NAME FROM rows")
             database.unregister("rows")
-        elif name in _FEW or _AS_MANY.get(name) in times.read:
+        elif name in _SMALL_VIEWS or _VIEWS_OF_TABLES.get(name) in times.read:
             database.execute(f"CREATE TABLE {name} AS {text}")
         else:
             database.execute(f"CREATE VIEW {name} AS {text}")
@@ -341,6 +341,6 @@ def _holding_launches(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     filtered: list[pa.Table] = []
     for run in runs:
         holding = HoldingTrials()
-        pieces = trace.pieces("launches", [run], _HOLDING)
+        pieces = trace.pieces("launches", [run], _COLUMNS_OF_HOLDING)
         filtered += [piece.filter(holding.among(piece)) for piece in pieces]
     return pa.concat_tables(filtered).unify_dictionaries()

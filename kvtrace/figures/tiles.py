@@ -1,10 +1,10 @@
 """Tiles: what launches and executions of each kernel add up to in equal stretches of time.
 
 An overview of a run draws them instead of its rows. The length of a run's tiles is a power of two
-of ns, so that a run has hundreds of tiles, and long ones up to `_MOST_TILES`. A tile tells `_KEPT`
-kernels of a thread (or stream) apart, those with most time, and has the others as one, so that the
-size of tiles depends on no number of launches or kernels. Tiles of long sealed runs are stored by
-the pass of `sums_building.py`.
+of ns, so that a run has hundreds of tiles, and long ones up to `_MOST_TILES`. A tile tells
+`_KERNELS_OF_TILE` kernels of a thread (or stream) apart, those with most time, and has the others
+as one, so that the size of tiles depends on no number of launches or kernels. Tiles of long sealed
+runs are stored by the pass of `sums_building.py`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _MOST_TILES: Final = 2_048
 _FEWEST_TILES: Final = 256
 _ROWS_OF_TILE: Final = 8_192
 #: Kernels of a tile, thread and phase (or stream) that are told apart.
-_KEPT: Final = 8
+_KERNELS_OF_TILE: Final = 8
 #: By table: the table or view of rows, one that it needs, and its columns of begin and end.
 _ROWS: Final[dict[Tiles, tuple[str, str, str, str]]] = {
     "launch_tiles": ("launches", "launch_times", "enter", "exit"),
@@ -122,7 +122,7 @@ def tiles_of(trace: "Trace", runs: Sequence["Run"], table: Tiles) -> pa.Table:
         "track": ", ".join(track),
         "names": "".join(f", CASE WHEN NOT others THEN {name} END AS {name}" for name in names),
         "keys": ", ".join((*track, *names)),
-        "kept": _KEPT,
+        "kept": _KERNELS_OF_TILE,
     }
     leaves = sum(row_count(trace, run, LEAVES[table]) for run in runs) // len(runs)
     most_tiles = min(_MOST_TILES, max(leaves // _ROWS_OF_TILE, _FEWEST_TILES))

@@ -402,7 +402,7 @@ _GROUPS: Final = """
     JOIN groups g ON g.run = p.run AND g.kernel_id = p.kernel_id
 """
 #: Rows of kernels and groups from which on they are added up, before those of further runs.
-_MANY: Final = 1 << 21
+_MOST_PENDING_ROWS: Final = 1 << 21
 
 
 def add_medians(
@@ -461,7 +461,7 @@ class _Counts:
         """Add values with counts."""
         self._pieces.append((codes, values, counts))
         self._rows += codes.size
-        if self._rows > _MANY:
+        if self._rows > _MOST_PENDING_ROWS:
             self._pieces, self._rows = [self.total], 0
 
 

@@ -41,7 +41,7 @@ How = Literal["mark", "period", "asked", "whole"]
 #: part of them.
 _MOST_ROWS: Final = 1 << 22
 #: A first step that takes more than so many times the median is start-up.
-_LONG: Final = 2.0
+_STARTUP_RATIO: Final = 2.0
 #: Fewest steps of a steady part.
 _LEAST_STEPS: Final = 2
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
@@ -339,7 +339,7 @@ def _first_steady(trace: "Trace", run: "Run", steps: Steps, duration: Integers) 
         begun.append(integers(launches.filter(pc.fill_null(is_setup, False))["enter"].drop_null()))
     step = np.searchsorted(steps.bounds, np.concatenate(begun), side="right") - 1
     setting_up[step[(step >= 0) & (step < steps.number)]] = True
-    setting_up |= duration > _LONG * np.median(duration)
+    setting_up |= duration > _STARTUP_RATIO * np.median(duration)
     first = int(np.argmin(setting_up))
     return 0 if setting_up.all() or steps.number - first < _LEAST_STEPS else first
 

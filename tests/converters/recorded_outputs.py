@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from kvtrace.cli import main
 from kvtrace.converters.diff.snapshot import Snapshot, take_snapshot
-from kvtrace.converters.report.data import Report, report_data
+from kvtrace.converters.report.data import report_data
+from kvtrace.converters.report.model import Report
 from kvtrace.schema.trace import Selection, resolve
 
 FIXTURES: Final = Path(__file__).parents[1] / "fixtures" / "h200"

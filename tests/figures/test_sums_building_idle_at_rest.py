@@ -202,10 +202,10 @@ def test_figures_found_in_many_blocks_are_those_of_one(tmp_path_factory, runs, r
         for number, run in enumerate(runs):
             write(many, f"r{number}", run | {"sealed": True})
         patched.setattr("kvtrace.figures.execution_blocks._ROWS", rows)
-        patched.setattr("kvtrace.figures.execution_blocks._READS", 100)
+        patched.setattr("kvtrace.figures.execution_blocks._MOST_READS", 100)
         patched.setattr("kvtrace.figures.execution_blocks._MOST_KEPT", kept)
-        patched.setattr("kvtrace.figures.execution_blocks._FAR", 3)
-        patched.setattr("kvtrace.figures.gap_groups._MANY", 5)
+        patched.setattr("kvtrace.figures.execution_blocks._LEAST_SKIPPED", 3)
+        patched.setattr("kvtrace.figures.gap_groups._MOST_UNGROUPED_ROWS", 5)
         in_blocks = [figures(many, part) for part in (*STORED, *OTHERS)]
     assert in_blocks == [figures(few, part) for part in (*STORED, *OTHERS)]
 

@@ -67,7 +67,7 @@ def test_tiles_add_up_to_the_rows(tmp_path_factory, rows, tiles_of_run, kept):
     trace = open_trace(folder / "out")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles_module, "_FEWEST_TILES", tiles_of_run)
-        patch.setattr(tiles_module, "_KEPT", kept)
+        patch.setattr(tiles_module, "_KERNELS_OF_TILE", kept)
         found = {table: integer_rows(tiles_of(trace, trace.runs, table)) for table in LEAVES}
     timed = [row for row in rows if row[1] is not None]
     for table, tiles in found.items():

@@ -27,7 +27,7 @@ def test_sorted_rows_orders_few_rows_like_many(name: str, monkeypatch: pytest.Mo
     whole = pa.Table.from_batches([batch_of_rows(table, rows[:7]), batch_of_rows(table, rows[7:])])
 
     few = sorted_rows(whole, table)
-    monkeypatch.setattr(parts, "_FEW", 0)
+    monkeypatch.setattr(parts, "_MOST_SORTED_ROWS", 0)
 
     assert few.equals(sorted_rows(whole, table))
 

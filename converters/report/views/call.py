@@ -178,8 +178,6 @@ def _result_store(dot: Op, flow: Flow) -> int | None:
     return stores.pop() if len(stores) == 1 else None
 
 
-__all__ = ["SOURCE", "CallOps"]
-
 _FIGURES: Final = (
     "op", "kind", "dtype", "loop", "executions", "elements", "masked_off", "bytes",
     "unique_bytes", "sectors", "flops", "buffer",

@@ -19,8 +19,6 @@ from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.figures.identity import KernelKey
 
-__all__ = ["SOURCE", "CalledBlock"]
-
 
 class CalledFigures(TypedDict):
     """A list per figure, with the sum over all leaves below each step; None if not recorded."""

@@ -20,8 +20,6 @@ from kvtrace.schema.columns import without_dictionary
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run
 
-__all__ = ["SOURCE"]
-
 _COLUMNS: Final = ("call_id", "rule", "verdict", "severity")
 
 

@@ -12,8 +12,6 @@ from kvtrace.converters.profile import autotune
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 
-__all__ = ["SOURCE", "KernelBlock"]
-
 
 class Trial(TypedDict):
     """A configuration that an autotuner tried; `kept` says whether it was launched afterwards.

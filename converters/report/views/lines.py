@@ -105,8 +105,6 @@ def _sum_of_known(values: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-__all__ = ["SOURCE", "op_lines"]
-
 _SUMS: Final = ("executions", "bytes", "unique_bytes", "flops", "masked_off", "sectors")
 _KEYS: Final = ("op_index", "op", "kind", "dtype", "stack_id")
 _OP: Final = re.compile(r'\s*(?:%[^="]*? = )?"?(?P<name>[A-Za-z_][\w$]*(?:\.[\w$]+)*)')

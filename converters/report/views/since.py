@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kvtrace.converters.diff import Difference
     from kvtrace.schema.trace import Run, Trace
 
-__all__ = ["SOURCE", "Since"]
-
 _MOST_ROWS: Final = 12
 #: Most launches of both runs together, since a comparison reads all of them.
 _MOST_LAUNCHES: Final = 1_000_000

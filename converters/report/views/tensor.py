@@ -7,8 +7,6 @@ from typing import Final
 from kvtrace.converters.report.pack import bytes_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 
-__all__ = ["SOURCE"]
-
 #: Largest storage that is packed; a page would not hold larger ones.
 _MOST_BYTES: Final = 64 << 20
 

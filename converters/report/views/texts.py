@@ -14,8 +14,6 @@ from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 
-__all__ = ["SOURCE"]
-
 #: Order in which texts are added while there is room; sources and TTIR first.
 _STAGE_ORDER: Final = (
     "source", "ttir", "glir", "ttir_generic", "ttgir", "ptx", "amdgcn", "llir", SASS,

@@ -83,7 +83,7 @@ def test_device_times_are_sampled_per_call(tmp_path_factory, runs):
 )
 def test_of_many_launches_every_nth_of_each_call_is_kept_and_all_are_counted(pieces, most):
     known = [RunCalls(np.arange(6), VARIANT, WORK, np.arange(6))]
-    with mock.patch.multiple(samples, MOST_TIMES=most, _FEW=8):
+    with mock.patch.multiple(samples, MOST_TIMES=most, _LEAST_THINNED=8):
         times = samples.TimeStore(known, KERNELS_OF)
         for piece in filter(None, pieces):
             call, ns = (np.array(column) for column in zip(*piece, strict=True))

@@ -370,7 +370,7 @@ def test_kernels_that_bins_do_not_tell_apart_are_counted_as_others(tmp_path, mon
     path = build_report_trace(tmp_path, launches=1000, derived=False).path
     monkeypatch.setattr("kvtrace.converters.report.launch_columns.MOST_ROWS", 100)
     told_apart = report_of(path).bins["launches"]
-    monkeypatch.setattr("kvtrace.figures.tiles._KEPT", 1)
+    monkeypatch.setattr("kvtrace.figures.tiles._KERNELS_OF_TILE", 1)
     bins = report_of(path).bins["launches"]
     assert OTHERS in bins.key
     assert OTHERS not in told_apart.key

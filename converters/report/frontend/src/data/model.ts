@@ -18,7 +18,7 @@ export interface Report {
   readonly further: readonly FurtherFigure[];
   readonly kernels: readonly Kernel[];
   readonly variants: readonly Variant[];
-  /** How many kernels were compiled again, as a sentence. */
+  /** A sentence with the number of kernels that were compiled again. */
   readonly recompiles: string;
   readonly arguments: readonly Argument[];
   readonly calls: readonly Call[];
