@@ -55,8 +55,8 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.without_ir import kernels_without_ir
 
 if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
     from kvtrace.schema.trace import Run as TraceRun
+    from kvtrace.schema.trace import Trace
 
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
 #: Most runs whose sentence of what cannot be judged is shown.
@@ -443,7 +443,7 @@ def _device_text(device: Mapping[str, Any]) -> str:
 
 
 def read_partial(
-    trace: "Trace", runs: "Sequence[Run]", calls: CallRows
+    trace: "Trace", runs: "Sequence[TraceRun]", calls: CallRows
 ) -> tuple[Partial | None, Counter[int]]:
     """Return what passes over the runs did not reach, and the unjudged calls by kernel index.
 
