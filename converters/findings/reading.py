@@ -54,7 +54,6 @@ _WRITER: Final = "sanitizer"
 _RULES_KEY: Final = "rules"
 #: The rule that stands for all where nothing can be judged.
 _ACCESSES: Final = "out-of-bounds"
-_TEXTS: Final = ("severity", "summary", "hint")
 
 _KERNEL_COLUMNS: Final = ["kernel_id", "name", "file", "line", "origin", "origins"]
 

@@ -296,7 +296,7 @@ def marks(
         rows.note(f"{plural(len(ranges) - len(begun), 'range')} without a begin, left out")
     mark_rows: list[Mapping[str, object]] = [
         {
-            "mark_id": rows.reserve_ids("marks"),
+            "mark_id": rows.next_id("marks"),
             "name": name,
             "begin": begin + shift,
             "end": end + shift if -LATEST <= end <= LATEST else None,

@@ -124,11 +124,10 @@ class RunRows:
         """Add rows as mappings from column names to values."""
         self._writer.append_rows(table, row_mappings)
 
-    def reserve_ids(self, table: str, count: int = 1) -> int:
-        """Reserve `count` ids of a table, and return the first."""
-        first_id = self._next.get(table, 0)
-        self._next[table] = first_id + count
-        return first_id
+    def next_id(self, table: str) -> int:
+        """Return an id of a table that no row has yet."""
+        self._next[table] = self._next.get(table, 0) + 1
+        return self._next[table] - 1
 
     def stack(self, frames: Sequence[tuple[str | None, int | None, int | None, str | None]]) -> int:
         """Add a call stack, innermost frame first, to `stacks` if it is new; return its id."""

@@ -197,7 +197,7 @@ class _LogContents:
             "launches",
             [
                 {
-                    "seq": self._rows.reserve_ids("launches"),
+                    "seq": self._rows.next_id("launches"),
                     "call_id": call,
                     "enter": time,
                     "device": _device_index(device),
