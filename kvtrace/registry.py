@@ -34,7 +34,7 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `profile_sections` | of the section | a `ProfileSection` of `converters/profile/` |
 | `pytest` | of the option, as `kvtrace-tolerances` | called with pytest's `Config` |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
-| `rules` | of the set | `kvtrace.verdicts.rules.added.AddedRules`: rules and their judge |
+| `rules` | of the set | `kvtrace.verdicts.rules.choice.AddedRules`: rules and their judge |
 | `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
 | `stores` | a scheme, as `s3` | opens an address, as a `kvtrace.schema.remote.RemoteFolder` |
 | `suite_exports` | of the format | writes a suite's calls for another tool |

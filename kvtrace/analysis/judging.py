@@ -39,8 +39,14 @@ from kvtrace.verdicts.pipeline.rule import (
     judge_order,
     undecided,
 )
-from kvtrace.verdicts.rules.added import added_rules, pass_rules, run_rules, watched_rules
-from kvtrace.verdicts.rules.choice import rule_ids, rule_texts
+from kvtrace.verdicts.rules.choice import (
+    added_rules,
+    pass_rules,
+    rule_ids,
+    rule_texts,
+    run_rules,
+    watched_rules,
+)
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
 
 if TYPE_CHECKING:

@@ -30,7 +30,6 @@ from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least
 from kvtrace.symbolic.functions import assuming, choice, simplified
 from kvtrace.symbolic.hashes import makes_hash
 from kvtrace.symbolic.meanings import meaning_of
-from kvtrace.symbolic.pointers import unknown_block, unknown_pointer
 from kvtrace.symbolic.summary import (
     Access,
     Arithmetic,
@@ -62,6 +61,8 @@ from kvtrace.symbolic.walk_types import (
     number_of,
     pointee_bytes,
     shape_of,
+    unknown_block,
+    unknown_pointer,
 )
 
 if TYPE_CHECKING:

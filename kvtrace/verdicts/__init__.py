@@ -1,8 +1,7 @@
 """Verdicts: each rule proves a unique call free of a defect, shows a witness, or gives a reason.
 
 `judge.py` is the entry: it runs rules (`rules/`, `conflicts/`) and evaluates calls for undecided
-verdicts; `all_launches.py` does so for each of a call's recorded contents. `binding.py` puts a
-call's numbers into its kernel's symbolic summary; `verdict.py` has verdicts and their rows of
+verdicts, for each of a call's recorded contents. `binding.py` puts a call's numbers into its kernel's symbolic summary; `verdict.py` has verdicts and their rows of
 `findings`. Rules share `replaying.py` (runs of witnesses and grids), `concrete.py` (base of
 observers that decide), `contents/` (loaded integers), `feeding.py` and `widths.py` (arithmetic that
 may wrap around). `sizes/` finds the sizes for which a kernel is proven, `pipeline/` judges the

@@ -1,15 +1,22 @@
-"""Judgment of a unique call: rules on its formulas, then one evaluation for undecided verdicts.
+"""Judgment of unique calls: rules on formulas, one evaluation for what they leave undecided.
 
 Proofs and witnesses come from the symbolic summary, so they cost the same for any grid. The grid is
 evaluated only for undecided verdicts that an evaluation can decide, and only within the budget.
+
+Verdicts on all launches of a call are of one judgment for each distinct contents of its tensors. A
+verdict without contents holds for every launch. Everything else is judged with each recorded
+contents; the verdict names the launches with these contents. Launches without recorded contents are
+not covered, nor are those that may read another part of a storage than the first launch, in traces
+before format 1.12, which have the offset of a view once for a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete
@@ -20,10 +27,8 @@ from kvtrace.verdicts.rules.table import chosen_rules
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.recorded_calls.recorded import Call
-
-#: The rule by which loads of substituted zeros are found.
-_BOUNDS: Final = "out-of-bounds"
+    from kvtrace.recorded_calls.recorded import Call, KnownLaunches
+    from kvtrace.schema.contents import ContentSet
 
 
 class Judgment:
@@ -92,7 +97,7 @@ class Judgment:
 
     def _with_overflow_cause(self, verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
         """Return a violation of bounds with its address's overflow as reason; others unchanged."""
-        if verdict.verdict != "violation" or verdict.rule not in ("out-of-bounds", "out-of-view"):
+        if verdict.verdict != "violation" or verdict.rule not in _BOUNDS:
             return verdict
         feeders = feeding(verdict.op, self.call.module)
         for candidate in verdicts:
@@ -159,7 +164,7 @@ def judge(
 
     """
     selected = {rule.id for rule in chosen_rules(rules)}
-    ids = (*selected, _BOUNDS) if call.recorded else tuple(selected)
+    ids = (*selected, "out-of-bounds") if call.recorded else tuple(selected)
 
     def judged(judged_call: Call, rules: Iterable[str]) -> list[Verdict]:
         return _judge(judged_call, rules, budget)
@@ -180,4 +185,224 @@ def _judge(call: Call, rules: Iterable[str], budget: Budget | None) -> list[Verd
     second_judgment = Judgment(call, rules, budget)
     return second_judgment.verdicts(
         run(call, second_judgment.observers, contents="all", lanes=lanes)
+    )
+
+
+#: Maximum number of launches whose numbers a verdict lists.
+_MOST_LISTED: Final = 4
+
+#: Maximum number of distinct contents that are judged for one call.
+_MOST_JUDGED: Final = 512
+
+_BOUNDS: Final = ("out-of-bounds", "out-of-view")
+
+_Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgedContents:
+    """The verdicts for one recorded contents of the call's tensors, by rule and op."""
+
+    contents: ContentSet
+    verdicts: dict[_Key, list[Verdict]]
+
+
+def judge_launches(
+    call: Call, rules: Iterable[str] | None = None, budget: Budget | None = None
+) -> list[Verdict]:
+    """Return the verdicts of rules (None: the default ones) on all launches of a unique call.
+
+    Raises:
+        BadSetting: no rule has one of the ids.
+        NoKernel: the call's module has no function to run.
+
+    """
+    launches = call.launches
+    if launches is None:
+        return judge(call, rules, budget)
+    ids = tuple(rule.id for rule in chosen_rules(rules))
+    recorded_contents = launches.contents.sets
+    is_known = launches.contents.known == launches.contents.launches
+    views = _views_that_may_move(launches)
+    if len(recorded_contents) == 1 and is_known and not views:
+        only_verdicts = _verdicts_on_contents(launches, recorded_contents[0], ids, budget)
+        if only_verdicts is not None:
+            return only_verdicts
+    general_verdicts = judge(launches.call(None)[0], ids, budget)
+    if all(verdict.verdict != "unknown" for verdict in general_verdicts):
+        return general_verdicts
+    verdicts_by_set = [
+        (contents, _verdicts_on_contents(launches, contents, ids, budget))
+        for contents in recorded_contents[:_MOST_JUDGED]
+    ]
+    judged_sets = [
+        _JudgedContents(contents, _by_key(verdicts))
+        for contents, verdicts in verdicts_by_set
+        if verdicts is not None
+    ]
+    return sorted(
+        _combined_verdicts(general_verdicts, judged_sets, launches, views),
+        key=lambda verdict: verdict.op.index,
+    )
+
+
+def _views_that_may_move(launches: KnownLaunches) -> tuple[str, ...]:
+    """Return the tensors whose contents another launch may have read at another offset."""
+    if launches.contents.launches < 2 or not launches.unplaced:
+        return ()
+    call, _ = launches.call(launches.contents.sets[0])
+    return tuple(
+        argument.name
+        for argument in call.arguments
+        if isinstance(argument, TensorArgument)
+        and argument.name in launches.unplaced
+        and argument.storage.data is not None
+        and argument.view_bytes[1] - argument.view_bytes[0] < len(argument.storage.data)
+    )
+
+
+def _verdicts_on_contents(
+    launches: KnownLaunches, contents: ContentSet, ids: Sequence[str], budget: Budget | None
+) -> list[Verdict] | None:
+    """Return the verdicts for one contents; None if elements that were not recorded may be read.
+
+    If only views were recorded, zeros stand for the rest. As long as every access of such a tensor
+    stays in its view with these zeros, no zero has been read, and the zeros decide nothing.
+    """
+    call, partial_tensors = launches.call(contents)
+    rules = ids if not partial_tensors else tuple(dict.fromkeys((*ids, *_BOUNDS)))
+    verdicts = judge(call, rules, budget)
+    for verdict in verdicts if partial_tensors else ():
+        may_leave_tensor = verdict.rule in _BOUNDS and verdict.verdict != "proven"
+        if may_leave_tensor and not partial_tensors.isdisjoint((verdict.arg or "").split(", ")):
+            return None
+    return [verdict for verdict in verdicts if verdict.rule in ids]
+
+
+def _by_key(verdicts: Iterable[Verdict]) -> dict[_Key, list[Verdict]]:
+    """Return the verdicts grouped by rule and op."""
+    by_key: dict[_Key, list[Verdict]] = {}
+    for verdict in verdicts:
+        by_key.setdefault(_key(verdict), []).append(verdict)
+    return by_key
+
+
+def _key(verdict: Verdict) -> _Key:
+    """Return a verdict's rule and op index; the rules out-of-bounds and out-of-view share a key.
+
+    The rules out-of-bounds and out-of-view have the same key.
+    """
+    rule = "out-of-bounds" if verdict.rule in _BOUNDS else verdict.rule
+    return (rule, verdict.op.index)
+
+
+def _combined_verdicts(
+    without: Sequence[Verdict],
+    judged_sets: Sequence[_JudgedContents],
+    launches: KnownLaunches,
+    views: Sequence[str],
+) -> Iterator[Verdict]:
+    """Yield for each rule and op the verdicts for any contents, or those for each contents.
+
+    With `views` (`_views_that_may_move`) nothing is proven by contents.
+    """
+    general_verdicts = _by_key(without)
+    for key in dict.fromkeys(
+        [*general_verdicts, *(key for judged in judged_sets for key in judged.verdicts)]
+    ):
+        verdicts = general_verdicts.get(key, [])
+        if verdicts and all(verdict.verdict != "unknown" for verdict in verdicts):
+            yield from verdicts
+            continue
+        contents_verdicts = [
+            (judged, judged.verdicts[key]) for judged in judged_sets if key in judged.verdicts
+        ]
+        if contents_verdicts:
+            merged = tuple(_merged_verdicts(contents_verdicts, launches))
+            if views and all(verdict.verdict == "proven" for verdict in merged):
+                merged = (_unknown_at_other_offsets(merged[0], views),)
+            yield from merged
+        else:
+            yield from verdicts
+
+
+def _merged_verdicts(
+    contents_verdicts: Sequence[tuple[_JudgedContents, list[Verdict]]], launches: KnownLaunches
+) -> Iterator[Verdict]:
+    """Yield the verdicts on one rule and op for all launches, from those for each contents.
+
+    These are the violations of the first contents that has any, else its unknown verdicts, else the
+    proven ones and an unknown one if some launches have no recorded contents.
+    """
+    for outcome in ("violation", "unknown"):
+        deciding = [
+            (judged, verdicts)
+            for judged, verdicts in contents_verdicts
+            if any(verdict.verdict == outcome for verdict in verdicts)
+        ]
+        if deciding:
+            chosen_verdicts = [v for v in deciding[0][1] if v.verdict == outcome]
+            yield from (
+                _with_scope(chosen_verdict, [j for j, _ in deciding], launches)
+                for chosen_verdict in chosen_verdicts
+            )
+            return
+    for verdict in contents_verdicts[0][1]:
+        yield _with_scope(verdict, [judged for judged, _ in contents_verdicts], launches)
+    covered_launches = sum(len(judged.contents.launches) for judged, _ in contents_verdicts)
+    unjudged_launches = launches.contents.launches - covered_launches
+    if unjudged_launches > 0:
+        yield _unknown_for_others(contents_verdicts[0][1][0], unjudged_launches, launches)
+
+
+def _with_scope(
+    verdict: Verdict, judged: Sequence[_JudgedContents], launches: KnownLaunches
+) -> Verdict:
+    """Return a copy of a verdict whose message and reason end with the launches it is about."""
+    suffix = f" [{_scope_text([judged_contents.contents for judged_contents in judged], launches)}]"
+    reason = None if verdict.reason is None else verdict.reason + suffix
+    return replace(verdict, message=verdict.message + suffix, reason=reason)
+
+
+def _scope_text(sets: Sequence[ContentSet], launches: KnownLaunches) -> str:
+    """Return text that names the launches with these contents and counts both."""
+    numbers = sorted(seq for contents in sets for seq in contents.launches)
+    listed = ", ".join(map(str, numbers[:_MOST_LISTED])) + (
+        " …" if len(numbers) > _MOST_LISTED else ""
+    )
+    return (
+        f"for the contents of launch{'' if len(numbers) == 1 else 'es'} {listed}: "
+        f"{len(sets)} of {len(launches.contents.sets)} distinct contents, "
+        f"{len(numbers)} of {launches.contents.launches} launches"
+    )
+
+
+def _unknown_at_other_offsets(verdict: Verdict, views: Sequence[str]) -> Verdict:
+    names = ", ".join(views)
+    return _unknown_like(
+        verdict,
+        f"{names} {'is a view' if len(views) == 1 else 'are views'} of part of a storage, and only "
+        "the first launch's offset is recorded: record again to have each launch judged",
+    )
+
+
+def _unknown_for_others(verdict: Verdict, unjudged: int, launches: KnownLaunches) -> Verdict:
+    """Return an unknown verdict for the launches whose contents were not recorded or judged."""
+    if len(launches.contents.sets) > _MOST_JUDGED:
+        reason = f"have other contents than the first {_MOST_JUDGED} of the call, or none recorded"
+    else:
+        reason = "lack recorded contents (set KVTRACE_TENSORS=int)"
+    return _unknown_like(verdict, f"{unjudged} of {launches.contents.launches} launches {reason}")
+
+
+def _unknown_like(verdict: Verdict, reason: str) -> Verdict:
+    """Return an unknown verdict on all launches, of the rule and op of another verdict."""
+    return Verdict(
+        verdict.rule,
+        "unknown",
+        verdict.op,
+        f"{verdict.access or 'the op'} is not decided for all launches: {reason}",
+        reason=reason,
+        access=verdict.access,
+        arg=verdict.arg,
     )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kvtrace.verdicts.rules.added import AddedRules
+from kvtrace.verdicts.rules.choice import AddedRules
 
 WRONG: Final = "wrong-result"
 NON_FINITE: Final = "first-non-finite"

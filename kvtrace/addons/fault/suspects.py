@@ -18,8 +18,8 @@ from kvtrace.ir import source_stack
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import select_runs
-from kvtrace.verdicts.all_launches import judge_launches
 from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.judge import judge_launches
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.verdicts.rules.added import AddedRules
+from kvtrace.verdicts.rules.choice import AddedRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

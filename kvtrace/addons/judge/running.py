@@ -31,7 +31,7 @@ from kvtrace.addons.judge.request import (
     Request,
     read_file,
 )
-from kvtrace.verdicts.rules.added import added_rules
+from kvtrace.verdicts.rules.choice import added_rules
 
 #: Modules that reference and candidate need, imported once before both are forked.
 _LIBRARIES: Final = (

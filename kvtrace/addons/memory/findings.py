@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.rules import READ, RESULT, RULES
-from kvtrace.verdicts.rules.added import AddedRules
+from kvtrace.verdicts.rules.choice import AddedRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ A finding does not end the run: the kernel continues if possible.
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kvtrace.verdicts.rules.added import AddedRules
+from kvtrace.verdicts.rules.choice import AddedRules
 
 OUT_OF_BOUNDS: Final = "out-of-bounds"
 RACE: Final = "race"

@@ -15,7 +15,7 @@ from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import pass_parts, run_folder
-from kvtrace.verdicts.all_launches import judge_launches
+from kvtrace.verdicts.judge import judge_launches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -15,13 +15,13 @@ import numpy as np
 from kvtrace.evaluate.compiler import TYPED, Compiler, array_function, attribute, compiled
 from kvtrace.evaluate.dialects.arith_fused import FusedSum, fused_sums
 from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.array_functions import ROUND_TO_BF16, ufunc_operation
 from kvtrace.evaluate.plan.bridge import array_call_step
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.meanings import PLANNERS, PlanStep, load_meanings
-from kvtrace.evaluate.plan.shapes import rearranged
 from kvtrace.evaluate.plan.signals import Unplannable
-from kvtrace.evaluate.plan.values import Constant, Tensor
+from kvtrace.evaluate.plan.values import Condition, Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS, Elementwise, Step
 from kvtrace.evaluate.rounding import rounding_to
@@ -230,3 +230,51 @@ def rounded(walk: Walk, value: Constant | Tensor, type_: ValueType) -> Constant 
         return walk.elementwise(ROUND_TO_BF16, [value], value.shape)
     operation = Operation("round", partial(rounding), None, frozenset(), type_.element.value)
     return walk.elementwise(operation, [value], value.shape)
+
+
+Axes = tuple[int | None, ...]
+"""Source lane axis of each result axis; None: a new axis, of extent 1 (or repeated)."""
+
+
+def _moved_form(form: Affine, axes: Axes) -> Affine:
+    if not form.lanes:
+        return form
+    lanes = tuple([0 if axis is None else form.lanes[axis] for axis in axes])
+    return Affine(form.constant, form.outer, lanes if any(lanes) else ())
+
+
+def rearranged(walk: Walk, value: Any, axes: Axes, shape: tuple[int, ...]) -> Any:
+    """Return a value with its lane axes moved as `axes` says; the result has `shape`."""
+    if isinstance(value, Integer):
+        return Integer(_moved_form(value.form, axes), shape, value.bits)
+    if isinstance(value, Pointer):
+        return Pointer(value.argument, _moved_form(value.form, axes), shape)
+    if isinstance(value, Condition):
+        return Condition(tuple(_moved_form(form, axes) for form in value.forms), shape)
+    if isinstance(value, Constant):
+        return Constant(value.value, shape)
+    if isinstance(value, Tensor):
+        return _moved_tensor(walk, value, axes, shape)
+    raise Unplannable(f"the axes of a {type(value).__name__} value are rearranged")
+
+
+def _moved_tensor(walk: Walk, value: Tensor, axes: Axes, shape: tuple[int, ...]) -> Tensor:
+    register = value.register
+    if axes != tuple(range(len(register.lanes))):
+        register = walk.view(register, axes)
+    box = value.box
+    if box is not None:
+        box = tuple(None if axis is None else box[axis] for axis in axes)
+    fill = value.fill
+    if fill is not None:
+        fill = rearranged(walk, fill, axes, shape)
+    return Tensor(register, shape, box, fill)
+
+
+def unit_axes(source: tuple[int, ...], shape: tuple[int, ...]) -> Axes | None:
+    """Return the source axis of each axis if shapes differ by extents of 1 only, else None."""
+    long_axes = [axis for axis, extent in enumerate(source) if extent != 1]
+    if [source[axis] for axis in long_axes] != [extent for extent in shape if extent != 1]:
+        return None
+    remaining = iter(long_axes)
+    return tuple(None if extent == 1 else next(remaining) for extent in shape)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction
 from kvtrace.symbolic.functions import Choice, choice
-from kvtrace.symbolic.pointers import limited
 from kvtrace.symbolic.summary import BlockPointer, Formula, Pointer
 from kvtrace.symbolic.terms import Substitution, Term
-from kvtrace.symbolic.walk_types import shape_of
+from kvtrace.symbolic.walk_types import limited, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value

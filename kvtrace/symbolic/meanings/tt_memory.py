@@ -11,7 +11,6 @@ from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number, as_truth
-from kvtrace.symbolic.pointers import unknown_pointer
 from kvtrace.symbolic.summary import Access, BlockPointer, Formula, Pointer, PointerChoice
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 from kvtrace.symbolic.walk_types import (
@@ -21,6 +20,7 @@ from kvtrace.symbolic.walk_types import (
     number_of,
     pointee_bytes,
     shape_of,
+    unknown_pointer,
 )
 
 if TYPE_CHECKING:

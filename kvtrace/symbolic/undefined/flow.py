@@ -47,10 +47,15 @@ from kvtrace.symbolic.undefined.definedness import (
     simplified_by,
     united_taint,
 )
-from kvtrace.symbolic.undefined.meanings import anywhere, as_condition, elementwise, meaning_of
+from kvtrace.symbolic.undefined.meanings import (
+    Zeros,
+    anywhere,
+    as_condition,
+    elementwise,
+    meaning_of,
+)
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import pointee_bytes, shape_of
-from kvtrace.symbolic.zeros import Zeros
 
 if TYPE_CHECKING:
     from kvtrace.ir import Block, Module, Value

@@ -12,7 +12,7 @@ from kvtrace.evaluate.plan.array_functions import ROUND_AND_NARROW
 from kvtrace.evaluate.plan.code.cells import Cell
 from kvtrace.evaluate.plan.code.loops import write_loop
 from kvtrace.evaluate.plan.code.memory import target_of_store, write_atomic, write_load, write_store
-from kvtrace.evaluate.plan.code.writer import Writer, listed, target_of
+from kvtrace.evaluate.plan.code.writer import Writer, is_overwritten, last_reads, listed, target_of
 from kvtrace.evaluate.plan.instructions import (
     Atomic,
     Call,
@@ -33,7 +33,6 @@ from kvtrace.evaluate.plan.instructions import (
     read_by,
 )
 from kvtrace.evaluate.plan.layouts import Layout, folding, identity
-from kvtrace.evaluate.plan.liveness import is_overwritten, last_reads
 from kvtrace.evaluate.plan.optimize import use_counts
 from kvtrace.evaluate.plan.values import Register
 

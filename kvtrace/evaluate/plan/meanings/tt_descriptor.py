@@ -17,9 +17,8 @@ from kvtrace.evaluate.plan.affine import (
 from kvtrace.evaluate.plan.comparisons import simplified_condition
 from kvtrace.evaluate.plan.masks import ResolvedMask
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
-from kvtrace.evaluate.plan.shapes import rearranged, unit_axes
 from kvtrace.evaluate.plan.signals import Unplannable
-from kvtrace.evaluate.plan.steps import PlanCompiler
+from kvtrace.evaluate.plan.steps import PlanCompiler, rearranged, unit_axes
 from kvtrace.evaluate.plan.values import (
     Constant,
     Descriptor,

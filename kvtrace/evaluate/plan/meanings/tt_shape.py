@@ -7,9 +7,8 @@ from collections.abc import Callable
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.plan.instructions import Reshape
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
-from kvtrace.evaluate.plan.shapes import Axes, rearranged, unit_axes
 from kvtrace.evaluate.plan.signals import Unplannable
-from kvtrace.evaluate.plan.steps import PlanCompiler
+from kvtrace.evaluate.plan.steps import Axes, PlanCompiler, rearranged, unit_axes
 from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type

@@ -3,7 +3,7 @@
 from itertools import combinations
 
 from kvtrace.inputs.cases import parsed_shapes, whole_tensor
-from kvtrace.inputs.views import as_view, views_of
+from kvtrace.inputs.making import as_view, views_of
 
 
 def test_transposed_views_have_the_last_axes_exchanged():

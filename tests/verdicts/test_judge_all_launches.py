@@ -8,8 +8,8 @@ import pytest
 import kvtrace
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
-from kvtrace.verdicts import all_launches
-from kvtrace.verdicts.all_launches import judge_launches
+from kvtrace.verdicts import judge as judging
+from kvtrace.verdicts.judge import judge_launches
 from tests.verdicts.index_kernels import target_of_row
 
 torch = pytest.importorskip("torch")
@@ -204,7 +204,7 @@ def test_one_launch_of_a_slice_and_launches_of_whole_tensors_are_proven(tmp_path
 
 
 def test_launches_beyond_the_distinct_contents_that_are_judged_are_unknown(tmp_path, monkeypatch):
-    monkeypatch.setattr(all_launches, "_MOST_JUDGED", 3)
+    monkeypatch.setattr(judging, "_MOST_JUDGED", 3)
     assert race_verdicts(tmp_path, torch.arange(32).split(8)) == {"proven", "unknown"}
 
 
