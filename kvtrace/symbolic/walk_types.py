@@ -1,4 +1,4 @@
-"""Shapes, widths and sizes of IR types, integer attributes of ops, and pointers that are not known."""
+"""Facts of IR types, integers that are attributes, and pointers that are unknown or a few."""
 
 from __future__ import annotations
 

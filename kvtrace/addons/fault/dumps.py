@@ -16,12 +16,11 @@ import pyarrow.compute as pc
 
 from kvtrace.addons.fault.dump.reading import UnreadableDump, read_dump
 from kvtrace.addons.fault.explaining import faults_of
-from kvtrace.addons.fault.processes import Process
 from kvtrace.addons.fault.ranks import ranks_text
 from kvtrace.addons.fault.stacks import STACKS
 from kvtrace.addons.fault.starting import FOLDER, SUFFIX
 from kvtrace.addons.fault.texts import ShownFault, process_text, shown_faults
-from kvtrace.addons.fault.threads import Asked, UnreadableStacks, read_answer
+from kvtrace.addons.fault.threads import Asked, Process, UnreadableStacks, read_answer
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.trace import select_runs

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.fault.arguments import Argument, argument_named, nearest_argument
 from kvtrace.addons.fault.causes import Evidence, advice_on, causes_of
-from kvtrace.addons.fault.collectives import collective_of
 from kvtrace.addons.fault.dump.exceptions import TRAP, ExceptionKind, Subject, kind_of
 from kvtrace.addons.fault.dump.polling import Poll, poll_around
 from kvtrace.addons.fault.dump.reading import Dump, Grid, Thread, Warp
@@ -31,6 +30,7 @@ from kvtrace.addons.fault.dump.sass import (
 )
 from kvtrace.addons.fault.matching import Match, matches
 from kvtrace.addons.fault.places import Place, ops_at, place_of
+from kvtrace.addons.fault.ranks import collective_of
 from kvtrace.addons.fault.suspects import RULES
 from kvtrace.ir.ops import KINDS
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact

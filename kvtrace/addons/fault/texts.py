@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.fault.arguments import Argument
     from kvtrace.addons.fault.dump.reading import Dump
     from kvtrace.addons.fault.explaining import Fault
-    from kvtrace.addons.fault.processes import Process
-    from kvtrace.addons.fault.threads import PythonFrame, PythonThread
+    from kvtrace.addons.fault.threads import Process, PythonFrame, PythonThread
     from kvtrace.converters.source_lines import SourceLines
 
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}

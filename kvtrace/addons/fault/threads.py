@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.addons.fault.dump.reading import Dump
+    from kvtrace.addons.fault.explaining import Fault
+    from kvtrace.schema.trace import Run
+
 
 #: Threads in whose innermost frame torch is, as `torch.cuda.synchronize`, are shown first.
 _TORCH: Final = "/torch/"
@@ -125,3 +132,38 @@ def read_answer(file: Path) -> Asked:
     known = [thread for thread in threads if thread.frames]
     known.sort(key=lambda thread: (not thread.is_in_torch, not thread.is_main))
     return Asked(time, tuple(known), collectives)
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process with a dump, stacks, or both.
+
+    Attributes:
+        name: `HOST.PID`, as its files are named; of a dump alone, the file's name.
+        run: its run; None: the trace has none of this process.
+        dump: its dump; None: there is none.
+        faults: what is known of the kernels in the dump.
+        threads: its Python threads; empty: they were not asked for, or did not come.
+        asked: when it wrote its stacks, in nanoseconds since 1970; None: it has not.
+        collectives: the newest collective of each process group that it has requested.
+        notes: sentences on what it was asked for and did not come.
+    """
+
+    name: str
+    run: Run | None
+    dump: Dump | None
+    faults: Sequence[Fault] = ()
+    threads: Sequence[PythonThread] = ()
+    asked: int | None = None
+    collectives: Sequence[LastCollective] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def rank(self) -> int | None:
+        """Its rank in the job; None outside of one."""
+        return None if self.run is None else self.run.rank
+
+    @property
+    def was_asked(self) -> bool:
+        """The process was asked where it is, so it has not failed."""
+        return bool(self.threads or self.notes)

@@ -12,11 +12,21 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kvtrace.addons.memory.confirming import Confirmation
+from kvtrace.figures.scans import row_count
 from kvtrace.schema.client_tables import client_table
 from kvtrace.schema.table_types import TEXT, Column
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
+
+
+def is_recorded(trace: Trace, run: Run) -> bool:
+    """Return whether what happened to memory was recorded; no rows are read of a sealed run.
+
+    Errors as `Trace.table`.
+    """
+    return bool(row_count(trace, run, "operations"))
+
 
 _WRITER: Final = "confirm"
 _TABLE: Final = client_table(

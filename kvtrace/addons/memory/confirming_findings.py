@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.memory.confirmations import keep_confirmations
+from kvtrace.addons.memory.confirmations import is_recorded, keep_confirmations
 from kvtrace.addons.memory.confirming import Confirmation, confirmations
 from kvtrace.addons.memory.judged import unwritten_memory
-from kvtrace.addons.memory.recorded_memory import is_recorded
 from kvtrace.addons.memory.rules import RULES
 from kvtrace.analysis.judging import judge_by_kernel
 from kvtrace.schema.errors import BadSetting

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,18 +13,20 @@ from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, StoreSite, Unknown
 from kvtrace.addons.memory.missing_stores import Why, missing_stores
 from kvtrace.addons.memory.moves import is_computed
-from kvtrace.addons.memory.operator_findings import OperatorLine, StoringCall, operator_row
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.addons.memory.used_reads import used_reads
 from kvtrace.evaluate import Access, Observer, TensorArgument
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir import source_stack
+from kvtrace.ir.locations import Frame
 from kvtrace.text import plural
 from kvtrace.verdicts.replaying import run as evaluate_call
 from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:
-    from kvtrace.addons.memory.following import Follower, Leftover
+    from collections.abc import Sequence
+
+    from kvtrace.addons.memory.following import Follower, Leftover, Operator
     from kvtrace.addons.memory.foreign_values import ForeignValues
     from kvtrace.addons.memory.lives import Birth, Place
     from kvtrace.addons.memory.reads import Reads, Unwritten
@@ -32,6 +36,58 @@ if TYPE_CHECKING:
     from kvtrace.metrics.byte_ranges import ByteRanges
     from kvtrace.metrics.stacks import StackRows
     from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.verdicts.verdict import Answer
+
+
+class OperatorLine(NamedTuple):
+    """A tensor of an operator, and where the operator was called: its frames, innermost first."""
+
+    operator: Operator
+    tensor: int
+    frames: Sequence[Frame]
+
+
+class StoringCall(NamedTuple):
+    """The call of a kernel that left out what an operator reads, and the name of its argument."""
+
+    call: Call
+    argument: str
+
+
+def operator_row(
+    line: OperatorLine,
+    rule: str,
+    verdict: Answer,
+    message: str,
+    stacks: StackRows,
+    *,
+    reason: str | None = None,
+    stored_by: StoringCall | None = None,
+) -> dict[str, Any]:
+    """Return a verdict on what an operator reads as a row of the table `findings`.
+
+    It has the call of the kernel that left out what is read, or none; `stacks` receives the frames.
+    """
+    frames = tuple(line.frames)
+    operator, tensor = line.operator, line.operator.tensors[line.tensor]
+    identity = (
+        rule, verdict, operator.name, line.tensor, tensor.dtype, tensor.shape, tensor.strides,
+        [(frame.file, frame.line) for frame in frames],
+        None if stored_by is None else (stored_by.call.kernel, stored_by.argument),
+    )  # fmt: skip
+    return {
+        "finding_id": hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32],
+        "call_id": None if stored_by is None else stored_by.call.call_id,
+        "rule": rule,
+        "verdict": verdict,
+        "severity": RULES[rule]["severity"] if verdict == "violation" else "note",
+        "access": "load",
+        "stack_id": stacks.add(frames),
+        "arg": None if stored_by is None else stored_by.argument,
+        "method": "followed",
+        "reason": reason,
+        "message": message,
+    }
 
 
 _Row = dict[str, Any]

@@ -9,15 +9,46 @@ functions, which is outside of every function and has no effect.
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from kvtrace.backends.compiled_kernels.mlir_contexts import context_with
 from kvtrace.ir.columns import column_shift
 from kvtrace.schema.errors import KvtraceError
+
+#: Uses after which a context is dropped.
+_USES: Final = 64
+_idle: dict[Hashable, list[tuple[Any, int]]] = {}
+
+
+@contextmanager
+def context_with(dialects: Hashable, load: Callable[[Any], None]) -> Iterator[Any]:
+    """Yield a context with dialects that nobody else uses meanwhile; after an error it is dropped.
+
+    Args:
+        dialects: The name under which contexts with these dialects are cached.
+        load: A function that loads the dialects into a new context.
+
+    """
+    idle = _idle.setdefault(dialects, [])
+    process = os.getpid()
+    try:
+        context, uses = idle.pop()
+    except IndexError:
+        from triton._C.libtriton import ir
+
+        context, uses = ir.context(), 0
+        load(context)
+    yield context
+    if uses + 1 < _USES and os.getpid() == process:
+        idle.append((context, uses + 1))
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(before=_idle.clear)
+
 
 # A string literal, and the line and column after it if it is the file name of a location. No
 # string holds a plain quote, so this can never start inside one.

@@ -1,9 +1,9 @@
 """The Inductor backend: records launches of the kernels that `torch.compile` generates.
 
-`launches.py` hooks Inductor's autotuner, `generated_kernels.py` describes its kernels,
-`static_loads.py` times loading by Inductor's launchers, `origins.py` records from which operators
-and lines kernels were generated. This package may import `compiled_kernels/` (code shared with
-Triton's backend) and the packages that `compiled_kernels/` may import; but not `triton/`.
+`launches.py` hooks Inductor's autotuner and times loading by its launchers, `generated_kernels.py`
+describes its kernels, `origins.py` records from which operators and lines kernels were generated.
+This package may import `compiled_kernels/` (code shared with Triton's backend) and the packages
+that `compiled_kernels/` may import; but not `triton/`.
 """
 
 from functools import partial

@@ -10,7 +10,7 @@ import re
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +29,6 @@ from kvtrace.backends.inductor.generated_kernels import (
 )
 from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import calling_module
-from kvtrace.backends.inductor.static_loads import time_static_loads
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID
@@ -39,6 +38,38 @@ if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
+
+
+def time_static_loads(
+    module: Any, replaced: Replacements, problem: Callable[[Exception], None]
+) -> None:
+    """Wrap `load_kernel` of Inductor's static launchers in `module`, unless that is None."""
+    for owner in _static_launchers(module):
+        replaced.put(owner, "load_kernel", _timed(owner.load_kernel, problem))
+
+
+def _static_launchers(module: Any) -> Iterator[Any]:
+    for value in list(vars(module).values()) if module is not None else ():
+        if isinstance(value, type) and "load_kernel" in vars(value):
+            yield value
+
+
+def _timed(load: Callable[..., Any], problem: Callable[[Exception], None]) -> Callable[..., Any]:
+    def load_kernel(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if getattr(self, "function", None) is not None:
+            return load(self, *args, **kwargs)  # already loaded: nothing happens
+        begin, before = time.time_ns(), time.perf_counter_ns()
+        result = load(self, *args, **kwargs)
+        duration = time.perf_counter_ns() - before
+        try:
+            LOADS.add(str(self.hash), begin, duration)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            problem(error)
+        return result
+
+    load_kernel.__wrapped__ = load  # type: ignore[attr-defined]
+    return load_kernel
+
 
 #: Inductor's names of pointers in kernels that it generates itself.
 _GENERATED_POINTER: Final = re.compile(r"(in|out|in_out)_ptr\d+|ws_ptr\w*|seed\w*")

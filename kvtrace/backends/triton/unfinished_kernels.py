@@ -26,7 +26,7 @@ from triton.compiler.compiler import CompiledKernel, filter_traceback, make_back
 from triton.compiler.errors import CompilationError
 from triton.runtime import cache as triton_cache
 
-from kvtrace.backends.compiled_kernels.mlir_contexts import context_with
+from kvtrace.backends.compiled_kernels.generic import context_with
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.compiler_key import cache_folder, read_own, write_whole
 from kvtrace.backends.triton.device_free_state import preparing

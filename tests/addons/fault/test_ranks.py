@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from kvtrace.addons.fault.dumps import explained
-from kvtrace.addons.fault.processes import Process
 from kvtrace.addons.fault.ranks import ranks_text
-from kvtrace.addons.fault.threads import LastCollective, PythonFrame, PythonThread
+from kvtrace.addons.fault.threads import LastCollective, Process, PythonFrame, PythonThread
 from kvtrace.schema.runs import Run
 from tests.addons.fault.recorded import FAULTS
 

@@ -24,8 +24,7 @@ from kvtrace.addons.graphs.rows import (
     damaged_graph_errors,
     outermost,
 )
-from kvtrace.addons.graphs.stablehlo.locations import Locations
-from kvtrace.addons.graphs.stablehlo.module_text import FunctionText
+from kvtrace.addons.graphs.stablehlo.module_text import FunctionText, Locations
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 

@@ -41,8 +41,7 @@ def command(
         kvtrace join out/ --times rank0.pt.trace.json
         kvtrace join out/ --times imported/ --dry-run --json
     """
-    from kvtrace.addons.join.join_text import lines
-    from kvtrace.addons.join.results import join, opened_times, write
+    from kvtrace.addons.join.results import join, lines, opened_times, write
 
     recording = select(trace, run)
     source = ", ".join(path.name for path in times)

@@ -8,11 +8,11 @@ that GPU are made on the CPU. On a machine with a GPU, nothing here is used.
 
 `facts.py` has the values, `answers.py` puts them into torch, `streams.py` has streams and events
 without a device, `nvml.py` replaces the driver's library, `tuning.py` the autotuning of Inductor
-and Helion. For `cpu`, `device.py` makes torch's C++ count a device and installs the other modules:
-`device_memory.py` has tensors on that device, `operators.py` runs operators on these tensors and
-`wider_operators.py` the operators that GPUs have for more types, `generators.py` draws random
-numbers, `host_tensors.py` makes storages and pinned memory, `torch_functions.py` has the functions
-of a build for CUDA.
+and Helion. For `cpu`, `device.py` makes torch's C++ count a device, makes storages and pinned
+memory, and installs the other modules: `device_memory.py` has tensors on that device,
+`operators.py` runs operators on these tensors and `wider_operators.py` the operators that GPUs have
+for more types, `generators.py` draws random numbers, `torch_functions.py` has the functions of a
+build for CUDA.
 
 A tensor on "cuda" is a plain `torch.Tensor` whose C++ says CUDA (device, dispatch key, storage);
 its memory is the host's, from a DLPack capsule with another device written into it. Each of the

@@ -22,18 +22,205 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import autograd
+from torch.jit import _builtins
 
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.absent_gpu.answers import install_answers
-from kvtrace.backends.triton.absent_gpu.collectives import install_collectives
+from kvtrace.backends.triton.absent_gpu.device_memory import HOST, is_on_device, on_device
+from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
 from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
 from kvtrace.backends.triton.absent_gpu.generators import install_generators
-from kvtrace.backends.triton.absent_gpu.host_tensors import install_host_tensors
-from kvtrace.backends.triton.absent_gpu.operators import install_operators
+from kvtrace.backends.triton.absent_gpu.operators import install_operators, run_on_host
 from kvtrace.backends.triton.absent_gpu.torch_functions import install_functions
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
+
+
+Function = Callable[..., Any]
+
+#: Attribute of storages whose memory reports to be pinned.
+_PINNED: Final = "_kvtrace_pinned"
+#: Tensor factories that are not in torch's own list of functions with a default device.
+_MORE_FACTORIES: Final = (
+    "empty_like", "full_like", "normal", "ones_like", "rand_like", "randint_like", "randn_like",
+    "zeros_like",
+)  # fmt: skip
+_NEW_METHODS: Final = (
+    "new_empty",
+    "new_empty_strided",
+    "new_full",
+    "new_ones",
+    "new_tensor",
+    "new_zeros",
+)
+
+
+def install_host_tensors(replaced: Replacements) -> None:
+    """Replace torch's functions that make storages on the device and pinned memory."""
+    from torch.utils import _device
+
+    # listed before they are replaced: a later list would have the replacements
+    constructors = _device._device_constructors()
+    for owner in (torch, torch.fft):
+        for name, original in list(vars(owner).items()):
+            if name in _MORE_FACTORIES or _is_among(original, constructors):
+                replaced.put(owner, name, _pinning(original))
+    for name in _NEW_METHODS:
+        replaced.put(torch.Tensor, name, _pinning(getattr(torch.Tensor, name)))
+    tensor: Any = torch.Tensor
+    replaced.put(tensor, "pin_memory", functools.wraps(tensor.pin_memory)(_pinned))
+    replaced.put(tensor, "is_pinned", functools.wraps(tensor.is_pinned)(_is_pinned))
+    replaced.put(tensor, "record_stream", functools.wraps(tensor.record_stream)(_nothing))
+    storage: Any = torch.UntypedStorage
+    replaced.put(storage, "__new__", _storage_constructor(storage.__new__))
+    replaced.put(storage, "resize_", _resizing(storage.resize_))
+
+
+def _is_among(function: object, functions: Any) -> bool:
+    try:
+        return callable(function) and function in functions
+    except TypeError:  # it has no hash
+        return False
+
+
+def _pinning(original: Function) -> Function:
+    """Return `original` with an argument `pin_memory`, which marks the new tensor as pinned."""
+
+    @functools.wraps(original)
+    def make(*arguments: Any, **named: Any) -> Any:
+        if not named.get("pin_memory"):
+            return original(*arguments, **named)
+        result = original(*arguments, **named | {"pin_memory": False})
+        if is_on_device(result):
+            raise RuntimeError("Only dense CPU tensors can be pinned")
+        return _mark(result)
+
+    in_scripts = _builtins._find_builtin(original)
+    if in_scripts is not None:  # torch.jit.script knows functions by their identity
+        _builtins._register_builtin(make, in_scripts)
+    return make
+
+
+def _pinned(tensor: Any, _device: Any = None) -> Any:
+    if is_on_device(tensor):
+        raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")
+    return tensor if _is_pinned(tensor) else _mark(tensor.clone())
+
+
+def _is_pinned(tensor: Any, _device: Any = None) -> bool:
+    return bool(torch._C._has_storage(tensor)) and hasattr(tensor.untyped_storage(), _PINNED)
+
+
+def _mark(tensor: Any) -> Any:
+    if torch._C._has_storage(tensor):
+        setattr(tensor.untyped_storage(), _PINNED, True)
+    return tensor
+
+
+def _nothing(*_: Any) -> None:
+    """Do nothing."""
+
+
+def _storage_constructor(original: Function) -> Any:
+    """Return a constructor of storages that also makes storages on the device."""
+
+    def new(cls: Any, *arguments: Any, device: Any = None, **named: Any) -> Any:
+        if device is None or torch.device(device).type != "cuda":
+            device_argument = {} if device is None else {"device": device}
+            return original(cls, *arguments, **device_argument, **named)
+        host_storage = original(cls, *arguments, **named)
+        device_tensor = on_device(torch.empty(0, dtype=torch.uint8, device=HOST).set_(host_storage))
+        return device_tensor.untyped_storage()
+
+    return staticmethod(new)
+
+
+def _resizing(original: Function) -> Function:
+    """Return a `resize_` that refuses to change a device storage's size, as views share it."""
+
+    @functools.wraps(original)
+    def resize_(storage: Any, size: int) -> Any:
+        if storage.device.type != "cuda":
+            return original(storage, size)
+        if size == storage.nbytes():
+            return storage
+        device_requests.refused["UntypedStorage.resize_"] = None
+        raise NotImplementedError(
+            f"a storage of {storage.nbytes()} bytes on the absent GPU cannot be resized "
+            f"to {size}: kvtrace cannot move its memory."
+        )
+
+    return resize_
+
+
+#: Names of GPU backends that Gloo replaces.
+_GPU_BACKENDS: Final = ("nccl", "cuda:nccl", "cpu:gloo,cuda:nccl")
+
+
+def install_collectives(replaced: Replacements) -> None:
+    """Make process groups for NCCL use Gloo, and give c10d's operators functions for the device."""
+    import torch.distributed as distributed
+
+    if not distributed.is_available():
+        return
+    library = torch._C._dispatch_library("IMPL", "c10d", "", __file__, 0)
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith("c10d::") and _has(name, "CPU"):
+            library.impl(name.removeprefix("c10d::"), "CUDA", _function_of(name), False)
+    replaced.undone_by(library.reset)
+    module: Any = distributed.distributed_c10d
+    for name in ("init_process_group", "new_group"):
+        replacement = _with_gloo(getattr(module, name))
+        for owner in (distributed, module):
+            replaced.put(owner, name, replacement)
+    for owner in (distributed, module):
+        replaced.put(owner, "is_nccl_available", lambda: True)
+    if torch._C._has_cuda:
+        from torch.nn.parallel import DistributedDataParallel
+
+        replaced.put(DistributedDataParallel, "__init__", _refuse_timed_reducer)
+
+
+def _refuse_timed_reducer(*_: Any, **__: Any) -> None:
+    device_requests.refused["DistributedDataParallel"] = None
+    raise NotImplementedError(
+        "DistributedDataParallel of a torch built for CUDA times itself by CUDA events, "
+        "which need a GPU; with a torch for the CPU it runs under KVTRACE_DEVICE=cpu."
+    )
+
+
+def _has(name: str, key: str) -> bool:
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, key))
+
+
+def _function_of(name: str) -> Any:
+    base, _, overload = name.removeprefix("c10d::").partition(".")
+    operator = getattr(getattr(torch.ops.c10d, base), overload or "default")
+    return functools.partial(run_on_host, operator)
+
+
+def _with_gloo(original: Any) -> Any:
+    """Return a function that makes a Gloo group if NCCL, or no backend, is requested."""
+
+    @functools.wraps(original)
+    def make_group(*arguments: Any, **named: Any) -> Any:
+        if named.get("backend") is None and not arguments and original.__name__[0] == "i":
+            named["backend"] = "gloo"  # torch's own choice for tensors on cuda is NCCL
+        elif "backend" in named:
+            named["backend"] = _host_backend(named["backend"])
+        elif arguments and isinstance(arguments[0], str):
+            arguments = (_host_backend(arguments[0]), *arguments[1:])
+        named.pop("device_id", None)  # would have NCCL connect at once
+        named.pop("pg_options", None)
+        return original(*arguments, **named)
+
+    return make_group
+
+
+def _host_backend(backend: Any) -> Any:
+    return "gloo" if isinstance(backend, str) and backend.lower() in _GPU_BACKENDS else backend
+
 
 __all__ = ["UnknownBuild", "install_everything"]
 

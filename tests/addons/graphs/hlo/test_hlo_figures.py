@@ -1,7 +1,7 @@
 import numpy as np
 
 from kvtrace.addons.graphs.hlo import trace
-from kvtrace.addons.graphs.hlo.bodies import while_
+from kvtrace.addons.graphs.hlo.families.control import while_
 from kvtrace.addons.graphs.hlo.primitives import lift
 
 X = np.zeros((8, 16), np.float32)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.inductor.generated_kernels import STATIC_LAUNCHERS
-from kvtrace.backends.inductor.static_loads import time_static_loads
+from kvtrace.backends.inductor.launches import time_static_loads
 from kvtrace.backends.replacements import Replacements
 
 

@@ -1,6 +1,6 @@
 """Runs with and without recorded memory."""
 
-from kvtrace.addons.memory.recorded_memory import is_recorded
+from kvtrace.addons.memory.confirmations import is_recorded
 from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import A, given
 

@@ -1,6 +1,6 @@
 import pytest
 
-from kvtrace.addons.fault.collectives import collective_of
+from kvtrace.addons.fault.ranks import collective_of
 
 
 @pytest.mark.parametrize(

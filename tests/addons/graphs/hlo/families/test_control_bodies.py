@@ -1,6 +1,6 @@
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.bodies import if_, while_
+from kvtrace.addons.graphs.hlo.families.control import if_, while_
 from kvtrace.addons.graphs.hlo.primitives import lift
 from tests.addons.graphs.hlo.agreement import agree
 

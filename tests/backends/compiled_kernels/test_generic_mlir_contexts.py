@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip("triton")
 
-from kvtrace.backends.compiled_kernels import mlir_contexts
-from kvtrace.backends.compiled_kernels.mlir_contexts import context_with
+from kvtrace.backends.compiled_kernels import generic
+from kvtrace.backends.compiled_kernels.generic import context_with
 
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Every context that is made meanwhile, in order."""
-    monkeypatch.setattr(mlir_contexts, "_idle", {})
+    monkeypatch.setattr(generic, "_idle", {})
     contexts: list[Any] = []
     yield contexts
     contexts.clear()
@@ -44,7 +44,7 @@ def test_a_context_is_dropped_after_an_error(loaded: list[Any]) -> None:
 def test_a_context_is_dropped_after_a_number_of_uses(
     loaded: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mlir_contexts, "_USES", 2)
+    monkeypatch.setattr(generic, "_USES", 2)
     for _ in range(5):
         with context_with("a", loaded.append):
             pass
