@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from kvtrace.ir.ptx_places import without_inner_places
+from kvtrace.ir.locations import without_inner_places
 
 Frame = tuple[str, int]
 """File and line, both as the compiler wrote them."""

@@ -21,7 +21,7 @@ from kvtrace.converters.findings import Findings, observed_rules, read_findings
 from kvtrace.figures.libraries import library_executions
 from kvtrace.ir import source_stack
 from kvtrace.ir.asynchronous import may_be_asynchronous
-from kvtrace.ir.columns import triton_of
+from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.progress import progress

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import (
     Array,
     Pointer,
     Sum,
     Unknown,
     actual,
+    merge_programs,
     select_programs,
     unknown_of,
 )
@@ -54,3 +56,20 @@ def equal_constants(left: Any, right: Any) -> bool:
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return left.shape == right.shape and np.array_equal(left, right)
     return False
+
+
+def with_replaced_programs(
+    before: list[Any], after: list[Any], index: Array, programs: int, types: list[ValueType]
+) -> list[Any]:
+    """Return a list of values with those of the programs at `index` replaced by `after`."""
+    is_unchanged = np.ones(programs, np.bool_)
+    is_unchanged[index] = False
+    unchanged_index = np.flatnonzero(is_unchanged)
+    return [
+        merge_programs(
+            [(unchanged_index, select_programs(old, unchanged_index)), (index, new)],
+            programs,
+            type_,
+        )
+        for old, new, type_ in zip(before, after, types, strict=True)
+    ]

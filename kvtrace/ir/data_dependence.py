@@ -11,8 +11,9 @@ from typing import Final
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import called, deciding, enclosing_ops, flow_of, forward, jumps
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, KINDS, LOOPS, MEMORY, READING, data_of, named
+from kvtrace.ir.ops import BRANCHES, CALLS, KINDS, LOOPS, MEMORY, READING, named
 from kvtrace.ir.types import FloatType, PointerType, TensorType
+from kvtrace.ir.updates import data_of
 
 #: Ops that may use a value in ways that this analysis does not follow: addresses as numbers,
 #: assembly, which may access memory, and functions in regions, which may branch.

@@ -1,10 +1,16 @@
-"""Locations of ops, and the source stacks through which ops were inlined.
+"""Locations of ops, and the source stacks through which ops were inlined; places in PTX.
+
+Triton counts columns from 0 before 3.8 and from 1 since; kvtrace from 1. IR that is printed,
+compiled or parsed again keeps its column numbers, so the version of the Triton that made the TTIR
+decides, not the version that reads the IR.
 
 Grammar: https://mlir.llvm.org/docs/Dialects/Builtin/#location-attributes.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +94,52 @@ def location_frames(location: Location) -> tuple[Frame, ...]:
     if isinstance(location, FusedLocation):
         return next(filter(None, map(location_frames, location.children)), ())
     return ()
+
+
+_BLOCK: Final = re.compile(r"// begin inline asm$.*?// end inline asm$", re.MULTILINE | re.DOTALL)
+_DIRECTIVE: Final = re.compile(r"^\s*\.loc\b.*$", re.MULTILINE)
+
+
+def without_inner_places(ptx: str) -> str:
+    """Return PTX with empty lines in place of the `.loc` directives in inline assembly.
+
+    Triton 3.8 and later writes loads and stores as inline assembly of several lines. The directive
+    before such a block has the op's line. LLVM adds directives inside the block, whose line numbers
+    increase by one per line of assembly:
+
+        .loc 1 309 25
+        // begin inline asm
+        .loc 1 309 25
+        mov.u32 %r11, 0x0;
+        .loc 1 310 25
+        ld.global.b32 { %r11 }, [ %rd5 + 0 ];
+        // end inline asm
+    """
+    return _BLOCK.sub(lambda block: _DIRECTIVE.sub("", block[0]), ptx)
+
+
+_FROM_ONE: Final = (3, 8)
+_NUMBERS: Final = re.compile(r"(\d+)\.(\d+)")
+
+
+def column_shift(version: str | None) -> int:
+    """Return the number that makes a Triton version's columns count from 1; 0 if unknown."""
+    numbers = version_numbers(version)
+    return 0 if numbers is None else int(numbers < _FROM_ONE)
+
+
+def version_numbers(version: str | None) -> tuple[int, int] | None:
+    """Return (major, minor) of a version string, or None if it does not start with two numbers."""
+    numbers = _NUMBERS.match(version or "")
+    return None if numbers is None else (int(numbers[1]), int(numbers[2]))
+
+
+def triton_of(kernel: Mapping[str, Any], versions: Mapping[str, str]) -> str | None:
+    """Return the version of the Triton that made a kernel's TTIR, or None if unknown.
+
+    Args:
+        kernel: the row of `kernels`, with `options`, in which Triton writes its version.
+        versions: the run's versions, for kernels without that option.
+    """
+    version = dict(kernel["options"] or ()).get("triton_version")
+    return versions.get("triton") if version is None else str(version)

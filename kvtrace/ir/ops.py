@@ -486,27 +486,8 @@ def waits_for_memory(op: Op) -> bool:
     return row is not None and row.has("timeout")
 
 
-DATA: Final = ("value", "expected", "other")
-"""Names of a memory op's operands that are neither address nor mask."""
-
-
-def data_of(op: Op) -> tuple[Value, ...]:
-    """Return a memory op's operands that are neither address nor mask."""
-    return _operands_named(op, DATA)
-
-
 def operands_of(op: Op) -> Iterator[tuple[str, Value]]:
     """Yield (name, operand) for each operand of an op, by order of names."""
     for name in KINDS[op.name].names:
         for value in op.group(name):
             yield name, value
-
-
-def positions_of(op: Op) -> tuple[Value, ...]:
-    """Return the operands with a block's position, or rows, in a descriptor's tensor."""
-    return _operands_named(op, ("index", "row", "column"))
-
-
-def _operands_named(op: Op, names: Sequence[str]) -> tuple[Value, ...]:
-    row = KINDS[op.name]
-    return tuple(value for name in names if row.has(name) for value in op.group(name))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kvtrace.ir import Module, Op, source_stack
-from kvtrace.ir.columns import column_shift
+from kvtrace.ir.locations import column_shift
 from kvtrace.ir.ops import MEMORY, POINTED, effect_of
 from kvtrace.schema.cached_property import cached_property
 

@@ -19,9 +19,8 @@ from math import prod
 from typing import TypeVar
 
 from kvtrace.ir import Module, Op, source_stack
-from kvtrace.ir.columns import column_shift
+from kvtrace.ir.locations import column_shift, without_inner_places
 from kvtrace.ir.ops import POINTED
-from kvtrace.ir.ptx_places import without_inner_places
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers, instructions
 from kvtrace.recorded_calls.thread_layouts import VECTOR_BYTES, BlockedLayout
 

@@ -17,7 +17,7 @@ from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UNFIT, place_of
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module, Options
-from kvtrace.ir.columns import triton_of
+from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.recorded_calls.compiled_code import CompiledFacts, compiled_code, fused_places
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments

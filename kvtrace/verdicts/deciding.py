@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from kvtrace.ir import Module, Op, Value
+from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import backward, counter_of, enclosing_ops, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
@@ -16,8 +16,10 @@ from kvtrace.ir.ops import (
     MOVING,
     READING,
     UNSIGNED,
+    Kind,
     computing,
     effect_of,
+    named,
     operator_of,
 )
 from kvtrace.symbolic.walk_types import integer_bits
@@ -121,3 +123,38 @@ def unsigned_differences(module: Module) -> frozenset[int]:
         for maker in modular_ops(value, module)
         if operator_of(maker) == "-"
     )
+
+
+#: Ops of a reduction that returns one of its elements unchanged.
+_SELECTING: Final = computing("compare", "where", "&", "|", "^", "constant")
+_REDUCING: Final = named(lambda row: row.kind is Kind.REDUCTION)
+
+
+def selected_operands(op: Op, position: int) -> list[Value] | None:
+    """Return the operands of which a reduction's result is an element; None: it is computed.
+
+    An argmax returns one of the indices in its operand. The floats that it compares select the
+    index and do not compute it: whatever they are, the index is one of these.
+    """
+    if op.name not in _REDUCING:
+        return None
+    block = op.regions[0].blocks[0]
+    *inner, yield_op = block.ops
+    if any(op_.name not in _SELECTING for op_ in inner):
+        return None
+    positions = (position, position + len(op.operands))
+    pending = [yield_op.group("passed")[position]]
+    while pending:
+        value = pending.pop()
+        if isinstance(value.owner, Block):
+            if value.position not in positions:
+                return None
+        elif isinstance(value.owner, Op) and operator_of(value.owner) == "where":
+            pending += (value.owner.operand(name) for name in ("first", "second"))
+        else:
+            return None
+    return [
+        value
+        for operand_position, value in enumerate(op.operands)
+        if operand_position == position or integer_bits(value.type) is not None
+    ]

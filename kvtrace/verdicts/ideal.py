@@ -49,8 +49,8 @@ from kvtrace.ir.ops import (
     computing,
     mask_of,
     operator_of,
-    positions_of,
 )
+from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.hashes import is_hash, makes_hash
 from kvtrace.symbolic.walk_types import integer_bits, is_pointer
 from kvtrace.verdicts.deciding import deciding_ops, stored_index, unsigned_differences

@@ -20,7 +20,13 @@ from typing import Final
 
 from kvtrace.evaluate.shadows.ideal.integers import FIRST_UNSIGNED
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import counter_of, deciding, enclosing_ops, flow_of, leading_to
+from kvtrace.ir.flow import (
+    counter_of,
+    deciding,
+    enclosing_ops,
+    flow_of,
+    leading_to,
+)
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
@@ -41,9 +47,9 @@ from kvtrace.ir.ops import (
     mask_of,
     named,
     operator_of,
-    positions_of,
 )
 from kvtrace.ir.types import FloatType
+from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.hashes import is_hash, is_mixed
@@ -52,18 +58,15 @@ from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Po
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import element_of, integer_bits, is_pointer, number_of, shape_of
-from kvtrace.verdicts.deciding import Purpose, modular_ops, stored_index
+from kvtrace.verdicts.deciding import Purpose, modular_ops, selected_operands, stored_index
 from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_lanes
 
 _UNSIGNED: Final = named(lambda row: row.reading in ("unsigned", "mixing"))
 _WIDTH_SENSITIVE: Final = _UNSIGNED | named(lambda row: row.reading == "signed")
 """Ops whose result differs if an operand has wrapped around."""
-#: Ops of a reduction that returns one of its elements unchanged.
-_SELECTING: Final = computing("compare", "where", "&", "|", "^", "constant")
 #: Ops of a reduction whose result is right modulo 2^n even if elements have wrapped around.
 _MODULAR_COMBINING: Final = MODULAR & computing("+", "*", "&", "|", "^")
-_REDUCING: Final = named(lambda row: row.kind is Kind.REDUCTION)
 #: Ops that make descriptors and block pointers, whose numbers are scalars.
 _MAKES_DESCRIPTOR: Final = named(
     lambda row: row.kind is Kind.ADDRESS and row.has("pointer") and row.operator != "+"
@@ -239,7 +242,7 @@ class _UseSearch:
             for operand in op.operands:
                 self._trace(operand, None, purpose, by=op, signed=op.name not in _UNSIGNED)
             return
-        selected = _selected_operands(op, value.position)
+        selected = selected_operands(op, value.position)
         if selected is not None:
             for operand in selected:
                 self._trace(operand, None, purpose, by=op)
@@ -476,36 +479,6 @@ def _untracked_op(symbol: Symbol) -> int | None:
 
 def _is_float(value: Value) -> bool:
     return isinstance(element_of(value.type), FloatType)
-
-
-def _selected_operands(op: Op, position: int) -> list[Value] | None:
-    """Return the operands of which a reduction's result is an element; None: it is computed.
-
-    An argmax returns one of the indices in its operand. The floats that it compares select the
-    index and do not compute it: whatever they are, the index is one of these.
-    """
-    if op.name not in _REDUCING:
-        return None
-    block = op.regions[0].blocks[0]
-    *inner, yield_op = block.ops
-    if any(op_.name not in _SELECTING for op_ in inner):
-        return None
-    positions = (position, position + len(op.operands))
-    pending = [yield_op.group("passed")[position]]
-    while pending:
-        value = pending.pop()
-        if isinstance(value.owner, Block):
-            if value.position not in positions:
-                return None
-        elif isinstance(value.owner, Op) and operator_of(value.owner) == "where":
-            pending += (value.owner.operand(name) for name in ("first", "second"))
-        else:
-            return None
-    return [
-        value
-        for operand_position, value in enumerate(op.operands)
-        if operand_position == position or integer_bits(value.type) is not None
-    ]
 
 
 def _combining_op_name(op: Op) -> str:

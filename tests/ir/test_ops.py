@@ -9,18 +9,8 @@ from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS
 from kvtrace.ir import ops
 from kvtrace.ir.locations import UnknownLocation
 from kvtrace.ir.model import Op
-from kvtrace.ir.ops import (
-    GROWING,
-    KINDS,
-    MEMORY,
-    WRITING,
-    Kind,
-    address_of,
-    data_of,
-    mask_of,
-    operands_of,
-    positions_of,
-)
+from kvtrace.ir.ops import GROWING, KINDS, MEMORY, WRITING, Kind, address_of, mask_of, operands_of
+from kvtrace.ir.updates import data_of, positions_of
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.symbolic import meanings

@@ -14,7 +14,7 @@ from kvtrace.addons.check.kept import checked_launches
 from kvtrace.backends.triton.recorded_ttgir import generic_ttgir
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.ir import Module
-from kvtrace.ir.columns import triton_of
+from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import UnreadyCall, stage_artifact

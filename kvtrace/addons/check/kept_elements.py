@@ -17,8 +17,8 @@ from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import exact_values, held_elements
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, rounding
 from kvtrace.evaluate.types import value_type
-from kvtrace.ir.ops import data_of
 from kvtrace.ir.tensor_maps import within_extents
+from kvtrace.ir.updates import data_of
 from kvtrace.schema.cached_property import cached_property
 
 if TYPE_CHECKING:

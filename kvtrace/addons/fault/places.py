@@ -1,7 +1,7 @@
 """The source line and the op of an instruction that failed.
 
 The cubin's table for PTX leads to a line of PTX, and the `.loc` directive before that to the place
-in the source, with its column and the calls that were inlined; see `kvtrace.ir.ptx_places`. Without
+in the source, with its column and the calls that were inlined; see `kvtrace.ir.locations`. Without
 recorded PTX, the cubin's table for the source has the line.
 """
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.addons.fault.dump.line_table import LineTable
 from kvtrace.backends.compiled_kernels.elf import SectionTable
 from kvtrace.ir import source_stack
+from kvtrace.ir.locations import without_inner_places
 from kvtrace.ir.ops import KINDS, MEMORY
-from kvtrace.ir.ptx_places import without_inner_places
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.sass import Effect

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from kvtrace.ir.columns import triton_of
-from kvtrace.ir.ptx_places import without_inner_places
+from kvtrace.ir.locations import triton_of, without_inner_places
 from kvtrace.recorded_calls.compiled_barriers import instructions
 from kvtrace.recorded_calls.recorded import stage_artifact
 from kvtrace.text import wrapped

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kvtrace.addons.memory.confirmations import evidence_by_line
+from kvtrace.addons.memory.confirmations import evidence_by_line, is_recorded
 from kvtrace.addons.memory.declared_writes import Declarations, declared_verdicts
 from kvtrace.addons.memory.events import event_parts
 from kvtrace.addons.memory.following import Follower
-from kvtrace.addons.memory.recorded_memory import is_recorded
 from kvtrace.addons.memory.repeats import follow_repeating
 from kvtrace.addons.memory.rows import JudgedRow, Rows
 from kvtrace.addons.memory.rules import DECLARED

@@ -16,7 +16,8 @@ from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice
 from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import flow_of
-from kvtrace.ir.ops import KINDS, Kind, data_of, effect_of
+from kvtrace.ir.ops import KINDS, Kind, effect_of
+from kvtrace.ir.updates import data_of
 from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, conjunction, disjunction
 from kvtrace.symbolic.summary import Access

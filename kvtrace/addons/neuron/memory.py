@@ -186,3 +186,29 @@ def size_of(shape: tuple[int, ...]) -> int:
 def partitions_of(shape: tuple[int, ...], partition: int) -> int:
     """Return the number of partitions that a shape spans, at most 128; 1 without partitions."""
     return min(shape[partition], PARTITIONS) if shape and partition >= 0 else 1
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides, in elements, of a contiguous tensor of a shape."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def reshaped_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], target: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return the strides of a reshaped view, or None if reshaping needs a copy."""
+    if strides == contiguous(shape):
+        return contiguous(target)
+    probe = np.ndarray(shape, np.uint8, np.zeros(1, np.uint8), 0, (0,) * len(shape))
+    probe = np.lib.stride_tricks.as_strided(probe, shape, strides)
+    view = probe.view()
+    try:
+        view.shape = target
+    except AttributeError:
+        return None
+    return tuple(view.strides)

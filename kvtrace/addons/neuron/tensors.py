@@ -14,7 +14,7 @@ from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.indices import Index, is_dynamic
 from kvtrace.addons.neuron.keys import as_indices, index_of_data, is_inside, padded, slice_of
-from kvtrace.addons.neuron.memory import Memory, size_of
+from kvtrace.addons.neuron.memory import Memory, contiguous, reshaped_strides, size_of
 
 _Self = TypeVar("_Self", bound="Tensor")
 
@@ -321,7 +321,7 @@ class Tensor:
         new_shape = _shape_argument(sizes if shape is None else (*sizes, shape))
         if size_of(new_shape) != self.size:
             raise NkiError(f"{self.shape} cannot be reshaped to {new_shape}: the sizes differ")
-        strides = _reshaped_strides(self.shape, self.strides, new_shape)
+        strides = reshaped_strides(self.shape, self.strides, new_shape)
         if self.selection is not None or strides is None:
             raise NkiError(f"a view that is not contiguous cannot be reshaped to {new_shape}")
         partition = 0 if self.partition >= 0 else -1
@@ -467,16 +467,6 @@ def _in_width(elements: int, old_width: int, new_width: int) -> int:
     return elements * old_width // new_width
 
 
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides, in elements, of a contiguous tensor of a shape."""
-    strides = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
-
-
 def whole(kind: type[_Self], memory: Memory) -> _Self:
     """Return a tensor of class `kind` that views all elements of a memory."""
     shape = memory.shape
@@ -492,19 +482,3 @@ def _shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
     if len(shape) == 1 and isinstance(shape[0], tuple | list):
         shape = tuple(shape[0])
     return tuple(int(size) for size in shape)
-
-
-def _reshaped_strides(
-    shape: tuple[int, ...], strides: tuple[int, ...], target: tuple[int, ...]
-) -> tuple[int, ...] | None:
-    """Return the strides of a reshaped view, or None if reshaping needs a copy."""
-    if strides == contiguous(shape):
-        return contiguous(target)
-    probe = np.ndarray(shape, np.uint8, np.zeros(1, np.uint8), 0, (0,) * len(shape))
-    probe = np.lib.stride_tricks.as_strided(probe, shape, strides)
-    view = probe.view()
-    try:
-        view.shape = target
-    except AttributeError:
-        return None
-    return tuple(view.strides)

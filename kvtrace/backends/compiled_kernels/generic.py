@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from kvtrace.ir.columns import column_shift
+from kvtrace.ir.locations import column_shift
 from kvtrace.schema.errors import KvtraceError
 
 #: Uses after which a context is dropped.

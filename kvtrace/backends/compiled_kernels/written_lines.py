@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.capture.stacks import hide_frames_of
-from kvtrace.ir.columns import column_shift
+from kvtrace.ir.locations import column_shift
 
 _MARK: Final = "# src["
 _COMMENT: Final = re.compile(r"\s*# src\[([^\]:]+):(\d+)\]: (.*)")

@@ -25,9 +25,9 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Module, Op
-from kvtrace.ir.columns import version_numbers
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.integers import signed_range
+from kvtrace.ir.locations import version_numbers
 from kvtrace.ir.ops import UNSIGNED
 
 

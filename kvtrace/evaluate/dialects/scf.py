@@ -18,12 +18,13 @@ from kvtrace.evaluate.branches import (
     equal_constants,
     selected,
     unknown_branch_value,
+    with_replaced_programs,
 )
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
 from kvtrace.evaluate.errors import Deadlock, TooLarge, UnsupportedOp
 from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
     Array,
     Sum,
@@ -328,23 +329,6 @@ class _For:
             for start, value in zip(starts, outcome, strict=True)
         ]
         self._finish(values, scope, carried, -1)
-
-
-def with_replaced_programs(
-    before: list[Any], after: list[Any], index: Array, programs: int, types: list[ValueType]
-) -> list[Any]:
-    """Return a list of values with those of the programs at `index` replaced by `after`."""
-    is_unchanged = np.ones(programs, np.bool_)
-    is_unchanged[index] = False
-    unchanged_index = np.flatnonzero(is_unchanged)
-    return [
-        merge_programs(
-            [(unchanged_index, select_programs(old, unchanged_index)), (index, new)],
-            programs,
-            type_,
-        )
-        for old, new, type_ in zip(before, after, types, strict=True)
-    ]
 
 
 def _uniform_integer(value: Any) -> int | None:

@@ -22,7 +22,6 @@ from kvtrace.ir.model import Function
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
-    DATA,
     FILLING,
     LOOPS,
     MEMORY,
@@ -31,6 +30,7 @@ from kvtrace.ir.ops import (
     named,
     operands_of,
 )
+from kvtrace.ir.updates import DATA
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque
 from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 from kvtrace.symbolic.meanings.tt_shape import reshaped

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.columns import version_numbers
 from kvtrace.ir.flow import deciding, enclosing_ops, flow_of, forward, jumps
+from kvtrace.ir.locations import version_numbers
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.model import Region
 from kvtrace.ir.ops import (
@@ -38,7 +38,7 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition
-from kvtrace.verdicts.ideal_trips import are_ideal, has_ideal_trips
+from kvtrace.verdicts.feeding import are_ideal, has_ideal_trips
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.summary import Access, Loop

@@ -28,7 +28,7 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.conflicts.copies import Copy
 from kvtrace.verdicts.conflicts.parts import Role, roles_of
-from kvtrace.verdicts.ideal_trips import are_ideal, has_ideal_trips
+from kvtrace.verdicts.feeding import are_ideal, has_ideal_trips
 from kvtrace.verdicts.rules import overflow
 
 if TYPE_CHECKING:

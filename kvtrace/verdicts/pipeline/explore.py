@@ -28,37 +28,35 @@ from kvtrace.ir.asynchronous import (
     is_known,
     targets_amd,
 )
-from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import called, counter_of, deciding, jumps, terminator
 from kvtrace.ir.ops import BRANCHES, CALLS, KINDS, LOOPS, Kind, mask_of, operator_of
-from kvtrace.ir.types import IndexType, IntegerType, SharedType
+from kvtrace.ir.types import SharedType
 from kvtrace.verdicts.pipeline.faults import (
     OVERWRITES,
     READS_EARLY,
     STORED_EARLY,
     USED_EARLY,
     WRITES_EARLY,
+    CertainFault,
     Early,
     Fault,
     Findings,
     Unexplored,
 )
-from kvtrace.verdicts.pipeline.numbers import Counter, Numbers
+from kvtrace.verdicts.pipeline.numbers import (
+    Counter,
+    Numbers,
+    copy_values,
+    known_integer,
+    known_value,
+)
 from kvtrace.verdicts.pipeline.relevance import Relevance
-from kvtrace.verdicts.pipeline.state import Known, Pending, State, Use
+from kvtrace.verdicts.pipeline.state import Pending, State, Use
 from kvtrace.verdicts.pipeline.views import View, viewed, whole_buffer
 
 #: Limits of states at heads of loops and of operations in flight; beyond, the result is unknown.
 _MAX_STATES: Final = 1000
 _MAX_IN_FLIGHT: Final = 128
-
-
-class _CertainFault(Exception):
-    """The exception for a fault that surely occurs, which ends the exploration."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__()
-        self.fault = fault
 
 
 def explore(module: Module) -> Findings:
@@ -76,7 +74,7 @@ def explore(module: Module) -> Findings:
     exploration = _Exploration(module)
     try:
         exploration.run()
-    except _CertainFault as error:
+    except CertainFault as error:
         exploration.result.fault = error.fault
     return exploration.result
 
@@ -131,7 +129,7 @@ class _Exploration:
                     end_states.append(end_state)
                 for target, arguments in targets:
                     next_state = end_state.copy()
-                    self._copy_values(next_state, arguments, target.arguments, end_state)
+                    copy_values(next_state, arguments, target.arguments, end_state)
                     pending.append((target, next_state))
         return end_states
 
@@ -194,7 +192,7 @@ class _Exploration:
         pending: deque[tuple[State, Counter | None]] = deque()
         for state in states:
             first_state, counter_ = state.copy(), self._known_counter(op, counter, state)
-            self._copy_values(first_state, op.group("initial"), carried, state)
+            copy_values(first_state, op.group("initial"), carried, state)
             if counter_ is not None:
                 first_state.values[counter_.value_id] = counter_.first
             first_state.trips = (*state.trips, 0)
@@ -212,7 +210,7 @@ class _Exploration:
                     [] if next_trip is None else self._explore_block(body, [next_trip])
                 ):
                     next_state = end_state.copy()
-                    self._copy_values(next_state, yielded, carried, end_state)
+                    copy_values(next_state, yielded, carried, end_state)
                     if counter_ is not None:
                         next_state.values[counter_.value_id] = counter_.after(head_state)
                     next_state.trips = (*head_state.trips[:-1], head_state.trips[-1] + 1)
@@ -223,7 +221,7 @@ class _Exploration:
         """Return the counter of a loop if its numbers are known and relevant, else None."""
         if counter is None or counter.id not in self._relevance.numbers:
             return None
-        start, end, step = (self._value(value, state) for value in deciding(op))
+        start, end, step = (known_value(value, state) for value in deciding(op))
         if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
             return None
         return Counter(counter.id, start, end, step) if step > 0 else None
@@ -236,16 +234,16 @@ class _Exploration:
         if counter_of(op) is not None:
             is_over = None if counter_ is None else counter_.is_over(head_state)
             leaving = head_state.copy()
-            self._copy_values(leaving, head.arguments[1:], op.results, head_state)
+            copy_values(leaving, head.arguments[1:], op.results, head_state)
             yield None if is_over is False else leaving, None if is_over else head_state.copy()
             return
         yielded = terminator(op, 0).group("passed")
         for end_state in self._explore_block(head, [head_state.copy()]):
             (condition,) = deciding(op)
-            truth = self._value(condition, end_state)
+            truth = known_value(condition, end_state)
             leaving, next_trip = end_state.copy(), end_state.copy()
-            self._copy_values(leaving, yielded, op.results, end_state)
-            self._copy_values(next_trip, yielded, op.regions[1].blocks[0].arguments, end_state)
+            copy_values(leaving, yielded, op.results, end_state)
+            copy_values(next_trip, yielded, op.regions[1].blocks[0].arguments, end_state)
             yield None if truth == 1 else leaving, None if truth == 0 else next_trip
 
     def _leave_loop(
@@ -258,9 +256,7 @@ class _Exploration:
     def _explore_branch(self, op: Op, state: State) -> list[State]:
         """Return the states after a branch; states of only one of its paths are doubtful."""
         regions = list(op.regions)
-        is_true = (
-            self._known_integer(op, "condition", state) if KINDS[op.name].has("condition") else None
-        )
+        is_true = known_integer(op, "condition", state) if KINDS[op.name].has("condition") else None
         if is_true is not None:
             regions = regions[:1] if is_true else regions[1:]
         live = self._relevance.live(op, after=True)
@@ -272,7 +268,7 @@ class _Exploration:
             ):
                 if region.blocks:
                     last_op = region.blocks[-1].ops[-1]
-                    self._copy_values(end_state, last_op.operands, op.results, end_state.copy())
+                    copy_values(end_state, last_op.operands, op.results, end_state.copy())
                 path_states.setdefault(end_state.key(live), end_state)
             states_by_path.append(path_states)
         states_after = {
@@ -293,17 +289,6 @@ class _Exploration:
             return [state]
         raise Unexplored(f"{op.name} runs a function that uses shared memory")
 
-    def _copy_values(
-        self, state: State, sources: Iterable[Value], targets: Iterable[Value], source: State
-    ) -> None:
-        """Set values of `state` to values of `source`, all at once."""
-        numbers = [self._value(value, source) for value in sources]
-        for number, value in zip(numbers, targets, strict=False):
-            if number is None:
-                state.values.pop(value.id, None)
-            else:
-                state.values[value.id] = number
-
     # -- numbers ---------------------------------------------------------------------------------
 
     def _compute_number(self, op: Op, state: State) -> list[State]:
@@ -311,7 +296,7 @@ class _Exploration:
         if not any(value.id in self._relevance.numbers for value in op.results):
             return [state]
         result = op.results[0]
-        operands = [self._value(value, state) for value in op.operands]
+        operands = [known_value(value, state) for value in op.operands]
         if all(isinstance(operand, int) for operand in operands):
             number = self._numbers.of(
                 op, [operand for operand in operands if isinstance(operand, int)]
@@ -322,7 +307,7 @@ class _Exploration:
         state.values.pop(result.id, None)
         if operator_of(op) != "where":
             return [state]
-        choices = [self._value(op.operand(name), state) for name in ("first", "second")]
+        choices = [known_value(op.operand(name), state) for name in ("first", "second")]
         if None in choices:
             return [state]
         branch_states = []
@@ -334,20 +319,6 @@ class _Exploration:
                 choice.doubt = choice.doubt or _condition_doubt(op)
             branch_states.append(choice)
         return branch_states
-
-    def _value(self, value: Value, state: State) -> Known | None:
-        known_value = state.values.get(value.id)
-        if known_value is not None:
-            return known_value
-        if not isinstance(value.type, IntegerType | IndexType):
-            return None
-        constant = constant_of(value)
-        return None if constant is None else int(constant)
-
-    def _known_integer(self, op: Op, name: str, state: State) -> int | None:
-        value = op.optional(name)
-        integer = None if value is None else self._value(value, state)
-        return integer if isinstance(integer, int) else None
 
     # -- views -----------------------------------------------------------------------------------
 
@@ -367,7 +338,7 @@ class _Exploration:
             self._check_free(op, view, state)
 
     def _make_view(self, op: Op, state: State) -> None:
-        index = self._known_integer(op, "index", state) if act_of(op) is Act.INDEX else None
+        index = known_integer(op, "index", state) if act_of(op) is Act.INDEX else None
         view = self._view(op.operand("shared"), state)
         state.values[op.results[0].id] = viewed(op, view, index)
 
@@ -392,7 +363,7 @@ class _Exploration:
         state.begin_phases(self._barrier(op, state))
 
     def _expect(self, op: Op, state: State) -> None:
-        if self._known_integer(op, "predicate", state) == 0:
+        if known_integer(op, "predicate", state) == 0:
             return
         barrier = self._barrier(op, state)
         if state.phases[barrier][1] is not None:
@@ -400,7 +371,7 @@ class _Exploration:
         state.expect(barrier, int(attribute(op, "size", 0)))
 
     def _arrive(self, op: Op, state: State) -> None:
-        predicate = self._known_integer(op, "predicate", state)
+        predicate = known_integer(op, "predicate", state)
         if predicate == 0:
             return
         view, barrier = self._view(op.operand("shared"), state), self._barrier(op, state)
@@ -418,12 +389,12 @@ class _Exploration:
 
     def _wait_for_phase(self, op: Op, state: State) -> list[State]:
         if op.optional("predicate") is not None:
-            active = self._known_integer(op, "predicate", state)
+            active = known_integer(op, "predicate", state)
             if active is None:
                 raise Unexplored(f"it is not known whether {op.name} waits")
             if not active:
                 return [state]
-        parity = self._known_integer(op, "phase", state)
+        parity = known_integer(op, "phase", state)
         if parity is None:
             raise Unexplored(f"it is not known for which phase {op.name} waits")
         barrier = self._barrier(op, state)
@@ -457,7 +428,7 @@ class _Exploration:
 
     def _wait_for_products(self, op: Op, state: State) -> None:
         state.wait_for_products(allowed_in_flight(op))
-        self._copy_values(state, op.group("passed"), op.results, state)
+        copy_values(state, op.group("passed"), op.results, state)
 
     def _store(self, op: Op, state: State) -> None:
         view = self._view(op.operand("value"), state)
@@ -511,7 +482,7 @@ class _Exploration:
 
     def _record_fault(self, fault: Fault) -> None:
         if not fault.doubt:
-            raise _CertainFault(fault)
+            raise CertainFault(fault)
         if not any(
             (possible.kind, possible.op, possible.other) == (fault.kind, fault.op, fault.other)
             for possible in self.result.possible

@@ -44,6 +44,14 @@ class Fault:
     doubt: str
 
 
+class CertainFault(Exception):
+    """The exception for a fault that surely occurs, which ends the exploration."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__()
+        self.fault = fault
+
+
 @dataclass(slots=True)
 class Findings:
     """The findings of an exploration: the first certain fault, and possible faults."""

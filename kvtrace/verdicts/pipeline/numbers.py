@@ -1,7 +1,8 @@
-"""Integers that select parts of buffers and phases: results of ops, and loop counters."""
+"""Values that select parts of buffers and phases: in a state, of ops, and counters of loops."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +12,11 @@ from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.scope import Launch, Scope
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, constant_sum, to_array
-from kvtrace.ir import Module, Op
+from kvtrace.ir import Module, Op, Value
+from kvtrace.ir.constants import constant_of
 from kvtrace.ir.types import IndexType, IntegerType
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.pipeline.state import State
+from kvtrace.verdicts.pipeline.state import Known, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,36 @@ class Counter:
         number = state.values[self.value_id]
         assert isinstance(number, int)
         return number
+
+
+def known_value(value: Value, state: State) -> Known | None:
+    """Return the integer, view or operation in flight that a value has; None if it is unknown."""
+    known = state.values.get(value.id)
+    if known is not None:
+        return known
+    if not isinstance(value.type, IntegerType | IndexType):
+        return None
+    constant = constant_of(value)
+    return None if constant is None else int(constant)
+
+
+def known_integer(op: Op, name: str, state: State) -> int | None:
+    """Return the integer that an operand has in a state; None if it is unknown, or absent."""
+    value = op.optional(name)
+    integer = None if value is None else known_value(value, state)
+    return integer if isinstance(integer, int) else None
+
+
+def copy_values(
+    state: State, sources: Iterable[Value], targets: Iterable[Value], source: State
+) -> None:
+    """Set values of `state` to values of `source`, all at once."""
+    numbers = [known_value(value, source) for value in sources]
+    for number, value in zip(numbers, targets, strict=False):
+        if number is None:
+            state.values.pop(value.id, None)
+        else:
+            state.values[value.id] = number
 
 
 class Numbers:

@@ -28,8 +28,9 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, to_array
 from kvtrace.ir.data_dependence import depending_on_data
-from kvtrace.ir.ops import KINDS, positions_of
+from kvtrace.ir.ops import KINDS
 from kvtrace.ir.tensor_maps import CHUNK_BYTES, has_tensor_maps
+from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest

@@ -10,7 +10,7 @@ import pytest
 
 import kvtrace
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
-from kvtrace.ir.columns import column_shift
+from kvtrace.ir.locations import column_shift
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")

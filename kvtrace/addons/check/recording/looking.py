@@ -17,7 +17,8 @@ from kvtrace.capture.records import Parameter
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.addons.check.recording.outputs import ExaminedLaunch, Outputs, Plan
+    from kvtrace.addons.check.recording.outputs import ExaminedLaunch, Outputs
+    from kvtrace.addons.check.recording.plans import Plan
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
     from kvtrace.verdicts.contents.index_arguments import IndexArguments
@@ -112,7 +113,7 @@ class OutputExaminer:
         flat: Sequence[Any],
         roles: tuple[frozenset[int], frozenset[int]],
     ) -> "Plan":
-        from kvtrace.addons.check.recording.outputs import Plan
+        from kvtrace.addons.check.recording.plans import Plan
 
         pointer_arguments = [
             (position, flat[position], element_type) for position, element_type in examined.pointers

@@ -56,12 +56,10 @@ from kvtrace.ir.ops import (
     Kind,
     address_of,
     computing,
-    data_of,
     mask_of,
     operator_of,
-    positions_of,
 )
-from kvtrace.ir.updates import update_of
+from kvtrace.ir.updates import data_of, positions_of, update_of
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step

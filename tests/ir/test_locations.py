@@ -1,6 +1,6 @@
 """Source lines of inline assembly in PTX of Triton 3.8 and later."""
 
-from kvtrace.ir.ptx_places import without_inner_places
+from kvtrace.ir.locations import without_inner_places
 
 PTX = """\
 	.loc	1 309 25                        // within.py:309:25

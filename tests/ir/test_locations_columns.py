@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.ir.columns import column_shift, triton_of
+from kvtrace.ir.locations import column_shift, triton_of
 
 
 @pytest.mark.parametrize(
