@@ -487,9 +487,8 @@ def _argument(position: int, type_: Type) -> Formula | None:
         return base
     if isinstance(type_, TensorDescriptorType):
         rank = len(type_.block.shape)
-        low, high = signed_range(64)
         sizes = [
-            Symbol("scalar", (position, what, axis), low, high).term
+            Symbol("scalar", (position, what, axis), *signed_range(64)).term
             for what in ("shape", "stride")
             for axis in range(rank)
         ]

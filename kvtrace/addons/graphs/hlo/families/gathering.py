@@ -1,4 +1,4 @@
-"""Indices that are data: integer arrays, masks, traced integers; take and put; dynamic slices.
+"""Indices that are data: integer arrays, masks, traced integers; take and put.
 
 NumPy checks these indices when it runs. A graph cannot: a read outside of an axis is clamped to the
 nearest element, a write outside is dropped.
@@ -16,7 +16,6 @@ from kvtrace.addons.graphs.hlo.arguments import (
     axis_of,
     broadcast_shape,
     dtype_of,
-    shape_of,
 )
 from kvtrace.addons.graphs.hlo.builder import current
 from kvtrace.addons.graphs.hlo.builders import AT, implements, operation
@@ -56,7 +55,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     reshape,
     scalar,
     select,
-    slice_,
 )
 from kvtrace.addons.graphs.hlo.primitives import dynamic_slice as dynamic_slice_op
 from kvtrace.addons.graphs.hlo.primitives import dynamic_update_slice as dynamic_update_slice_op
@@ -101,7 +99,8 @@ class DataIndex:
         return [convert(self.along.get(axis, zero), INT32) for axis in range(len(inner.shape))]
 
 
-def _index_tensor(part: Any) -> Tensor:
+def index_tensor(part: Any) -> Tensor:
+    """Return positions or a mask as a tensor."""
     if isinstance(part, list | tuple) and not len(part):
         part = np.zeros(0, np.int32)
     elif isinstance(part, list | tuple):
@@ -167,7 +166,7 @@ def _traced_slice(part: slice) -> TracedSlice:
     if isinstance(part.start, Tensor) and part.stop is not None and part.step in (None, 1):
         start, stop = _with_offset(part.start), _with_offset(part.stop)
         if start[0] == stop[0]:
-            return TracedSlice(_index_tensor(part.start), max(0, stop[1] - start[1]))
+            return TracedSlice(index_tensor(part.start), max(0, stop[1] - start[1]))
     raise DataDependent.here(
         "the size of a slice between traced positions depends on data; "
         "write it as x[i : i + 4], or use kvtrace.hlo.ops.dynamic_slice, whose sizes are fixed"
@@ -228,7 +227,7 @@ def _data_index(x: Tensor, index: Any) -> DataIndex:
         elif isinstance(part, int | np.integer):
             positions = full(checked_position(int(part), extent, axis), (), INT32)
         else:
-            positions = _index_tensor(part)
+            positions = index_tensor(part)
             if positions.dtype == BOOL:
                 raise DataDependent.here(
                     "the number of elements that a traced mask selects depends on data; "
@@ -358,7 +357,7 @@ def take(
     if mode == "raise" and not has_tensor(indices):
         for position in np.ravel(indices).tolist():
             checked_position(position, x.shape[indexed_axis], indexed_axis)
-    positions = _bounded(_index_tensor(indices), x.shape[indexed_axis], mode)
+    positions = _bounded(index_tensor(indices), x.shape[indexed_axis], mode)
     window_sizes = tuple(1 if i == indexed_axis else n for i, n in enumerate(x.shape))
     windows = _gather_windows([indexed_axis], window_sizes, len(positions.shape))
     return into(out, gather(x, components([positions]), windows))
@@ -377,7 +376,7 @@ def _bounded(positions: Tensor, extent: int, mode: str) -> Tensor:
 
 def _element_positions(x: Tensor, indices: Operand, axis: int) -> tuple[Tensor, Windows]:
     """Return positions along all axes, `indices` along `axis`, and windows of one element."""
-    positions = _index_tensor(indices)
+    positions = index_tensor(indices)
     indexed_axis = axis_of(axis, len(x.shape))
     if len(positions.shape) != len(x.shape):
         raise ShapeMismatch.here(
@@ -443,81 +442,6 @@ def scatter_(x: Operand, index: Any, values: Operand, update: Update = "assign")
 # -- windows at traced positions ------------------------------------------------------------------
 
 
-def _starts(x: Tensor, start_indices: Any) -> list[Tensor]:
-    if isinstance(start_indices, Tensor):
-        starts: list[Any] = [start_indices] if not start_indices.shape else list(start_indices)
-    else:
-        starts = list(start_indices) if isinstance(start_indices, Sequence) else [start_indices]
-    if len(starts) != len(x.shape):
-        raise BadIndex.here(
-            f"{len(starts)} starts are given for a tensor of {len(x.shape)} axes; give one for each"
-        )
-    positions = []
-    for extent, start in zip(x.shape, starts, strict=True):
-        position = scalar(start, INT32) if isinstance(start, int) else _index_tensor(start)
-        if position.shape:
-            position = reshape(position, ())
-        positions.append(convert(from_start(position, extent), INT32))
-    return positions
-
-
-@operation()
-def dynamic_slice(x: Operand, start_indices: Any, slice_sizes: Any) -> Tensor:
-    """Return a block of `slice_sizes` elements at traced starts, moved to lie inside."""
-    x = lift(x)
-    sizes = shape_of(slice_sizes)
-    if len(sizes) != len(x.shape) or any(
-        n > extent for n, extent in zip(sizes, x.shape, strict=False)
-    ):
-        raise ShapeMismatch.here(f"sizes {list(sizes)} do not fit a tensor of {list(x.shape)}")
-    return dynamic_slice_op(x, _starts(x, start_indices), sizes)
-
-
-@operation()
-def dynamic_update_slice(
-    x: Operand, update: Operand, start_indices: Any, update_shape: Any = None
-) -> Tensor:
-    """Return a copy of `x` with `update` written at traced starts, moved to lie inside.
-
-    `update_shape` is the shape that a scalar is broadcast to.
-    """
-    x = lift(x)
-    shape = lift(update).shape if update_shape is None else shape_of(update_shape)
-    value = value_for(update, shape, x.dtype)
-    if len(shape) != len(x.shape) or any(
-        n > extent for n, extent in zip(shape, x.shape, strict=False)
-    ):
-        raise ShapeMismatch.here(
-            f"an update of {list(shape)} does not fit into a tensor of {list(x.shape)}"
-        )
-    return dynamic_update_slice_op(x, value, _starts(x, start_indices))
-
-
-@operation()
-def static_slice(
-    x: Operand,
-    start_indices: Any,
-    limit_indices: Any,
-    strides: Any = None,
-    squeeze_dims: Sequence[int] = (),
-) -> Tensor:
-    """Return the elements from start to limit, every `strides`-th, without `squeeze_dims`."""
-    x = lift(x)
-    start, limit = shape_of(start_indices), shape_of(limit_indices)
-    steps = (1,) * len(start) if strides is None else shape_of(strides)
-    fits_tensor = len(start) == len(limit) == len(steps) == len(x.shape) and all(
-        begin <= end <= extent for begin, end, extent in zip(start, limit, x.shape, strict=True)
-    )
-    if not fits_tensor or 0 in steps:
-        raise BadIndex.here(
-            f"a slice from {list(start)} to {list(limit)} by {list(steps)} does not fit a tensor "
-            f"of shape {list(x.shape)}"
-        )
-    result = slice_(x, start, limit, steps)
-    dropped = [axis_of(axis, len(result.shape)) for axis in squeeze_dims]
-    return reshape(result, tuple(n for i, n in enumerate(result.shape) if i not in dropped))
-
-
 def _at_builder(update: Update) -> Any:
     def build(x: Any, index: Any, value: Operand) -> None:
         if not isinstance(x, Tensor):
@@ -539,7 +463,7 @@ for _ufunc, _update in ((np.add, "add"), (np.multiply, "multiply"), (np.maximum,
 @operation()
 def one_hot(indices: Operand, count: int, dtype: Any = np.float32) -> Tensor:
     """Return ones at indices along a new last axis of `count` elements, zeros elsewhere."""
-    positions = convert(_index_tensor(indices), INT32)
+    positions = convert(index_tensor(indices), INT32)
     shape = (*positions.shape, int(count))
     repeated_positions = broadcast_to(reshape(positions, (*positions.shape, 1)), shape)
     return convert(compare("EQ", repeated_positions, iota(shape, len(shape) - 1)), dtype_of(dtype))
