@@ -43,11 +43,10 @@ from kvtrace.verdicts.rules.choice import (
     added_rules,
     pass_rules,
     rule_ids,
-    rule_texts,
     run_rules,
     watched_rules,
 )
-from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
+from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, rule_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa

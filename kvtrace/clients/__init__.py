@@ -1,7 +1,7 @@
 """Clients: analyses of evaluated calls, built-in or from other packages.
 
 `client.py` has the public base class and `@on`, `events.py` an op with its values, `registry.py`
-clients by name. `running.py` runs several clients in one pass (`hooks.py` calls methods around
+clients by name. `running.py` runs several clients in one pass (and calls methods around
 ops), `recorded.py` over a recorded run and `observation.py` while a program runs. The built-in
 clients are `tracer.py`, `profiler.py` and `sanitizer.py`; docs/clients.md shows how to write a
 client. May import verdicts and the floors below.

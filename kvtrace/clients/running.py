@@ -18,19 +18,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.clients.client import Client, StepFailed, hooks_of
+from kvtrace.clients.client import Client, Hook, StepFailed, hooks_of
+from kvtrace.clients.events import OpEvent, overridden
 from kvtrace.evaluate import Access, Argument, Observer, Storage, evaluate
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import MOST_STEPS, Scope
 from kvtrace.forks import Lock
+from kvtrace.ir import Op
 from kvtrace.metrics.distinct import distinct
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError, SchemaMismatch
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 _EVENTS: Final = ("op", "access", "out_of_bounds", "loop", "device_assert")
 
@@ -213,7 +217,6 @@ class ClientPass:
         hooked = [member for member in group.members if member.hooks and member.error is None]
         if not hooked:
             return None
-        from kvtrace.clients.hooks import Hooks
 
         key = tuple(id(member) for member in hooked)
         if key not in self._instruments:
@@ -351,3 +354,56 @@ def _raised_at(error: Exception) -> str:
     if not frames:
         return ""
     return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})"
+
+
+class Hooks(Instrument):
+    """The instrument that calls clients' decorated methods around the ops that they select."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        super().__init__()
+        self._hooks: list[tuple[Member, Hook, Callable[..., Any]]] = [
+            (member, hook, method) for member in members for hook, method in member.hooks
+        ]
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Return an op's evaluation step with the clients' methods for the op.
+
+        Observing methods are called around overrides, and so see their results.
+        """
+        matching = [entry for entry in self._hooks if entry[1].matches(op)]
+        for member, hook, method in matching:
+            if hook.when == "override":
+                step = _overridden(op, step, member, method)
+        for member, hook, method in matching:
+            if hook.when != "override":
+                step = _observed(op, step, member, method, after=hook.when == "after")
+        return step
+
+
+def _overridden(op: Op, step: Step, member: Member, method: Callable[..., Any]) -> Step:
+    try:
+        replaced = overridden(op, step, method)
+    except KvtraceError as error:
+        member.fail(error)
+        return step
+
+    def guarded(values: list[Any], scope: Scope) -> None:
+        member.tell(replaced, values, scope)
+        if member.error is not None:
+            step(values, scope)  # as if there were no override
+
+    return guarded
+
+
+def _observed(
+    op: Op, step: Step, member: Member, method: Callable[..., Any], *, after: bool
+) -> Step:
+    def observed(values: list[Any], scope: Scope) -> None:
+        if after:
+            step(values, scope)
+            member.tell(method, OpEvent(op, values, scope))
+            return
+        member.tell(method, OpEvent(op, values, scope, lambda: None))
+        step(values, scope)
+
+    return observed

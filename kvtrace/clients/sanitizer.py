@@ -9,8 +9,7 @@ from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge_launches
-from kvtrace.verdicts.rules.choice import rule_texts
-from kvtrace.verdicts.rules.table import RULES, chosen_rules
+from kvtrace.verdicts.rules.table import RULES, chosen_rules, rule_texts
 from kvtrace.verdicts.verdict import row_of, unjudged_row
 
 

@@ -11,7 +11,7 @@ from kvtrace.converters.findings.causes import is_generated
 from kvtrace.converters.findings.hints import hint_for
 from kvtrace.converters.findings.model import RuleText
 from kvtrace.metrics.stacks import StackRows
-from kvtrace.verdicts.rules.choice import rule_texts
+from kvtrace.verdicts.rules.table import rule_texts
 from kvtrace.verdicts.verdict import row_of
 
 if TYPE_CHECKING:

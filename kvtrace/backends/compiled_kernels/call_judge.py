@@ -36,8 +36,7 @@ from kvtrace.schema.layout import OBSERVED
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.rules.choice import rule_texts
-from kvtrace.verdicts.rules.table import RULES
+from kvtrace.verdicts.rules.table import RULES, rule_texts
 from kvtrace.verdicts.verdict import Verdict, row_of, unjudged_row
 
 if TYPE_CHECKING:

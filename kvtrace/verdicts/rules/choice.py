@@ -116,15 +116,3 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
             f"{', '.join(terms)}: this selects no rule; name one that is not excluded."
         )
     return selected
-
-
-def rule_texts(ids: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return severity, summary and hint of rules, by id, as stored with a pass's findings."""
-    from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
-
-    texts = {}
-    for rule in ((RULES.get(name) or KERNEL_RULES[name]) for name in ids):
-        texts[rule.id] = {"severity": rule.severity, "summary": rule.summary, "hint": rule.hint}
-        if rule.lint:
-            texts[rule.id]["lint"] = "in generated code"
-    return texts

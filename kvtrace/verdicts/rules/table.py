@@ -258,3 +258,13 @@ def chosen_rules(ids: Iterable[str] | None) -> tuple[Rule, ...]:
             f"{', '.join(RULES)}"
         )
     return tuple(rule for rule in RULES.values() if rule.id in selected)
+
+
+def rule_texts(ids: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return severity, summary and hint of rules, by id, as stored with a pass's findings."""
+    texts = {}
+    for rule in ((RULES.get(name) or KERNEL_RULES[name]) for name in ids):
+        texts[rule.id] = {"severity": rule.severity, "summary": rule.summary, "hint": rule.hint}
+        if rule.lint:
+            texts[rule.id]["lint"] = "in generated code"
+    return texts
