@@ -20,13 +20,18 @@ from kvtrace.schema.trace import Trace
 _CATEGORY: Final = {"copy": "gpu_memcpy", "fill": "gpu_memset", None: "kernel"}
 _REQUEST: Final = {"copy": "cudaMemcpyAsync", "fill": "cudaMemsetAsync", None: "cudaLaunchKernel"}
 _CALLS: Final = frozenset({"cuda_runtime", "cuda_driver"})
+_EXECUTIONS: Final = frozenset(_CATEGORY.values())
 _MARK: Final = "user_annotation"
 #: Name of the marks of torch.profiler's schedule, whose attribute `step` has the step's number.
 _STEP: Final = "ProfilerStep"
 #: The `source` of runs that were imported from files of this format.
 _KINETO: Final = "kineto"
-_BATCH_ROWS: Final = 1 << 16
+_BATCH_ROWS: Final = 1 << 12
 _Event = dict[str, Any]
+#: Call id, thread, begin and end of a launch.
+_Launch = tuple[int, int | None, int, int]
+#: Process, thread and begin of an event at which a flow ends, or begins.
+_Place = tuple[Any, Any, Any]
 
 
 def file_members(trace: Trace, run: Run) -> dict[str, Any]:
@@ -85,7 +90,11 @@ def _imported_events(trace: Trace, run: Run, kept: pa.Table, facts: CallFacts) -
 
 
 def _in_order(rows: pa.Table) -> Iterator[dict[str, Any]]:
-    for batch in rows.sort_by("record").to_batches(_BATCH_ROWS):
+    return _plain_rows(rows.sort_by("record"))
+
+
+def _plain_rows(rows: pa.Table) -> Iterator[dict[str, Any]]:
+    for batch in rows.to_batches(_BATCH_ROWS):
         yield from plain_rows(pa.Table.from_batches([batch]))
 
 
@@ -114,11 +123,7 @@ def _recorded_events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[_Even
     """Yield the events of a recording by kvtrace, with times in ns since 1970."""
     pid = run.pid or 0
     yield from _mark_events(trace, run)
-    launches = {
-        row["seq"]: row
-        for row in _rows(trace, run, "launches")
-        if row["enter"] is not None and row["exit"] is not None
-    }
+    launches = _timed_launches(trace, run)
     requested: set[int] = set()
     ids = trace.table("gpu_kernels", [run], ["correlation_id"])["correlation_id"]
     has_ids = ids.null_count < len(ids)
@@ -129,15 +134,30 @@ def _recorded_events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[_Even
             row["correlation_id"] = row["launch_seq"]
         launch = launches.pop(row["launch_seq"], None) if row["graph_id"] is None else None
         if launch is not None and row["call_id"] is None:
-            row["call_id"] = launch["call_id"]
+            row["call_id"] = launch[0]
         yield _execution_event(row, facts, as_recorded=False)
         if launch is not None:
             yield from _launch_events(launch, row["correlation_id"], pid, facts)
         elif row["requested"] is not None and row["correlation_id"] not in requested:
             requested.add(row["correlation_id"])
             yield _request_event(row, pid)
-    for row in launches.values():
-        yield from _launch_events(row, None, pid, facts)
+    for launch in launches.values():
+        yield from _launch_events(launch, None, pid, facts)
+
+
+def _timed_launches(trace: Trace, run: Run) -> dict[int, _Launch]:
+    """Return the launches that have both times, by number."""
+    launches: dict[int, _Launch] = {}
+    for piece in trace.pieces("launches", [run], ["seq", "call_id", "thread", "enter", "exit"]):
+        enter, left = (piece[name].cast(pa.int64()) for name in ("enter", "exit"))
+        times = enter.to_pylist(), left.to_pylist()
+        rows = zip(piece["call_id"].to_pylist(), piece["thread"].to_pylist(), *times, strict=True)
+        launches.update(
+            (seq, row)
+            for seq, row in zip(piece["seq"].to_pylist(), rows, strict=True)
+            if row[2] is not None and row[3] is not None
+        )
+    return launches
 
 
 def _mark_events(trace: Trace, run: Run) -> Iterator[_Event]:
@@ -151,7 +171,7 @@ def _mark_events(trace: Trace, run: Run) -> Iterator[_Event]:
 
 def _rows(trace: Trace, run: Run, table: str) -> Iterator[dict[str, Any]]:
     for piece in trace.pieces(table, [run]):
-        yield from plain_rows(piece)
+        yield from _plain_rows(piece)
 
 
 def _execution_event(row: dict[str, Any], facts: CallFacts, *, as_recorded: bool) -> _Event:
@@ -160,7 +180,7 @@ def _execution_event(row: dict[str, Any], facts: CallFacts, *, as_recorded: bool
     `as_recorded`: with the name as it is, else a symbol is demangled.
     """
     call_facts = {} if row["call_id"] is None else facts.of(row["call_id"])
-    members = json.loads(row["members"] or "{}")
+    members = json.loads(row["members"]) if row["members"] else {}
     args: dict[str, Any] = {
         "External id": row["external_id"],
         "device": row["device"],
@@ -204,10 +224,11 @@ def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:
 
 
 def _launch_events(
-    row: dict[str, Any], correlation: int | None, pid: int, facts: CallFacts
+    launch: _Launch, correlation: int | None, pid: int, facts: CallFacts
 ) -> Iterator[_Event]:
-    arguments = facts.of(row["call_id"])
-    span = (pid, row["thread"] or 0, row["enter"], row["exit"])
+    call_id, thread, begin, end = launch
+    arguments = facts.of(call_id)
+    span = (pid, thread or 0, begin, end)
     if arguments:
         yield _event("cpu_op", arguments.get("kernel_name", "triton"), *span, arguments)
     if correlation is not None:
@@ -223,27 +244,30 @@ def _request_event(row: dict[str, Any], pid: int) -> _Event:
 
 def _with_flows(events: Iterator[_Event]) -> Iterator[_Event]:
     """Yield the events, then for each execution whose call is known a flow from the call to it."""
-    calls: dict[int, _Event] = {}
-    executions: list[_Event] = []
+    calls: dict[int, _Place] = {}
+    executions: list[tuple[int, _Place]] = []
     for event in events:
         correlation = event.get("args", {}).get("correlation")
-        if correlation is not None:
-            place = {key: event.get(key) for key in ("pid", "tid", "ts")}
-            flow = {"ph": "f", "id": correlation, **place, "cat": "ac2g", "name": "ac2g", "bp": "e"}
-            if event.get("cat") in _CALLS:
-                calls[correlation] = {**flow, "ph": "s"}
-            elif event.get("cat") in _CATEGORY.values():
-                executions.append(flow)
+        if correlation is not None and "ts" in event:
+            category, place = event.get("cat"), (event.get("pid"), event.get("tid"), event["ts"])
+            if category in _CALLS:
+                calls[correlation] = place
+            elif category in _EXECUTIONS:
+                executions.append((correlation, place))
         yield event
     begun: set[int] = set()
-    for flow in executions:
-        correlation = flow["id"]
+    for correlation, place in executions:
         if correlation not in calls:
             continue
         if correlation not in begun:  # executions of a graph's replay share one call
             begun.add(correlation)
-            yield calls[correlation]
-        yield flow
+            yield _flow("s", correlation, calls[correlation])
+        yield _flow("f", correlation, place)
+
+
+def _flow(phase: str, correlation: int, place: _Place) -> _Event:
+    ids = dict(zip(("pid", "tid", "ts"), place, strict=True))
+    return {"ph": phase, "id": correlation, **ids, "cat": "ac2g", "name": "ac2g", "bp": "e"}
 
 
 def _event(

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -33,6 +34,7 @@ from kvtrace.schema.without_ir import runs_without_ir
 from kvtrace.text import plural
 
 _SECOND: Final = 1_000_000_000
+_WRITTEN_EVENTS: Final = 1024
 _WITH_EVENTS: Final = ("launches", "gpu_kernels", "tool_events")
 _REPLAY: Final = "bytes and FLOPs are missing: run kvtrace replay to derive them"
 _NO_IR: Final = "bytes and FLOPs are missing: the trace has no TTIR, which they are derived from"
@@ -95,9 +97,10 @@ def _document_parts(trace: Trace, run: Run, facts: CallFacts) -> Iterator[str]:
         )  # µs since 1970 have more digits than a float
         document_head = _new_members(run, base)
     yield json.dumps(document_head)[:-1] + ', "traceEvents": [\n'
+    events = map(json.JSONEncoder(check_circular=False).encode, events_of(trace, run, facts, base))
     separator = ""
-    for event in events_of(trace, run, facts, base):
-        yield separator + json.dumps(event)
+    while lines := ",\n".join(islice(events, _WRITTEN_EVENTS)):
+        yield separator + lines
         separator = ",\n"
     yield "\n]}\n"
 
