@@ -72,7 +72,8 @@ def _bound_changes(
 ) -> tuple[list[BoundChange], bool]:
     """Return the changes of a kernel's bounds, and whether an end is known on both sides.
 
-    Of several variants the narrowest range counts.
+    Of several variants the narrowest range counts. A lower end that has not changed compares
+    nothing: most sizes have none, also where it is not known how large they may be.
     """
     bounds = []
     is_compared = not any(variant.envelope for variant in (*before, *after))  # it has no sizes
@@ -84,7 +85,10 @@ def _bound_changes(
             )
             bounds += [change] if change is not None else []
             is_known = not (ends_before[quantity].is_unknown or ends_after[quantity].is_unknown)
-            is_compared |= is_known and not (change and change.text.startswith(_AT_OTHERS))
+            is_evidence = read is _upper_end or change is not None
+            is_compared |= (
+                is_known and is_evidence and not (change and change.text.startswith(_AT_OTHERS))
+            )
     return sorted(bounds, key=lambda bound: bound.what), is_compared
 
 
