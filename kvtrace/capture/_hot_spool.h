@@ -28,7 +28,7 @@ enum { TICK_NS = 20000000, BUSY_TICK_NS = 2000000, SPOOL_WAITS = 250 };
 /* Layout of the memory, as schema/spool.py has it: the newest launches, and two areas of frames. Areas
  * are reserved by RESERVE_BYTES: without, a full /dev/shm would kill the process. */
 enum { NEWEST_BYTES = 1 << 20, AREA_BYTES = 64 << 20, RESERVE_BYTES = 256 << 10 };
-enum { MEMORY_BYTES = NEWEST_BYTES + 2 * AREA_BYTES };
+enum { MEMORY_BYTES = NEWEST_BYTES + 2 * AREA_BYTES, PLACE_BYTES = 4096 };
 /* Launches of another layout are another kind, as LAUNCHES_FRAME of schema/spool.py says. */
 enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 + ((sizeof(struct row) - 56) << 8) };
 
@@ -299,12 +299,14 @@ static int memory_make(struct spool *spool) {
 
 static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   recorder *self = (recorder *)object;
-  const char *folder, *shared, *first; /* the first write has the first frame, which names the run */
-  Py_ssize_t length, shared_length, count;
-  if (!PyArg_ParseTuple(args, "y#y#y#:spool_begin", &folder, &length, &shared, &shared_length,
-                        &first, &count))
+  /* The first write has the first frame, which names the run; `place` names the spool's folder. */
+  const char *folder, *shared, *place, *first;
+  Py_ssize_t length, shared_length, place_length, count;
+  if (!PyArg_ParseTuple(args, "y#y#y#y#:spool_begin", &folder, &length, &shared, &shared_length,
+                        &place, &place_length, &first, &count))
     return NULL;
-  if (own_spool(self) || memchr(folder, 0, (size_t)length)) Py_RETURN_FALSE;
+  if (own_spool(self) || memchr(folder, 0, (size_t)length) || place_length > PLACE_BYTES)
+    Py_RETURN_FALSE;
   struct spool *spool = calloc(1, sizeof *spool + (size_t)(length + shared_length) + 2);
   if (!spool) return PyErr_NoMemory();
   spool->shared_path = spool->folder + length + 1;
@@ -314,6 +316,7 @@ static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
     free(spool);
     Py_RETURN_FALSE;
   }
+  memcpy(spool->memory + NEWEST_BYTES - PLACE_BYTES, place, (size_t)place_length);
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

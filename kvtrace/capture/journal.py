@@ -27,7 +27,7 @@ from kvtrace.capture.hot import Recorder
 from kvtrace.capture.messages import message_row, warn
 from kvtrace.capture.overhead import Overhead
 from kvtrace.capture.run_limits import RunLimits
-from kvtrace.capture.spool import Spool
+from kvtrace.capture.spool import Spool, remove_useless_memories
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
 from kvtrace.capture.threads import RecordingThread
 from kvtrace.forks import Lock
@@ -262,6 +262,7 @@ class Journal:
     # -- the thread -------------------------------------------------------------------------
 
     def _work(self) -> None:
+        remove_useless_memories()  # here, as a program may watch what its own thread deletes
         period = _FIRST_PERIOD
         while not self._ended.is_set():
             begin = time.monotonic()

@@ -40,14 +40,10 @@ class Spool:
         self._folder = spool_folder(Path(os.path.abspath(out)), run_id)  # noqa: PTH100 - not resolved
         self._native: Any = recorder if hasattr(recorder, "spool_begin") else None
         self._memory = memory_path(run_id)
-        remove_useless_memories()
-        paths = os.fsencode(self._folder), os.fsencode(self._memory)
-        if self._native is not None and not self._native.spool_begin(*paths, _frame("runs", run)):
+        folder, memory = os.fsencode(self._folder), os.fsencode(self._memory)
+        words = folder, memory, _place_of(folder), _frame("runs", run)
+        if self._native is not None and not self._native.spool_begin(*words):
             self._native = None
-        if self._native is not None:
-            with suppress(OSError), self._memory.open("r+b") as memory:
-                memory.seek(PLACE_OFFSET)
-                memory.write(_place_of(paths[0]))
         #: A round has switched files, and the journal does not have all of the former file yet.
         self.switched = False
         self._artifacts: set[str] = set()
@@ -118,17 +114,21 @@ def remove_useless_memories() -> None:
         with suppress(OSError), memory.open("rb") as file:  # another user's, or a living process's
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.seek(PLACE_OFFSET)
-            place = file.read(PLACE_BYTES)
-            folder = place.partition(b"\n")[2].rstrip(b"\0")
-            is_here = bool(folder) and place.startswith(_place_of(folder))
+            place = file.read(PLACE_BYTES).rstrip(b"\0")
+            folder = place.partition(b"\n")[2]
+            is_here = bool(place) and place == _place_of(folder)
             is_deleted = is_here and not Path(os.fsdecode(folder)).exists()
             if is_deleted or memory.name < oldest.name:
                 memory.unlink()
 
 
 def _place_of(folder: bytes) -> bytes:
-    """Return a spool's folder after the mount namespace that has it; b"" if that is too long."""
-    place = os.fsencode(os.readlink("/proc/self/ns/mnt")) + b"\n" + folder  # noqa: PTH115
+    """Return a spool's folder after the mount namespace that has it; b"" if it is not known."""
+    try:
+        namespace = os.readlink("/proc/self/ns/mnt")  # noqa: PTH115
+    except OSError:  # without /proc, as within walls: another process cannot tell the folder either
+        return b""
+    place = os.fsencode(namespace) + b"\n" + folder
     return place if len(place) < PLACE_BYTES else b""
 
 

@@ -82,7 +82,7 @@ def test_forked_child_does_not_wait_for_a_lock_of_its_parents_spool(tmp_path):
             function.given.clear()
         for attempt in range(12):  # the thread holds the lock while it copies all launches
             paths = os.fsencode(tmp_path / str(attempt)), os.fsencode(tmp_path / "memory")
-            assert recorder.spool_begin(*paths, b"{}")
+            assert recorder.spool_begin(*paths, b"", b"{}")
             time.sleep(attempt * 0.0005)
             child = os.fork()
             if child == 0:
