@@ -240,10 +240,6 @@ def main() -> None:
     SCHEMA_JSON.write_text(schema_json(), encoding="utf-8")
 
 
-if __name__ == "__main__":
-    main()
-
-
 # -- prose of docs/format.md -----------------------------------------------------------------------
 
 
@@ -493,3 +489,7 @@ launches = ds.dataset("out/launches", partitioning="hive")
 schemas = [launches.schema, *(part.physical_schema for part in launches.get_fragments())]
 united = pa.unify_schemas(schemas, promote_options="permissive")
 rows = launches.replace_schema(united).to_table(columns=["run", "seq", "weight"])"""
+
+
+if __name__ == "__main__":
+    main()

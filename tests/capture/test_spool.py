@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,16 @@ def test_memory_stays_whose_folder_another_container_may_have(memory, tmp_path):
     remove_useless_memories()
 
     assert path.exists()
+
+
+def test_memory_names_no_folder_without_proc_and_goes_after_a_week(memory, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.readlink", lambda path: Path(f"/no{path}").stat())
+    old, useful = memory(8), [memory(1, tmp_path / "deleted"), memory(1)]
+
+    remove_useless_memories()
+
+    assert not old.exists()
+    assert [path for path in useful if not path.exists()] == []
 
 
 def test_memory_of_a_living_process_stays_until_its_spool_ends(tmp_path):

@@ -212,7 +212,8 @@ def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path
     assert "stream 7" in titles[first:second]
     assert "stream 7" in titles[second : processes[0]]
     named = [titles[i].split(" · ")[:2] for i in processes[:2]]
-    assert [rank for rank, _ in named] == ["rank 0", "rank 1"]
+    # This UI, 52, orders processes by the time that their slices take; from 57 on it is by rank.
+    assert sorted(rank for rank, _ in named) == ["rank 0", "rank 1"]
     # stored traces have no command, which would name the process
     assert all(re.fullmatch(r"python \d+", name) for _, name in named)
 

@@ -414,7 +414,7 @@ def test_launches_of_executions_on_the_page_are_on_it(tmp_path, monkeypatch):
           "name": "k"} for n in numbers],
     )  # fmt: skip
     writer.seal({})
-    for module in ("launch_columns", "budget", "detail"):
+    for module in ("launch_columns", "writing", "detail"):
         monkeypatch.setattr(f"kvtrace.converters.report.{module}.MOST_ROWS", 100)
     report = report_of(tmp_path / "out")
     assert 50 < len(report.device) < 400
