@@ -59,3 +59,9 @@ for kernel, kind, one in ((quotient, "i32", 1), (remainder, "i32", 1), (shifted,
 PROGRAM
 seen=$("$folder/venv/bin/python" -W ignore "$folder/program.py")
 echo "$seen"
+expected="triton 3.9.0
+quotient: -1 of the constant, subi i32, divsi i32 of an argument
+remainder: 3 of the constant, subi i32, remsi i32 of an argument
+shifted: 1 of the constant, shli i32, shrsi i32 of an argument
+both: 2 of the constant, addi i1 of an argument"
+[ "$seen" = "$expected" ] || { echo changed; exit 1; }
