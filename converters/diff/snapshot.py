@@ -34,7 +34,7 @@ from kvtrace.converters.diff.transfers import read_transfers
 from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.findings import Findings
 from kvtrace.converters.profile.specialization import Change, changes, specialization
-from kvtrace.figures.columns import Integers, integers, summed_by
+from kvtrace.figures.columns import Integers, integers, sum_of_known, summed_by
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.sums_building import add_up
@@ -170,10 +170,10 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
     return Totals(
         launches=sum(part.launches for part in all_totals),
         tuning_launches=sum(part.tuning_launches for part in all_totals),
-        host_ns=_sum_of_known(part.host_ns for part in all_totals),
+        host_ns=sum_of_known(part.host_ns for part in all_totals),
         compiling_launches=sum(part.compiling_launches for part in all_totals),
         compiling_ns=sum(part.compiling_ns or 0 for part in all_totals),
-        device_ns=_sum_of_known(part.device_ns for part in all_totals),
+        device_ns=sum_of_known(part.device_ns for part in all_totals),
         compile_ns=sum(part.compile_ns or 0 for part in all_totals),
         bytes=_sum_if_all_known(part.bytes for part in launched_totals),
         flops=_sum_if_all_known(part.flops for part in launched_totals),
@@ -300,11 +300,6 @@ def _variant(row: Mapping[str, Any]) -> Variant:
             if row[name] is not None
         },
     )
-
-
-def _sum_of_known(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 def _sum_if_all_known(values: Iterable[int | None]) -> int | None:

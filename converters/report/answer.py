@@ -48,7 +48,7 @@ class RankRow:
     waited_least: int
     """Number of steps in which it waited least."""
     waited_for_ns: int
-    """How long the other ranks waited for it."""
+    """Time that the other ranks waited for it."""
     parts: dict[str, int]
     """Its time by part of a step."""
 
@@ -58,7 +58,7 @@ class RanksShown:
     """The ranks of a job on the first screen."""
 
     sentences: tuple[str, ...]
-    """What limits them, who is late and why, and what is not known."""
+    """Sentences on the limit, the late rank and its cause, and what is not known."""
     parts: dict[str, str]
     """Label of each part of a step."""
     rows: tuple[RankRow, ...]

@@ -240,13 +240,13 @@ def _distinct(communicator: Integers, number: Integers) -> Integers:
 
 
 def _count_back(kernels: Integers, communicator: Integers, number: Integers) -> None:
-    """Fill in a stream's kernels before the first known one, if the known ones follow in turn."""
-    known = np.flatnonzero(communicator[kernels] != UNKNOWN)
-    if not known.size or not known[0]:
+    """Fill in a stream's kernels before the first numbered one, if the others follow in turn."""
+    numbered = np.flatnonzero(communicator[kernels] != UNKNOWN)
+    if not numbered.size or not numbered[0]:
         return
-    offsets = number[kernels[known]] - _KERNELS * known
-    if np.ptp(communicator[kernels[known]]) or np.ptp(offsets):
+    offsets = number[kernels[numbered]] - _KERNELS * numbered
+    if np.ptp(communicator[kernels[numbered]]) or np.ptp(offsets):
         return
-    earlier = kernels[: known[0]]
-    communicator[earlier] = communicator[kernels[known[0]]]
+    earlier = kernels[: numbered[0]]
+    communicator[earlier] = communicator[kernels[numbered[0]]]
     number[earlier] = offsets[0] + _KERNELS * np.arange(earlier.size)

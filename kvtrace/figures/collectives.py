@@ -292,19 +292,19 @@ def _add(
 ) -> None:
     """Add the kernels of a further rank, the one with that index in `runs`."""
     stream.ranks += 1
-    places, own = common_places(stream.number, kernels.number)
+    places, positions = common_places(stream.number, kernels.number)
     code_of = {name: code for code, name in enumerate(kernels.names)}
     expected = np.array([code_of.get(name, -1) for name in stream.names], np.int64)
-    differing = np.flatnonzero(expected[stream.name[places]] != kernels.name[own])
+    differing = np.flatnonzero(expected[stream.name[places]] != kernels.name[positions])
     agreed = int(differing[0]) if differing.size else places.size
-    # What each calls after that.
+    # The next calls after that.
     next_call = _name_at(stream, places, agreed)
-    own_call = _name_at(kernels, own, agreed)
-    if next_call is not None or (own_call is not None and stream.problem is None):
-        _disagree(collectives, stream, index, agreed, next_call, own_call)
+    rank_call = _name_at(kernels, positions, agreed)
+    if next_call is not None or (rank_call is not None and stream.problem is None):
+        _disagree(collectives, stream, index, agreed, next_call, rank_call)
     stream.keep(places[:agreed])
-    own = own[:agreed]
-    start, end = (_shifted(clock, times[own]) for times in (kernels.start, kernels.end))
+    positions = positions[:agreed]
+    start, end = (_shifted(clock, times[positions]) for times in (kernels.start, kernels.end))
     is_later = start > stream.last_start
     stream.last_start = np.where(is_later, start, stream.last_start)
     stream.last_rank = np.where(is_later, np.int32(index), stream.last_rank)

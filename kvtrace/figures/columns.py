@@ -1,6 +1,6 @@
 """Arrow columns converted to NumPy arrays, and integer codes that are equal for equal rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -137,3 +137,9 @@ def _dense(codes: Integers, size: int) -> tuple[Integers, Integers]:
     example_rows[codes] = np.arange(codes.size)
     is_used = example_rows >= 0
     return (np.cumsum(is_used) - 1)[codes], example_rows[is_used]
+
+
+def sum_of_known(values: Iterable[int | None]) -> int | None:
+    """Return the sum of the values that are not None; None if all are."""
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if numbers else None

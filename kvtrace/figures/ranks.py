@@ -58,7 +58,7 @@ class Rank:
         late_ns: How much less it waited than the others in a step (median); negative: more.
         waited_least: Number of steps in which it waited least.
         launching_ns: Time from the first request of a step to the last (median).
-        waited_for_ns: How long the other ranks waited for it, in all steps.
+        waited_for_ns: Time that the other ranks waited for it, in all steps.
 
     """
 
@@ -126,7 +126,7 @@ class Transfers:
 
 @dataclass(frozen=True, slots=True)
 class LateMap:
-    """How late each rank was in each step, for a heat map.
+    """Lateness of each rank in each step, for a heat map.
 
     Attributes:
         first: Number of the first step.

@@ -19,6 +19,7 @@ from kvtrace.converters.report.model import Call
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.slices import Integers
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.figures.columns import sum_of_known
 from kvtrace.ir import Op
 from kvtrace.ir.ops import Kind, named
 
@@ -82,27 +83,22 @@ def line_figures(
 ) -> LineFigures:
     """Return the sums over `ops`; `whole_ns` is the roofline time of all ops of their variant."""
     listed = list(ops)
-    lanes = _sum_of_known(op.lanes for op in listed)
-    masked_lanes = _sum_of_known(op.masked_off for op in listed)
-    sectors = _sum_of_known(op.sectors for op in listed)
-    sector_bytes = _sum_of_known(op.sector_bytes for op in listed)
+    lanes = sum_of_known(op.lanes for op in listed)
+    masked_lanes = sum_of_known(op.masked_off for op in listed)
+    sectors = sum_of_known(op.sectors for op in listed)
+    sector_bytes = sum_of_known(op.sector_bytes for op in listed)
     best_ns = sum(op.best_ns(limits) for op in listed)
     return LineFigures(
         time_share=best_ns / whole_ns if whole_ns else None,
-        bytes=_sum_of_known(op.bytes for op in listed),
-        unique_bytes=_sum_of_known(op.unique_bytes for op in listed),
-        flops=_sum_of_known(op.flops for op in listed),
+        bytes=sum_of_known(op.bytes for op in listed),
+        unique_bytes=sum_of_known(op.unique_bytes for op in listed),
+        flops=sum_of_known(op.flops for op in listed),
         masked_share=None if not lanes or masked_lanes is None else masked_lanes / lanes,
         sector_efficiency=(
             None if not sectors or sector_bytes is None else sector_bytes / (32 * sectors)
         ),
         ops=tuple(op.op_index for op in listed),
     )
-
-
-def _sum_of_known(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 _SUMS: Final = ("executions", "bytes", "unique_bytes", "flops", "masked_off", "sectors")

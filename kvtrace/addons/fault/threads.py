@@ -77,7 +77,7 @@ class LastCollective:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a process answered: when, in ns since 1970, its threads, and its newest collectives.
+    """A process's answer: its time in ns since 1970, its threads, and its newest collectives.
 
     A process that was not asked has no time. First are the threads that are in torch, then the main
     thread.

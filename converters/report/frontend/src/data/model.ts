@@ -809,7 +809,7 @@ export interface WorkRow {
 
 /** The ranks of a job on the first screen. */
 export interface RanksShown {
-  /** What limits them, who is late and why, and what is not known. */
+  /** Sentences on the limit, the late rank and its cause, and what is not known. */
   readonly sentences: readonly string[];
   /** Label of each part of a step. */
   readonly parts: Readonly<Record<string, string>>;
@@ -1039,14 +1039,14 @@ export interface RankRow {
   readonly late_ns: number;
   /** Number of steps in which it waited least. */
   readonly waited_least: number;
-  /** How long the other ranks waited for it. */
+  /** Time that the other ranks waited for it. */
   readonly waited_for_ns: number;
   /** Its time by part of a step. */
   readonly parts: Readonly<Record<string, number>>;
 }
 
 /**
- * How late each rank was in each step, for a heat map.
+ * Lateness of each rank in each step, for a heat map.
  *
  * Attributes: first: Number of the first step. steps: Number of steps that share a column, which
  * shows the one with the latest rank. late_ns: By rank, in order, and column; negative: the rank
