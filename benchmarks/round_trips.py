@@ -118,7 +118,7 @@ def _result(analysis: Callable[[], Any]) -> Any:
 
 
 def _equal(one: Any, two: Any) -> bool:
-    """Whether results are equal: tables cell by cell, sequences and mappings by entries."""
+    """Return whether results are equal: tables cell by cell, sequences and mappings by entries."""
     if type(one) is not type(two):
         return False
     if hasattr(one, "equals"):

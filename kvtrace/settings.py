@@ -80,7 +80,7 @@ class Limit:
 
     @property
     def any(self) -> bool:
-        """Whether a limit is set."""
+        """A limit is set."""
         return self != Limit()
 
 

@@ -208,7 +208,7 @@ class Gate:
 
     @property
     def wants_bounds(self) -> bool:
-        """Whether a rule needs conditions for all sizes, which are expensive to derive."""
+        """A rule needs conditions for all sizes, which are expensive to derive."""
         return any(rule.figure == BOUNDS for rule in self.rules)
 
     def missing(self) -> list[str]:
@@ -223,7 +223,7 @@ class Gate:
 
     @property
     def verdict(self) -> tuple[bool, str]:
-        """Whether the gate passes, and a phrase with the reason."""
+        """True if the gate passes, and a phrase with the reason."""
         violated_count = len({failure.rule for failure in self.failures})
         reasons = [self.problem] if self.problem else []
         reasons += [f"{plural(violated_count, 'rule')} violated"] if violated_count else []

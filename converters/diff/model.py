@@ -127,7 +127,7 @@ class Figure:
 
     @property
     def direction(self) -> Direction:
-        """Whether the change is worse or better; "changed" if neither direction is worse."""
+        """The direction of the change; "changed" if neither side is worse."""
         if self.worse is None:
             return "changed"
         return "worse" if (self.after > self.before) == (self.worse == "more") else "better"
@@ -214,7 +214,7 @@ class KernelDifference:
 
     @property
     def has_other_code(self) -> bool:
-        """Whether the source, the set of variants, their options or a compiler stage differ."""
+        """The source, the set of variants, their options or a compiler stage differ."""
         return self.source is not None or any(
             variant.status != "changed" or variant.changes or variant.code or variant.stages
             for variant in self.variants
@@ -470,7 +470,7 @@ class Difference:
 
     @property
     def empty(self) -> bool:
-        """Whether the sides are equal except for times, ids, addresses and context."""
+        """The sides are equal except for times, ids, addresses and context."""
         narrower = any(bound.direction == "worse" for bound in self.bounds)
         other = self.results is not None and self.results.differing > 0
         return not (self.kernels or self.findings or narrower or other)

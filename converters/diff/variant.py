@@ -63,5 +63,5 @@ class Variant:
 
     @property
     def tuned(self) -> bool:
-        """Whether an autotuner tried this variant."""
+        """An autotuner tried this variant."""
         return self.totals.tuning_launches > 0

@@ -152,7 +152,7 @@ class Pairing:
 
     @property
     def one_compiler(self) -> bool:
-        """Whether both sides were compiled by the same version of Triton."""
+        """Both sides were compiled by the same version of Triton."""
         versions = [
             {run.versions.get("triton") for run in side.runs} for side in (self.before, self.after)
         ]

@@ -120,12 +120,12 @@ class Finding:
 
     @property
     def is_defect(self) -> bool:
-        """Whether the finding is an error or a warning that no comment suppresses."""
+        """The finding is an error or a warning that no comment suppresses."""
         return self.counts_as in DEFECTS
 
     @property
     def is_of_unjudged_call(self) -> bool:
-        """Whether no access of the call could be judged: an unknown that is about no access."""
+        """No access of the call could be judged: an unknown that is about no access."""
         details = (self.access, self.arg, self.method, self.expression)
         return (
             self.verdict == "unknown"
@@ -219,7 +219,7 @@ class Findings:
 
     @property
     def judges_nothing(self) -> bool:
-        """Whether there are calls, and none of them could be judged."""
+        """There are calls, and none of them could be judged."""
         of_calls = [f for f in self.listed if not f.suppressed and f.method != "source"]
         return (
             bool(of_calls)

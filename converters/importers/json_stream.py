@@ -48,7 +48,7 @@ class JsonFile:
 
     @property
     def exact(self) -> bool:
-        """Whether numbers with a fraction become `Decimal`, not float."""
+        """Numbers with a fraction become `Decimal`, not float."""
         return self._exact
 
     @exact.setter

@@ -65,12 +65,12 @@ class Recompile:
 
     @property
     def recompiled(self) -> bool:
-        """Whether the compiler ran for a further variant; a load from a cache does not count."""
+        """The compiler ran for a further variant; a load from a cache does not count."""
         return not self.first and compiled_here(self.cache_hit, self.compile_ns)
 
     @property
     def is_same_loaded(self) -> bool:
-        """Whether the variant has the code of an earlier one and was loaded from the cache."""
+        """The variant has the code of an earlier one and was loaded from the cache."""
         return (
             self.same_code
             and self.is_recorded

@@ -37,7 +37,7 @@ class PageFindings:
     """Accesses by (rule, verdict, severity)."""
     judged: Counter[int] = field(default_factory=Counter)
     any_judged: bool = True
-    """Whether `kvtrace sanitize` judged a run; verdicts during the run itself do not count."""
+    """`kvtrace sanitize` judged a run; verdicts during the run itself do not count."""
     counted: Counter[tuple[int | None, str]] = field(default_factory=Counter)
     """The same by kernel index and name in `COUNTED`."""
     unjudged_calls: Counter[int] = field(default_factory=Counter)

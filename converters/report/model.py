@@ -115,7 +115,7 @@ class Kernel:
     unjudged_calls: int
     """Number of calls that were not judged before the time was used up (`Report.partial`)."""
     without_ir: bool
-    """Whether a variant has no IR, so that nothing can be evaluated or judged of its calls."""
+    """A variant has no IR, so that nothing can be evaluated or judged of its calls."""
     further: dict[str, float | None]
     """Values of the figures in `Report.further`, by name."""
     headline: str | None = None
@@ -158,7 +158,7 @@ class Recompiled:
     """Index into `Report.variants`."""
     changes: tuple[Change, ...]
     again: bool | None
-    """Whether the run compiled the variant, or loaded it from a cache; None: not recorded."""
+    """The run compiled the variant; false: loaded it from a cache; None: not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +371,7 @@ class Partial:
     """Unique calls that they did not reach."""
     seconds: float
     verdicts: bool
-    """Whether the verdicts are partial; if not, only bytes, FLOPs and accesses are."""
+    """The verdicts are partial; false: only bytes, FLOPs and accesses are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +389,7 @@ class Report:
     limits: ChosenDevice | None
     """Device of the rooflines: recorded, or assumed for the kernels' compile target."""
     measured: dict[str, dict[str, bool]]
-    """Whether figures are measured or derived, by kind of row and field (`MEASURED`)."""
+    """True for measured figures, false for derived, by kind of row and field (`MEASURED`)."""
     further: tuple[FurtherFigure, ...]
     kernels: tuple[Kernel, ...]
     variants: tuple[Variant, ...]
@@ -407,7 +407,7 @@ class Report:
     finding_counts: tuple[FindingCount, ...] | None
     """None if nothing was judged and the trace has no findings."""
     judged: bool
-    """Whether `kvtrace sanitize` has run; if not, findings were recorded during the runs."""
+    """`kvtrace sanitize` has run; false: findings were recorded during the runs."""
     without_ir: str | None
     """Why nothing of the trace can be evaluated or judged; None if something can."""
     others: str

@@ -91,7 +91,7 @@ class Copy:
 
     @property
     def done(self) -> bool:
-        """Whether all bytes have arrived in host memory."""
+        """All bytes have arrived in host memory."""
         return ctypes.c_uint32.from_address(self.flag).value == self.number
 
     def read(self) -> tuple[bytes, ...]:

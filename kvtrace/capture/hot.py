@@ -353,7 +353,7 @@ class Recorder:
 
     @property
     def keeps_addresses(self) -> bool:
-        """Whether the addresses of launches' tensors are kept; set before the first launch."""
+        """The addresses of launches' tensors are kept; set before the first launch."""
         return self._keeps_addresses
 
     @keeps_addresses.setter

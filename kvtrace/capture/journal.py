@@ -209,7 +209,7 @@ class Journal:
 
     @property
     def ended(self) -> bool:
-        """Whether the journal is closing or closed, so that submissions are not written."""
+        """The journal is closing or closed, so that submissions are not written."""
         return self._ended.is_set()
 
     # -- for submissions --------------------------------------------------------------------

@@ -105,12 +105,12 @@ class Session:
 
     @property
     def recording(self) -> bool:
-        """Whether the session has not ended."""
+        """The session has not ended."""
         return not self._ended
 
     @property
     def records_launches(self) -> bool:
-        """Whether launches are recorded now: the session has not ended, and its window is open."""
+        """Launches are recorded now: the session has not ended, and its window is open."""
         return not self._ended and (self.window is None or self.window.is_open)
 
     @property

@@ -50,7 +50,7 @@ class Spool:
 
     @property
     def is_written(self) -> bool:
-        """Whether there are files to write to."""
+        """There are files to write to."""
         return self._native is not None
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:

@@ -58,7 +58,7 @@ class Window:
 
     @property
     def is_open(self) -> bool:
-        """Whether launches are recorded now."""
+        """Launches are recorded now."""
         if self._part.kind == "time":
             return self._part.begin <= time.monotonic() - self._began < self._part.end
         return self._is_open

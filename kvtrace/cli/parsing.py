@@ -137,12 +137,12 @@ class Parameter:
 
     @property
     def is_flag(self) -> bool:
-        """Whether the option is True or False, and so needs no value."""
+        """The option is True or False, and so needs no value."""
         return self.kind is bool
 
     @property
     def hidden(self) -> bool:
-        """Whether the help does not list the option."""
+        """The help does not list the option."""
         return isinstance(self.declaration, Option) and self.declaration.hidden
 
     @property

@@ -93,7 +93,7 @@ class OpEvent:
 
     @property
     def certain(self) -> bool:
-        """Whether it is known that the programs reach the op."""
+        """It is known that the programs reach the op."""
         return self._scope.certain
 
     @property

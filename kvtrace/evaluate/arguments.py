@@ -40,7 +40,7 @@ class Storage:
 
     @property
     def executes(self) -> bool:
-        """Whether the storage is writable memory of the running program, not a copy or a record."""
+        """The storage is writable memory of the running program, not a copy or a record."""
         return self.address is not None and self.data is not None and self.data.flags.writeable
 
     @property

@@ -22,7 +22,7 @@ class Box:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the box has no lanes."""
+        """The box has no lanes."""
         return any(low >= high for low, high in self.ranges)
 
     @property

@@ -37,7 +37,7 @@ class ElementType:
 
     @property
     def rounded(self) -> bool:
-        """Whether values in flight are wider floats than the type, so that ops round them."""
+        """Values in flight are wider floats than the type, so that ops round them."""
         return self.kind == "f" and self.value != self.memory
 
 

@@ -48,7 +48,7 @@ class KernelFigure:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the figure of several calls is the sum of the calls' figures (no median)."""
+        """The figure of several calls is the sum of the calls' figures (no median)."""
         return self.text is not None
 
 

@@ -51,7 +51,7 @@ class RunAtRest:
 
     @property
     def are_known(self) -> bool:
-        """Whether it is known which executions steps asked for; see `device_begins`."""
+        """It is known which executions steps asked for; see `device_begins`."""
         return bool(self.steps["known"][0].as_py())
 
     def time_bounds(self, name: Timed) -> tuple[int, int] | None:

@@ -122,7 +122,7 @@ def test_known_launches_by_triton_call_no_python_code(recording, tensors, way, t
 
 
 def wanted_contents(out, now):
-    """Whether the indices were recorded of the last three launches: the first two, and the last."""
+    """Return whether indices of the last three launches were recorded: the first two, the last."""
     kvtrace.stop()
     trace = open_trace(out)
     run = trace.runs[0]
@@ -220,7 +220,7 @@ def test_known_launches_by_inductor_call_no_python_code(
 
 
 def static_launchers_keep_module() -> bool:
-    """Whether torch's static launchers keep the module that they load: newer ones do."""
+    """Return whether torch's static launchers keep the module that they load: newer ones do."""
     name = next(name for name in STATIC_LAUNCHERS if importlib.util.find_spec(name))
     kernel = importlib.import_module(name).StaticallyLaunchedCudaKernel
     return "module" in inspect.unwrap(kernel.load_kernel).__code__.co_names

@@ -310,7 +310,7 @@ def _place(error: BaseException) -> str:
 
 
 def _is_obeyed(character: str) -> bool:
-    """Whether a terminal obeys a character: C0 and C1 but for the end of a line."""
+    """Return whether a terminal obeys a character: C0 and C1 but for the end of a line."""
     return character != "\n" and (ord(character) < 32 or 127 <= ord(character) < 160)
 
 

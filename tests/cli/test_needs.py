@@ -16,7 +16,7 @@ NEEDS = declared_needs()
 
 
 def prints(pattern):
-    """Whether a command's output has a match."""
+    """Return whether a command's output has a match."""
     return lambda out, _folder: re.search(pattern, out) is not None
 
 
@@ -51,7 +51,7 @@ LACKING = [
 
 @pytest.fixture
 def answered(kvtrace, tmp_path):
-    """Whether a command answers on a trace with these columns; it fails with a sentence or not."""
+    """Return whether a command answers on a trace with these columns, or fails with a sentence."""
 
     def is_answered(command, columns):
         trace = write_with_columns(open_trace(RECORDED), tmp_path / "trace", columns)

@@ -87,7 +87,7 @@ def _commands(text: str, first: int, why: str | None) -> list[Command]:
 
 
 def _goes_on(command: str) -> bool:
-    """Whether a quote is open at the command's end, or a line ends in a backslash."""
+    """Return whether a quote is open at the command's end, or a line ends in a backslash."""
     try:
         shlex.split(command, comments=True)
     except ValueError:

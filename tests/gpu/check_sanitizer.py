@@ -56,7 +56,7 @@ DTYPES = {
 
 
 def runnable(sample: Sample) -> bool:
-    """Whether a launch of torch tensors can be what the label describes."""
+    """Return whether a launch of torch tensors can be what the label describes."""
     tensors = [value for value in sample.arguments.values() if isinstance(value, Tensor)]
     size = sum(storage.nbytes for storage in sample._storages().values())
     return (

@@ -345,7 +345,7 @@ def _report(task: Task) -> Report:
 
 
 def is_broken(device: str) -> bool:
-    """Whether this process's CUDA context has an error that stays."""
+    """Return whether this process's CUDA context has an error that stays."""
     if device == "cpu":
         return False
     try:

@@ -186,13 +186,13 @@ def _package(name: str, loader: Any) -> importlib.machinery.ModuleSpec:
 
 
 def _defines(file: Path, name: str) -> bool:
-    """Whether a module that is stood in for has a function or class of that name."""
+    """Return whether a module that is stood in for has a function or class of that name."""
     wanted = rf"^(def|class) {name}\b"
     return file.is_file() and re.search(wanted, file.read_text(), re.MULTILINE) is not None
 
 
 def defines_kernels(file: Path) -> bool:
-    """Whether a file has a Triton kernel of its own."""
+    """Return whether a file has a Triton kernel of its own."""
     return b"@triton.jit" in file.read_bytes()
 
 

@@ -41,7 +41,7 @@ class Flip:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether a trace with this bit flipped would deceive, or lose more than it must."""
+        """A trace with this bit flipped would deceive, or lose more than it must."""
         return self.loses_more or (self.changes and not self.found)
 
 
@@ -95,7 +95,7 @@ def _read(out: Path, path: Path) -> list[dict[str, Any]] | str:
 def _loses_more(
     out: Path, path: Path, before: list[dict[str, Any]] | str, after: list[dict[str, Any]] | str
 ) -> bool:
-    """Whether more is lost than one batch of a journal."""
+    """Return whether more is lost than one batch of a journal."""
     if path.parent.parent.name != JOURNAL:
         return False  # a part is whole, or is not
     if isinstance(before, str) or isinstance(after, str):

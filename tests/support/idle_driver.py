@@ -36,7 +36,7 @@ class IdleDriver(DriverBase):  # type: ignore[misc]
 
     @classmethod
     def is_active(cls) -> bool:
-        """Whether it can be used."""
+        """This driver can be used."""
         return True
 
     def map_python_to_cpp_type(self, ty: str) -> str:

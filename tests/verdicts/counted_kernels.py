@@ -126,7 +126,7 @@ class Loop:
             counter = wrap(counter + step.actual)
 
     def _is_inlined(self, low: int, high: int) -> bool:
-        """Whether MLIR has seen that there is one trip, so that nothing is counted."""
+        """Return whether MLIR has seen that there is one trip, so that nothing is counted."""
         constant = {self.first.operator, self.end.operator} == {"constant"}
         return constant and isinstance(self.step, int) and 0 < high - low <= abs(self.step)
 

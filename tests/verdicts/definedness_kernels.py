@@ -64,7 +64,7 @@ def by_turns(x, y, out, n, m, steps, BLOCK: tl.constexpr):
 
 @triton.jit
 def mask_from_memory(x, wanted, out, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
-    """Whether a lane is loaded depends on a flag that may have no value."""
+    """A lane is loaded if a flag is set that may have no value."""
     lanes = tl.arange(0, BLOCK)
     if OTHER:
         flags = tl.load(wanted + lanes, mask=lanes < n, other=0)

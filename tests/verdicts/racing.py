@@ -105,7 +105,7 @@ def bytes_of(call, op, program):
 
 
 def _meet(one, other, programs):
-    """Whether some byte is touched by both, and by two programs."""
+    """Return whether some byte is touched by both, and by two programs."""
     common = np.intersect1d(one // programs, other // programs)
     byte, count = np.unique(np.union1d(one, other) // programs, return_counts=True)
     return bool(np.intersect1d(common, byte[count > 1]).size)

@@ -57,7 +57,7 @@ class Attack:
     """The precision that types or grants allow: half a unit in the last place."""
     grants: Mapping[str, Any] = field(default_factory=dict)
     alone: bool = False
-    """Whether it is also asked without a reference."""
+    """The case is also asked without a reference."""
 
     def launches(self) -> list[Launch]:
         """Return the launches of all draws; equal draws at each call."""

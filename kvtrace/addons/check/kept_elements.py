@@ -49,7 +49,7 @@ _UPWARDS: Final = 1 + 2.0**-20
 
 @dataclass(frozen=True, slots=True)
 class OutputAnswer:
-    """Whether two versions of a launch left the same result in an output.
+    """Comparison of what two versions of a launch left in an output.
 
     Attributes:
         same: The answer: yes, no or not known.

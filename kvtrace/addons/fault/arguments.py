@@ -33,7 +33,7 @@ class Argument:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the address lies within the argument's storage, as it was recorded."""
+        """The address lies within the argument's storage, as it was recorded."""
         return self.past_end is not None and self.past_end < 0 and self.before is None
 
 

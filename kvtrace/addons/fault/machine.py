@@ -1,4 +1,4 @@
-"""Whether GPU faults can be named on this machine, for `kvtrace doctor`."""
+"""Means of naming GPU faults on this machine, for `kvtrace doctor`."""
 
 import ctypes
 from collections.abc import Mapping

@@ -98,7 +98,7 @@ class StorageEffect:
 
     @property
     def exact(self) -> bool:
-        """Whether all sets are known exactly."""
+        """All sets are known exactly."""
         return not self.reason
 
 

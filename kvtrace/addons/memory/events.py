@@ -237,7 +237,7 @@ class _Source:
 
     @property
     def has_more(self) -> bool:
-        """Whether there are events that are not loaded."""
+        """There are events that are not loaded."""
         return bool(self._row < self._ends.max(initial=0))
 
     @property

@@ -56,7 +56,7 @@ class Operator:
     tensors: tuple[OperatorTensor, ...]
     effects: OperatorEffects
     is_torchs: bool = field(init=False)
-    """Whether it is one of torch's own: what happens inside of it is not recorded apart."""
+    """The operator is one of torch's own: what happens inside of it is not recorded apart."""
 
     def __post_init__(self) -> None:
         """Note whose it is, which is asked at each call."""

@@ -190,7 +190,7 @@ class OperatorTensor:
 
     @property
     def has_known_size(self) -> bool:
-        """Whether the size of an element is known."""
+        """The size of an element is known."""
         try:
             return self.element_bytes > 0
         except UnsupportedOp:

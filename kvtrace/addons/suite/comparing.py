@@ -31,7 +31,7 @@ class Comparison:
         return self.after.median_ns / self.before.median_ns
 
     def is_regression(self, threshold: float) -> bool:
-        """Whether the call is slower by more than a share of its time."""
+        """Return whether the call is slower by more than a share of its time."""
         return self.verdict == "slower" and self.ratio > 1 + threshold
 
 

@@ -121,7 +121,7 @@ class Result:
 
     @property
     def is_good(self) -> bool:
-        """Whether every call was launched, and every candidate is right."""
+        """Every call was launched, and every candidate is right."""
         return all(
             call.status != "failed"
             and (call.candidate is None or call.candidate.verdict == "right")

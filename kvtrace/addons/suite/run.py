@@ -146,7 +146,7 @@ class Run:
 
     @property
     def has_gpu(self) -> bool:
-        """Whether launches take a device's time."""
+        """Launches take a device's time."""
         return str(self.device.device.type) != "cpu"
 
     def run(self, folder: Path) -> None:

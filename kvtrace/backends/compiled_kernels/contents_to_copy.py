@@ -108,12 +108,12 @@ class Watch:
 
     @property
     def is_new(self) -> bool:
-        """Whether no launch of the kernel has been inspected."""
+        """No launch of the kernel has been inspected."""
         return self._inspected == 0
 
     @property
     def is_early(self) -> bool:
-        """Whether every launch has to be inspected before it runs: written tensors are unknown."""
+        """Every launch has to be inspected before it runs: written tensors are unknown."""
         return not self.settled and self._inspected < IN_A_ROW
 
     def count_inspection(self, on_host: bool = False) -> None:

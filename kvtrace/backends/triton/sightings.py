@@ -50,7 +50,7 @@ class DefectObserver(Observer):
 
     @property
     def has_defects(self) -> bool:
-        """Whether the launch had at least one defect."""
+        """The launch had at least one defect."""
         return bool(self._out_of_bounds) or self._failure is not None
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:

@@ -35,7 +35,7 @@ class Affine:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the form is the same for all programs, trips and lanes."""
+        """The form is the same for all programs, trips and lanes."""
         return not self.outer and not self.lanes
 
     def coefficient(self, symbol: int) -> int:

@@ -303,7 +303,7 @@ class Barriers:
 
     @property
     def are_around_releases(self) -> bool | None:
-        """Whether atomics that release or acquire are compiled with barriers; None: unknown."""
+        """Atomics that release or acquire are compiled with barriers; None: unknown."""
         triton = version_numbers(self._bound.call.triton)
         if triton is None or self.several_blocks:
             return None

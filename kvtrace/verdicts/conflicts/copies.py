@@ -57,7 +57,7 @@ class Actors:
 
     @property
     def are_programs(self) -> bool:
-        """Whether the actors are two programs, which share no symbols of their own."""
+        """The actors are two programs, which share no symbols of their own."""
         return self.shared is nothing
 
 

@@ -288,7 +288,7 @@ class ReorderedRun(ProgramRun):
 
     @property
     def is_same(self) -> bool:
-        """Whether the lane that was ahead has run, and stored the same as in the first order."""
+        """The lane that was ahead has run, and stored the same as in the first order."""
         return self._stored_alike and self._reached
 
     def run(self) -> Self:

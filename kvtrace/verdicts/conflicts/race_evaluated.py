@@ -296,7 +296,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
 
     @cached_property
     def _depends_on_order(self) -> bool:
-        """Whether the order of programs affects addresses or masks of undecided ops."""
+        """The order of programs affects addresses or masks of undecided ops."""
         indices = {index for pair in self._open_pairs for index in pair}
         return any(
             self._reads_order(

@@ -56,17 +56,17 @@ class OpThreads:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether the op accesses one element without a block; one thread stores it."""
+        """The op accesses one element without a block; one thread stores it."""
         return self.shape == ()
 
     @property
     def is_one(self) -> bool:
-        """Whether the op accesses one element: a scalar, or the only element of its block."""
+        """The op accesses one element: a scalar, or the only element of its block."""
         return prod(self.shape) == 1
 
     @property
     def is_known(self) -> bool:
-        """Whether the lane determines the thread."""
+        """The lane determines the thread."""
         return self.is_scalar or self.layout is not None
 
     @property

@@ -40,7 +40,7 @@ class Use:
 
     @property
     def sure(self) -> bool:
-        """Whether the operation was surely started, on a known view."""
+        """The operation was surely started, on a known view."""
         return self.view.exact and not (self.masked and self.loop_ended)
 
 

@@ -42,7 +42,7 @@ def points(formula):
 
 
 def precedes(store, read, listed_first):
-    """Whether any point of the store comes before one of the read and overlaps it."""
+    """Return whether any point of the store comes before one of the read and overlaps it."""
     for (p, store_trips, s), (q, read_trips, r) in product(
         points(store.formula), points(read.formula)
     ):

@@ -239,7 +239,7 @@ def test_an_edit_late_in_a_run_is_followed_and_the_rest_is_counted(place, edit):
 
 @pytest.mark.parametrize("enclosed", range(3, 12))
 def test_an_operator_that_began_before_its_block_is_followed(enclosed):
-    """Whether it encloses the write to its result shows in no block that has its end."""
+    """No block that has its end shows that it encloses the write to its result."""
     others = [("launch", WRITES_ALL, C)] * enclosed
     ends = [("operator", MINE, enclosed, A, B), ("launch", READS_ALL, B)]
     before = [("operator", EMPTY, 0, B), ("launch", WRITES_HALF, B), *others, *ends]

@@ -44,7 +44,7 @@ class Recording:
 
 @pytest.fixture(autouse=True)
 def running(monkeypatch):
-    """Whether processes run; by default they do."""
+    """Have processes run, or not; by default they do."""
     states = {"runs": True}
     monkeypatch.setattr(
         "kvtrace.schema.following.may_live", lambda *_: "it runs" if states["runs"] else None

@@ -133,7 +133,7 @@ def points_of(access, grid):
 
 
 def meet(one, other, grid, widths):
-    """Whether two different programs touch a byte, found byte by byte."""
+    """Return whether two different programs touch a byte, found byte by byte."""
     who = {}
     for (programs, places), width in zip((points_of(one, grid), points_of(other, grid)), widths,
                                          strict=True):  # fmt: skip
@@ -204,7 +204,7 @@ def not_a_lane(symbol):
 
 
 def lanes_meet(one, other, grid, widths):
-    """Whether two different lanes of one program touch a byte, found byte by byte."""
+    """Return whether two different lanes of one program touch a byte, found byte by byte."""
     touched = []
     for (address, conditions), width in zip((one, other), widths, strict=True):
         names = [_AXES[0], _AXES[1], *_LANES]

@@ -249,7 +249,7 @@ class Scattering(Kernel):
 
 
 def truth(case, programs, scalars, contents):
-    """Whether lanes of a store meet, and whether they store different bytes: by Python's integers.
+    """Return whether lanes of a store meet, and store different bytes: by Python's integers.
 
     Lanes outside of the storage store nothing.
     """

@@ -136,7 +136,7 @@ class Product:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the product is of integers, which are not rounded."""
+        """The product is of integers, which are not rounded."""
         return self._form.integers
 
     def _factor(self, value: Any, type_: ValueType) -> _Factor:

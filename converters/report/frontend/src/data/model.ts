@@ -13,7 +13,7 @@ export interface Report {
   readonly span_ns: number;
   readonly runs: readonly Run[];
   readonly totals: Totals;
-  /** Whether figures are measured or derived, by kind of row and field (`MEASURED`). */
+  /** True for measured figures, false for derived, by kind of row and field (`MEASURED`). */
   readonly measured: Readonly<Record<string, Readonly<Record<string, boolean>>>>;
   readonly further: readonly FurtherFigure[];
   readonly kernels: readonly Kernel[];
@@ -31,7 +31,7 @@ export interface Report {
   readonly lints: readonly string[];
   /** null if nothing was judged and the trace has no findings. */
   readonly finding_counts: readonly FindingCount[] | null;
-  /** Whether `kvtrace sanitize` has run; if not, findings were recorded during the runs. */
+  /** `kvtrace sanitize` has run; false: findings were recorded during the runs. */
   readonly judged: boolean;
   /** Why nothing of the trace can be evaluated or judged; null if something can. */
   readonly without_ir: string | null;
@@ -240,7 +240,7 @@ export interface Kernel {
   readonly judged: number;
   /** Number of calls that were not judged before the time was used up (`Report.partial`). */
   readonly unjudged_calls: number;
-  /** Whether a variant has no IR, so that nothing can be evaluated or judged of its calls. */
+  /** A variant has no IR, so that nothing can be evaluated or judged of its calls. */
   readonly without_ir: boolean;
   /** Values of the figures in `Report.further`, by name. */
   readonly further: Readonly<Record<string, number | null>>;
@@ -368,7 +368,7 @@ export interface Partial {
   /** Unique calls that they did not reach. */
   readonly remaining: number;
   readonly seconds: number;
-  /** Whether the verdicts are partial; if not, only bytes, FLOPs and accesses are. */
+  /** The verdicts are partial; false: only bytes, FLOPs and accesses are. */
   readonly verdicts: boolean;
 }
 
@@ -638,7 +638,7 @@ export interface Recompiled {
   /** Index into `Report.variants`. */
   readonly nearest: number;
   readonly changes: readonly Change[];
-  /** Whether the run compiled the variant, or loaded it from a cache; null: not recorded. */
+  /** The run compiled the variant; false: loaded it from a cache; null: not recorded. */
   readonly again: boolean | null;
 }
 
