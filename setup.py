@@ -87,7 +87,7 @@ def home() -> str:
 def readme(repository: str) -> str:
     """Return README.md, its links and pictures absolute if the repository's address is known."""
     text = Path("README.md").read_text(encoding="utf-8")
-    version = re.search(r'^__version__ = "(.+)"$', Path("kvtrace/__init__.py").read_text(), re.M)
+    version = re.search(r'^__version__ = "(.+)"$', Path("kvtrace/version.py").read_text(), re.M)
     if not repository or version is None:
         return text
 

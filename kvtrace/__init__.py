@@ -12,6 +12,8 @@ runs with `KVTRACE` set. The public functions are imported at their first use.
 
 import sys
 
+from kvtrace.version import __version__
+
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from kvtrace.capture.api import stop as stop
     from kvtrace.schema.errors import KernelDefect as KernelDefect
     from kvtrace.traced import trace as trace
-
-__version__ = "0.3.0"
 
 _HOMES = {
     "KernelDefect": "kvtrace.schema.errors",

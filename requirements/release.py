@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def version() -> str:
     """The one place where it stands; read, so that nothing need be installed."""
-    text = (ROOT / "kvtrace" / "__init__.py").read_text(encoding="utf-8")
+    text = (ROOT / "kvtrace" / "version.py").read_text(encoding="utf-8")
     (found,) = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
     return str(found)
 

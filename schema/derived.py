@@ -7,7 +7,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace import __version__
 from kvtrace.schema.beside import folder_beside
 from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
@@ -28,6 +27,7 @@ from kvtrace.schema.replacement import PASS_NAME, Replacement, carry_out, commit
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
+from kvtrace.version import __version__
 
 #: Captured tables that a pass may add to, with their keys, which are hashes of content.
 _SHARED: Final = {"stacks": "stack_id", "artifacts": "sha256"}

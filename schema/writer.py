@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kvtrace import __version__
 from kvtrace.schema.columns import ColumnValues, batch_of_columns, batch_of_rows, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.features import (
@@ -41,6 +40,7 @@ from kvtrace.schema.run_ids import new_run_id as new_run_id
 from kvtrace.schema.sealing import seal_segment
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
+from kvtrace.version import __version__
 
 #: A segment is sealed during the run when it has this many rows, or bytes.
 SEGMENT_ROWS: Final = 1 << 20

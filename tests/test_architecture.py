@@ -1,6 +1,5 @@
 """The rules of ARCHITECTURE.md that a reader cannot see from one file."""
 
-import ast
 import re
 import subprocess
 import sys
@@ -38,11 +37,12 @@ _OPENED = (
     | {"kvtrace.backends.triton"}  # the stages of kernels that were recorded without them
 )
 ALLOWED = {
-    "kvtrace.schema": {"kvtrace.registry"},
+    "kvtrace.schema": {"kvtrace.registry", "kvtrace.version"},
     "kvtrace.forks": set(),
     "kvtrace.registry": set(),
     "kvtrace.project": set(),
     "kvtrace.lazy": set(),
+    "kvtrace.version": set(),
     "kvtrace.public_modules": set(),
     "kvtrace.ir": {"kvtrace.schema"},
     "kvtrace.text": set(),
@@ -86,7 +86,7 @@ STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
 SCHEMA_LIBRARIES = {"numpy", "pyarrow"}
 # A lock is made with forks.Lock, wherever in `kvtrace/` it is; whatever add-ons add to is asked of
 # the registry; a package finds its public names with lazy.public_name.
-EVERYWHERE = {"kvtrace.forks", "kvtrace.registry", "kvtrace.lazy"}
+EVERYWHERE = {"kvtrace.forks", "kvtrace.registry", "kvtrace.lazy", "kvtrace.version"}
 OUTSIDE = {"kvtrace.schema"}
 # An add-on may import all of the core besides the command line, which its folder `commands` adds
 # to, and itself; the core imports no add-on.
@@ -175,11 +175,22 @@ def test_the_prover_is_asked_by_its_door() -> None:
 
 def test_no_more_than_two_files_import_each_other_in_a_circle() -> None:
     """Functions' imports count; those that type checkers alone make do not."""
+    assert [sorted(circle) for circle in circles(running=True) if len(circle) > 2] == []
+
+
+def test_no_circle_joins_rooms_even_with_imports_for_types() -> None:
+    """The autostart line is one with what it starts."""
+    rooms = [{part_of(name) for name in circle} for circle in circles(running=False)]
+    assert [sorted(parts) for parts in rooms if len(parts - {"kvtrace._boot"}) > 1] == []
+
+
+def circles(*, running: bool) -> set[frozenset[str]]:
+    """Files that import each other in a circle, of imports that run, or of all."""
     files = {name for name, _ in MODULES}
     importing = {
         name: {
             found
-            for target in imports_of(name, path, running=True)
+            for target in imports_of(name, path, running=running)
             if (found := target if target in files else target.rpartition(".")[0]) in files
             # `from package import part` names the part, also where that is written in C
             and not (PACKAGE.parent / target.replace(".", "/")).with_suffix(".c").is_file()
@@ -188,8 +199,7 @@ def test_no_more_than_two_files_import_each_other_in_a_circle() -> None:
         for name, path in MODULES
     }
     reached = {name: all_reached(name, importing) for name in files}
-    circles = {frozenset(n for n in reached[name] if name in reached[n]) for name in files}
-    assert [sorted(circle) for circle in circles if len(circle) > 2] == []
+    return {frozenset(n for n in reached[name] if name in reached[n]) for name in files}
 
 
 def all_reached(start: str, importing: dict[str, set[str]]) -> set[str]:
@@ -351,87 +361,6 @@ def test_every_data_file_beside_our_modules_goes_into_the_wheel() -> None:
         if not any(path.match(pattern) for pattern in fitting):
             left_out.append(str(path.relative_to(ROOT)))
     assert left_out == []
-
-
-#: Rooms that ask the table of ops what an op is: no op's name in them, no operand's position.
-ROOMS = ("symbolic", "verdicts", "converters", "metrics", "calls", "clients", "backends")
-#: Files of these rooms that name ops all the same, and why.
-NAMING_OPS = {
-    "symbolic/meanings/": "the formula of each op",
-    "backends/compiled_kernels/generic.py": "speaks with libtriton, where there is no IR yet",
-}
-OP_NAME = re.compile(
-    r"(?:arith|math|scf|cf|tt|ttg|ttng|ub|gpu|nvvm|rocdl|llvm|func|builtin)\.[\w.]*"
-)
-#: Attributes that begin like ops.
-HINTS = {"tt.divisibility", "tt.contiguity", "tt.constancy"}
-
-
-def sayings_about_ops(text: str) -> list[str]:
-    """Op names, or beginnings of such, and positions among `.operands`, in a file's code."""
-    found = []
-    tree = ast.parse(text)
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
-            words = set(node.value.split()) - HINTS
-            found += [word for word in words if OP_NAME.fullmatch(word)]
-        elif isinstance(node, ast.Subscript) or (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Tuple)
-            and not isinstance(node.value, ast.Tuple)
-        ):
-            operands = ("operands", "operand_types")
-            inside = ast.walk(node.value)
-            if any(isinstance(each, ast.Attribute) and each.attr in operands for each in inside):
-                found.append(ast.unparse(node))
-    return found
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_names_and_operands_of_ops_are_said_in_the_table_of_ops(room: str) -> None:
-    broken, excused = {}, set()
-    for _, path in MODULES:
-        place = str(path.relative_to(PACKAGE))
-        found = sayings_about_ops(path.read_text("utf-8")) if place.startswith(f"{room}/") else []
-        exception = next((start for start in NAMING_OPS if place.startswith(start)), None)
-        if found and exception is None:
-            broken[place] = found
-        elif found:
-            excused.add(exception)
-    assert broken == {}, "use a set or an effect of kvtrace/ir/ops.py, or op.operand(NAME)"
-    assert excused == {start for start in NAMING_OPS if start.startswith(f"{room}/")}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'op.name == "arith.addi"',
-        'op.name.startswith("arith.")',
-        'NAMES = {"tt.load", "tt.store"}',
-        'NAMES = "tt.load tt.store".split()',
-        "value = op.operands[0]",
-        "rest = op.operands[1:]",
-        "kind = op.operand_types[0]",
-        "first, second = op.operands",
-        "left, right = (term(value) for value in op.operands)",
-    ],
-)
-def test_what_says_a_name_or_a_position_is_seen(line: str) -> None:
-    assert sayings_about_ops(line)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'op.operand("left")',
-        "for value in op.operands: look(value)",
-        'RULE = "tt is a dialect"',
-        '"""What a tt.load gives."""',
-    ],
-)
-def test_what_asks_the_table_is_left_alone(line: str) -> None:
-    assert sayings_about_ops(line) == []
 
 
 def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:

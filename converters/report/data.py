@@ -186,7 +186,7 @@ class _ReportTables:
         page_runs: tuple[Run, ...],
         limits: ChosenDevice | None,
     ) -> Report:
-        from kvtrace import __version__
+        from kvtrace.version import __version__
 
         timeline = self.timeline
         launches, device = Slices.join(timeline.launches), Executions.join(timeline.device)

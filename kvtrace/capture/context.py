@@ -37,7 +37,7 @@ def process_facts() -> dict[str, Any]:
 
 def library_versions() -> dict[str, str]:
     """Return versions, by name, of Python, kvtrace, the driver and imported libraries."""
-    from kvtrace import __version__
+    from kvtrace.version import __version__
 
     versions = {
         "python": platform.python_version(),

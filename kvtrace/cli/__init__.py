@@ -328,7 +328,7 @@ def _no_part(first: str, name: str) -> str:
 
 
 def _version() -> str:
-    from kvtrace import __version__
+    from kvtrace.version import __version__
 
     return __version__
 

@@ -146,10 +146,10 @@ def _print(
     findings: "Findings", selection: "Selection", as_json: bool, as_sarif: bool, everything: bool,
     as_lines: bool,
 ) -> None:  # fmt: skip
-    from kvtrace import __version__
     from kvtrace.converters.findings import findings_object, findings_text, sarif, without_proven
     from kvtrace.converters.findings.findings_text import counts_text, findings_lines
     from kvtrace.text import terminal_width
+    from kvtrace.version import __version__
 
     shown = findings if everything else without_proven(findings)
     if as_json:

@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from kvtrace import __version__
 from kvtrace.figures.sums_stored import DEFINITION, LEAVES, PASS, sizes_of_parts, sums_stored
 from kvtrace.schema.beside import folders_beside
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
@@ -28,6 +27,7 @@ from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.versions import FORMAT_VERSION, derived_facts
 from kvtrace.schema.window import whole_trace
+from kvtrace.version import __version__
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kvtrace import __version__
 from kvtrace.converters.diff import Difference, compare
 from kvtrace.converters.diff.gate import Gate, read_rules
 from kvtrace.converters.diff.model import Answer
@@ -14,6 +13,7 @@ from kvtrace.converters.diff.outputs import Outputs, write_outputs
 from kvtrace.converters.findings import read_findings, sarif, without_proven
 from kvtrace.converters.output import whole_file
 from kvtrace.schema.trace import Selection
+from kvtrace.version import __version__
 
 if TYPE_CHECKING:
     from kvtrace.converters.findings.conditions import KernelConditions

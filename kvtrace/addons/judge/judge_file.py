@@ -324,7 +324,7 @@ def _unjudged(
 def _judgment_object(
     request: Request, run: _Run, problems: Sequence[dict[str, Any]], examined: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    from kvtrace import __version__
+    from kvtrace.version import __version__
 
     findings = [*problems, *examined.get("problems", ())]
     findings.sort(key=lambda problem: _ORDER.index(problem["severity"]))

@@ -72,9 +72,9 @@ def command(
     if as_json:
         print(json.dumps(check_objects(checked), indent=2))
     elif as_sarif:
-        from kvtrace import __version__
         from kvtrace.addons.check.findings import RULES
         from kvtrace.converters.findings import read_findings, sarif
+        from kvtrace.version import __version__
 
         findings = read_findings(selection.trace, selection.runs, rules=RULES, unjudged=False)
         root = selection.runs[0].git_root if selection.runs else None

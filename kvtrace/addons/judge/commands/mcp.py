@@ -75,8 +75,8 @@ def server(
     Raises:
         MissingPackage: the SDK is not installed.
     """
-    from kvtrace import __version__
     from kvtrace.schema.errors import MissingPackage
+    from kvtrace.version import __version__
 
     try:
         from mcp.server import MCPServer
