@@ -107,6 +107,7 @@ GONE = {
 #: Tests of the rest that are run with `KVTRACE_TEST_THOROUGH=1`.
 REST = (
     "tests/test_architecture.py",
+    "tests/test_architecture_of_ops.py",
     "tests/test_registry.py",
     "tests/test_settings.py",
     "tests/capture/test_backends.py",

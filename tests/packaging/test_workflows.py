@@ -196,7 +196,7 @@ def test_dependabot_watches_every_lock_file():
 def release(tmp_path):
     """The check of a release, in a copy of the files that it reads, without entries."""
     script = tmp_path / "requirements" / "release.py"
-    for name in ("requirements/release.py", "kvtrace/__init__.py", "CHANGELOG.md"):
+    for name in ("requirements/release.py", "kvtrace/version.py", "CHANGELOG.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
     (tmp_path / "news").mkdir()
