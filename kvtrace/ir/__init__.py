@@ -11,7 +11,7 @@ whatever the type, how it reads integers, and the file of its array meaning. Set
 `LOOPS`, `MODULAR` …) are made of the rows. `flow.py` says how values pass through loops, branches,
 blocks and calls; `constants.py` which number a constant is. Data dependence, taint, origins of
 pointers and deciding ops are a function of one op each on top of these. Nothing outside the files
-of meanings names an op or an operand's position (checked by `tests/test_architecture_of_ops.py`). What is
+of meanings names an op or an operand's position (`tests/test_architecture_of_ops.py`). What is
 worked out of a module is kept with it by `memo.once_per_module`.
 """
 
