@@ -27,7 +27,7 @@ from typing import Final
 
 from scale_trace import write_trace
 
-from kvtrace.figures.sums_stored import PASS
+from kvtrace.figures.stored import PASS
 
 PACKAGES: Final = ("numpy", "pyarrow", "duckdb")
 TOP: Final = """

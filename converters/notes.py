@@ -1,13 +1,76 @@
 """Notes on a trace as a whole: what reading it found, what was not evaluated, and of add-ons."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace import registry
-from kvtrace.figures.unevaluated import read_unevaluated
+from kvtrace.schema.layout import GLUON, IMPORTED
+from kvtrace.schema.window import whole_trace
+from kvtrace.schema.without_ir import kernels_without_ir
+from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
+    from kvtrace.schema.without_ir import KernelWithoutIr
+
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Unevaluated:
+    """The called kernels without TTIR, and the number of their unique calls."""
+
+    kernels: tuple["KernelWithoutIr", ...]
+    calls: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The distinct names of the kernels, sorted."""
+        return tuple(sorted({kernel.name for kernel in self.kernels}))
+
+    def notes(self, *, imported: bool = True) -> tuple[str, ...]:
+        """Return sentences that name up to four kernels of each maker and say what is missing.
+
+        Without `imported`, kernels of imported runs are left out: an import has a note of its own.
+        """
+        by_maker: dict[str, list[KernelWithoutIr]] = {}
+        for kernel in self.kernels:
+            if imported or kernel.origin != IMPORTED:
+                by_maker.setdefault(kernel.maker, []).append(kernel)
+        return tuple(_note(maker, kernels) for maker, kernels in sorted(by_maker.items()))
+
+
+def _note(maker: str, kernels: "Sequence[KernelWithoutIr]") -> str:
+    names = sorted({kernel.name for kernel in kernels})
+    shown = ", ".join(names[:_SHOWN])
+    more = ", …" if len(names) > _SHOWN else ""
+    calls = sum(len(kernel.calls) for kernel in kernels)
+    is_gluon = kernels[0].origin == GLUON
+    from_where, no_rule = (
+        ("written in Gluon", "no rule but pipeline-order") if is_gluon else (maker, "no rule")
+    )
+    return (
+        f"not evaluated: {plural(len(names), 'kernel')} {from_where} ({shown}{more}), with "
+        f"{plural(calls, 'unique call')}: without TTIR their accesses, bytes, FLOPs and sizes are "
+        f"not known, and {no_rule} judges them"
+    )
+
+
+def read_unevaluated(trace: "Trace", runs: "Sequence[Run]") -> Unevaluated | None:
+    """Return the kernels of some runs that are not evaluated; None if there are none.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    whole = whole_trace(trace)
+    kernels = [
+        kernel for run in runs for kernel in kernels_without_ir(whole, run).values() if kernel.calls
+    ]
+    if not kernels:
+        return None
+    return Unevaluated(tuple(kernels), sum(len(kernel.calls) for kernel in kernels))
 
 
 def notes_on(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:

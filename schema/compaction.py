@@ -45,9 +45,8 @@ from kvtrace.schema.layout import (
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.opened_parts import damaged, open_part, part_facts
 from kvtrace.schema.parts import write_part
-from kvtrace.schema.plans import UNSEALED_REASON
+from kvtrace.schema.plans import UNSEALED_REASON, carry_out, unfinished
 from kvtrace.schema.recovery import is_running, remove_dead_compactions
-from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace

@@ -7,7 +7,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.schema.beside import folder_beside
 from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
@@ -15,15 +14,16 @@ from kvtrace.schema.layout import (
     JOIN,
     client_folders,
     discard,
+    folder_beside,
     part_path,
     pass_parts,
     refuse_links,
     run_folder,
 )
 from kvtrace.schema.parts import sorted_rows, write_part_aside
+from kvtrace.schema.plans import PASS_NAME, Replacement, carry_out, commit, unfinished
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.remote import remote_folder
-from kvtrace.schema.replacement import PASS_NAME, Replacement, carry_out, commit, unfinished
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts

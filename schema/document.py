@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from kvtrace.schema import table_types
 from kvtrace.schema.features import FEATURES
-from kvtrace.schema.idle_tables import IDLE
-from kvtrace.schema.sum_tables import SUMS, TILES
+from kvtrace.schema.sum_tables import IDLE, SUMS, TILES
 from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers

@@ -5,19 +5,20 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kvtrace.schema.beside import folders_beside, run_folders_beside
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
 from kvtrace.schema.remote import RemoteFolder, remote_folder
 from kvtrace.schema.spool import memory_path, spool_folder
 
 JOURNAL: Final = ".journal"
-#: The folder of figures that are kept of many runs (`figures/kept.py`).
+#: The folder of figures that are kept of many runs (`figures/stored.py`).
 KEPT_TIMES: Final = ".times"
 #: The pass, and the method, of findings that the run itself observed; judging keeps them.
 OBSERVED: Final = "observed"
@@ -400,3 +401,67 @@ def _names(folder: Path) -> list[str]:
         return os.listdir(folder)  # noqa: PTH208 - paths of all entries would take longer
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+# -- ids of runs -----------------------------------------------------------------------------------
+
+
+def new_run_id() -> str:
+    """Return a new run id, unique among processes and sorted by time: UTC in ms, 32 random bits."""
+    return f"{first_run_id(time.time_ns())}-{os.urandom(4).hex()}"
+
+
+def first_run_id(time_ns: int) -> str:
+    """Return the beginning of the ids of runs that begin in a millisecond; no such id is smaller.
+
+    `time_ns` is in ns since 1970.
+    """
+    seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(seconds))
+    return f"{stamp}-{nanoseconds // 1_000_000:03d}"
+
+
+# -- results of passes that are not written to a trace, read as parts of the trace -----------------
+# For example, findings of only some calls, which other commands must not take for all, and results
+# for a trace that cannot be written.
+
+
+#: The open temporary folders by the trace's folder, oldest first.
+_FOLDERS: Final[dict[Path, list[Path]]] = {}
+
+
+@contextmanager
+def results_beside(out: Path) -> Iterator[None]:
+    """Read a trace with results that passes keep outside of it, until the context ends."""
+    with tempfile.TemporaryDirectory(prefix="kvtrace-results-") as name:
+        folders = _FOLDERS.setdefault(out, [])
+        folder = Path(name)
+        folders.append(folder)
+        try:
+            yield
+        finally:
+            folders.remove(folder)
+            if not folders:
+                del _FOLDERS[out]
+
+
+def folder_beside(out: Path) -> Path | None:
+    """Return the newest folder for results of a trace that are not written to it, if one is open.
+
+    It is laid out as a trace.
+    """
+    folders = folders_beside(out)
+    return folders[-1] if folders else None
+
+
+def folders_beside(out: Path) -> tuple[Path, ...]:
+    """Return the open folders for results of a trace that are not written to it, oldest first."""
+    return tuple(_FOLDERS.get(out, ()))
+
+
+def run_folders_beside(run_folder: Path) -> list[Path]:
+    """Return the folders with further parts for a table's and run's folder in a trace."""
+    if not _FOLDERS:
+        return []
+    table, run = run_folder.parts[-2:]
+    return [folder / table / run for folder in folders_beside(run_folder.parent.parent)]

@@ -31,10 +31,17 @@ from kvtrace.schema.layout import (
     run_ids,
 )
 from kvtrace.schema.parts import write_part
+from kvtrace.schema.plans import (
+    Replacement,
+    carry_out,
+    carry_out_removal,
+    commit,
+    commit_removal,
+    unfinished,
+    unfinished_removals,
+)
 from kvtrace.schema.privacy import made_by_the_run
 from kvtrace.schema.reading import quietly, run_rows
-from kvtrace.schema.removal import carry_out_removal, commit_removal, unfinished_removals
-from kvtrace.schema.replacement import Replacement, carry_out, commit, unfinished
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Trace, open_trace

@@ -35,9 +35,8 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.older_parts import remove_uncounted
 from kvtrace.schema.parts import write_part
+from kvtrace.schema.plans import carry_out, carry_out_removal, unfinished, unfinished_removals
 from kvtrace.schema.reading import journal_runs_row, quietly, run_pieces
-from kvtrace.schema.removal import carry_out_removal, unfinished_removals
-from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.sealing import Loss, seal_segment
 from kvtrace.schema.spool import spool_folder
 from kvtrace.schema.spooled import add_spool_to_journal, read_spool

@@ -35,6 +35,7 @@ from kvtrace.schema.layout import (
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.opened_parts import open_part, part_facts
 from kvtrace.schema.parts import sorted_rows, write_part
+from kvtrace.schema.plans import unfinished
 from kvtrace.schema.privacy import (
     ARTIFACTS,
     IR_KINDS,
@@ -45,7 +46,6 @@ from kvtrace.schema.privacy import (
     made_by_the_run,
 )
 from kvtrace.schema.private import PRIVATE, Leaf, Private
-from kvtrace.schema.replacement import unfinished
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace

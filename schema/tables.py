@@ -2,7 +2,7 @@
 
 Each is defined once: the core profile in `core_tables.py`, other tables that a recording or an
 importer writes in `captured_tables.py`, tables of checked launches in `checked_tables.py`, tables
-of passes in `derived_tables.py`, sums in `sum_tables.py`, steps and idle times in `idle_tables.py`.
+of passes in `derived_tables.py`, sums, steps and idle times in `sum_tables.py`.
 A column's definition also names the private things that the column may hold (`private.py`).
 
 `docs/format.md`, `schema.json`, the writer, the reader and the validator are all made from
@@ -21,8 +21,7 @@ from kvtrace.schema.captured_tables import CAPTURED
 from kvtrace.schema.checked_tables import CHECKED
 from kvtrace.schema.core_tables import CORE
 from kvtrace.schema.derived_tables import DERIVED
-from kvtrace.schema.idle_tables import IDLE
-from kvtrace.schema.sum_tables import SUMS, TILES
+from kvtrace.schema.sum_tables import IDLE, SUMS, TILES
 from kvtrace.schema.table_types import Table
 
 TABLES: Final[dict[str, Table]] = {

@@ -31,11 +31,10 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.opened_parts import damaged, open_part, part_facts
 from kvtrace.schema.parts import sorted_rows
+from kvtrace.schema.plans import unfinished, unfinished_removals
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
 from kvtrace.schema.references import REFERENCES, Reference, unchanged
-from kvtrace.schema.removal import unfinished_removals
-from kvtrace.schema.replacement import unfinished
 from kvtrace.schema.table_types import Profile, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.trace import Trace, open_trace

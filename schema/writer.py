@@ -34,9 +34,9 @@ from kvtrace.schema.layout import (
     reserve_path,
     segment_path,
 )
+from kvtrace.schema.layout import new_run_id as new_run_id
 from kvtrace.schema.older_parts import remove_uncounted
 from kvtrace.schema.parts import write_part
-from kvtrace.schema.run_ids import new_run_id as new_run_id
 from kvtrace.schema.sealing import seal_segment
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts

@@ -63,7 +63,7 @@ from kvtrace.converters.diff.variant_changes import (
 )
 from kvtrace.converters.findings import Finding, Findings, read_findings
 from kvtrace.converters.parallel import in_order
-from kvtrace.converters.profile.specialization import Change, changes
+from kvtrace.converters.profile.recompiles import Change, changes
 from kvtrace.figures.identity import KernelKey
 from kvtrace.text import plural
 

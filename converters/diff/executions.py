@@ -27,7 +27,7 @@ from kvtrace.converters.diff.times import Samples, compare_times
 from kvtrace.converters.diff.transfers import Transfers
 from kvtrace.converters.parallel import in_order
 from kvtrace.figures.columns import Integers, Positions, combined_codes, integers
-from kvtrace.figures.makers import kind_of, own_kind
+from kvtrace.figures.identity import kind_of, own_kind
 from kvtrace.figures.names import titled
 from kvtrace.figures.tables import open_times
 from kvtrace.figures.times import UNKNOWN
@@ -44,7 +44,7 @@ WAITING: Final = ("waiting for later ranks", "waiting")
 
 
 class Named(NamedTuple):
-    """A library's kernel, copy or fill: its readable name and its kind (`figures/makers.py`)."""
+    """A library's kernel, copy or fill: its readable name and its kind (`figures/identity.py`)."""
 
     name: str
     kind: str

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from kvtrace.converters.diff.further import figure_kinds
 from kvtrace.converters.diff.model import Certainty, Figure, Totals
-from kvtrace.converters.profile.occupancy import occupancy
+from kvtrace.converters.profile.device_limits import occupancy
 from kvtrace.figures.kernels import KERNEL_FIGURES
 from kvtrace.text import count, quantity
 

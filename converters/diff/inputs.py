@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.tables import scratch
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot

@@ -34,7 +34,7 @@ from kvtrace.converters.diff.words import (
     unjudged_sides,
     values_text,
 )
-from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.profile.recompiles import Change
 from kvtrace.text import plural, printable
 
 _MARKS: Final = {"yes": "✅", "no": "❌", "not known": "❔"}

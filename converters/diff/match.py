@@ -5,7 +5,7 @@ from typing import Final
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.variant import Variant
-from kvtrace.converters.profile.specialization import changes
+from kvtrace.converters.profile.recompiles import changes
 from kvtrace.figures.identity import KernelKey
 
 #: Weights of differing facts by the first word of their name (1 if not listed).

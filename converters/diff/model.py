@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kvtrace.converters.findings import Finding
-from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.profile.recompiles import Change
 
 Status = Literal["added", "removed", "changed"]
 Word = Literal["yes", "no", "not known"]

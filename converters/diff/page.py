@@ -36,7 +36,7 @@ from kvtrace.converters.diff.words import (
     unjudged_sides,
     values_text,
 )
-from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.profile.recompiles import Change
 from kvtrace.figures.kernels import FURTHER, KERNEL_FIGURES
 
 if TYPE_CHECKING:

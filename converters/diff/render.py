@@ -39,7 +39,7 @@ from kvtrace.converters.diff.words import (
     summary,
     unjudged_sides,
 )
-from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.profile.recompiles import Change
 from kvtrace.figures.identity import names_apart
 from kvtrace.text import broken, columns, duration, plural, printable, shorten, wrapped
 

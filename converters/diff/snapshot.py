@@ -33,14 +33,13 @@ from kvtrace.converters.diff.totals import (
 from kvtrace.converters.diff.transfers import read_transfers
 from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.findings import Findings
-from kvtrace.converters.profile.specialization import Change, changes, specialization
+from kvtrace.converters.notes import Unevaluated, read_unevaluated
+from kvtrace.converters.profile.recompiles import Change, changes, specialization
 from kvtrace.figures.columns import Integers, integers, sum_of_known, summed_by
-from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.tables import close_times
+from kvtrace.figures.tables import close_times, scratch
 from kvtrace.figures.times import device_times, host_times
-from kvtrace.figures.unevaluated import Unevaluated, read_unevaluated
 from kvtrace.schema.columns import without_dictionary
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.times import RunCalls
 from kvtrace.converters.diff.variant import Call, Variant, Work
-from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.identity import NOT_OWN, KernelKey
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -22,7 +22,6 @@ from kvtrace.figures.kernels import (
     LAUNCHED,
     further_sums,
 )
-from kvtrace.figures.makers import NOT_OWN
 from kvtrace.figures.times import Times
 
 if TYPE_CHECKING:

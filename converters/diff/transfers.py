@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from kvtrace.figures.collectives import RankCollectives, matched_collectives
 from kvtrace.figures.columns import Integers, Positions
-from kvtrace.figures.makers import kind_of
+from kvtrace.figures.identity import kind_of
 from kvtrace.figures.names import titled
 from kvtrace.schema.window import TraceWindow
 

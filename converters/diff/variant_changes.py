@@ -21,7 +21,7 @@ from kvtrace.converters.diff.renames import renamed_source, renamed_stage
 from kvtrace.converters.diff.snapshot import Snapshot, call_rows
 from kvtrace.converters.diff.stages import Disassembly, stage_differences
 from kvtrace.converters.diff.variant import Call, Variant
-from kvtrace.converters.profile.specialization import Change, changes, without_addresses
+from kvtrace.converters.profile.recompiles import Change, changes, without_addresses
 from kvtrace.text import count, duration, plural, size
 
 #: Most unique calls that are read in full to find what changed; counts always cover all calls.

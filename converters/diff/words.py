@@ -16,7 +16,7 @@ from kvtrace.converters.diff.model import (
     Side,
     VariantDifference,
 )
-from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.profile.recompiles import Change
 from kvtrace.text import count, duration, plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}

@@ -18,7 +18,7 @@ from kvtrace.converters.importers.host_stacks import HostRanges
 from kvtrace.converters.importers.requests import REQUESTS, joined_requests
 from kvtrace.converters.importers.rows import NONE, IntegerRows, Integers, Names, RunRows
 from kvtrace.figures.causes import share_request
-from kvtrace.figures.makers import kind_of
+from kvtrace.figures.identity import kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.repair import LATEST

@@ -15,9 +15,9 @@ from kvtrace.converters.info.overhead import overhead_percent
 from kvtrace.converters.notes import notes_on
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
+from kvtrace.figures.stored import PASS as SUMS
+from kvtrace.figures.stored import settled
 from kvtrace.figures.sums_reading import at_rest, stored_sums
-from kvtrace.figures.sums_stored import PASS as SUMS
-from kvtrace.figures.sums_stored import settled
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import missing_package
 from kvtrace.schema.weights import number_of, weights_of

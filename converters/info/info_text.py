@@ -61,9 +61,7 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     time = overview.device_time
     if time is not None:
         # With NumPy, without which the recorder's own installation shows the rest.
-        from kvtrace.converters.profile.device_text import device_text
-        from kvtrace.converters.profile.gaps_text import busy_sentence
-        from kvtrace.converters.profile.ranks_text import ranks_text
+        from kvtrace.converters.profile.device_text import busy_sentence, device_text, ranks_text
 
         most_rows = None if full else _SHOWN_ON_DEVICE
         lines += ["", *device_text(time, most_rows, "--all", width)]

@@ -8,15 +8,13 @@ import pyarrow as pa
 
 from kvtrace.converters.info.info import KernelOverview, Overview
 from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
-from kvtrace.figures.database import scratch
-from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.identity import KernelKey, is_own
 from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, LAUNCHED
 from kvtrace.figures.launch_costs import read_launch_costs
-from kvtrace.figures.makers import is_own
 from kvtrace.figures.ranks import read_ranks
 from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.tables import known_rows
+from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import Times, host_times
 from kvtrace.figures.window import windowed
 

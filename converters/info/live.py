@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.timeline.captions import script_name
 from kvtrace.figures.columns import Integers, integers, summed_by
-from kvtrace.figures.following import execution_sums, launch_sums
-from kvtrace.figures.identity import KernelKey, key_of
+from kvtrace.figures.identity import KernelKey, key_of, kind_of
 from kvtrace.figures.kernels import LAUNCH_COLUMNS, compiled_here
-from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import shown_names
+from kvtrace.figures.times import execution_sums, launch_sums
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.following import News
 from kvtrace.schema.launch_flags import LaunchFlags
@@ -191,7 +190,7 @@ class Live:
     @cached_property
     def _database(self) -> "duckdb.DuckDBPyConnection":
         """The database that sums rows up."""
-        from kvtrace.figures.database import scratch  # a page without rows needs no DuckDB
+        from kvtrace.figures.tables import scratch  # a page without rows needs no DuckDB
 
         return scratch()
 

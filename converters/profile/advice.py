@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.profile.advice_model import Advice, Figure
 from kvtrace.converters.profile.autotune import Tuning, read_tunings
-from kvtrace.converters.profile.device_limits import ChosenDevice
+from kvtrace.converters.profile.device_limits import ChosenDevice, occupancy_of
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.lost_time import lost_time
-from kvtrace.converters.profile.occupancy import occupancy_of
+from kvtrace.converters.profile.profile_model import Advice, Figure
 from kvtrace.converters.profile.recompiles import Recompile, has_recompiles, read_recompiles
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
-from kvtrace.converters.profile.specialization import specialization
+from kvtrace.converters.profile.device_limits import Occupancy, occupancy_of
+from kvtrace.converters.profile.recompiles import specialization
 from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
-from kvtrace.figures.kept import once_per_trace
+from kvtrace.figures.stored import once_per_trace
 from kvtrace.figures.times import launches_by_phase, trial_times
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.window import split_by_run

@@ -34,11 +34,11 @@ from kvtrace.converters.profile.call_paths import (
 )
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import Row, work_of_calls
-from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import kernel_rows
 from kvtrace.figures.libraries import library_times, node_times
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.sums_building import add_up
+from kvtrace.figures.tables import scratch
 from kvtrace.figures.times import Times, device_times, figures_of_calls, host_times
 from kvtrace.figures.window import Window, windowed
 from kvtrace.text import duration, percent

@@ -1,14 +1,14 @@
-"""Peak rates of devices: memory bandwidth and arithmetic, from the makers' data sheets.
+"""Peak rates of devices, from the makers' data sheets; occupancy of kernels, roofline of calls.
 
 All rates are dense (no structured sparsity: sheets that give only sparse figures are halved) and at
 boost clock. A device partition (MIG) has no entry, since its share depends on the profile.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
+from typing import Any, Final, Literal
 
 from kvtrace import registry
 from kvtrace.schema.errors import BadSetting
@@ -262,3 +262,207 @@ def chosen_device(
         (limits for target in targets if (limits := limits_for_target(target))), None
     )
     return None if assumed_limits is None else ChosenDevice(assumed_limits, "assumed", None)
+
+
+# -- occupancy: warps that fit on a multiprocessor at once, from the compiler's resources ----------
+# Limits by compute capability: CUDA C++ Programming Guide 12.9, table "Technical Specifications per
+# Compute Capability". Allocation: registers by warp in units of 256, warps in units of 4 (one for
+# each scheduler), shared memory in units of 128 bytes with 1 KiB kept by the system from 8.0 on, as
+# NVIDIA's occupancy calculator counts. Capabilities that are not listed give no figure.
+
+
+_REGISTERS: Final = 65_536
+_REGISTER_UNIT: Final = 256
+_WARP_UNIT: Final = 4
+_SHARED_UNIT: Final = 128
+_KIB: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Multiprocessor:
+    warps: int
+    blocks: int
+    shared_bytes: int
+    reserved_bytes: int
+
+
+_LIMITS: Final = {
+    70: _Multiprocessor(64, 32, 96 * _KIB, 0),
+    75: _Multiprocessor(32, 16, 64 * _KIB, 0),
+    80: _Multiprocessor(64, 32, 164 * _KIB, _KIB),
+    86: _Multiprocessor(48, 16, 100 * _KIB, _KIB),
+    87: _Multiprocessor(48, 16, 164 * _KIB, _KIB),
+    89: _Multiprocessor(48, 24, 100 * _KIB, _KIB),
+    90: _Multiprocessor(64, 32, 228 * _KIB, _KIB),
+    100: _Multiprocessor(64, 32, 228 * _KIB, _KIB),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Warps of a kernel that fit on a multiprocessor at once, of the `of` that it can hold.
+
+    `limited_by` names the resource that limits them.
+    """
+
+    warps: int
+    of: int
+    limited_by: str
+
+    @property
+    def share(self) -> float:
+        """Occupied share of a multiprocessor's warps, between 0 and 1."""
+        return self.warps / self.of
+
+    def blocks(self, warps: int) -> int:
+        """Return how many blocks of `warps` warps run on a multiprocessor at once."""
+        return self.warps // warps
+
+
+def occupancy(
+    target: str | None, warps: int | None, registers: int | None, shared_bytes: int | None
+) -> Occupancy | None:
+    """Return the occupancy of a kernel, or None if a figure or the device's limits are missing.
+
+    `target` is as in the table `kernels` (cuda:90), `warps` are those of one block, `registers`
+    those of one thread.
+    """
+    limits = _limits(target)
+    if limits is None or not warps or registers is None or shared_bytes is None:
+        return None
+    shared_per_block = _rounded_up(shared_bytes + limits.reserved_bytes, _SHARED_UNIT)
+    registers_per_warp = _rounded_up(registers * 32, _REGISTER_UNIT)
+    blocks_by_resource = {
+        "warps": limits.warps // warps,
+        "blocks": limits.blocks,
+        "registers": _REGISTERS // registers_per_warp // _WARP_UNIT * _WARP_UNIT // warps
+        if registers_per_warp
+        else limits.blocks,
+        "shared memory": limits.shared_bytes // shared_per_block
+        if shared_per_block
+        else limits.blocks,
+    }
+    limited_by = min(blocks_by_resource, key=lambda what: blocks_by_resource[what])
+    return Occupancy(blocks_by_resource[limited_by] * warps, limits.warps, limited_by)
+
+
+def occupancy_of(kernel: Mapping[str, Any]) -> Occupancy | None:
+    """Return the occupancy of a row of `kernels`, or None if a column is missing."""
+    columns = ("target", "num_warps", "registers", "shared_bytes")
+    return occupancy(*(kernel.get(name) for name in columns))
+
+
+def _limits(target: str | None) -> _Multiprocessor | None:
+    backend, _, capability = (target or "").partition(":")
+    if backend != "cuda" or not capability.isdigit():
+        return None
+    return _LIMITS.get(int(capability))
+
+
+def _rounded_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+# -- roofline: the shortest time that a device could need for bytes and FLOPs (derived) ------------
+# The roofline time (also called best time) is the longest of three: distinct bytes over memory
+# bandwidth (with cold caches, each byte is moved at least once), dots over the matrix units' peak,
+# all other FLOPs over the vector units' peak. The units can overlap, so the three are not added.
+# A device without caches takes the time of all requested bytes over the bandwidth.
+#
+# Example: a launch that reads 4 MB once at 2 TB/s takes at least 2 µs for memory; its 1 GFLOP of
+# dots at 312 TFLOP/s takes 3.2 µs, so the roofline time is 3.2 µs.
+
+
+Bound = Literal["memory", "caches", "compute"]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Bytes and FLOPs of one launch of a call; None where unknown.
+
+    `unique_bytes`: distinct bytes read plus distinct bytes written, by buffer; a lower bound where
+    some access is not known. `bytes`: all bytes that programs request, None if an access is not
+    known. `dots` has the FLOPs of dots by element type, `others` those of all other ops.
+    """
+
+    unique_bytes: int | None
+    bytes: int | None
+    dots: Mapping[str, int] = field(hash=False)
+    others: Mapping[str, int] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Position of launches on a device's roofline; times in nanoseconds, over all launches.
+
+    `bound` is `memory` if even the distinct bytes take longer than the arithmetic, `compute` if the
+    arithmetic takes longer than all requested bytes, and `caches` in between, where cache hits
+    decide. `best_ns` is the attainable time; `achieved` is `best_ns` over the measured time, at
+    most 1, or None without a device timeline.
+    """
+
+    memory_ns: float
+    uncached_ns: float | None
+    compute_ns: float
+    best_ns: float
+    bound: Bound
+    achieved: float | None = None
+
+
+def position(work: Work, limits: DeviceLimits, launches: int = 1) -> Position | None:
+    """Return the roofline position of `launches` launches that each do `work`.
+
+    None if the distinct bytes are unknown, or the device's rate for an element type.
+    """
+    compute_s = _compute_seconds(work, limits)
+    if work.unique_bytes is None or compute_s is None:
+        return None
+    memory_s = work.unique_bytes / limits.bandwidth
+    uncached_s = None if work.bytes is None else work.bytes / limits.bandwidth
+    if not limits.has_caches:
+        memory_s = uncached_s = memory_s if uncached_s is None else uncached_s
+    to_ns = 1e9 * launches
+    return _position_of(
+        memory_s * to_ns, None if uncached_s is None else uncached_s * to_ns, compute_s * to_ns,
+        max(memory_s, compute_s) * to_ns,
+    )  # fmt: skip
+
+
+def joined(positions: Iterable[Position | None]) -> Position | None:
+    """Return one position for the launches of several calls, whose times are added.
+
+    None if one of the calls has no position, or if there are no calls.
+    """
+    all_positions = list(positions)
+    known_positions = [p for p in all_positions if p is not None]
+    if not known_positions or len(known_positions) < len(all_positions):
+        return None
+    uncached_ns = [p.uncached_ns for p in known_positions if p.uncached_ns is not None]
+    return _position_of(
+        sum(p.memory_ns for p in known_positions),
+        sum(uncached_ns) if len(uncached_ns) == len(known_positions) else None,
+        sum(p.compute_ns for p in known_positions),
+        sum(p.best_ns for p in known_positions),
+    )
+
+
+def _position_of(memory: float, uncached: float | None, compute: float, best: float) -> Position:
+    bound: Bound = "memory"
+    if compute > memory:
+        bound = "caches" if uncached is None or uncached > compute else "compute"
+    return Position(memory, uncached, compute, best, bound)
+
+
+def _compute_seconds(work: Work, limits: DeviceLimits) -> float | None:
+    dot_seconds = other_seconds = 0.0
+    for dtype, flops in work.dots.items():
+        rate = limits.dot_rate(dtype)
+        if rate is None:
+            return None
+        dot_seconds += flops / rate
+    for dtype, flops in work.others.items():
+        rate = limits.vector_rate(dtype)
+        if rate is None:
+            return None
+        other_seconds += flops / rate
+    return max(dot_seconds, other_seconds)

@@ -1,11 +1,29 @@
-"""Text of a `DeviceTime`: a table for a terminal, and sentences that the page shows, too."""
+"""Texts of device times, idle times and ranks of a job: tables for a terminal, and sentences."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.figures.identity import names_apart
-from kvtrace.figures.makers import is_own
+from kvtrace.figures.executions import Busy
+from kvtrace.figures.gap_causes import SHORT
+from kvtrace.figures.gaps import Ends, Gaps, StepTimes, drift_of
+from kvtrace.figures.identity import is_own, names_apart
+from kvtrace.figures.lines import Place
+from kvtrace.figures.rank_steps import IDLE, Part
+from kvtrace.figures.ranks import Limit, RanksFigures, SlowStep
 from kvtrace.figures.window import steps_text
-from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
+from kvtrace.schema.sum_tables import Cause
+from kvtrace.text import (
+    columns,
+    count,
+    duration,
+    percent,
+    plural,
+    printable,
+    shorten,
+    size,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.device_time import DeviceTime
@@ -82,3 +100,328 @@ def library_sentence(time: "DeviceTime") -> str | None:
     total_ns = sum(ns_by_library.values())
     share = total_ns / time.device_ns if time.device_ns else 0.0
     return f"library kernels ({names}): {percent(share)} of GPU time, {duration(total_ns)}"
+
+
+# -- idle time -------------------------------------------------------------------------------------
+
+
+#: The label of each cause.
+CAUSES: Final[dict[Cause, str]] = {
+    "compile": "compiling",
+    "collect": "garbage collection",
+    "allocate": "device memory allocation",
+    "synchronize": "host waited for the device",
+    "launch": "launching",
+    "host": "Python and other host code",
+    "device": "device waited for other device work",
+    "short": f"launch gaps below {SHORT // 1000} µs",
+    "unknown": "cause not recorded",
+}
+#: Most causes in a sentence.
+_NAMED: Final = 4
+#: Steps that take so many times the median are slow, where there are enough steps for a median.
+_SLOW_STEP: Final = 1.5
+_LEAST_STEPS: Final = 5
+#: Up to this width of the terminal, names of executions are cut to `_SHORT` characters.
+_WIDE: Final = 100
+_SHORT: Final = 36
+
+
+def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
+    """Return a sentence on the devices' busy and idle time, with the main causes of idle time.
+
+    Without `gaps` the sentence refers to the command that shows the causes.
+    """
+    text = busy_phrase(busy, devices)
+    if gaps is None and busy.span_ns:
+        return f"{text}; idle {duration(busy.idle_ns)} (kvtrace profile has the causes)"
+    if gaps is None or not gaps.idle_ns:
+        return text
+    causes = list(gaps.by_cause.items())
+    cause_texts = [f"{CAUSES[cause]} {duration(ns)}" for cause, ns in causes[:_NAMED] if ns]
+    return f"{text}; idle {duration(gaps.idle_ns)}: {', '.join(cause_texts)}"
+
+
+def busy_phrase(busy: Busy, devices: int, steps: int = 1) -> str:
+    """Return how long devices were busy, of which time, and how long with two kernels at once.
+
+    The times are those of one step on average.
+    """
+    if not busy.span_ns:
+        return "when the GPU was busy is not known: the times are sums"
+    subject = "GPU busy" if devices == 1 else f"{devices} GPUs busy"
+    share = percent(busy.busy_ns / busy.span_ns)
+    text = (
+        f"{subject} {duration(busy.busy_ns / steps)} of {duration(busy.span_ns / steps)} ({share})"
+    )
+    if busy.overlapped_ns:
+        text += f", {duration(busy.overlapped_ns / steps)} with two kernels at once"
+    return text
+
+
+def step_sentences(gaps: Gaps | None) -> list[str]:
+    """Return sentences on steps that are slow and on steps that drift; [] without such steps."""
+    all_steps = () if gaps is None else gaps.steps
+    slow_steps = _slow_steps_sentence(all_steps)
+    drifts = (_drift_sentence(steps, len(all_steps)) for steps in all_steps)
+    return [text for text in (slow_steps, *drifts) if text is not None]
+
+
+def _slow_steps_sentence(all_steps: Sequence[StepTimes]) -> str | None:
+    """Return how many steps are slow, and what the slowest has more of; None without such steps.
+
+    A step is slow from `_SLOW_STEP` times the median of its run on.
+    """
+    slow = [
+        (ns - median(steps.duration_ns), steps, number)
+        for steps in all_steps
+        for number, ns in enumerate(steps.duration_ns)
+        if ns > _SLOW_STEP * median(steps.duration_ns) and len(steps.duration_ns) >= _LEAST_STEPS
+    ]
+    if not slow:
+        return None
+    longer_ns, steps, number = max(slow, key=lambda entry: (entry[0], entry[2]))
+    more = {name: ns[number] - median(ns) for name, ns in _parts(steps).items()}
+    total_steps = sum(len(steps.duration_ns) for steps in all_steps)
+    shown = steps.first + number
+    slow_count = f"{count(len(slow))} of {plural(total_steps, 'step')}"
+    return (
+        f"{slow_count} took more than {_SLOW_STEP} times the "
+        f"median: step {shown} took {duration(steps.duration_ns[number])}, {duration(longer_ns)} "
+        f"more than the median, by {_largest_change(more)} (--steps {shown})"
+    )
+
+
+def _drift_sentence(steps: StepTimes, runs: int) -> str | None:
+    """Return how step times changed over a run, one of `runs`, and in what; None without drift."""
+    drift = drift_of(steps.duration_ns)
+    if drift is None:
+        return None
+    sign = 1 if drift.end_ns > drift.start_ns else -1
+    changes = {
+        name: sign * (median(ns[-drift.steps :]) - median(ns[: drift.steps]))
+        for name, ns in _parts(steps).items()
+    }
+    run = f" of run {steps.run}" if runs > 1 else ""
+    return (
+        f"steps{run} became {'longer' if sign > 0 else 'shorter'}: from "
+        f"{duration(drift.start_ns)} to {duration(drift.end_ns)} (medians of the first and the "
+        f"last {drift.steps}), by {_largest_change(changes, 'more' if sign > 0 else 'less')}"
+    )
+
+
+def _parts(steps: StepTimes) -> dict[str, Sequence[int]]:
+    """Return the nanoseconds of each step by what they went to: idle time by cause, executions."""
+    parts: dict[str, Sequence[int]] = {CAUSES[cause]: ns for cause, ns in steps.idle_ns.items()}
+    idle_ns = [sum(ns) for ns in zip(*steps.idle_ns.values(), strict=True)]
+    busy = zip(steps.duration_ns, idle_ns or [0] * len(steps.duration_ns), strict=True)
+    parts["executions on the device"] = [ns - idle for ns, idle in busy]
+    return parts
+
+
+def _largest_change(changes_ns: Mapping[str, float], direction: str = "more") -> str:
+    """Return the largest of the changes by part, as "7 ms more of: garbage collection"."""
+    name = max(changes_ns, key=lambda name: changes_ns[name])
+    return f"{duration(changes_ns[name])} {direction} of: {name}"
+
+
+def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:
+    """Return the lines of a table of the first `most` groups of gaps (None: all).
+
+    Each row has the cause, and the executions before and after. A sentence on the explained share
+    of idle time follows.
+    """
+    shown_groups = gaps.groups[:most]
+    name_width = width if width > _WIDE else _SHORT
+    rows = [
+        [
+            CAUSES[group.cause] + _at_line(group.place),
+            _execution_text(group.ends, name_width, after=False),
+            _execution_text(group.ends, name_width, after=True),
+            count(group.number),
+            duration(group.total_ns),
+            duration(group.longest_ns),
+        ]
+        for group in shown_groups
+    ]
+    header = ["idle (measured)", "after", "before", "gaps", "total", "longest"]
+    lines = columns(header, rows, width, texts=(0, 1, 2), optional=(5,)) if rows else []
+    explained_share = gaps.explained
+    if explained_share is not None:
+        lines += wrapped(f"the cause of {percent(explained_share)} of idle time is known", width)
+    return lines
+
+
+def _at_line(place: Place | None) -> str:
+    return f" at {place.short}" if place else ""
+
+
+def _execution_text(ends: Ends, room: int, *, after: bool) -> str:
+    name = shorten(ends.after if after else ends.before, room)
+    return name + _at_line(ends.after_place if after else ends.before_place)
+
+
+# -- ranks of a job --------------------------------------------------------------------------------
+
+
+#: Parts of a step as they are called in sentences.
+NAMES: Final[dict[Part, str]] = {
+    "compute": "compute",
+    "transfer": "exposed transfer",
+    "waiting": "waiting for a later rank",
+    "unmatched": "collectives that are not matched",
+    "collect": "garbage collection",
+    "wait": "host waited for the device",
+    "unknown": "cause not recorded",
+    "pause": "pauses of the host",
+    "launch": "launching",
+}
+_CAUSES: Final[dict[Part, str]] = {**NAMES, "compute": "device work"}
+_SHOWN_STEPS: Final = 4
+_SHOWN_RANKS: Final = 16
+#: Shares of the ranks' time below which transfers are not the limit, and that are not shown.
+_SMALL: Final = 0.05
+_SHOWN: Final = 0.0005
+
+
+def ranks_text(ranks: RanksFigures, width: int) -> list[str]:
+    """Return `ranks_sentences` as lines of a terminal."""
+    return [line for text in ranks_sentences(ranks) for line in wrapped(text, width)]
+
+
+def ranks_sentences(ranks: RanksFigures) -> list[str]:
+    """Return what limits the job, the late rank, the shares of time, slow steps, and no limits.
+
+    Where no collective is matched, only missing ranks and the reason are said.
+    """
+    lines = [*_missing(ranks), *ranks.problems]
+    if not ranks.matched:
+        return lines
+    lines += [_limit(ranks), _late(ranks), _shares(ranks)]
+    if ranks.transfers and ranks.shares["transfer"] >= _SMALL:
+        lines.append(_transfers(ranks))
+    if ranks.slow_steps:
+        lines.append(_slow_steps(ranks.slow_steps, ranks.step_ns))
+    return [*lines, *_no_limits(ranks)]
+
+
+def _missing(ranks: RanksFigures) -> list[str]:
+    if not ranks.missing:
+        return []
+    numbers = ", ".join(map(str, ranks.missing[:_SHOWN_RANKS]))
+    more = len(ranks.missing) - _SHOWN_RANKS
+    further = f" and {more:,} more" if more > 0 else ""
+    noun, verb, them = ("rank", "is", "it") if len(ranks.missing) == 1 else ("ranks", "are", "them")
+    return [
+        f"{noun} {numbers}{further} of {ranks.world:,} {verb} missing: who waited for {them} is "
+        "not known"
+    ]
+
+
+def _limit(ranks: RanksFigures) -> str:
+    path = ranks.path
+    shares = {
+        "the host": sum(path[name] for name in IDLE),
+        "compute": path["compute"],
+        "transfer": path["transfer"],
+    }
+    parts = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
+    steps = (
+        f"{plural(ranks.steps, 'step')} of {duration(ranks.step_ns)}" if ranks.steps else "the run"
+    )
+    what: dict[Limit, str] = {
+        "rank": f"rank {ranks.late.rank}" if ranks.late else "",
+        "imbalance": "imbalance: the rank with most device work changes from step to step",
+        "host": "the host",
+        "compute": "compute",
+        "transfer": "transfer",
+    }
+    limit = what[ranks.limit] if ranks.limit else "not known"
+    return f"{ranks.world:,} ranks, {steps}; limit: {limit} (path over the ranks: {parts})"
+
+
+def _late(ranks: RanksFigures) -> str:
+    late = ranks.late
+    if late is None:
+        return "slowest rank: none; no rank is late in most steps by a cause of its own"
+    in_a_step = " in a step" if ranks.steps else ""
+    factor = "" if late.factor is None else f", {late.factor:.2f} times the others'"
+    return (
+        f"slowest rank: {late.rank}, {duration(late.late_ns)} late{in_a_step}, by "
+        f"{duration(late.more_ns)} more {_CAUSES[late.cause]}{factor}"
+    )
+
+
+def _shares(ranks: RanksFigures) -> str:
+    shares = [
+        f"{NAMES[name]} {percent(ranks.shares[name])}"
+        for name in ("compute", "transfer", "waiting", "unmatched")
+        if ranks.shares[name] >= _SHOWN or name == "compute"
+    ]
+    idle = sum(ranks.shares[name] for name in IDLE)
+    causes = [
+        f"{NAMES[name]} {percent(ranks.shares[name])}"
+        for name in sorted(IDLE, key=lambda name: -ranks.shares[name])
+        if ranks.shares[name] >= _SHOWN
+    ]
+    return f"GPUs: {', '.join(shares)}, idle {percent(idle)} ({', '.join(causes) or 'none'})"
+
+
+def _transfers(ranks: RanksFigures) -> str:
+    """Return number, size and bus bandwidth of the transfers of a step, by operation."""
+    texts = [
+        f"{moved.in_a_step:.3g} {moved.operation} of {size(moved.bytes)} (mean) at "
+        f"{moved.bytes_per_second / 1e9:.3g} GB/s"
+        for moved in ranks.transfers
+    ]
+    of_what = "a step" if ranks.steps else "the run"
+    return f"transfers of {of_what}, with their bus bandwidth: {'; '.join(texts)}"
+
+
+def _slow_steps(steps: Sequence[SlowStep], step_ns: float) -> str:
+    """Return one sentence on the slow steps, those of one rank and cause together."""
+    groups: dict[tuple[int | None, Part | None], list[SlowStep]] = {}
+    for step in steps:
+        groups.setdefault((step.rank, step.cause), []).append(step)
+    ordered = sorted(groups.values(), key=lambda group: -sum(step.more_ns for step in group))
+    texts = [_group(group) for group in ordered[:_SHOWN_STEPS]]
+    more = sum(len(group) for group in ordered[_SHOWN_STEPS:])
+    further = [f"{plural(more, 'more step')}"] if more else []
+    return (
+        f"slow steps, {len(steps):,} above {duration(1.5 * step_ns)}: "
+        f"{'; '.join([*texts, *further])}"
+    )
+
+
+def _group(steps: Sequence[SlowStep]) -> str:
+    shown = sorted(steps, key=lambda step: step.step)[:_SHOWN_STEPS]
+    numbers = ", ".join(str(step.step) for step in shown)
+    numbers += f" and {len(steps) - len(shown):,} more" if len(steps) > len(shown) else ""
+    noun = "step" if len(steps) == 1 else "steps"
+    costs = f"{noun} {numbers} took {_range(step.more_ns for step in steps)} more"
+    first = steps[0]
+    if first.rank is None or first.cause is None:
+        return f"{costs}, on all ranks"
+    causes = _range(step.cause_ns for step in steps)
+    return f"{costs}: rank {first.rank}, {causes} more {_CAUSES[first.cause]}"
+
+
+def _range(times: Iterable[int]) -> str:
+    ordered = sorted(times)
+    low, high = duration(ordered[0]), duration(ordered[-1])
+    return low if low == high else f"{low} to {high}"
+
+
+def _no_limits(ranks: RanksFigures) -> list[str]:
+    """Return a sentence on what is not the limit, if anything could be taken for it."""
+    texts = []
+    work = {rank.rank: rank.parts["compute"] for rank in ranks.ranks}
+    most = max(work, key=lambda rank: work[rank])
+    others = (sum(work.values()) - work[most]) / max(len(work) - 1, 1)
+    is_late = ranks.late is not None and ranks.late.rank == most
+    if ranks.limit not in (None, "imbalance") and not is_late and work[most] > 1.1 * others > 0:
+        texts.append(f"rank {most}'s device work, {work[most] / others:.2f} times the others'")
+    exposed = ranks.shares["transfer"]
+    if ranks.limit != "transfer" and exposed < _SMALL:
+        texts.append(f"transfer, {percent(exposed)} exposed of {count(ranks.matched)} collectives")
+    return [f"not the limit: {'; '.join(texts)}"] if texts else []

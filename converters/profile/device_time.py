@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.figures.busy import Busy, busy_times_of_runs
-from kvtrace.figures.database import scratch
-from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.executions import Busy
+from kvtrace.figures.gaps import busy_times_of_runs
+from kvtrace.figures.identity import NOT_OWN, KernelKey
 from kvtrace.figures.libraries import library_times, lines_by_time
-from kvtrace.figures.makers import NOT_OWN
+from kvtrace.figures.stored import has_older_sums
 from kvtrace.figures.sums_reading import has_executions
-from kvtrace.figures.sums_stored import has_older_sums
-from kvtrace.figures.tables import known_rows
+from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
 
@@ -64,7 +63,7 @@ class DeviceRow:
 
     `kind` is the maker: Triton or another origin, a library's name, copy, fill, other, or custom in
     imported traces
-    (`figures/makers.py`). `share` is the share in the device time of all rows. `bytes` are those
+    (`figures/identity.py`). `share` is the share in the device time of all rows. `bytes` are those
     copied or filled. `step_ns` is the mean time in one step of one run, None without steps.
     `module` and `source` are a Triton kernel's (`identity.py`). `file` and `line` are a Triton
     kernel's definition, and for a library's kernel the line with most of its time.

@@ -10,9 +10,8 @@ from typing import Final, Literal
 from kvtrace.converters.profile.device_text import MEMORY_KINDS, library_sentence
 from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile_model import KernelProfile, Profile
-from kvtrace.figures.identity import names_apart
+from kvtrace.figures.identity import TRITON, is_own, names_apart
 from kvtrace.figures.lines import GENERATED, HASH_SHOWN
-from kvtrace.figures.makers import TRITON, is_own
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
 
 #: A file that Inductor generated, and the line.

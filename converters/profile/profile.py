@@ -11,10 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.converters.notes import read_unevaluated
 from kvtrace.converters.profile.advice import IMPORTANT, read_advice
-from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
+from kvtrace.converters.profile.device_limits import (
+    ChosenDevice,
+    Position,
+    Work,
+    chosen_device,
+    joined,
+    position,
+)
 from kvtrace.converters.profile.device_time import read_device_time
-from kvtrace.converters.profile.kernel_headline import kernel_headlines
+from kvtrace.converters.profile.lost_time import kernel_headlines
 from kvtrace.converters.profile.profile_model import (
     CallProfile,
     Derived,
@@ -23,10 +31,9 @@ from kvtrace.converters.profile.profile_model import (
     LineProfile,
     Measured,
     Profile,
+    profile_sections,
 )
-from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.profile_tables import ProfileTables, Row
-from kvtrace.converters.profile.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.gaps import read_gaps
 from kvtrace.figures.identity import KernelKey
@@ -36,7 +43,6 @@ from kvtrace.figures.ranks import read_ranks
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import Times, device_times, host_times
-from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.figures.window import Window, windowed
 
 if TYPE_CHECKING:

@@ -1,18 +1,86 @@
-"""Plain data of a profile: figures of kernels, calls and source lines, and their JSON."""
+"""Plain data of a profile: figures of kernels, calls and lines, advice, add-ons' sections; JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Literal
 
-from kvtrace.converters.profile.advice_model import Advice
-from kvtrace.converters.profile.device_limits import ChosenDevice
+from kvtrace import registry
+from kvtrace.converters.profile.device_limits import ChosenDevice, Position
 from kvtrace.converters.profile.device_time import DeviceTime
-from kvtrace.converters.profile.roofline import Position
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.ranks import RanksFigures
 from kvtrace.figures.window import Window
+from kvtrace.text import duration, percent
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+How = Literal["measured", "derived", "assumed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure behind a piece of advice: its label, its value as text, and how it was obtained."""
+
+    name: str
+    value: str
+    how: How
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A piece of advice: a loss of performance, its location, and what to try.
+
+    `rule` is a slug; `kernel` is None for advice on the whole program. `cost_ns` is the largest
+    possible saving, over the window of all runs; None if unknown. `module` and `source` are the
+    kernel's, as in its key.
+    """
+
+    rule: str
+    kernel: str | None
+    file: str | None
+    line: int | None
+    text: str
+    figures: tuple[Figure, ...]
+    cost_ns: float | None = None
+    module: str | None = None
+    source: str | None = None
+
+    @property
+    def key(self) -> KernelKey | None:
+        """The kernel's key; None for advice on the whole program."""
+        if self.kernel is None:
+            return None
+        return KernelKey(self.module or "", self.kernel, self.source or "")
+
+    @property
+    def where(self) -> str | None:
+        """The file's name, followed by the line if that is known."""
+        name = PurePath(self.file).name if self.file else None
+        return f"{name}:{self.line}" if name and self.line else name
+
+
+def advice_lines(advice: Sequence[Advice], span_ns: int | None = None) -> list[str]:
+    """Return a line of text per piece of advice: possible saving, rule, location, figures.
+
+    Savings are shown as a share of `span_ns`; with None, shares are left out.
+    """
+    lines = []
+    for entry in advice:
+        figures = "; ".join(f"{f.name} {f.value} ({f.how})" for f in entry.figures)
+        location = f" ({entry.where})" if entry.where else ""
+        cost = ""
+        if entry.cost_ns is not None:
+            share = f", {percent(entry.cost_ns / span_ns)}" if span_ns else ""
+            cost = f"up to {duration(entry.cost_ns)}{share}: "
+        lines.append(
+            f"{cost}{entry.rule}: {entry.kernel or 'the program'}{location}: "
+            f"{entry.text} [{figures}]"
+        )
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +219,7 @@ class Profile:
         advice: What to try, the largest possible saving first.
         left_out: Replay's notes on figures that were skipped for their cost.
         sectors: Memory ops counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
-        sections: Add-ons' sections by name (`profile_sections.py`).
+        sections: Add-ons' sections by name (`entry_points.txt`).
         on_host: The program was recorded without a device, so that kernels ran on the host.
 
     """
@@ -207,3 +275,20 @@ def profile_object(profile: Profile) -> dict[str, Any]:
         for entry in (row, *row["calls"]):
             entry["measured"] |= entry["measured"].pop("further")
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSection:
+    """A section of the profile from an add-on: two functions, `read` and `text`.
+
+    `read` returns the section's rows (dataclasses) of some runs; the profile's JSON lists them
+    under the section's name. `text` returns a table of rows as lines of at most a width.
+    """
+
+    read: "Callable[[Trace, Sequence[Run]], tuple[Any, ...]]"
+    text: Callable[[Sequence[Any], int], list[str]]
+
+
+def profile_sections() -> dict[str, ProfileSection]:
+    """Return every section, by its name."""
+    return dict(registry.loaded("profile_sections"))

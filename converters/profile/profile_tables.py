@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
-from kvtrace.figures.database import scratch
+from kvtrace.figures.identity import NOT_OWN
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
-from kvtrace.figures.makers import NOT_OWN
-from kvtrace.figures.tables import known_rows
+from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import Times, figures_of_calls
 
 if TYPE_CHECKING:

@@ -3,15 +3,23 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.profile.advice_model import advice_lines
-from kvtrace.converters.profile.device_limits import ChosenDevice
-from kvtrace.converters.profile.device_text import device_text
-from kvtrace.converters.profile.gaps_text import busy_sentence, gaps_text, step_sentences
+from kvtrace.converters.profile.device_limits import ChosenDevice, Position
+from kvtrace.converters.profile.device_text import (
+    busy_sentence,
+    device_text,
+    gaps_text,
+    ranks_text,
+    step_sentences,
+)
 from kvtrace.converters.profile.one_table import table_text
-from kvtrace.converters.profile.profile_model import Derived, FlopsByType, KernelProfile, Profile
-from kvtrace.converters.profile.profile_sections import profile_sections
-from kvtrace.converters.profile.ranks_text import ranks_text
-from kvtrace.converters.profile.roofline import Position
+from kvtrace.converters.profile.profile_model import (
+    Derived,
+    FlopsByType,
+    KernelProfile,
+    Profile,
+    advice_lines,
+    profile_sections,
+)
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.database import scratch
+from kvtrace.figures.tables import scratch
 from kvtrace.ir import IRSyntaxError, Module, Op, Value, parse
 from kvtrace.ir.flow import Flow, flow_of
 from kvtrace.ir.memo import once_per_module

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
-from kvtrace.figures.database import database as new_database
 from kvtrace.figures.names import full_name, titled
 from kvtrace.figures.scans import Scans
-from kvtrace.figures.sums_stored import older_rows, sums_stored
+from kvtrace.figures.stored import older_rows, sums_stored
+from kvtrace.figures.tables import database as new_database
 from kvtrace.figures.views import (
     ADDED_UP,
     VIEWS,

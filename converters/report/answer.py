@@ -3,17 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kvtrace.converters.profile.advice_model import Advice
 from kvtrace.converters.profile.device_text import (
+    CAUSES,
+    NAMES,
+    busy_phrase,
     excluded_sentence,
     library_sentence,
+    ranks_sentences,
     step_sentence,
 )
-from kvtrace.converters.profile.gaps_text import CAUSES, busy_phrase
 from kvtrace.converters.profile.one_table import Rate, TableRow, rate, table_rows
-from kvtrace.converters.profile.profile_model import Profile
+from kvtrace.converters.profile.profile_model import Advice, Profile
 from kvtrace.converters.profile.profile_text import notable_sentences
-from kvtrace.converters.profile.ranks_text import NAMES, ranks_sentences
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.ranks import LateMap, RanksFigures

@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.profile.device_limits import DeviceLimits
+from kvtrace.converters.profile.device_limits import DeviceLimits, Work, position
 from kvtrace.converters.profile.profile_tables import work_of_calls
-from kvtrace.converters.profile.roofline import Work, position
 from kvtrace.converters.report.model import Argument, Call, Roofline
 from kvtrace.converters.report.slices import MISSING, NO_CALL, Integers, Lookup
 from kvtrace.figures.columns import coded, integers

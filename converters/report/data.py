@@ -42,9 +42,9 @@ from kvtrace.converters.report.model import (
 )
 from kvtrace.converters.report.slices import MISSING, NO_CALL, Executions, Integers, Slices
 from kvtrace.figures.columns import combined_codes, integers
+from kvtrace.figures.identity import is_own
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.libraries import library_executions
-from kvtrace.figures.makers import is_own
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.sums_building import add_up

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kvtrace.converters.report.slices import NO_CALL, Integers, Slices, SlicesType
+from kvtrace.figures.columns import union_of
 from kvtrace.figures.gaps import Gaps
-from kvtrace.figures.intervals import union_of
 
 #: Begin and end in nanoseconds since the page's origin.
 Range = tuple[int, int]

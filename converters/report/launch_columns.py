@@ -32,11 +32,11 @@ from kvtrace.converters.report.slices import (
     SlicesType,
 )
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
-from kvtrace.figures.makers import kind_of
+from kvtrace.figures.executions import UNKNOWN, PlacedLaunches
+from kvtrace.figures.identity import kind_of
 from kvtrace.figures.names import full_name
-from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.sums_stored import has_older_sums, older_sums
+from kvtrace.figures.stored import has_older_sums, older_sums
 from kvtrace.figures.tiles import LEAVES, read_tiles
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.disassembly import disassembler
 from kvtrace.converters.findings.model import DEFECTS
-from kvtrace.converters.profile.occupancy import occupancy_of
+from kvtrace.converters.profile.device_limits import occupancy_of
 from kvtrace.converters.profile.recompiles import Recompile, variants_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import (
@@ -23,9 +23,8 @@ from kvtrace.converters.report.model import (
 )
 from kvtrace.converters.report.slices import MISSING, NO_CALL, Integers, Lookup
 from kvtrace.figures.columns import coded, combined_codes, integers
-from kvtrace.figures.identity import KernelKey, key_of
+from kvtrace.figures.identity import TRITON, KernelKey, key_of, own_kind
 from kvtrace.figures.kernels import FURTHER
-from kvtrace.figures.makers import TRITON, own_kind
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:

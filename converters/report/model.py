@@ -10,11 +10,9 @@ from typing import Final, Literal, TypedDict
 
 from kvtrace.converters.findings.model import Finding
 from kvtrace.converters.profile.call_tree import CallSums
-from kvtrace.converters.profile.device_limits import ChosenDevice
+from kvtrace.converters.profile.device_limits import ChosenDevice, Occupancy, Position
 from kvtrace.converters.profile.device_time import DeviceTime
-from kvtrace.converters.profile.occupancy import Occupancy
-from kvtrace.converters.profile.roofline import Position
-from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.profile.recompiles import Change
 from kvtrace.converters.report.answer import Answer
 from kvtrace.converters.report.costly_lines import CostlyLines
 from kvtrace.converters.report.detail import Range

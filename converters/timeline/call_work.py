@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
-from kvtrace.converters.profile.roofline import Bound, Work, position
+from kvtrace.converters.profile.device_limits import (
+    Bound,
+    ChosenDevice,
+    Work,
+    chosen_device,
+    position,
+)
 from kvtrace.converters.timeline.captions import Facts
 
 if TYPE_CHECKING:

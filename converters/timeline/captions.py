@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
-from kvtrace.converters.profile.occupancy import occupancy_of
+from kvtrace.converters.profile.device_limits import occupancy_of
 from kvtrace.figures.names import full_name
 from kvtrace.schema.runs import Run
 

@@ -12,8 +12,8 @@ from kvtrace.analysis.completing import complete
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
 from kvtrace.figures.requested_part import STEADY, RequestedPart
-from kvtrace.schema.beside import results_beside
 from kvtrace.schema.errors import BadSetting, nearest
+from kvtrace.schema.layout import results_beside
 from kvtrace.schema.trace import Selection
 from kvtrace.schema.window import TraceWindow
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.capture.groups import VARIABLE, number
 from kvtrace.capture.host_devices import has_accelerator
 from kvtrace.capture.messages import warn
-from kvtrace.schema.run_ids import first_run_id
+from kvtrace.schema.layout import first_run_id
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session

@@ -29,7 +29,7 @@ from kvtrace.capture.stacks import current_stack, forget_code
 from kvtrace.capture.windows import Window
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.run_ids import new_run_id
+from kvtrace.schema.layout import new_run_id
 from kvtrace.schema.spool import PHASES
 from kvtrace.settings import Settings
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from kvtrace.capture.hot import Recorder
 from kvtrace.schema.content import UNKNOWN, Producer
-from kvtrace.schema.run_ids import first_run_id
+from kvtrace.schema.layout import first_run_id
 from kvtrace.schema.spool import PLACE_BYTES, PLACE_OFFSET, memory_path, spool_folder
 
 #: Larger artifacts, such as binaries with debug information, are left to the journal.

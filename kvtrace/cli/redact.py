@@ -72,7 +72,7 @@ def command(
 
 
 def _lines(redaction: Redaction, output: Path) -> Iterator[str]:
-    from kvtrace.figures.sums_stored import PASS
+    from kvtrace.figures.stored import PASS
     from kvtrace.text import plural
 
     yield f"{output}: {plural(len(redaction.runs), 'run')} without {', '.join(redaction.left_out)}"

@@ -6,7 +6,7 @@ from typing import Any
 from kvtrace import registry
 from kvtrace.clients.client import Client
 from kvtrace.schema.errors import BadSetting, nearest
-from kvtrace.schema.replacement import PASS_NAME
+from kvtrace.schema.plans import PASS_NAME
 
 
 def client_names() -> tuple[str, ...]:

@@ -13,8 +13,8 @@ recording, `kvtrace join` and importers alike.
 
 What the launches and executions of a long sealed run add up to is stored at first use:
 `sums_building.add_up` writes the tables of the pass "sums" from the definitions above,
-`sums_stored.stored_settings` says whether they are of the files that the run has now, and
+`stored.stored_settings` says whether they are of the files that the run has now, and
 `sums_reading.at_rest` of which runs they are read, and of which runs launches are to be added.
-`kept.py` keeps figures of many runs. Counts and sums are exact either way; medians of stored times
-are those of bins (`bins.py`, within 1/64).
+`stored.py` keeps figures of many runs, too. Counts and sums are exact either way; medians of stored
+times are those of bins (`medians.py`, within 1/64).
 """

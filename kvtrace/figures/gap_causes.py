@@ -30,13 +30,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.figures.busy import Busy, Timeline, summed_busy
 from kvtrace.figures.columns import Integers, summed_by
-from kvtrace.figures.execution_blocks import ExecutionBlock, ExecutionBlocks
+from kvtrace.figures.executions import (
+    Busy,
+    ExecutionBlock,
+    ExecutionBlocks,
+    Timeline,
+    summed_busy,
+)
 from kvtrace.figures.gap_groups import Groups
 from kvtrace.figures.host_events import KINDS, HostEvents
 from kvtrace.figures.lines import Place
-from kvtrace.schema.idle_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
+from kvtrace.schema.sum_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.window import RunWindow

@@ -1,10 +1,10 @@
-"""Idle time of devices by cause, summed over runs; `gap_causes.py` defines the causes.
+"""Busy and idle time of devices, idle time by cause, summed over runs; see `gap_causes.py`.
 
-Of sealed runs whose sums are stored, no execution is read (`parts_at_rest.py`).
+Of sealed runs whose sums are stored, no execution is read (`steps.py`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.figures.columns import Integers, coded, combined_codes, integers, summed_by
-from kvtrace.figures.execution_blocks import ExecutionBlocks
+from kvtrace.figures.executions import Busy, ExecutionBlocks, Timeline, summed_busy
 from kvtrace.figures.gap_causes import (
     SHORT_EXECUTIONS,
     PartGaps,
@@ -23,14 +23,14 @@ from kvtrace.figures.gap_groups import GROUPS, STACKS
 from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.names import shown_names
-from kvtrace.figures.parts_at_rest import (
+from kvtrace.figures.steps import (
     PartName,
     RunAtRest,
     part_at_rest,
     read_ahead,
     rows_of_part,
 )
-from kvtrace.schema.idle_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
+from kvtrace.schema.sum_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -135,6 +135,30 @@ class Gaps:
         if not self.idle_ns:
             return None
         return 1 - self.by_cause.get("unknown", 0) / self.idle_ns
+
+
+def busy_times_of_runs(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
+    """Return the busy and idle time of each run with recorded gaps (`Run.has_gaps`).
+
+    Runs without gaps or without a timed execution are left out. Errors as `Trace.table`.
+    """
+    times = (_busy_time_of_run(trace, run) for run in runs if run.has_gaps)
+    return [busy for busy in times if busy is not None]
+
+
+def _busy_time_of_run(trace: "Trace", run: "Run") -> Busy | None:
+    stored = part_at_rest(trace, run)
+    if stored is not None:
+        at_rest, part = stored
+        row = at_rest.parts[part]
+        return None if row["span_ns"] is None else Busy(*(row[f.name] for f in fields(Busy)))
+    window = trace.window_of(run.run_id) if isinstance(trace, TraceWindow) else None
+    timelines: dict[int, Timeline] = {}
+    for _, block in ExecutionBlocks(trace, run).read(window, named=False):
+        for device, executions in block.by_device():
+            timeline = timelines.setdefault(device, Timeline(window))
+            timeline.add(executions.start, executions.end)
+    return summed_busy(timelines.values())
 
 
 def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:

@@ -9,10 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers
-from kvtrace.figures.intervals import Coverage, union_of
-from kvtrace.schema.idle_tables import ACTIVITIES, Cause
+from kvtrace.figures.columns import Coverage, Integers, integers, union_of
 from kvtrace.schema.launch_flags import are_trials
+from kvtrace.schema.sum_tables import ACTIVITIES, Cause
 from kvtrace.schema.window import pieces_near
 
 if TYPE_CHECKING:

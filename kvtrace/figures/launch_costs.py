@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
-from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import HOST_MEDIAN
 from kvtrace.figures.lines import Place, places_by_stack
-from kvtrace.figures.tables import known_rows
+from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import Times
 from kvtrace.figures.window import Window
 from kvtrace.text import count, duration, printable

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.database import scratch
+from kvtrace.figures.identity import kind_of
 from kvtrace.figures.kernels import EXECUTED, sums
 from kvtrace.figures.lines import place_of
-from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_reading import sums_of
+from kvtrace.figures.tables import scratch
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -42,7 +42,7 @@ class LibraryTime:
 
     Attributes:
         name: The short name (`names.py`) of the kernel, copy or fill.
-        kind: The library (`makers.py`), or copy or fill.
+        kind: The library (`identity.py`), or copy or fill.
         executions: Number of executions.
         device_ns: Sum of the executions' measured durations.
         frames: The Python stack that requested the executions, innermost frame first; None if not

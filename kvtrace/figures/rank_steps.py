@@ -26,11 +26,10 @@ import numpy.typing as npt
 
 from kvtrace.figures.collective_kernels import is_collective, operation
 from kvtrace.figures.collectives import Collectives, RankCollectives
-from kvtrace.figures.columns import Integers, summed_by
-from kvtrace.figures.execution_blocks import ExecutionBlocks
+from kvtrace.figures.columns import Coverage, Integers, summed_by, union_of
+from kvtrace.figures.executions import ExecutionBlocks
 from kvtrace.figures.gap_causes import PAUSE
 from kvtrace.figures.host_events import HostEvents
-from kvtrace.figures.intervals import Coverage, union_of
 from kvtrace.figures.steps import program_steps
 from kvtrace.schema.window import TraceWindow, whole_trace
 

@@ -13,26 +13,25 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.figures.columns import Integers
-from kvtrace.figures.execution_blocks import ExecutionBlocks
+from kvtrace.figures.executions import ExecutionBlocks
 from kvtrace.figures.gap_causes import GapSums, PartGaps, Requests
 from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.lines import places_by_stack
-from kvtrace.figures.parts_at_rest import PartName
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.steps import DeviceSteps, Steps, program_steps, time_bounds
+from kvtrace.figures.steps import DeviceSteps, PartName, Steps, program_steps, time_bounds
+from kvtrace.figures.stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.sums_reading import Sums, summed_rows
-from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.tables import close_times
 from kvtrace.figures.tiles import LEAVES, tiles_of
 from kvtrace.figures.window import steady_steps
 from kvtrace.progress import progress
 from kvtrace.schema.columns import conformed
 from kvtrace.schema.errors import TraceWriteError
-from kvtrace.schema.idle_tables import AROUND_SHORT, CAUSES
 from kvtrace.schema.layout import EXCERPT
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.sum_tables import AROUND_SHORT, CAUSES
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.window import RunWindow, whole_trace
 

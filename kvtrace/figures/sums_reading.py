@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.kept import are_kept, once_per_trace, rows_of_runs
 from kvtrace.figures.kernels import KERNEL_FIGURES, LAUNCH_COLUMNS
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.sums_stored import (
+from kvtrace.figures.stored import (
     LEAVES,
+    are_kept,
     has_older_sums,
     older_sums,
+    once_per_trace,
+    rows_of_runs,
     sizes_of_parts,
     stored_settings,
     sums_stored,
 )
-from kvtrace.figures.sums_stored import Sums as Sums
+from kvtrace.figures.stored import Sums as Sums
 from kvtrace.schema.weights import keeps_sums
 from kvtrace.schema.window import TraceWindow, whole_trace
 
@@ -195,6 +197,15 @@ _FURTHER: Final[dict[Sums, str]] = {
 }
 
 
+def bin_of(ns: str) -> str:
+    """Return SQL of the bin of a time, where `ns` is SQL of a whole number that is not negative.
+
+    The logarithm may be rounded to the next power of two, which does not change the bin.
+    """
+    exponent = f"(CAST(floor(log2({ns})) AS BIGINT) - 6)"
+    return f"CASE WHEN {ns} < 128 THEN {ns} ELSE 64 * {exponent} + ({ns} >> {exponent}) END"
+
+
 def summed_rows(
     trace: "Trace",
     runs: Sequence["Run"],
@@ -209,7 +220,6 @@ def summed_rows(
     which takes less time. Errors as `Trace.table`.
     """
     # Imported here, since `info` works without NumPy, which both need.
-    from kvtrace.figures.bins import bin_of
     from kvtrace.figures.tables import open_times
 
     query = _SUMS.format(

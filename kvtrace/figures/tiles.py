@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import pyarrow as pa
 
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.sums_stored import sums_stored
+from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.tables import open_times
 from kvtrace.schema.columns import conformed
 from kvtrace.schema.tables import TABLES

@@ -1,24 +1,21 @@
 """Counts, total times and median times of calls and kernels, on host and devices.
 
 `sums_of` adds up launches, or executions, or reads what they add up to. Medians are those of bins
-where sums are stored (`bins.py`). `times_of_engine` computes the same
-figures with another SQL engine.
+where sums are stored (`medians.py`). `times_of_engine` computes the same figures with another SQL
+engine.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kvtrace.figures.bins import added_up, medians_of
-from kvtrace.figures.columns import Integers, integers
-from kvtrace.figures.database import scratch
-from kvtrace.figures.identity import SOURCE
-from kvtrace.figures.kept import kept, kept_rows, once_per_trace
+from kvtrace.figures.columns import integers
+from kvtrace.figures.identity import OWN_KIND, SOURCE, kind_of
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -29,24 +26,24 @@ from kvtrace.figures.kernels import (
     medians,
     sums,
 )
-from kvtrace.figures.makers import OWN_KIND, kind_of
+from kvtrace.figures.medians import add_medians
 from kvtrace.figures.names import shown_names
-from kvtrace.figures.scans import quoted
+from kvtrace.figures.stored import kept, kept_rows, once_per_trace, settled
 from kvtrace.figures.sums_reading import (
     VIEWS_ADDED_UP,
-    AllSums,
     Sums,
     facts_to_keep,
-    stored_bins,
     sums_of,
 )
-from kvtrace.figures.sums_stored import settled
-from kvtrace.figures.tables import add_rows, open_times
+from kvtrace.figures.tables import add_rows, open_times, scratch
 from kvtrace.figures.views import LAUNCHES_AT_REST
-from kvtrace.schema.columns import without_dictionary
-from kvtrace.schema.window import split_by_run, whole_trace
+from kvtrace.schema.launch_flags import LaunchFlags
+from kvtrace.schema.weights import weights
+from kvtrace.schema.window import whole_trace
 
 if TYPE_CHECKING:
+    import duckdb
+
     from kvtrace.schema.trace import Run, Trace
 
 UNKNOWN: Final = "(unknown)"
@@ -189,7 +186,7 @@ def _by_call(figures: Sequence[KernelFigure], median: KernelFigure) -> str:
 
 
 def _shown_names(database: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Return the rows of `_NAMES`, the shown name and kind (`makers.py`), and a number as `kernel`.
+    """Return the rows of `_NAMES`, the shown name and kind and a number as `kernel`.
 
     Equal names and kinds that are shown have one number, which no kernel has.
     """
@@ -293,7 +290,7 @@ _TRIALS: Final = """
 def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     """Return run, call_id and duration `ns` of executions of autotuners' trials, as launched.
 
-    They are of whole runs; those of many are kept (`kept.py`). Errors as `Trace.table`.
+    They are of whole runs; those of many are kept (`stored.py`). Errors as `Trace.table`.
     """
     whole = whole_trace(trace)
     facts = facts_to_keep(whole, runs, "launch_sums")
@@ -353,147 +350,73 @@ def _rows(trace: "Trace", run: "Run", view: str, query: str) -> Iterator[pa.Tabl
             yield pa.Table.from_batches([batch])
 
 
-# -- medians of the steady times of calls, kernels and groups: of rows, or of times in bins --------
-# Both are rows with a value (the time, or its bin) and a count. They are added up run by run, since
-# those of all runs would take much memory.
+# -- new launches and executions of a run that is still being recorded -----------------------------
+# They count as in the views `launch_times` and `execution_times`, which see all rows at once.
+# Executions of trials are not distinguished from others.
 
 
-_Counted = tuple[Integers, Integers, Integers]
-
-#: Steady times by call, and those of no call by name, of rows; and of the run `{run}` in bins.
-_ROWS: Final[dict[Sums, str]] = {
-    "launch_sums": """
-        SELECT run, call_id, NULL::VARCHAR AS name, NULL::VARCHAR AS kind, ns AS value,
-            weight AS count
-        FROM launch_times WHERE steady
-    """,
-    "execution_sums": """
-        SELECT run, call_id, CASE WHEN call_id IS NULL THEN name END AS name,
-            CASE WHEN call_id IS NULL THEN kind END AS kind, ns AS value, weight AS count
-        FROM execution_times WHERE steady
-    """,
-}
-_BINS: Final[dict[Sums, str]] = {
-    "launch_sums": """
-        SELECT {run}::run_name AS run, call_id, NULL::VARCHAR AS name, NULL::VARCHAR AS kind,
-            unnest(bins) AS value, unnest(counts) AS count
-        FROM binned
-    """,
-    "execution_sums": """
-        SELECT {run}::run_name AS run, call_id, name, kind, unnest(bins) AS value,
-            unnest(counts) AS count
-        FROM binned
-    """,
-}
-_KEYS: Final[dict[Sums, tuple[str, ...]]] = {
-    "launch_sums": ("call_id",),
-    "execution_sums": ("call_id", "name", "kind"),
-}
-#: Rows with the place of their call, or 0, and the number of their kernel or name (`shown`).
-_PLACED: Final = """
-    SELECT coalesce(p.place, 0) AS place, coalesce(p.kernel, s.kernel) AS kernel, t.value, t.count
-    FROM ({rows}) t LEFT JOIN place p ON p.run = t.run AND p.call_id = t.call_id
-    LEFT JOIN shown s ON s.called = (t.call_id IS NOT NULL) AND s.name IS NOT DISTINCT FROM t.name
-        AND s.kind IS NOT DISTINCT FROM t.kind
-    WHERE p.place IS NOT NULL OR s.kernel IS NOT NULL
-"""
-_GROUPS: Final = """
-    SELECT p.place, g.grouped FROM place p
-    JOIN groups g ON g.run = p.run AND g.kernel_id = p.kernel_id
-"""
-#: Rows of kernels and groups from which on they are added up, before those of further runs.
-_MOST_PENDING_ROWS: Final = 1 << 21
+Row = dict[str, Any]
 
 
-def add_medians(
-    database: duckdb.DuckDBPyConnection,
-    trace: "Trace",
-    sums: AllSums,
-    table: Sums,
-    *,
-    has_groups: bool,
-) -> None:
-    """Create tables of medians `ns`: by `place`, by `kernel`, and by `grouped` of `groups`.
+def launch_sums(
+    database: "duckdb.DuckDBPyConnection",
+    piece: pa.Table,
+    flags: LaunchFlags,
+) -> list[Row]:
+    """Return one row per call with the `LAUNCHED` figures of the next launches of a run.
 
-    The database has the tables of `open_times`, `shown`, and `groups` if there are some.
+    Args:
+        database: any connection; it is left without new tables.
+        piece: the launches in recorded order, with columns call_id, enter, exit, thread, phase,
+            weight and `LAUNCH_COLUMNS`.
+        flags: those of the run, which has got its earlier pieces; updated with this piece.
+
     """
-    group_of_place, groups = _groups(database) if has_groups else (None, pa.array([], pa.string()))
-    binned = bool(sums.stored)
-    medians_of_calls, of_kernels, of_groups = [_NO_MEDIANS], _Counts(), _Counts()
-    for rows in _pieces(database, trace, sums, table):
-        place, kernel, value, count = (
-            integers(rows[name]) for name in ("place", "kernel", "value", "count")
-        )
-        of_kernels.add(kernel, value, count)
-        is_placed = place > 0
-        if not is_placed.all():
-            place, value, count = place[is_placed], value[is_placed], count[is_placed]
-        medians_of_calls.append(medians_of(place, value, count, binned=binned))
-        if group_of_place is not None:
-            of_groups.add(group_of_place[place], value, count)
-    places, medians = map(np.concatenate, zip(*medians_of_calls, strict=True))
-    database.register("place_medians", pa.table({"place": places, "ns": medians}))
-    kernels, medians = medians_of(*of_kernels.total, binned=binned)
-    database.register("kernel_medians", pa.table({"kernel": kernels, "ns": medians}))
-    codes, medians = medians_of(*of_groups.total, binned=binned)
-    grouped = groups.take(pa.array(codes[codes > 0] - 1))
-    database.register("group_medians", pa.table({"grouped": grouped, "ns": medians[codes > 0]}))
+    timed = pc.and_(pc.is_valid(piece["enter"]), pc.is_valid(piece["exit"])).to_numpy()
+    enter, leave = (integers(piece[name], 0) for name in ("enter", "exit"))
+    weight = weights(piece)
+    captured = pc.equal(piece["phase"].cast(pa.string()), "graph_capture")
+    rows = {
+        "call_id": piece["call_id"],
+        **flags.of(piece),
+        "captured": pc.fill_null(captured, False),
+        "weight": weight,
+        "taken": np.where(timed, np.maximum(leave - enter, 0) * weight, 0),
+        **{name: pc.multiply(piece[name], pa.array(weight)) for name in LAUNCH_COLUMNS},
+    }
+    return _summed_rows(database, rows, LAUNCHED, "call_id")
 
 
-_NOTHING: Final = np.zeros(0, np.int64)
-_NO_MEDIANS: Final[tuple[Integers, npt.NDArray[np.float64]]] = (_NOTHING, np.zeros(0))
+def execution_sums(database: "duckdb.DuckDBPyConnection", piece: pa.Table) -> list[Row]:
+    """Return one row per call, name and kind with the `EXECUTED` figures of timed executions.
+
+    Columns of `piece`: call_id, name, kind, start, end and weight; start and end are never null.
+    """
+    weight = weights(piece)
+    false = np.zeros(piece.num_rows, np.bool_)
+    rows = {
+        **{name: piece[name] for name in ("call_id", "name", "kind")},
+        "tuning": false,
+        "replayed": false,
+        "timed": ~false,
+        "steady": ~false,
+        "weight": weight,
+        "taken": np.maximum(integers(piece["end"]) - integers(piece["start"]), 0) * weight,
+    }
+    return _summed_rows(database, rows, EXECUTED, "call_id, name, kind")
 
 
-class _Counts:
-    """Counts of times by code and value."""
-
-    def __init__(self) -> None:
-        self._pieces: list[_Counted] = [(_NOTHING, _NOTHING, _NOTHING)]
-        self._rows = 0
-
-    @property
-    def total(self) -> _Counted:
-        """Distinct codes and values with their counts."""
-        codes, values, counts = map(np.concatenate, zip(*self._pieces, strict=True))
-        return added_up(codes, values, counts)
-
-    def add(self, codes: Integers, values: Integers, counts: Integers) -> None:
-        """Add values with counts."""
-        self._pieces.append((codes, values, counts))
-        self._rows += codes.size
-        if self._rows > _MOST_PENDING_ROWS:
-            self._pieces, self._rows = [self.total], 0
-
-
-def _pieces(
-    database: duckdb.DuckDBPyConnection, trace: "Trace", sums: AllSums, table: Sums
-) -> Iterator[pa.Table]:
-    """Yield the steady times of runs, with the columns of `_PLACED`."""
-    if not sums.stored:
-        yield database.sql(_PLACED.format(rows=_ROWS[table])).to_arrow_table()
-        return
-    keys = _KEYS[table]
-    others = {} if sums.binned is None else dict(split_by_run(sums.binned.sort_by("run")))
-    stored = {run.run_id: run for run in sums.stored}
-    for run_id in dict.fromkeys((*stored, *others)):
-        pieces = [others[run_id].select([*keys, "bins", "counts"])] if run_id in others else []
-        if run_id in stored:
-            pieces.append(stored_bins(trace, stored[run_id], table, keys))
-        database.register("binned", pa.concat_tables(map(_plain, pieces)))
-        rows = _BINS[table].format(run=quoted(run_id))
-        yield database.sql(_PLACED.format(rows=rows)).to_arrow_table()
-
-
-def _plain(rows: pa.Table) -> pa.Table:
-    """Return rows without dictionaries."""
-    return pa.table([without_dictionary(column) for column in rows.columns], rows.column_names)
-
-
-def _groups(database: duckdb.DuckDBPyConnection) -> tuple[Integers, pa.Array]:
-    """Return the code of the group of each place, counted from 1, and the groups."""
-    ((places,),) = database.execute("SELECT count(*) FROM place").fetchall()
-    rows = database.sql(_GROUPS).to_arrow_table()
-    codes = rows["grouped"].combine_chunks().dictionary_encode()
-    group_of_place = np.zeros(places + 1, np.int64)
-    group_of_place[integers(rows["place"])] = np.asarray(codes.indices) + 1
-    return group_of_place, codes.dictionary
+def _summed_rows(
+    database: "duckdb.DuckDBPyConnection",
+    rows: Mapping[str, Any],
+    figures: Sequence[KernelFigure],
+    keys: str,
+) -> list[Row]:
+    database.register("rows", pa.table(rows))
+    figure_rows: list[Row] = (
+        database.sql(f"SELECT {keys}, {sums(figures)} FROM rows GROUP BY {keys}")  # noqa: S608
+        .to_arrow_table()
+        .to_pylist()
+    )
+    database.unregister("rows")
+    return figure_rows

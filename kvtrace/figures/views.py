@@ -325,8 +325,8 @@ def views_at_rest(
 ) -> dict[str, str]:
     """Return `VIEWS` in which runs are added up from what is stored of them.
 
-    `stored` has the ids of runs with valid sums (`sums_stored.py`), `others` those of other runs,
-    and `older` those of runs that keep sums of rows that they have dropped (`sums_stored.py`).
+    `stored` has the ids of runs with valid sums (`stored.py`), `others` those of other runs,
+    and `older` those of runs that keep sums of rows that they have dropped (`stored.py`).
     """
     texts = dict(VIEWS)
     for view, (columns, of_sums, stored_table) in _AT_REST.items() if stored or older else ():

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
-from kvtrace.figures.parts_at_rest import read_ahead, run_at_rest
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.steps import (
@@ -26,6 +25,8 @@ from kvtrace.figures.steps import (
     device_begins,
     named_steps,
     program_steps,
+    read_ahead,
+    run_at_rest,
     time_bounds,
 )
 from kvtrace.schema.errors import BadSetting

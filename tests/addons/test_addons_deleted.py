@@ -120,7 +120,7 @@ REST = (
     "tests/cli/test_options.py",
     "tests/converters/diff/test_diff_code.py",
     "tests/converters/test_registry.py",
-    "tests/converters/profile/test_roofline.py",
+    "tests/converters/profile/test_device_limits_roofline.py",
     "tests/converters/timeline/test_timeline.py",
     "tests/analysis/test_missing_passes.py",
     "tests/schema/test_document.py",

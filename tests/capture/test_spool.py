@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.capture.spool import Spool, _place_of, remove_useless_memories
-from kvtrace.schema.run_ids import first_run_id, new_run_id
+from kvtrace.schema.layout import first_run_id, new_run_id
 from kvtrace.schema.spool import PLACE_BYTES, PLACE_OFFSET, memory_path, spool_folder
 from tests.capture.recorders import Function, Kernel, _hot, wrapped
 

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.ir.redacted import redacted_ir
 from kvtrace.schema.client_tables import client_table
 from kvtrace.schema.content import artifact_row, stack_row

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kvtrace.cli import main
+from kvtrace.converters.profile.device_text import ranks_sentences
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.converters.profile.ranks_text import ranks_sentences
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.figures.clocks import host_clocks
 from kvtrace.figures.collectives import matched_collectives

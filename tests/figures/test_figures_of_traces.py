@@ -11,8 +11,7 @@ from kvtrace.converters.profile.recompiles import recompiles_sentence
 from kvtrace.converters.query.query import connect, query
 from kvtrace.converters.report import report_data
 from kvtrace.converters.timeline.drawing import timelines
-from kvtrace.figures.identity import SOURCE
-from kvtrace.figures.makers import TRITON
+from kvtrace.figures.identity import SOURCE, TRITON
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.trace import Selection, open_trace
 from tests.support.tiers import some

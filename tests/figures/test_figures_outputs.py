@@ -14,12 +14,11 @@ from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import connect, query
 from kvtrace.converters.report import report_data
 from kvtrace.converters.timeline.drawing import timelines
-from kvtrace.figures.database import database
-from kvtrace.figures.following import launch_sums
-from kvtrace.figures.identity import SOURCE, KernelKey, key_of
+from kvtrace.figures.identity import SOURCE, TRITON, KernelKey, key_of
 from kvtrace.figures.kernels import EXECUTED, FURTHER, KERNEL_FIGURES, LAUNCHED
-from kvtrace.figures.makers import TRITON
 from kvtrace.figures.requested_part import WHOLE
+from kvtrace.figures.tables import database
+from kvtrace.figures.times import launch_sums
 from kvtrace.schema.launch_flags import LaunchFlags
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Selection, open_trace

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.profile.gaps_text import step_sentences
+from kvtrace.converters.profile.device_text import step_sentences
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.figures.gaps import Gaps, StepTimes
 from kvtrace.figures.requested_part import RequestedPart

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.figures.makers import kind_of
+from kvtrace.figures.identity import kind_of
 from kvtrace.figures.names import full_name, readable, shown_names, titled
 from tests.support.kernel_names import RECORDED
 

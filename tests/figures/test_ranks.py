@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.converters.profile.ranks_text import ranks_sentences
+from kvtrace.converters.profile.device_text import ranks_sentences
 from kvtrace.figures.ranks import read_ranks
 from tests.support.simulated_ranks import changed, planned, simulated, write_ranks
 

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.figures.bins import PRECISION
 from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
+from kvtrace.figures.stored import settings_of, stored_settings, sums_stored
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.sums_reading import at_rest
-from kvtrace.figures.sums_stored import settings_of, stored_settings, sums_stored
 from kvtrace.figures.tables import open_times
 from kvtrace.figures.times import device_times, host_times, launches_by_phase
 from kvtrace.figures.window import windowed
@@ -29,7 +28,7 @@ from tests.support.tiers import some
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures").glob("**/runs"))
 #: Times between stretches, and begin and end of a window; below 128 ns, times have bins of their
-#: own (`figures/bins.py`).
+#: own (`figures/medians.py`).
 CUTS = st.sampled_from([10, 20, 40, 60, 104, 108, 112, 120])
 TIMES = st.one_of(CUTS, st.integers(0, 130))
 SPANS = st.tuples(TIMES, TIMES)
@@ -247,7 +246,7 @@ def assert_equal_but_for_bins(ours, theirs):
         assert medians[0].keys() == medians[1].keys()
         for key, theirs_ns in medians[1].items():
             assert medians[0][key] == (
-                theirs_ns if theirs_ns is None else pytest.approx(theirs_ns, rel=PRECISION)
+                theirs_ns if theirs_ns is None else pytest.approx(theirs_ns, rel=1 / 64)
             )
 
 

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.figures.busy import busy_times_of_runs
-from kvtrace.figures.gaps import read_gaps
+from kvtrace.figures.gaps import busy_times_of_runs, read_gaps
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.steps import program_steps
+from kvtrace.figures.stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.sums_building import tables_at_rest
-from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.window import windowed
 from kvtrace.schema.content import stack_row
 from kvtrace.schema.errors import BadSetting
@@ -201,10 +200,10 @@ def test_figures_found_in_many_blocks_are_those_of_one(tmp_path_factory, runs, r
         patched.setattr("kvtrace.schema.parts.ROW_GROUP_ROWS", 7)
         for number, run in enumerate(runs):
             write(many, f"r{number}", run | {"sealed": True})
-        patched.setattr("kvtrace.figures.execution_blocks._ROWS", rows)
-        patched.setattr("kvtrace.figures.execution_blocks._MOST_READS", 100)
-        patched.setattr("kvtrace.figures.execution_blocks._MOST_KEPT", kept)
-        patched.setattr("kvtrace.figures.execution_blocks._LEAST_SKIPPED", 3)
+        patched.setattr("kvtrace.figures.executions._ROWS", rows)
+        patched.setattr("kvtrace.figures.executions._MOST_READS", 100)
+        patched.setattr("kvtrace.figures.executions._MOST_KEPT", kept)
+        patched.setattr("kvtrace.figures.executions._LEAST_SKIPPED", 3)
         patched.setattr("kvtrace.figures.gap_groups._MOST_UNGROUPED_ROWS", 5)
         in_blocks = [figures(many, part) for part in (*STORED, *OTHERS)]
     assert in_blocks == [figures(few, part) for part in (*STORED, *OTHERS)]

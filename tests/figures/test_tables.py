@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from kvtrace.converters.parallel import in_order
 from kvtrace.figures import tables
-from kvtrace.figures.database import Catalog
-from kvtrace.figures.tables import open_times
+from kvtrace.figures.tables import Catalog, open_times
 from kvtrace.schema.trace import open_trace
 from tests.figures.written_runs import KERNELS, LAUNCHES, OTHERS, written
 from tests.support.foreign_producer import write_foreign

@@ -36,7 +36,7 @@ def test_times_of_trials_are_those_of_sql(name, tmp_path, monkeypatch):
     assert bool(expected) == (name != "train")
     assert trial_times(trace, trace.runs).to_pylist() == expected
 
-    monkeypatch.setattr("kvtrace.figures.kept.LEAST_RUNS", 1)
+    monkeypatch.setattr("kvtrace.figures.stored.LEAST_RUNS", 1)
     add_up(trace, trace.runs, least_rows=0)
     for _ in range(2):  # the first keeps them
         again = open_trace(tmp_path / "out")

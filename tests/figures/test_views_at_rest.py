@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.converters.query.query import connect, query
+from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.figures.views import ADDED_UP
 from kvtrace.schema.trace import open_trace
 from tests.figures.written_runs import KERNELS, LAUNCHES, written

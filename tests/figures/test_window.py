@@ -9,11 +9,10 @@ import pyarrow.compute as pc
 import pytest
 
 from kvtrace.converters.info.info import read_overview
-from kvtrace.converters.profile.gaps_text import step_sentences
+from kvtrace.converters.profile.device_text import step_sentences
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report import report_data
-from kvtrace.figures.identity import KernelKey
-from kvtrace.figures.makers import TRITON
+from kvtrace.figures.identity import TRITON, KernelKey
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.steps import period_of
 from kvtrace.figures.times import device_times, host_times

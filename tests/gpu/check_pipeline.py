@@ -22,7 +22,7 @@ import triton.language as tl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from kvtrace.converters.profile.occupancy import occupancy  # noqa: E402
+from kvtrace.converters.profile.device_limits import occupancy  # noqa: E402
 from kvtrace.converters.timeline.drawing import timelines  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace, resolve  # noqa: E402

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from kvtrace.schema.beside import results_beside
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
+from kvtrace.schema.layout import results_beside
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvtrace.figures.stored import older_sums
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.sums_stored import older_sums
 from kvtrace.schema.layout import part_path
 from kvtrace.schema.older_sums import OlderSums
 from kvtrace.schema.parts import write_part

@@ -5,9 +5,8 @@ from hashlib import sha256
 
 import pytest
 
+from kvtrace.schema.plans import Replacement, commit, commit_removal, unfinished_removals
 from kvtrace.schema.recovery import recover
-from kvtrace.schema.removal import commit_removal, unfinished_removals
-from kvtrace.schema.replacement import Replacement, commit
 from kvtrace.schema.trace import open_trace
 from tests.schema.many_runs import write_run
 

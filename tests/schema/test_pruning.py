@@ -9,9 +9,9 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.schema.errors import BadSetting, DamagedFile
 from kvtrace.schema.layout import KEPT_TIMES, part_path
+from kvtrace.schema.plans import unfinished_removals
 from kvtrace.schema.pruning import prune
 from kvtrace.schema.recovery import recover
-from kvtrace.schema.removal import unfinished_removals
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id

@@ -23,7 +23,7 @@ from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compare_runs
 from kvtrace.addons.ci.recording import record_program
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.findings.model import SEVERITIES
-from kvtrace.converters.profile.specialization import specialization
+from kvtrace.converters.profile.recompiles import specialization
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.trace import Selection
 from kvtrace.text import columns, count, duration, plural, printable, shorten, size, wrapped

@@ -15,13 +15,12 @@ from kvtrace.addons.fleet.model import Fleet, FleetFinding, Job, KernelTimes, Ki
 from kvtrace.addons.fleet.trends import judge_times
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.query.query import connect, query
-from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import DEVICE_MEDIAN, HOST_MEDIAN
 from kvtrace.figures.scans import row_count
+from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.sums_stored import sums_stored
-from kvtrace.figures.tables import close_times, known_rows
+from kvtrace.figures.tables import close_times, known_rows, scratch
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.layout import pass_parts, run_folder
 from kvtrace.schema.remote import remote_folder

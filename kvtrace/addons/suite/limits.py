@@ -6,8 +6,7 @@ from typing import Any
 
 from kvtrace.addons.suite.errors import CannotJudgeCall
 from kvtrace.addons.suite.launch import Launch
-from kvtrace.converters.profile.device_limits import DeviceLimits
-from kvtrace.converters.profile.roofline import Position, Work, position
+from kvtrace.converters.profile.device_limits import DeviceLimits, Position, Work, position
 from kvtrace.metrics.of_ops import Metrics, facts_of
 
 

@@ -4,9 +4,8 @@ from typing import Final
 
 from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
-from kvtrace.converters.profile.advice_model import advice_lines
 from kvtrace.converters.profile.one_table import TableRow, table_rows
-from kvtrace.converters.profile.profile_model import KernelProfile, Profile
+from kvtrace.converters.profile.profile_model import KernelProfile, Profile, advice_lines
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.text import amount, count, distinct, duration, percent, plural, size
 

@@ -19,11 +19,10 @@ from kvtrace.addons.fleet.reading import read_fleet
 from kvtrace.addons.fleet.trends import judge_times
 from kvtrace.cli import main
 from kvtrace.converters.profile.device_time import read_device_time
-from kvtrace.figures.bins import PRECISION
-from kvtrace.figures.identity import KernelKey
-from kvtrace.figures.makers import TRITON
+from kvtrace.figures.identity import TRITON, KernelKey
+from kvtrace.figures.medians import PRECISION
+from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kvtrace.cli import main
+from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.figures.times import host_times
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import pass_parts, run_folder

@@ -14,7 +14,7 @@ from kvtrace.converters.diff import (
     difference_text,
     headline_text,
 )
-from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.profile.recompiles import Change
 from kvtrace.schema.trace import resolve
 from tests.converters.compared_kernels import OTHER, SCALE, TTIR
 from tests.converters.written_trace import (

@@ -10,7 +10,7 @@ import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.diff import compare, difference_text
-from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.profile.recompiles import Change
 from kvtrace.schema.trace import resolve
 from tests.support.kept import kept
 from tests.support.warm_python import warm_python

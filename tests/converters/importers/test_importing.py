@@ -14,7 +14,7 @@ from kvtrace.converters.importers.registry import BadSource, importer_names
 from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report.data import report_data
-from kvtrace.figures.makers import CUSTOM
+from kvtrace.figures.identity import CUSTOM
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.errors import BadSetting, KvtraceError, TraceNotFound
 from kvtrace.schema.runs import plain_rows

@@ -10,9 +10,9 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.info.info import overview_object, read_overview
 from kvtrace.converters.info.info_text import overview_text
-from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.profile.recompiles import Change
+from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.schema.trace import open_trace, resolve
 from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
 from tests.support.synthetic_trace import build_synthetic_trace

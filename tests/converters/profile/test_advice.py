@@ -10,11 +10,11 @@ import kvtrace
 from kvtrace.clients.recorded import replay
 from kvtrace.converters.profile.advice import _access_advice, _tuning_advice
 from kvtrace.converters.profile.autotune import Trial, Tuning
+from kvtrace.converters.profile.device_limits import Position
 from kvtrace.converters.profile.lost_time import _roofline_advice
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_model import Measured, profile_object
 from kvtrace.converters.profile.profile_text import profile_text
-from kvtrace.converters.profile.roofline import Position
 from kvtrace.figures.identity import KernelKey
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import duration

@@ -14,8 +14,7 @@ from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_model import profile_object
 from kvtrace.converters.profile.profile_text import profile_text
-from kvtrace.figures.identity import names_apart
-from kvtrace.figures.makers import kind_of
+from kvtrace.figures.identity import kind_of, names_apart
 from kvtrace.figures.names import titled
 from kvtrace.figures.requested_part import STEADY, WHOLE
 from kvtrace.schema.trace import open_trace

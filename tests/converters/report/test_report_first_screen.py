@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.profile.device_text import library_sentence, step_sentence
-from kvtrace.converters.profile.gaps_text import busy_phrase
+from kvtrace.converters.profile.device_text import busy_phrase, library_sentence, step_sentence
 from kvtrace.converters.profile.one_table import table_rows
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import notable_sentences

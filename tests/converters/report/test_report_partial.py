@@ -10,7 +10,7 @@ from kvtrace.clients.recorded import InTime, replay
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.report.data import report_data
 from kvtrace.recorded_calls.recorded import evaluable_calls
-from kvtrace.schema.beside import results_beside
+from kvtrace.schema.layout import results_beside
 from kvtrace.schema.trace import open_trace
 from tests.converters.report_page import opened_page, written_page
 from tests.support.tree import ROOT

@@ -2,9 +2,9 @@
 
 import pytest
 
+from kvtrace.converters.profile.device_text import ranks_sentences
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_model import profile_object
-from kvtrace.converters.profile.ranks_text import ranks_sentences
 from kvtrace.converters.report.answer import answer_of
 from kvtrace.figures.ranks import read_ranks
 from tests.converters.report_page import opened_page, written_page

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.profile.profile_sections import ProfileSection
+from kvtrace.converters.profile.profile_model import ProfileSection
 from kvtrace.text import amount, columns, count, size
 
 if TYPE_CHECKING:

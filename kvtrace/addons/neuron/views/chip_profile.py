@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.neuron.views.engine_times import shortest_ns
 from kvtrace.addons.neuron.views.on_chip import CALLS, OPS
 from kvtrace.converters.profile.device_limits import DeviceLimits, limits_for_target
-from kvtrace.converters.profile.profile_sections import ProfileSection
+from kvtrace.converters.profile.profile_model import ProfileSection
 from kvtrace.text import columns, count, duration, percent, size
 
 if TYPE_CHECKING:

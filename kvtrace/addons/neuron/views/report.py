@@ -23,8 +23,13 @@ from kvtrace.addons.neuron.views.on_chip import (
     Usage,
     on_chip_calls,
 )
-from kvtrace.converters.profile.device_limits import DeviceLimits, limits_for_target
-from kvtrace.converters.profile.roofline import Position, Work, position
+from kvtrace.converters.profile.device_limits import (
+    DeviceLimits,
+    Position,
+    Work,
+    limits_for_target,
+    position,
+)
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 

@@ -8,8 +8,7 @@ import pytest
 import kvtrace
 from kvtrace.addons.neuron.views.engine_times import shortest_ns
 from kvtrace.cli import main
-from kvtrace.converters.profile.device_limits import limits_for_target
-from kvtrace.converters.profile.roofline import Work, position
+from kvtrace.converters.profile.device_limits import Work, limits_for_target, position
 from tests.addons.neuron.views.products import products
 
 

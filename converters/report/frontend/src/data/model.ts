@@ -830,7 +830,7 @@ export interface CostlyLine {
  * All executions on devices under one name.
  *
  * `kind` is the maker: Triton or another origin, a library's name, copy, fill, other, or custom in
- * imported traces (`figures/makers.py`). `share` is the share in the device time of all rows.
+ * imported traces (`figures/identity.py`). `share` is the share in the device time of all rows.
  * `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run, null
  * without steps. `module` and `source` are a Triton kernel's (`identity.py`). `file` and `line` are
  * a Triton kernel's definition, and for a library's kernel the line with most of its time.

@@ -3,13 +3,15 @@
 import pytest
 
 from kvtrace.converters.profile.device_limits import (
+    Work,
     chosen_device,
+    joined,
     known_devices,
     limits_for_target,
     limits_named,
     limits_of,
+    position,
 )
-from kvtrace.converters.profile.roofline import Work, joined, position
 from kvtrace.schema.errors import BadSetting
 
 H200 = limits_of("NVIDIA H200")

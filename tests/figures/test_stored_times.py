@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.figures import kept
+from kvtrace.figures import stored
 from kvtrace.figures.requested_part import STEADY, WHOLE
 from kvtrace.figures.sums_reading import facts_to_keep
 from kvtrace.figures.times import device_times, host_times
@@ -33,7 +33,7 @@ def files_in(folder):
 @pytest.mark.costly("several reads of a model's run; those of small traces stay by day")
 def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(kept, "LEAST_RUNS", 99)
+        patch.setattr(stored, "LEAST_RUNS", 99)
         expected = figures_of(folder)
         assert not files_in(folder)
     assert figures_of(folder) == expected
@@ -72,7 +72,7 @@ def test_figures_of_few_runs_and_of_rows_are_not_kept(folder):
 
 
 def test_oldest_files_are_removed(folder, monkeypatch):
-    monkeypatch.setattr(kept, "_MOST_FILES", 3)
+    monkeypatch.setattr(stored, "_MOST_FILES", 3)
     trace = open_trace(folder)
     host_times(trace, trace.runs)
     first = files_in(folder)

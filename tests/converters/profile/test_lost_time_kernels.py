@@ -6,13 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from kvtrace.converters.profile.advice_model import Advice
-from kvtrace.converters.profile.device_limits import chosen_device
-from kvtrace.converters.profile.kernel_headline import kernel_headlines
+from kvtrace.converters.profile.device_limits import Position, chosen_device
+from kvtrace.converters.profile.lost_time import kernel_headlines
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.converters.profile.profile_model import Measured
+from kvtrace.converters.profile.profile_model import Advice, Measured
 from kvtrace.converters.profile.profile_text import profile_text
-from kvtrace.converters.profile.roofline import Position
 from kvtrace.converters.report import report_data
 from kvtrace.figures.identity import KernelKey
 from kvtrace.schema.trace import open_trace

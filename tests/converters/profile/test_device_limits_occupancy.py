@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.converters.profile.occupancy import Occupancy, occupancy
+from kvtrace.converters.profile.device_limits import Occupancy, occupancy
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from kvtrace.figures.database import Catalog, database, free_unused, scratch
+from kvtrace.figures.tables import Catalog, database, free_unused, scratch
 from tests.support.tree import ROOT, package_files
 
 TRACE = "tests/fixtures/h200/train"
@@ -94,7 +94,7 @@ def test_catalogs_of_threads_last_as_long_as_their_connections():
 
 FORKING = """
 import os, sys
-from kvtrace.figures.database import scratch
+from kvtrace.figures.tables import scratch
 from kvtrace.figures.tables import open_times
 from kvtrace.schema.trace import resolve
 
@@ -131,4 +131,4 @@ def test_only_one_module_creates_duckdb_databases():
         for path in package_files(".py")
         if re.search(r"duckdb\.connect\(", path.read_text())
     }
-    assert makers == {"kvtrace/figures/database.py"}
+    assert makers == {"kvtrace/figures/tables.py"}

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.figures.busy import Busy, Timeline, busy_times_of_runs
-from kvtrace.figures.gaps import read_gaps
+from kvtrace.figures.executions import Busy, Timeline
+from kvtrace.figures.gaps import busy_times_of_runs, read_gaps
 from kvtrace.figures.sums_building import tables_at_rest
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow

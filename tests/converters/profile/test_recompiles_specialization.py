@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.converters.profile.specialization import specialization
+from kvtrace.converters.profile.recompiles import specialization
 
 ROW = dict.fromkeys(("target", "warp_size", "num_warps", "num_ctas", "num_stages"))
 

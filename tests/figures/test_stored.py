@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from kvtrace.figures.sums_stored import DEFINITION, PASS, forget, settings_of, sums_stored
+from kvtrace.figures.stored import DEFINITION, PASS, forget, settings_of, sums_stored
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from tests.converters.written_trace import SCALE, write_trace

@@ -1,13 +1,13 @@
-"""The timed executions of a run in the order of their begins, in blocks that fit in memory.
+"""Timed executions of a run: in blocks by begin, with their calls and phases; busy and idle time.
 
-A block has the executions that begin in a stretch of time. The stretches of a sealed run follow
-from the statistics of its row groups, so that each has about `_ROWS` rows and overlaps few row
-groups, however long the run is. All other runs are one block.
+A block has the executions that begin in a stretch of time, and fits in memory. The stretches of a
+sealed run follow from the statistics of its row groups, so that each has about `_ROWS` rows and
+overlaps few row groups, however long the run is. All other runs are one block.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -294,3 +294,142 @@ def _name_codes(column: pa.ChunkedArray, names: dict[str, int]) -> npt.NDArray[n
             code_of[index] = names.setdefault(texts[index] or _NAMELESS, len(names))
         codes.append(code_of[indices])
     return np.concatenate(codes)
+
+
+# -- busy and idle time of devices -----------------------------------------------------------------
+# Each device has its own: what is said of a run with several, or of several runs, is their sum.
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Busy and idle time of a device in a run's window, or a sum over `devices`.
+
+    `span_ns` is the length of the window; without one, the time from the device's first execution
+    to its last. It is the sum of `busy_ns`, when the device ran something, and `idle_ns`.
+    `overlapped_ns` is time with several executions on the device, counted once per additional
+    execution.
+    """
+
+    span_ns: int = 0
+    busy_ns: int = 0
+    overlapped_ns: int = 0
+    idle_ns: int = 0
+    devices: int = 0
+
+    @property
+    def length_ns(self) -> int:
+        """The mean of the devices' spans, in ns."""
+        return self.span_ns // max(self.devices, 1)
+
+    def __add__(self, other: "Busy") -> "Busy":
+        """Return the sum, figure by figure."""
+        return Busy(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+def summed_busy(timelines: "Iterable[Timeline]") -> Busy | None:
+    """Return the busy and idle time of several devices, added up; None without an execution."""
+    times = [busy for timeline in timelines if (busy := timeline.busy) is not None]
+    return sum(times, Busy()) if times else None
+
+
+class IdleTimes(NamedTuple):
+    """When a device was idle, between executions of which one block is given.
+
+    Attributes:
+        begin: Begin of each gap, in ns since 1970.
+        end: Its end.
+        before: Index of the execution that ended last before it; -1: none of the block.
+        after: Index of the execution that ends it.
+        latest: Index of the execution that ends last of all so far; -1: none of the block.
+
+    """
+
+    begin: Integers
+    end: Integers
+    before: Integers
+    after: Integers
+    latest: int
+
+
+class Timeline:
+    """The busy and idle time of a device's executions, which are added sorted by begin, in blocks.
+
+    With a window, idle time begins and ends with the window.
+    """
+
+    def __init__(self, window: RunWindow | None) -> None:
+        self._begin = None if window is None else window.device_begin
+        self._end = None if window is None else window.device_end
+        #: Until when the device was busy so far.
+        self._until: int | None = None
+        self._idle_ns = self._executions_ns = 0
+
+    def add(self, start: Integers, end: Integers) -> IdleTimes:
+        """Add a block of executions, at least one, and return the gaps that they end."""
+        if self._begin is None:
+            self._begin = int(start[0])
+        until = self._begin if self._until is None else self._until
+        reached = np.maximum.accumulate(np.append(until, end))
+        rows = np.arange(start.size)
+        is_latest = end >= reached[1:]
+        latest = np.maximum.accumulate(np.append(-1, np.where(is_latest, rows, -1)))
+        idle = np.flatnonzero(start > reached[:-1])
+        gaps = IdleTimes(reached[idle], start[idle], latest[idle], rows[idle], int(latest[-1]))
+        self._until = int(reached[-1])
+        self._idle_ns += int((gaps.end - gaps.begin).sum())
+        self._executions_ns += int((end - start).sum())
+        return gaps
+
+    @property
+    def last_gap(self) -> tuple[int, int] | None:
+        """Begin and end of the idle time after the last execution, to the end of the window."""
+        if self._until is None or self._end is None or self._until >= self._end:
+            return None
+        return self._until, self._end
+
+    @property
+    def busy(self) -> Busy | None:
+        """The busy and idle time; None without an execution."""
+        if self._until is None or self._begin is None:
+            return None
+        begin, end = self.last_gap or (self._until, self._until)
+        span_ns, idle_ns = end - self._begin, self._idle_ns + end - begin
+        busy_ns = span_ns - idle_ns
+        return Busy(span_ns, busy_ns, self._executions_ns - busy_ns, idle_ns, 1)
+
+
+# -- call and phase of each execution: the recorded call, else its launch's, as in the view `placed`
+
+
+#: Stands for an unknown call, phase or launch.
+UNKNOWN: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLaunches:
+    """The launches of a run as columns sorted by `seq`: `seq`, call id and phase code."""
+
+    seq: Integers
+    call: Integers
+    phase: Integers
+    _positions: Positions
+
+    @classmethod
+    def of(cls, seq: Integers, call: Integers, phase: Integers) -> Self:
+        """Return the launches, sorted by `seq`; the columns may be in any order."""
+        if not np.all(seq[1:] >= seq[:-1]):
+            order = np.argsort(seq, kind="stable")
+            seq, call, phase = seq[order], call[order], phase[order]
+        return cls(seq, call, phase, Positions(seq))
+
+    def placed(self, launch: Integers, call: Integers) -> tuple[Integers, Integers]:
+        """Return the call id and phase code of each execution; UNKNOWN without a call.
+
+        `launch` and `call` have each execution's recorded launch and call id, or UNKNOWN.
+        """
+        if not self.seq.size:
+            return call, np.full(launch.size, UNKNOWN)
+        rows = self._positions.of(launch)
+        has_launch = rows >= 0
+        phase = np.where(has_launch, self.phase[rows], np.int64(UNKNOWN))
+        return np.where(has_launch & (call == UNKNOWN), self.call[rows], call), phase

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.figures.bins import PRECISION, bin_of, medians_of, times_at
+from kvtrace.figures.medians import medians_of, times_at
+from kvtrace.figures.sums_reading import bin_of
 
 TIMES = st.integers(0, 51).flatmap(lambda bits: st.integers(0, 1 << bits))
 
@@ -35,7 +36,7 @@ def test_bins_begin_and_end_with_their_times(times):
     least, most = times_at(bins, np.zeros(bins.size)), times_at(bins, np.ones(bins.size))
     for time, low, high in zip(times, least.tolist(), most.tolist(), strict=True):
         assert low <= time <= high
-        assert high - low < PRECISION * max(time, 64)
+        assert high - low < 1 / 64 * max(time, 64)
         assert by_bits([int(low), int(high)]) == by_bits([time]) * 2
 
 
@@ -48,7 +49,7 @@ def test_medians_of_bins_are_near_those_of_the_times(rows):
     exact = dict(zip(*medians_of(codes, times, counts, binned=False), strict=True))
     for code, found in zip(occurring.tolist(), medians.tolist(), strict=True):
         expected = median(np.repeat(times[codes == code], counts[codes == code]).tolist())
-        assert found == pytest.approx(expected, rel=PRECISION)
+        assert found == pytest.approx(expected, rel=1 / 64)
         assert exact[code] == pytest.approx(expected, rel=1e-12)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.figures.execution_blocks import ExecutionBlocks, _cuts
+from kvtrace.figures.executions import ExecutionBlocks, _cuts
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow
 from kvtrace.schema.writer import RunWriter
@@ -60,8 +60,8 @@ def test_blocks_of_a_window_have_its_executions_in_order(
 ):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("kvtrace.schema.parts.ROW_GROUP_ROWS", 6)
-        patched.setattr("kvtrace.figures.execution_blocks._ROWS", rows)
-        patched.setattr("kvtrace.figures.execution_blocks._MOST_KEPT", kept)
+        patched.setattr("kvtrace.figures.executions._ROWS", rows)
+        patched.setattr("kvtrace.figures.executions._MOST_KEPT", kept)
         trace = write(tmp_path_factory.mktemp("trace"), starts, lambda n: f"k{n}")
         blocks = ExecutionBlocks(trace, trace.runs[0])
     low, high = (EPOCH + edge for edge in window)
@@ -80,7 +80,7 @@ def test_blocks_of_a_window_have_its_executions_in_order(
 
 def test_a_long_run_is_read_in_several_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr("kvtrace.schema.parts.ROW_GROUP_ROWS", 50)
-    monkeypatch.setattr("kvtrace.figures.execution_blocks._ROWS", 100)
+    monkeypatch.setattr("kvtrace.figures.executions._ROWS", 100)
     trace = write(tmp_path, range(0, 4_000, 4), lambda _: "k")
 
     sizes = [block.start.size for _, block in ExecutionBlocks(trace, trace.runs[0]).read()]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.figures.kept import rows_of_runs
+from kvtrace.figures.stored import rows_of_runs
 from kvtrace.schema.columns import conformed
 from kvtrace.schema.layout import KEPT_TIMES
 from kvtrace.schema.parts import write_part
