@@ -262,13 +262,8 @@ def _event_kind(name: str) -> int | None:
             function = name[len(api) :]
             break
     function = function.split("_v", 1)[0].removesuffix("_ptsz").removesuffix("_spt")
-    if function in _SYNCHRONIZING:
-        return 0
-    if function in _MEMORY:
-        return 1
-    if function in _FREEING:
-        return 2
-    return 3 if function in _HOST_MEMORY else None
+    kinds = (_SYNCHRONIZING, _MEMORY, _FREEING, _HOST_MEMORY)
+    return next((kind for kind, functions in enumerate(kinds) if function in functions), None)
 
 
 def _clear_overflows(columns: dict[str, Integers]) -> None:

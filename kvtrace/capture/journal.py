@@ -24,7 +24,7 @@ from kvtrace.capture.context import GitFacts, devices, library_versions, process
 from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
-from kvtrace.capture.messages import message_row, warn
+from kvtrace.capture.messages import CLOCK_MESSAGE, GRAPH_MESSAGE, message_row, warn
 from kvtrace.capture.overhead import Overhead
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool, remove_useless_memories
@@ -52,20 +52,6 @@ _BREATH: Final = 0.01
 PATIENCE: Final = 30.0
 #: Seconds of sealing after which a line says that it is under way.
 _QUIET: Final = 3.0
-
-_GRAPH_MESSAGE: Final = (
-    "info",
-    "graph-replays",
-    "launches were captured into graphs; replays of a graph do not pass through Python, so "
-    "their launches are not recorded again",
-)
-
-_CLOCK_MESSAGE: Final = (
-    "warning",
-    "clock-stepped-back",
-    "the system's clock was set back during this run: times before and after it "
-    "overlap, and a launch that seemed to end before it began has a duration of 0",
-)
 
 #: A submission: adds rows to the journal when the journal's thread calls it.
 Waiting = Callable[["Journal"], None]
@@ -403,10 +389,10 @@ class Journal:
             columns["addresses"] = address_lists(*addresses)[: len(columns["seq"])]
         if not self._saw_graph_capture and launches.saw_graph_capture:
             self._saw_graph_capture = True
-            self.add("messages", message_row(*_GRAPH_MESSAGE))
+            self.add("messages", message_row(*GRAPH_MESSAGE))
         if launches.stepped_back and not self._saw_clock_step:
             self._saw_clock_step = True
-            self.add("messages", message_row(*_CLOCK_MESSAGE))
+            self.add("messages", message_row(*CLOCK_MESSAGE))
         self._last_exit = memory_of(columns["exit"])[-1]
         count, first_seq = len(columns["seq"]), self._next_seq
         self._next_seq += count

@@ -17,6 +17,19 @@ _MESSAGES: Final = 1000
 _NO_LAUNCH: Final = frozenset({
     "triton-too-old", "backend-failed", "capture-failure", "window-empty", "nothing-launched",
 })  # fmt: skip
+#: Level, code and text of messages that a journal adds once.
+GRAPH_MESSAGE: Final = (
+    "info",
+    "graph-replays",
+    "launches were captured into graphs; replays of a graph do not pass through Python, so "
+    "their launches are not recorded again",
+)
+CLOCK_MESSAGE: Final = (
+    "warning",
+    "clock-stepped-back",
+    "the system's clock was set back during this run: times before and after it "
+    "overlap, and a launch that seemed to end before it began has a duration of 0",
+)
 
 
 class Messages:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvtrace.capture import process_sessions
 from kvtrace.capture.arguments import Identities
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from kvtrace.capture.launch_copies import LaunchCopier
 
 Copier = TypeVar("Copier", bound="LaunchCopier[Any]")
-
-#: Error numbers of writing that mean that the disk is full.
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Session:
@@ -473,7 +470,7 @@ class Session:
     def _writing_failed(self, error: Exception) -> None:
         """Print the error after which nothing can be written; called once by the journal."""
         number = getattr(error.__cause__ or error, "errno", None)
-        if number in _NO_ROOM:
+        if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             self._failure = "disk-full"
         if number in (errno.EMFILE, errno.ENFILE):
             text = "the program uses up all file descriptors; raise their number with ulimit -n"

@@ -186,7 +186,7 @@ def _by_call(figures: Sequence[KernelFigure], median: KernelFigure) -> str:
 
 
 def _shown_names(database: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Return the rows of `_NAMES`, the shown name and kind and a number as `kernel`.
+    """Return the rows of `_NAMES`, the shown name and kind, and a number as `kernel`.
 
     Equal names and kinds that are shown have one number, which no kernel has.
     """

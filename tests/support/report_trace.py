@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kvtrace.converters.report import report_data
+from kvtrace.converters.report.model import Report
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace, stack_id
 from kvtrace.schema.writer import RunWriter
@@ -379,3 +381,9 @@ def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
     return pa.table(
         {key: pa.array(v, schema.field(key).type) for key, v in columns.items()}, schema
     )
+
+
+def report_of(path: Path) -> Report:
+    """Return the report of a trace's newest runs, as data."""
+    trace = open_trace(path)
+    return report_data(trace, trace.select(), "title", "out/")

@@ -8,12 +8,21 @@ from typing import Any
 import pytest
 import triton
 import triton.language as tl
-from triton.language.extra import libdevice
 
 import kvtrace
 from kvtrace.addons.invariance.differences import kernel_meanings
 from kvtrace.cli import main
 from kvtrace.schema.trace import Selection, open_trace
+from tests.addons.invariance.edited_kernels import (
+    accumulated,
+    added,
+    finite,
+    floored,
+    last_row,
+    normed,
+    overwritten,
+    softmax,
+)
 from tests.addons.invariance.inputs import tensor
 from tests.support.planting import without_stages
 
@@ -93,13 +102,13 @@ def test_a_kernel_of_which_a_call_is_missing_alone_has_not_changed(
         with kvtrace.capture(tmp_path / side):
             for columns in widths:
                 x = tensor(4, columns, seed=1)
-                _normed[(4,)](x, x.clone(), columns, EDIT="none", BLOCK=32)
+                normed[(4,)](x, x.clone(), columns, EDIT="none", BLOCK=32)
 
     told = told_of(str(tmp_path / "a"), str(tmp_path / "b"), capsys)
 
     side = "AFTER" if is_removed else "BEFORE"
-    assert f"same results? not known _normed: 1 call not compared: {side} has no " in told
-    assert "_normed: the same code, launched with the same arguments" in told
+    assert f"same results? not known normed: 1 call not compared: {side} has no " in told
+    assert "normed: the same code, launched with the same arguments" in told
 
 
 def test_a_kernel_on_another_grid_has_the_same_code(
@@ -108,7 +117,7 @@ def test_a_kernel_on_another_grid_has_the_same_code(
     for side, extent in (("a", (4,)), ("b", (4, 1, 2))):  # the same rows twice
         with kvtrace.capture(tmp_path / side):
             x = tensor(4, 20, seed=1)
-            _normed[extent](x, x.clone(), 20, EDIT="none", BLOCK=32)
+            normed[extent](x, x.clone(), 20, EDIT="none", BLOCK=32)
 
     told = told_of(str(tmp_path / "a"), str(tmp_path / "b"), capsys)
 
@@ -204,44 +213,15 @@ def test_call_without_ir_is_reported_as_not_compared(tmp_path: Path, free_driver
     assert "1 call not compared: the call in AFTER cannot be evaluated" in unknown.evidence
 
 
-@triton.jit
-def _normed(x, y, N, EDIT: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
-    row = x + tl.program_id(0) * N + at
-    if EDIT == "rounded":
-        values = tl.load(row, mask=at < N, other=0.0).to(tl.float16).to(tl.float32)
-    else:
-        values = tl.load(row, mask=at < N, other=0.0)
-    square = tl.sum(values * values, 0) / N + 1e-6
-    if EDIT == "divided":
-        normed = values / tl.sqrt(square)
-    elif EDIT == "outside":
-        normed = values * (libdevice.rsqrt(square - 1e-6) + 1e-6)
-    else:
-        normed = values * libdevice.rsqrt(square)
-    tl.store(y + tl.program_id(0) * N + at, normed, mask=at < N)
-
-
-@triton.jit
-def _softmax(x, y, N, EDIT: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
-    other = 0.0 if EDIT == "other" else float("-inf")
-    values = tl.load(x + tl.program_id(0) * N + at, mask=at < N, other=other)
-    if EDIT != "no maximum":
-        values -= tl.max(values, 0)
-    numerator = tl.exp(values)
-    tl.store(y + tl.program_id(0) * N + at, numerator / tl.sum(numerator, 0), mask=at < N)
-
-
 @pytest.mark.parametrize(
     ("kernel", "edit", "word", "evidence"),
     [
-        (_normed, "none", "yes", "the same code, launched with the same arguments"),
-        (_normed, "divided", "yes", "equal in exact arithmetic"),
-        (_normed, "rounded", "no", "on random numbers"),
-        (_normed, "outside", "no", "on small numbers"),
-        (_softmax, "other", "no", "element ["),
-        (_softmax, "no maximum", "no", "is nan, was"),
+        (normed, "none", "yes", "the same code, launched with the same arguments"),
+        (normed, "divided", "yes", "equal in exact arithmetic"),
+        (normed, "rounded", "no", "on random numbers"),
+        (normed, "outside", "no", "on small numbers"),
+        (softmax, "other", "no", "element ["),
+        (softmax, "no maximum", "no", "is nan, was"),
     ],
 )
 def test_diff_says_whether_results_are_the_same(
@@ -256,29 +236,17 @@ def test_diff_says_whether_results_are_the_same(
     assert evidence in meaning.evidence
 
 
-@triton.jit
-def _last_row(x, y, N, STORES: tl.constexpr, FORM: tl.constexpr, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    if FORM == "row":
-        values = tl.load(x + row * N + at, mask=at < N, other=0.0)
-    else:
-        values = tl.load(x + (at + row * N), mask=at < N, other=0.0)
-    is_stored = (at < N) & (row == tl.num_programs(0) - 1) if STORES == "last" else at < N
-    tl.store(y + at, values, mask=is_stored)
-
-
 @pytest.mark.parametrize(
     ("stores", "answer"),
     [
-        ("all", "not known there is a race in _last_row"),
+        ("all", "not known there is a race in last_row"),
         ("last", "yes results of 1 changed kernel are equal bit for bit"),
     ],
 )
 def test_results_of_kernels_with_a_race_are_not_the_same(
     trace_of: Make, capsys: pytest.CaptureFixture[str], stores: str, answer: str
 ) -> None:
-    sides = [trace_of(_last_row, 20, STORES=stores, FORM=form) for form in ("row", "offset")]
+    sides = [trace_of(last_row, 20, STORES=stores, FORM=form) for form in ("row", "offset")]
     for side in sides:
         main(["sanitize", side, "--rule", "race"])
     capsys.readouterr()
@@ -347,21 +315,6 @@ def test_boolean_outputs_are_compared(tmp_path: Path, free_driver: object) -> No
     assert meaning.same == "no"
 
 
-@triton.jit
-def _floored(x, y, N, FLOOR: tl.constexpr, FORM: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
-    values = tl.load(x + tl.program_id(0) * N + at, mask=at < N, other=FLOOR)
-    largest = tl.max(values, 0)
-    powers = tl.where(at < N, tl.exp(values - largest), 0.0)
-    if FORM == "softmax":
-        result = powers / tl.sum(powers, 0)
-    elif FORM == "logarithm":
-        result = tl.log(tl.sum(powers, 0)) + largest
-    else:
-        result = powers / tl.maximum(tl.sum(powers, 0), 1e-30)
-    tl.store(y + tl.program_id(0) * N + at, result, mask=at < N)
-
-
 @pytest.mark.parametrize(
     ("form", "floor"), [("softmax", -1e4), ("logarithm", -300.0), ("guarded", -1e4)]
 )
@@ -369,30 +322,13 @@ def test_maximum_that_begins_at_a_number_is_not_the_same(
     trace_of: Make, form: str, floor: float
 ) -> None:
     before, after = (
-        selected(trace_of(_floored, 20, FORM=form, FLOOR=begin, BLOCK=32))
+        selected(trace_of(floored, 20, FORM=form, FLOOR=begin, BLOCK=32))
         for begin in (float("-inf"), floor)
     )
 
-    (meaning,) = kernel_meanings(before, after, {"_floored": "_floored"}, 30.0)
+    (meaning,) = kernel_meanings(before, after, {"floored": "floored"}, 30.0)
 
     assert meaning.same != "yes", meaning
-
-
-@triton.jit
-def _added(a, b, c, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
-    p = tl.load(a + at, mask=at < N)
-    q = tl.load(b + at, mask=at < N)
-    r = tl.load(c + at, mask=at < N)
-    if FORM == "subtracted first":
-        result = (p - r) + q
-    elif FORM == "added first":
-        result = (p + q) - r
-    elif FORM == "factored":
-        result = q * (p - r)
-    elif FORM == "expanded":
-        result = q * p - q * r
-    tl.store(y + at, result, mask=at < N)
 
 
 @pytest.mark.parametrize(
@@ -410,30 +346,22 @@ def test_operands_that_cancel_are_compared(
     for side, form in (("before", one), ("after", other)):
         a, b, c = (tensor(20, seed=seed) for seed in (1, 2, 3))
         with kvtrace.capture(tmp_path / side):
-            _added[(1,)](a, b, c, a.clone(), 20, FORM=form, BLOCK=32)
+            added[(1,)](a, b, c, a.clone(), 20, FORM=form, BLOCK=32)
 
     sides = (selected(tmp_path / side) for side in ("before", "after"))
-    (meaning,) = kernel_meanings(*sides, {"_added": "_added"}, 30.0)
+    (meaning,) = kernel_meanings(*sides, {"added": "added"}, 30.0)
 
     assert (meaning.same == "yes") == same, meaning
 
 
 def test_bound_of_equal_formulas_is_printed_with_its_range(trace_of: Make) -> None:
     before, after = (
-        selected(trace_of(_normed, 20, EDIT=edit, BLOCK=32)) for edit in ("none", "divided")
+        selected(trace_of(normed, 20, EDIT=edit, BLOCK=32)) for edit in ("none", "divided")
     )
 
-    (meaning,) = kernel_meanings(before, after, {"_normed": "_normed"}, 30.0)
+    (meaning,) = kernel_meanings(before, after, {"normed": "normed"}, 30.0)
 
     assert "for all inputs that are 0 or of magnitudes from 2^-" in meaning.evidence
-
-
-@triton.jit
-def _accumulated(x, y, begin, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
-    at = begin + tl.arange(0, BLOCK)
-    values = tl.load(x + at, mask=at < N, other=0.0)
-    before = tl.load(y + at, mask=at < N, other=0.0)
-    tl.store(y + at, values + before if FORM == "swapped" else before + values, mask=at < N)
 
 
 def _launched_from(folder: Path, form: str, begins: list[int]) -> str:
@@ -441,16 +369,16 @@ def _launched_from(folder: Path, form: str, begins: list[int]) -> str:
     y = x.clone()
     with kvtrace.capture(folder):
         for begin in begins:
-            _accumulated[(1,)](x, y, begin, 64, FORM=form, BLOCK=32)
+            accumulated[(1,)](x, y, begin, 64, FORM=form, BLOCK=32)
     return str(folder)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "answer"),
     [
-        ([0, 0], [0], "not known _accumulated is launched 1 time, was 2"),
-        ([0, 32], [0], "not known _accumulated: 1 call not compared: AFTER has no such call"),
-        ([0, 0, 32], [0, 32, 32], "not known _accumulated has other numbers of launches"),
+        ([0, 0], [0], "not known accumulated is launched 1 time, was 2"),
+        ([0, 32], [0], "not known accumulated: 1 call not compared: AFTER has no such call"),
+        ([0, 0, 32], [0, 32, 32], "not known accumulated has other numbers of launches"),
         ([0, 0, 32], [0, 0, 32], "yes"),
     ],
 )
@@ -466,57 +394,25 @@ def test_removed_launches_are_not_the_same(
     assert f"same results? {answer}" in told_of(*sides, capsys)
 
 
-@triton.jit
-def _overwritten(x, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * N + tl.arange(0, BLOCK)
-    inside = tl.arange(0, BLOCK) < N
-    values = tl.load(x + at, mask=inside, other=0.0)
-    first, second = (values * values, values) if FORM == "exchanged" else (values, values * values)
-    if FORM != "once":
-        tl.store(y + at, first, mask=inside)
-    tl.store(y + (tl.num_programs(0) * N - 1 - at if FORM == "turned" else at), second, mask=inside)
-
-
 @pytest.mark.parametrize(
     ("form", "word"), [("twice", "yes"), ("exchanged", "no"), ("turned", "no")]
 )
 def test_store_that_is_overwritten_counts_no_more(trace_of: Make, form: str, word: str) -> None:
     before, after = (
-        selected(trace_of(_overwritten, 20, FORM=side, BLOCK=32)) for side in ("once", form)
+        selected(trace_of(overwritten, 20, FORM=side, BLOCK=32)) for side in ("once", form)
     )
 
-    (meaning,) = kernel_meanings(before, after, {"_overwritten": "_overwritten"}, 30.0)
+    (meaning,) = kernel_meanings(before, after, {"overwritten": "overwritten"}, 30.0)
 
     assert meaning.same == word, meaning
-
-
-@triton.jit
-def _finite(x, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * N + tl.arange(0, BLOCK)
-    inside = tl.arange(0, BLOCK) < N
-    values = tl.load(x + at, mask=inside, other=0.0)
-    if FORM == "product":
-        result = values * (values > 0).to(tl.float32)
-    elif FORM == "moments":
-        mean = tl.sum(values, 0) / N
-        result = tl.sum(values * values, 0) / N - mean * mean + values * 0
-    elif FORM == "variance":
-        distance = tl.where(inside, values - tl.sum(values, 0) / N, 0.0)
-        result = tl.sum(distance * distance, 0) / N + values * 0
-    elif FORM == "choice":
-        result = tl.where(values > 0, values, 0.0)
-    else:
-        moved = tl.load(x + at, mask=inside, other=-1e30 if FORM == "number" else float("-inf"))
-        result = values * 0.0 + 1 / tl.sum(tl.exp(moved - tl.max(moved, 0)), 0)
-    tl.store(y + at, result, mask=inside)
 
 
 @pytest.mark.parametrize(
     "forms", [("choice", "product"), ("infinity", "number"), ("variance", "moments")]
 )
 def test_number_that_becomes_nan_or_is_lost_differs(trace_of: Make, forms: tuple[str, str]) -> None:
-    before, after = (selected(trace_of(_finite, 20, FORM=form, BLOCK=32)) for form in forms)
+    before, after = (selected(trace_of(finite, 20, FORM=form, BLOCK=32)) for form in forms)
 
-    (meaning,) = kernel_meanings(before, after, {"_finite": "_finite"}, 30.0)
+    (meaning,) = kernel_meanings(before, after, {"finite": "finite"}, 30.0)
 
     assert meaning.same == "no", meaning
