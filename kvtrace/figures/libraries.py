@@ -24,9 +24,11 @@ _SUMMED: Final = f"""
     SELECT {{keys}}, bool_or(asked) AS asked, {sums(EXECUTED)}
     FROM (SELECT *, taken_ns AS taken, timed AND NOT tuning AS steady FROM summed) executed
     WHERE {{condition}} GROUP BY {{keys}} HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
+    ORDER BY {{keys}}
 """  # noqa: S608
 _COUNTED: Final = """
-    SELECT name, sum(weight) FROM summed WHERE call_id IS NULL AND kind IS NULL GROUP BY name
+    SELECT name, sum(weight) FROM summed WHERE call_id IS NULL AND kind IS NULL
+    GROUP BY name ORDER BY name
 """
 _OF_LIBRARIES: Final = ("name, kind, stack_id, forward_stack_id", "call_id IS NULL")
 #: Executions of calls in a backward, by the stack at which autograd made their node.

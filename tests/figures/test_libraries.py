@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.figures.libraries import library_times, node_times
+from kvtrace.figures.libraries import library_executions, library_times, node_times
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.window import windowed
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 
@@ -28,6 +29,19 @@ def test_library_and_node_times_are_equal_from_stored_sums(name, tmp_path):
     after = _times(open_trace(folder))
     assert after == before
     assert before[0][0]  # library kernels ran
+
+
+def test_equal_rows_have_one_order(tmp_path):
+    names = [f"cutlass_{number}" for number in range(40)] + ["flash_fwd", "at::add"] * 20
+    writer = RunWriter(tmp_path, "20260102-030405-0001")
+    rows = [{"record": n, "start": 9 * n, "end": 9 * n + 5, "name": name}
+            for n, name in enumerate(names)]  # fmt: skip
+    writer.append_rows("gpu_kernels", rows)
+    writer.seal({})
+    trace = open_trace(tmp_path)
+    shown = [time.name for time in library_times(trace, trace.runs)]
+    assert shown == sorted(shown)
+    assert list(library_executions(trace, trace.runs)) == ["CUTLASS", "torch", "FlashAttention"]
 
 
 def _times(trace):
