@@ -120,6 +120,11 @@ def watch() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
+def stop_watching() -> None:
+    """Remove the finder of `watch`."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+
+
 def _imported(name: str) -> None:
     try:
         from kvtrace.capture.collector import Uncounted

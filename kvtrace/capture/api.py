@@ -4,7 +4,7 @@ import atexit
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -18,6 +18,8 @@ from kvtrace.settings import settings_from_arguments, settings_in_force
 
 #: The message on systems other than Linux, where recording is not tested.
 ELSEWHERE = "recording works on Linux only; here traces can be read, replayed and reported."
+#: Seconds between two looks at an import in another thread.
+_PAUSE = 0.01
 
 _lock = Lock()
 _current: Session | None = None
@@ -42,6 +44,16 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
         BadSetting: there is no such setting, or its value is not valid.
         RecordingUnavailable: this is not Linux.
     """
+    return _begin(out, settings)
+
+
+def _begin(
+    out: str | os.PathLike[str],
+    settings: Mapping[str, Any],
+    leaves_nothing: bool = False,
+    visits: bool = False,
+) -> Session:
+    """Return the current session if one is recording, else a new one."""
     global _current, _gave_group, _registered
     if sys.platform != "linux":
         raise RecordingUnavailable(ELSEWHERE)
@@ -57,7 +69,9 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
                 )
             _install_for_imported(recording)
             return recording
-        session = Session(folder, effective_settings)
+        session = Session(
+            folder, effective_settings, leaves_nothing=leaves_nothing, watches_ends=not visits
+        )
         if _boot.in_subinterpreter():
             session.stop()
             return session
@@ -71,7 +85,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     if effective_settings.device == "cpu":
         _boot.wait_without_gpu()
     _boot.watch()
-    _install_for_imported(session)
+    _install_for_imported(session, waits=visits)
     return session
 
 
@@ -81,6 +95,20 @@ def stop() -> None:
     The program continues unchanged: without a GPU, kernels still run in the evaluator.
     """
     _end("stopped")
+
+
+def visit(out: str, settings: Mapping[str, Any]) -> Session:
+    """Start recording in a thread that the program does not know; `leave` takes all back."""
+    return _begin(out, settings, leaves_nothing=True, visits=True)
+
+
+def leave() -> None:
+    """End the recording that `visit` began, as if it had never been."""
+    global _latest, _registered
+    _end("stopped")
+    _latest, _registered = None, False
+    atexit.unregister(process_ends)
+    _boot.stop_watching()
 
 
 @contextmanager
@@ -95,11 +123,10 @@ def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
         RecordingUnavailable: this is not Linux.
     """
     current_session = current() or _session_of_environment()
-    session = start(out, **settings)
+    session = _begin(out, settings, leaves_nothing=True)
     if session is current_session:
         yield session
         return
-    session.leaves_nothing = True
     try:
         yield session
     except BaseException:
@@ -260,11 +287,19 @@ def _session_of_environment() -> Session | None:
         return _current
 
 
-def _install_for_imported(session: Session) -> None:
+def _install_for_imported(session: Session, waits: bool = False) -> None:
+    """Install the backends of imported libraries, with `waits` after other threads' imports."""
     from kvtrace.capture.backends import install_for, libraries
     from kvtrace.capture.collector import Uncounted
 
+    while waits and any(map(_is_being_imported, libraries())):
+        time.sleep(_PAUSE)
     with Uncounted(leaves_objects=True):
         for name in libraries():
             if name in sys.modules:
                 install_for(name, session)
+
+
+def _is_being_imported(name: str) -> bool:
+    specification = getattr(sys.modules.get(name), "__spec__", None)
+    return getattr(specification, "_initializing", False)

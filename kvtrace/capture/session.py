@@ -48,8 +48,20 @@ class Session:
     three in the fastest way. Ids are valid only in the process that they were returned in.
     """
 
-    def __init__(self, out: str, settings: Settings) -> None:
-        """Make a session that is ready to record into the directory `out`."""
+    def __init__(
+        self,
+        out: str,
+        settings: Settings,
+        *,
+        leaves_nothing: bool = False,
+        watches_ends: bool = True,
+    ) -> None:
+        """Make a session that is ready to record into the directory `out`.
+
+        One that `leaves_nothing` removes its hooks when it ends, except for those that seal the
+        files if the process ends without exit functions; it has none of these unless it
+        `watches_ends`.
+        """
         self.out = out
         self.settings, package_messages = without_missing_packages(settings)
         #: Called when the recording has ended, before its files are sealed.
@@ -58,8 +70,8 @@ class Session:
         self.on_defects: list[Callable[[int, Sequence[Any]], None]] = []
         self._lock = Lock(renewed=self._begin_in_child)
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
-        #: The session ends with a `with` block, after which its hooks are removed.
-        self.leaves_nothing = False
+        self.leaves_nothing = leaves_nothing
+        self._watches_ends = watches_ends
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
         self._copiers: dict[Any, Any] = {}  # by class
@@ -463,7 +475,8 @@ class Session:
             self._early = []
             self._journal = journal
             self.spent(self._spent_early)
-            process_sessions.watch_ends(self)
+            if self._watches_ends:
+                process_sessions.watch_ends(self)
             journal.start()
         return journal
 

@@ -1,17 +1,18 @@
 """`kvtrace run`: `KVTRACE=out/ python script.py`, with options in place of variables."""
 
+import sys
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
-from kvtrace.cli.parsing import Argument, Option
+from kvtrace.cli.parsing import Argument, BadUsage, Option
 from kvtrace.settings import added_settings
 
 
 def command(
     program: Annotated[
-        list[str], Argument(metavar="SCRIPT [ARGS…]", help="Script, or module with -m")
-    ],
+        list[str] | None, Argument(metavar="SCRIPT [ARGS…]", help="Script, or module with -m")
+    ] = None,
     output: Annotated[
         Path, Option("--output", "-o", metavar="FOLDER", help="Directory of the trace")
     ] = Path("out"),
@@ -113,9 +114,17 @@ def command(
             show_default=False,
         ),
     ] = None,
+    pid: Annotated[
+        int | None,
+        Option(metavar="PID", min=1, help="Record a process that runs already, by Python 3.14"),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        Option(metavar="S", min=0, help="How long to record it  [default: until Ctrl-C]"),
+    ] = None,
     **added: str | None,
 ) -> None:
-    """Record a script while it runs, exactly as python would run it.
+    """Record a script while it runs, exactly as python would run it, or a running process.
 
     Words after the script's name are passed to the script. The exit code is the script's.
 
@@ -123,10 +132,12 @@ def command(
         kvtrace run -o out/ train.py --steps 10
         kvtrace run -o out/ --kernels "softmax*" -m pytest tests/
         kvtrace run -o out/ --limit ring:2GB --sample 1/100 serve.py
+        kvtrace run -o out/ --pid 4242 --seconds 30
 
     """
     import os
 
+    from kvtrace.capture.attach import record_process
     from kvtrace.capture.execute import run_program
     from kvtrace.settings import settings_from_arguments
 
@@ -138,8 +149,13 @@ def command(
     settings = settings_from_arguments(**options).as_environment()
     # The other settings stay as the environment and the project have them.
     variables = {f"KVTRACE_{name.upper()}": settings[f"KVTRACE_{name.upper()}"] for name in options}
-    variables["KVTRACE"] = os.path.abspath(output)  # noqa: PTH100
-    run_program(program, as_module, variables)
+    folder = os.path.abspath(output)  # noqa: PTH100
+    if (pid is None) is not bool(program) or (pid is None and seconds is not None):
+        raise BadUsage("run needs a script, or --pid PID, of which --seconds S is a part.")
+    if pid is not None:
+        print(record_process(pid, folder, seconds, options), file=sys.stderr)
+        return
+    run_program(program or [], as_module, variables | {"KVTRACE": folder})
 
 
 def _signature() -> Signature:
