@@ -39,7 +39,8 @@ def begin():
                 from kvtrace.capture.attach import record
                 record(connection, {out!r}, {seconds!r}, {settings!r})
             except BaseException as error:
-                connection.sendall((type(error).__name__ + ": " + str(error) + "\\n").encode())
+                kind = "" if hasattr(error, "slug") else type(error).__name__ + ": "
+                connection.sendall((kind + str(error) + "\\n").encode())
     except OSError:
         pass
 import _thread
