@@ -5,7 +5,7 @@ Dataclasses and their text for `kvtrace sizes`; also the verdicts at the sizes o
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kvtrace.text import printable, wrapped
@@ -38,7 +38,8 @@ class EnvelopeRow:
     by `below` and `below_kind`. If it is None, `below` is the reason why it is unknown, or "".
     `equal` names the other quantities that had the same value in all recorded launches.
     Other sizes are those of the recorded launch with the sizes `base`: of `bases`, the one with the
-    narrowest range; `untried` others were not tried for want of time.
+    narrowest range; `untried` others were not tried for want of time. With `multiples` (64, 0,
+    1024), each multiple of 64 up to 1024 is proven, too.
     """
 
     quantity: str
@@ -62,6 +63,7 @@ class EnvelopeRow:
     base: str = ""
     bases: tuple[str, ...] = ()
     untried: int = 0
+    multiples: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,9 @@ def cells(rows: Sequence[EnvelopeRow]) -> tuple[str, str, str]:
 
 
 def _range_text(row: EnvelopeRow) -> str:
+    if row.multiples is not None:
+        step, low, high = row.multiples
+        return f"{_range_text(replace(row, multiples=None))}, {step} i from {low:,} to {high:,}"
     if row.low == row.high:
         return f"{row.high:,}"
     is_open = row.contract is not None and row.contract.startswith(row.quantity)

@@ -99,7 +99,7 @@ class _Variant:
                 row.reason, low=row.fine[0] if row.fine else None,
                 high=row.fine[1] if row.fine else None, last_bad=row.last_bad, below=row.below,
                 below_kind=row.below_kind, equal=relations.equal_sizes(row.quantity),
-                base=row.base, bases=row.bases, untried=row.untried,
+                base=row.base, bases=row.bases, untried=row.untried, multiples=row.multiples,
             )
             for row in rows
         )  # fmt: skip

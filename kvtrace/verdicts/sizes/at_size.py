@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Limit = Literal["grid", "argument", "constants"]
 
-_BOUNDS: Final = ("out-of-bounds", "out-of-view")
 
 _VIOLATION: Final = 4
 
@@ -115,9 +114,6 @@ def at_size(
         (one.limit, tuple((v.rule, v.op.index, v.verdict) for v in one.verdicts)) for one in judged
     }
     if len(answers) == 1:
-        limit_text = _limit_text(relations, different[0], judged[0].verdicts)
-        if limit_text is not None:
-            return AtSize(numbers.along, reason=limit_text)
         other = next(
             (
                 number
@@ -141,21 +137,6 @@ def at_size(
         "where they differ"
     )
     return AtSize(numbers.along, reason=reason)
-
-
-def _limit_text(relations: Relations, numbers: Numbers, verdicts: Sequence[Verdict]) -> str | None:
-    """Return that a limit of the grid may exclude all violations, None if none does."""
-    tensors = [v.arg if v.rule in _BOUNDS else None for v in verdicts if v.verdict == "violation"]
-    if len(set(tensors)) != 1 or tensors[0] is None:
-        return None
-    names = [argument.name for argument in relations.call.arguments]
-    position = names.index(tensors[0])
-
-    def is_bad(numbers: Numbers) -> bool:
-        judged = judge(call_with(relations.call, numbers), _BOUNDS, _BUDGET)
-        return any(v.verdict == "violation" for v in judged)
-
-    return relations.limit_text(position, numbers, is_bad, "give both")
 
 
 def _judged(

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.symbolic.functions import Quotient
+from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
@@ -45,13 +48,12 @@ from kvtrace.verdicts.sizes.envelope_values import (
 from kvtrace.verdicts.sizes.launch_numbers import (
     Ambiguous,
     Number,
-    Numbers,
     Sizes,
     call_with,
     key_of,
     numbers_of,
 )
-from kvtrace.verdicts.sizes.readings import symbols_by_access, uses_grid
+from kvtrace.verdicts.sizes.readings import symbols_by_access
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
@@ -290,7 +292,7 @@ class _SizeSubject(Subject):
         along = (*sizes.along, *self._assumption_texts())
         name, basis = relations.name(size), relations.basis(size)
         super().__init__(kernel, name, sized, along, basis, 0, MOST)
-        self.end = self._first_impossible(recorded)
+        self.end = self._first_impossible(sized)
         self.least = self._least()
         self._negative: Sized | None = None
 
@@ -306,13 +308,13 @@ class _SizeSubject(Subject):
                 yield f"values of {tensor.name} stay within {low:,} to {high:,}"
         yield from (contract.text for contract in self._contracts)
 
-    def _first_impossible(self, recorded: int) -> int:
+    def _first_impossible(self, sized: Sized) -> int:
         """Return the first value for which this variant has no launch, at most `MOST`."""
 
         def is_launched(value: int) -> bool:
-            return refusal_of(self._relations, self.sized.numbers(value)) is None
+            return refusal_of(self._relations, sized.numbers(value)) is None
 
-        low, high = recorded, recorded * 2
+        low, high = sized.recorded[1], sized.recorded[1] * 2
         while high < MOST and is_launched(high):
             low, high = high, high * 2
         return last_holding(is_launched, low, high) + 1 if high < MOST else MOST
@@ -338,6 +340,40 @@ class _SizeSubject(Subject):
         """Return whether a launch at a negative value has possible extents and a possible grid."""
         grid = (size for n, size in self.sized.numbers(value).items() if n[0] == "grid")
         return min(grid) >= 1 and self._has_extents(value)
+
+    def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
+        """Return the rows; beside an unknown end, a row has the multiples that are proven."""
+        row, *more = super().rows(broken)
+        proven = self._proven_multiples(row.fine) if row.kind == "unknown" and row.fine else None
+        if proven is None:
+            return [row, *more]
+        step, low, high = proven
+        contract = f"{row.contract}, and for each multiple of {step} from {low:,} to {high:,}"
+        return [replace(row, contract=contract, multiples=proven), *more]
+
+    def _proven_multiples(self, fine: Interval) -> tuple[int, int, int] | None:
+        """Return (divisor, first, last) of the proven multiples, if some are beyond `fine`.
+
+        All readings agree there: at multiples of 64, `cdiv(n, 64)` is `n // 64`.
+        """
+        relations, recorded = self._relations, self.sized.recorded[0]
+        options = (option for many in self.sized.sizes.readings.values() for option in many)
+        atoms = (atom for option in options for atom in option.term.atoms())
+        divisors = (a.arguments[1].constant or 1 for a in atoms if isinstance(a, Quotient))
+        step = lcm(*(divisor for divisor in divisors if recorded % divisor == 0))
+        if step < 2 or recorded < step:
+            return None
+        sizes = relations.at({self._size: SIZE.term * step})
+        contents = _assumed_contents(relations, self._contracts, sizes)
+        count = recorded // step
+        sized = Sized(relations.call, sizes, contents, self.sized.clock, (count, count))
+        sized.open_tensors = self.sized.open_tensors
+        limits = max(-(-self.least // step), 0), self._first_impossible(sized) - 1
+        proven = proven_range(
+            sized, self.kernel.claims, (), limits, lambda claim, n: self.is_bad(claim, n * step)
+        )
+        low, high = proven.low * step, proven.high * step
+        return None if fine[0] <= low and high <= fine[1] else (step, low, high)
 
     def below_zero(self, proven: ProvenRange) -> ProvenRange:
         """Return the range extended below zero, by formulas with the symbol `BELOW_ZERO`."""
@@ -368,15 +404,12 @@ class _SizeSubject(Subject):
         sized = self._below_zero_sized() if value < 0 else self.sized
         return sized.between(value, value, solving=True)
 
-    def doubt(self, claim: Claim, value: int) -> str | None:
-        """Return why a tensor or the grid may depend on the size in an unknown way, else None."""
+    def doubt(self, claim: Claim) -> str | None:
+        """Return why a tensor may depend on the size in an unknown way, else None."""
         position = self._position(claim)
         relations, size = self._relations, self._size
         if position is None:
-            is_shared = claim.use is not None and uses_grid(relations.call.module)
-            positions = range(len(relations.call.arguments)) if is_shared else ()
-            texts = (self._limit_text(claim, position, value) for position in positions)
-            return next((text for text in texts if text), None)
+            return None
         for number in self._numbers_of(claim):
             if relations.grows_unknown(number, size):
                 return (
@@ -384,7 +417,7 @@ class _SizeSubject(Subject):
                     f"grows with {self.name} is not known"
                 )
         if relations.varies(size):
-            return self._limit_text(claim, position, value)
+            return None
         shape = [n for n in relations.base if n[:2] == ("shape", position)]
         if not all(self._is_constant(n) for n in shape):
             return None
@@ -395,23 +428,6 @@ class _SizeSubject(Subject):
             f"{name} is as large as the recorded launch needs, and how it grows with {self.name} "
             "is not known: record a launch of another size"
         )
-
-    def _limit_text(self, claim: Claim, position: int, value: int) -> str | None:
-        """Return that a limit of the grid may keep an access inside a tensor, None if none does."""
-        relations = self._relations
-        advice = (
-            f'record a launch with {self.name} = {value:,}, or state it as --tie "{{grid}} = …"'
-        )
-        for call, ranges in self.launches(value):
-
-            def is_bad(numbers: Numbers, ranges: AssumedRanges = ranges) -> bool:
-                limited = call_with(relations.call, numbers)
-                return self.refutation_in(limited, ranges, claim, value) is not None
-
-            text = relations.limit_text(position, numbers_of(call), is_bad, advice)
-            if text is not None:
-                return text
-        return None
 
     def _is_constant(self, number: Number) -> bool:
         sizes = self.sized.sizes

@@ -45,6 +45,7 @@ Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "n
 SECONDS_A_ROW: Final = 2.0
 
 _FORMULAS: Final = Budget(lanes=0)
+_RECORDABLE: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Row:
     "unknown" for `reason`, or for the reason `below`. `op` is the access, `expression` what wraps
     around. `along` has the assumptions, based on the launches of the phrase `basis`. All other
     numbers are those of the recorded launch with the sizes `base`, of which `bases` were tried, and
-    `untried` were not for want of time.
+    `untried` were not for want of time. `multiples`: each multiple of the first number from the
+    second to the third is proven, too.
     """
 
     quantity: str
@@ -79,6 +81,7 @@ class Row:
     base: str = ""
     bases: tuple[str, ...] = ()
     untried: int = 0
+    multiples: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -269,7 +272,7 @@ class Subject:
         self.end = end
         self._refutations: dict[tuple[Claim, int], tuple[str, str | None] | None] = {}
 
-    def doubt(self, claim: Claim, value: int) -> str | None:  # noqa: ARG002
+    def doubt(self, claim: Claim) -> str | None:  # noqa: ARG002
         """Return why a value that seems to refute a claim may not be bad, else None."""
         return None
 
@@ -400,9 +403,9 @@ class Subject:
         """Return the message and expression of a defect at a value, or why none is known."""
         refutation = self._refutation(claim, value) if is_searched else None
         if refutation is not None:
-            return self.doubt(claim, value) or refutation
+            return self.doubt(claim) or refutation
         undecided = f"{claim.what} is not decided at {value:,}"
-        return self.readings_text(claim, value) or self.doubt(claim, value) or undecided
+        return self.readings_text(claim, value) or self.doubt(claim) or undecided
 
     def _row(self, kind: Kind, **more: Any) -> Row:
         return Row(self.name, self.recorded, kind, along=self.along, basis=self.basis, **more)
@@ -423,15 +426,16 @@ class Subject:
         return f"{proven.low:,} <= {self.name} <= {proven.high:,}"
 
     def launch_advice(self, terms: Sequence[Term], value: int) -> str:
-        """Return the advice to record a launch at a size at which terms differ, "" if none is near.
+        """Return the advice to record a launch at a size at which terms differ, "" without one.
 
-        That is `value`, if it is at most about twice the recorded size: larger tensors may not fit.
+        That is `value`, if a tensor of so many elements surely fits into memory.
         """
-        near = (self.recorded + 1, 2 * self.recorded + 1)
+        sizes = value, self.recorded + 1, 2 * self.recorded + 1
         differing = (
             size
-            for size in ((value,) if value <= near[1] else near)
-            if size > 0 and len({term.value({self.sized.size: size}) for term in terms}) > 1
+            for size in sizes
+            if 0 < size <= max(_RECORDABLE, sizes[-1])
+            and len({term.value({self.sized.size: size}) for term in terms}) > 1
         )
         size = next(differing, None)
         return "" if size is None else f"record a launch with {self.name} = {size:,}, or "

@@ -20,7 +20,7 @@ from kvtrace.ir.constants import constant_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.functions import Applied, Quotient, Remainder, maximum, minimum, quotient
-from kvtrace.symbolic.terms import Symbol, Term, as_term
+from kvtrace.symbolic.terms import Symbol, Term, as_term, program
 from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:
@@ -223,6 +223,15 @@ def ties_of(module: Module) -> frozenset[tuple[Any, int]]:
         ((symbol.kind, symbol.key), access.argument)
         for access, symbol in symbols_by_access(module)
         if access.argument is not None and symbol.kind in ("scalar", "program")
+    )
+
+
+def buffers_of(module: Module, axis: int) -> frozenset[int]:
+    """Return the tensor arguments of which each program of an axis has its own element."""
+    return frozenset(
+        access.argument
+        for access in summarize(module).accesses
+        if access.argument is not None and access.offset.atoms() == program(axis).atoms()
     )
 
 

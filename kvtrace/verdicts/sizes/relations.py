@@ -11,7 +11,7 @@ elements are possible and one is certain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from itertools import combinations, islice
 from itertools import product as cartesian
@@ -37,6 +37,7 @@ from kvtrace.verdicts.sizes.readings import (
     BadTie,
     Reading,
     block_extents,
+    buffers_of,
     divisors_of,
     factors_of_program,
     family,
@@ -253,8 +254,23 @@ class Relations:
         for kind in kinds:
             fitting = {r.term: r for r in kind(number, sizes) if self._fits(number, r)}
             if fitting:
-                return list(fitting.values())[:_MAX_READINGS]
+                readings = list(fitting.values())[:_MAX_READINGS]
+                return [*readings, *self._at_most(number, readings)]
         return []
+
+    def _at_most(self, number: Number, readings: Sequence[Reading]) -> Iterator[Reading]:
+        """Yield a grid's readings limited to the length of a buffer with a number a program.
+
+        Grids of 2 and 5 with a buffer of 8 may be `cdiv(n, 64)` or `min(cdiv(n, 64), 8)`.
+        """
+        if number[0] != "grid" or not all(map(is_quotient, readings)):
+            return
+        buffers: list[Number] = [
+            ("shape", position, 0) for position in buffers_of(self.call.module, number[1])
+        ]
+        lengths = {self.base[n] for n in buffers if n in self._shared and not self.varies(n)}
+        for most in sorted(n for n in lengths if n >= max(self._values[number])):
+            yield from (limited(reading, most) for reading in readings)
 
     def _varying(self, number: Number, sizes: Sequence[Number]) -> list[Reading]:
         """Return the sizes that vary, and what follows from them: scalars, for a grid extents."""
@@ -479,29 +495,6 @@ class Relations:
         names = {reading.text: self.number(reading.text) for reading in readings}
         texts = ((n and n != number and self.follows(n)) or text for text, n in names.items())
         return " or ".join(dict.fromkeys(texts))
-
-    def limit_text(
-        self, position: int, numbers: Numbers, is_bad: Callable[[Numbers], bool], advice: str
-    ) -> str | None:
-        """Return that a grid limited to a tensor's extent is not bad, None if it is, too.
-
-        Grids of 2 and 5 with a buffer of 8 may be `cdiv(n, 64)` or `min(cdiv(n, 64), 8)`.
-        """
-        extent: Number = ("shape", position, 0)
-        if extent not in self.base or not self._is_flat(extent) or self.varies(extent):
-            return None
-        limit = self.base[extent]
-        for axis in sorted(n for n in self._readings.keys() - self._stated if n[0] == "grid"):
-            of_blocks = all(map(is_quotient, self._readings[axis]))  # which a loop may share
-            if of_blocks and max(self._values[axis]) <= limit < numbers[axis]:
-                if is_bad({**numbers, axis: limit}):
-                    continue
-                grid, tensor = self.name(axis), self.call.arguments[position].name
-                return (
-                    f"{grid} was {self.base[axis]:,}, which may be {self.follows(axis)}, or at "
-                    f"most the {limit:,} elements of {tensor}: {advice.format(grid=grid)}"
-                )
-        return None
 
     def grows_unknown(self, number: Number, size: Number) -> bool:
         """Return whether another size varies with a size in a way that is not known."""

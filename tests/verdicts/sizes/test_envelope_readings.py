@@ -67,9 +67,10 @@ def test_a_grid_may_be_limited_to_the_elements_of_a_buffer(kernel, most):
     row = rows(*fixed)["n", "unknown"]
 
     assert (row.fine, row.first_bad) == ((0, 32 * most), None)
-    assert f"which may be cdiv(n, 32), or at most the {most} elements of part" in row.reason
+    assert f"which may be cdiv(n, 32) or min(cdiv(n, 32), {most}): record a launch" in row.reason
+    assert f"with n = {32 * most + 1}, or" in row.reason
     judged = at_size(relations(*fixed), {"n": 1000})
-    assert "at most" in judged.reason
+    assert f"min(cdiv(n, 32), {most}): record a launch where they differ" in judged.reason
     assert judged.verdicts == ()
 
 
