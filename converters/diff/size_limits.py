@@ -110,7 +110,7 @@ class _RangeEnd:
 
 def _upper_end(row: "EnvelopeRow") -> _RangeEnd:
     bad = row.first_bad if row.kind in _DEFECTS else None
-    is_unknown = row.kind == "unknown"
+    is_unknown = row.kind in ("unknown", "unseen")
     text = (row.reason if is_unknown else row.what) or ""
     return _RangeEnd(bad, bad, is_unknown, text, row.base, row.bases)
 

@@ -11,6 +11,7 @@ from typing import Final
 from kvtrace.text import printable, wrapped
 
 _INDENT: Final = 4
+_OPEN: Final = ("unknown", "unseen")
 _OTHER_VARIANT: Final = ("argument", "constants")
 #: What ends a range, by kind, as words.
 _KINDS: Final = {
@@ -22,6 +23,7 @@ _KINDS: Final = {
     "constants": "another variant",
     "unknown": "unknown",
     "none": "no end",
+    "unseen": "never varied",
 }
 
 
@@ -32,7 +34,8 @@ class EnvelopeRow:
     `first_bad` is the least value above the range that is a problem of this `kind`: overflow,
     tensor (an access leaves its tensor), rule (another rule is violated), grid, argument (it no
     longer fits its type), constants (the blocks no longer cover the quantity), none, or unknown,
-    for `reason`. `contract` is the range as text, from `low` to `high`; None if no value is proven.
+    for `reason`; unseen, if all launches had one value and nothing is known of others. `contract`
+    is the range as text, from `low` to `high`; None if no value is proven.
     The range assumes `along` (other quantities that change with this one), which the launches of
     `basis` suggest. `last_bad` is the greatest value below the range that is a problem, described
     by `below` and `below_kind`. If it is None, `below` is the reason why it is unknown, or "".
@@ -139,7 +142,7 @@ def gravity(row: EnvelopeRow) -> tuple[int, float]:
     bad = [end for end, kind in ends if end is not None and kind not in _OTHER_VARIANT]
     if bad:
         return 0, min(abs(end - row.recorded) for end in bad) / max(abs(row.recorded), 1)
-    if row.kind == "unknown":
+    if row.kind in _OPEN:
         return (1 if row.contract is None else 2), 0
     return (3 if row.below_kind == "unknown" else 4), 0
 
@@ -164,6 +167,8 @@ def _says_the_same(row: EnvelopeRow, other: EnvelopeRow) -> bool:
     """Return whether a row makes another one, of no wider range, redundant."""
     if row.contract is None and other.contract is None and row.what:
         return row.what == other.what
+    if row.kind == other.kind == "unseen":
+        return True
     return row.kind == other.kind == "unknown" and other.quantity in row.equal
 
 
@@ -171,6 +176,8 @@ def _row_text(row: EnvelopeRow, base: str | None) -> str:
     location = location_text(row.file, row.line, base)
     assumed = f"assuming {', '.join((*row.along, 'other sizes as recorded'))} ({row.basis})"
     proven = f"proven for {row.contract}, {assumed}" if row.contract else None
+    if row.kind == "unseen":
+        return f"the same in all launches, and nothing is known of other values: {row.reason}"
     if row.kind == "unknown" and proven is None:
         text = f"unknown: {row.reason}{location}"
     elif row.kind == "unknown":

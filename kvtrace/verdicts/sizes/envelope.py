@@ -172,7 +172,8 @@ class _Base:
         try:
             sizes = relations.at({quantity: SIZE.term})
         except Ambiguous as error:
-            return [Row(name, recorded, "unknown", reason=str(error))]
+            kind: Kind = "unknown" if relations.varies(quantity) else "unseen"
+            return [Row(name, recorded, kind, reason=str(error))]
         if all(sizes.is_exact(n) and sizes.lower[n].constant is not None for n in self._relevant):
             return []
         refusal = refusal_of(relations, relations.base)
@@ -344,6 +345,9 @@ class _SizeSubject(Subject):
     def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
         """Return the rows; beside an unknown end, a row has the multiples that are proven."""
         row, *more = super().rows(broken)
+        is_alone = not self._relations.varies(self._size) and row.fine and row.kind == "unknown"
+        if is_alone and row.fine[1] == self.recorded:
+            return [replace(row, kind="unseen"), *more]
         proven = self._proven_multiples(row.fine) if row.kind == "unknown" and row.fine else None
         if proven is None:
             return [row, *more]

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.sizes.relations import Relations
 
-Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown"]
+Kind = Literal[
+    "overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown", "unseen"
+]
 
 #: Time limit of a row, after which it is unknown.
 SECONDS_A_ROW: Final = 2.0
@@ -54,7 +56,8 @@ class Row:
 
     Above the proven range `fine` (its text is `contract`), `first_bad` is the first value with a
     defect `what` of a `kind`; for "argument", which no longer fits its type, and "constants", whose
-    blocks no longer cover the quantity, it belongs to another variant. `last_bad`, `below` and
+    blocks no longer cover the quantity, it belongs to another variant. "unseen": all launches had
+    one value, and readings differ at others, for `reason`. `last_bad`, `below` and
     `below_kind` are the same below the range. Without such a value, the kind is "none", or
     "unknown" for `reason`, or for the reason `below`. `op` is the access, `expression` what wraps
     around. `along` has the assumptions, based on the launches of the phrase `basis`. All other
@@ -341,8 +344,9 @@ class Subject:
             replace(row, fine=proven_limits, **self._fields_below(proven)) if row.contract else row
             for row in self._rows(proven)
         ]
-        has_row = proven.wrapping is None or proven.limiting is proven.wrapping[1]
-        if proven.wrapping is not None and (proven.broken or not has_row):
+        is_covering = proven.limiting is None or proven.limiting.group != COVERAGE
+        has_row = proven.limiting is proven.wrapping[1] if proven.wrapping else True
+        if proven.wrapping is not None and (proven.broken or not has_row) and is_covering:
             row = self._row_after_range(proven.wrapping[1], proven.wrapping[0] + 1, None)
             rows += [row] if row.first_bad is not None else []
         return rows

@@ -95,6 +95,9 @@ class Relations:
             for launch in self._launches
         ]
         self._divisors = divisors_of(call.module)
+        grid: list[Number] = [("grid", axis, 0) for axis in range(3)]
+        self._shares = frozenset(self.base[n] for n in grid if not self.varies(n)) - {1}
+        """Numbers of programs, the same in all launches, that may share a size."""
         self._fixed = fixed_numbers(call.module)
         self._readings: dict[Number, tuple[Reading, ...]] = {}
         self.unfit: dict[str, str] = {}
@@ -225,15 +228,14 @@ class Relations:
     def _is_part(self, scalar: Number, extent: Number) -> bool:
         """Return whether an argument is a part of an extent that follows from none, and keep how.
 
-        A program that takes `n // 2` or `(n - 3) // 2 + 1` of a tensor passes no `n`. An exact
-        part says nothing of other sizes.
+        A program that takes `n // 2` or `(n - 3) // 2 + 1` of a tensor passes no `n`.
         """
         if extent[0] != "shape" or scalar[0] != "scalar" or not self.varies(extent):
             return False
         base = self._reading(extent)
-        fitting = [r for r in parts(base, self._divisors) if self._fits(scalar, r)]
-        whole = {tuple(n * k for n in self._values[scalar]) for k in self._divisors}
-        if not self.varies(scalar) or self._values[extent] in whole or not fitting:
+        divisors = self._divisors | self._shares
+        fitting = [r for r in parts(base, divisors) if self._fits(scalar, r)]
+        if not self.varies(scalar) or not fitting:
             return False
         self._readings[scalar] = tuple(fitting[:_MAX_READINGS])
         return True
@@ -306,7 +308,8 @@ class Relations:
         varying = self._varying(number, sizes)
         for base in varying:
             value = self._recorded(base)
-            yield from family(base, self._divisors, one_more=number[0] == "shape")
+            divisors = self._divisors if number[0] == "grid" else self._divisors | self._shares
+            yield from family(base, divisors, one_more=number[0] == "shape")
             yield from self._shifted(base, recorded - value)
             yield from self._multiples(number, base, sizes)
         constants = [self._reading(n) for n in sizes if not self.varies(n)]
@@ -502,13 +505,15 @@ class Relations:
         return is_other and self.varies(number) and not self._is_independent(number, size)
 
     def _is_independent(self, number: Number, size: Number) -> bool:
-        """Return whether launches show that an argument need not change with a size.
+        """Return whether launches show that a number need not change with a size.
 
-        An extent that is the same at two sizes may be of their blocks.
+        An extent that is the same at two sizes may be of their blocks, so it has to differ between
+        launches of one size, too.
         """
-        pairs = combinations(zip(self._values[number], self._values[size], strict=True), 2)
-        is_shown = any(one[0] == two[0] and one[1] != two[1] for one, two in pairs)
-        return is_shown and number[0] == "scalar"
+        pairs = [*combinations(zip(self._values[number], self._values[size], strict=True), 2)]
+        is_kept = any(one[0] == two[0] and one[1] != two[1] for one, two in pairs)
+        is_free = any(one[0] != two[0] and one[1] == two[1] for one, two in pairs)
+        return is_kept and (is_free or number[0] == "scalar")
 
     def readings_at(self, number: Number, sizes: Mapping[Number, Term]) -> tuple[Reading, ...]:
         """Return the readings of a number at given sizes, by numbers that vary and by these."""

@@ -34,10 +34,12 @@ from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.copies import Question, two_programs
+from kvtrace.verdicts.conflicts.copies import Actors, Question, two_programs
+from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT
 from kvtrace.verdicts.conflicts.outcomes import NoConflict
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race import ProgramPairs
+from kvtrace.verdicts.conflicts.search import lanes_of, shared_by_lanes
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.rules.table import RULES, Rule
 from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
@@ -345,9 +347,8 @@ def _other_rule_claims(module: Module) -> Iterator[Claim]:
     for rule in map(RULES.__getitem__, rules_of_sizes()):
         if rule.id not in _RULES_WITH_CLAIMS:
             what = f"whether the kernel satisfies {rule.id}"
-            yield Claim(
-                "rule", (rule.id,), module.main.op, what, partial(_is_proven_by_judge, rule)
-            )
+            is_proven = _are_lanes_free if rule.id == LANE_CONFLICT else _is_proven_by_judge
+            yield Claim("rule", (rule.id,), module.main.op, what, partial(is_proven, rule))
 
 
 _RULES_WITH_CLAIMS: Final = frozenset({
@@ -404,12 +405,21 @@ def _is_pair_free(left_index: int, right_index: int, bound: SizedCall) -> bool:
     left, right = bound.summary.accesses[left_index], bound.summary.accesses[right_index]
     if _is_moved(bound, left, right):
         return False
-    if _are_apart(bound, left, right):
+    if _are_apart(bound, left, right, two_programs(bound.call.grid)):
         return True
     pairs = ProgramPairs(bound)
     sharers = {id(sharer.access): sharer for sharer in pairs.sharers}
     outcome = pairs.judged(sharers[id(left)], sharers[id(right)])
     return isinstance(outcome, NoConflict)
+
+
+def _are_lanes_free(rule: Rule, bound: SizedCall) -> bool:
+    """Return whether no two lanes of a store provably conflict at any size in the range."""
+    shared = shared_by_lanes(bound.call.module)
+    stores = (s for s in ProgramPairs(bound).sharers if s.role.kind == "store")
+    lanes = ((s.access, Actors(lanes_of(s), shared)) for s in stores if lanes_of(s))
+    is_apart = all(_are_apart(bound, access, access, actors) for access, actors in lanes)
+    return is_apart or _is_proven_by_judge(rule, bound)
 
 
 def _is_moved(bound: SizedCall, left: Access, right: Access) -> bool:
@@ -426,11 +436,11 @@ def _is_moved(bound: SizedCall, left: Access, right: Access) -> bool:
     return len(offsets) > 1 and any(term.constant is None for term in size_terms)
 
 
-def _are_apart(bound: SizedCall, left: Access, right: Access) -> bool:
-    """Return whether the digits of both addresses exclude that two programs meet.
+def _are_apart(bound: SizedCall, left: Access, right: Access, actors: Actors) -> bool:
+    """Return whether the digits of both addresses exclude that two programs or lanes meet.
 
-    The gap between two programs' addresses is a sum of products of a coefficient, made of sizes,
-    and a factor that depends on the programs. If all other summands together are smaller than one
+    The gap between two actors' addresses is a sum of products of a coefficient, made of sizes,
+    and a factor that depends on the actors. If all other summands together are smaller than one
     coefficient, a gap of 0 forces this coefficient's factor to be 0, as for digits of a number:
     `(row - row') * columns + lane - lane' = 0` with lanes below `columns` forces `row = row'` at
     every size. The forced equations have constant coefficients, which the prover decides.
@@ -440,20 +450,19 @@ def _are_apart(bound: SizedCall, left: Access, right: Access) -> bool:
     if not isinstance(tensor, TensorArgument) or None in (left.argument, right.argument):
         return False
     sides = [_side(bound, access) for access in (left, right)]
-    programs = two_programs(bound.call.grid)
-    question = Question(sides[0], sides[1], programs, bound.ranges, tensor.storage.nbytes)
+    question = Question(sides[0], sides[1], actors, bound.ranges, tensor.storage.nbytes)
     if question.is_lost:
         return False
     width = max(left.element_bytes, right.element_bytes)
     equations = list(_implied_conditions(question.distance, width - 1, question.given))
     if not equations:
         return False
-    same_program = conjunction(
-        equal(axis.term, question.renamed(axis).term) for axis in programs.differing or ()
+    is_same = conjunction(
+        equal(symbol.term, question.renamed(symbol).term) for symbol in actors.differing or ()
     )
     equations += [c for c in question.given.exact if bound.sized.size not in c.atoms()]
     given = Given(conjunction(equations).conjuncts(), question.given.ranges)
-    return isinstance(prove(same_program, given, seconds=bound.seconds()), Proven)
+    return isinstance(prove(is_same, given, seconds=bound.seconds()), Proven)
 
 
 def _side(bound: SizedCall, access: Access) -> tuple[Term, int, tuple[Condition, ...]]:
