@@ -168,7 +168,7 @@ def _says_the_same(row: EnvelopeRow, other: EnvelopeRow) -> bool:
     if row.contract is None and other.contract is None and row.what:
         return row.what == other.what
     if row.kind == other.kind == "unseen":
-        return True
+        return row.low == row.high and other.low == other.high
     return row.kind == other.kind == "unknown" and other.quantity in row.equal
 
 
@@ -177,7 +177,8 @@ def _row_text(row: EnvelopeRow, base: str | None) -> str:
     assumed = f"assuming {', '.join((*row.along, 'other sizes as recorded'))} ({row.basis})"
     proven = f"proven for {row.contract}, {assumed}" if row.contract else None
     if row.kind == "unseen":
-        return f"the same in all launches, and nothing is known of other values: {row.reason}"
+        start = "" if row.low == row.high else f"{proven}; "
+        return f"{start}no launch had a larger one, so that beyond is unknown: {row.reason}"
     if row.kind == "unknown" and proven is None:
         text = f"unknown: {row.reason}{location}"
     elif row.kind == "unknown":

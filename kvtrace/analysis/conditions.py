@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Selection
-    from kvtrace.verdicts.sizes.compared_calls import ComparedAccess
-    from kvtrace.verdicts.sizes.contracts import Contract
+    from kvtrace.verdicts.sizes.at_size import ComparedAccess
+    from kvtrace.verdicts.sizes.index_tensors import Contract
     from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers
     from kvtrace.verdicts.sizes.relations import Relations
     from kvtrace.verdicts.verdict import Verdict
@@ -128,7 +128,7 @@ class _Variant:
 
     def add(self, call: Call) -> None:
         """Count a call, and keep it as a base if its numbers are new and large."""
-        from kvtrace.verdicts.sizes.envelope_rows import recorded_ranges
+        from kvtrace.verdicts.sizes.index_tensors import recorded_ranges
         from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 
         self.calls += 1
@@ -180,7 +180,7 @@ def read_contracts(file: Path | None) -> list[Contract]:
         BadContract: A line is not a contract.
 
     """
-    from kvtrace.verdicts.sizes.contracts import contract_of
+    from kvtrace.verdicts.sizes.index_tensors import contract_of
 
     if file is None:
         return []
@@ -215,7 +215,7 @@ def kernel_conditions(
 
     """
     from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
-    from kvtrace.verdicts.sizes.contracts import violation
+    from kvtrace.verdicts.sizes.index_tensors import violation
 
     variants: dict[KernelConditions, _Variant] = {}
     failures: list[str] = []
@@ -287,7 +287,7 @@ def _commented_contracts(
     selection: Selection, run: Run
 ) -> tuple[dict[int, list[Contract]], list[str]]:
     """Return the contracts in comments by kernel id, and a message for each invalid contract."""
-    from kvtrace.verdicts.sizes.contracts import BadContract, contract_of, contracts_in
+    from kvtrace.verdicts.sizes.index_tensors import BadContract, contract_of, contracts_in
 
     contracts: dict[int, list[Contract]] = {}
     errors: dict[str, None] = {}
@@ -413,7 +413,7 @@ def _add_call(
     variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, object]]
 ) -> None:
     """Compare a call with its variant's conditions, and add the result to the variant."""
-    from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judge_others
+    from kvtrace.verdicts.sizes.at_size import compared_accesses, judge_others
     from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 
     comparisons = compared_accesses(call)

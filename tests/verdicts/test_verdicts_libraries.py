@@ -20,7 +20,7 @@ from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.table import RULES
-from kvtrace.verdicts.sizes.compared_calls import compared_accesses
+from kvtrace.verdicts.sizes.at_size import compared_accesses
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.launch_numbers import call_with, numbers_of

@@ -1,10 +1,9 @@
 """Sizes for which a kernel is proven correct: the engine of `kvtrace sizes`.
 
 `condition.py` derives, by certified elimination, the formula of all sizes under which an access
-stays inside its tensor; `wording.py` makes text of the formula, and `compared_calls.py` compares
-recorded calls with it. `envelope.py` finds the range of a size in which all rules hold:
-`relations.py` finds by which formulas (`readings.py`) other numbers follow from the size,
-`launch_numbers.py` computes them, `sized.py` makes the size a symbol, and `sized_claims.py` lists
-the claims to prove. `at_size.py` judges one size that was not recorded; `contracts.py` reads the
-ranges of index tensors that a user promises.
+stays inside its tensor; `wording.py` makes text of the formula. `envelope.py` finds the range of a
+size in which all rules hold: `relations.py` finds by which formulas (`readings.py`) other numbers
+follow from the size, `launch_numbers.py` computes them, `sized.py` makes the size a symbol, and
+`sized_claims.py` lists the claims to prove. `at_size.py` judges one size that was not recorded, and
+compares recorded calls with formulas. `index_tensors.py` has the values of index tensors.
 """

@@ -20,13 +20,6 @@ from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.sizes.at_size import refusal_of
-from kvtrace.verdicts.sizes.contracts import (
-    Contract,
-    bounds_of_loads,
-    contract_numbers,
-    ranges_of_loads,
-    symbols_of,
-)
 from kvtrace.verdicts.sizes.envelope_rows import (
     SECONDS_A_ROW,
     Kernel,
@@ -36,14 +29,19 @@ from kvtrace.verdicts.sizes.envelope_rows import (
     Subject,
     last_holding,
     proven_range,
-    recorded_ranges,
     unproven_claims,
 )
-from kvtrace.verdicts.sizes.envelope_values import (
+from kvtrace.verdicts.sizes.index_tensors import (
+    Contract,
     ValuesOfTensor,
+    bounds_of_loads,
+    contract_numbers,
     filled_to,
     index_tensors,
     ranges_by_tensor,
+    ranges_of_loads,
+    recorded_ranges,
+    symbols_of,
 )
 from kvtrace.verdicts.sizes.launch_numbers import (
     Ambiguous,

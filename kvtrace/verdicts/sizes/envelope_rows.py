@@ -13,14 +13,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.ir import Module
-from kvtrace.ir.memo import once_per_module
 from kvtrace.symbolic.prover import Interval, Refuted, prove
-from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.sizes.readings import symbols_by_access
 from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall
 from kvtrace.verdicts.sizes.sized_claims import COVERAGE, Claim, claims_of
 from kvtrace.verdicts.sizes.wraps import (
@@ -506,19 +503,3 @@ class Subject:
         if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
             return None
         return f"the {access.kind} leaves {tensor.name}", None
-
-
-def recorded_ranges(call: Call) -> dict[tuple[str, Any], Interval]:
-    """Return the recorded range of each integer load with recorded contents, by symbol."""
-    bound = BoundCall(call)
-    ranges = ((symbol, bound.contents.range_of(symbol)) for symbol in loaded_symbols(call.module))
-    return {
-        (symbol.kind, symbol.key): interval for symbol, interval in ranges if interval is not None
-    }
-
-
-@once_per_module
-def loaded_symbols(module: Module) -> list[Symbol]:
-    """Return the symbols of loads that affect addresses, masks or executions of accesses."""
-    symbols = {s for _, s in symbols_by_access(module) if s.kind == "content"}
-    return sorted(symbols, key=lambda symbol: symbol.order)

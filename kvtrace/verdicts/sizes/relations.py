@@ -228,14 +228,16 @@ class Relations:
     def _is_part(self, scalar: Number, extent: Number) -> bool:
         """Return whether an argument is a part of an extent that follows from none, and keep how.
 
-        A program that takes `n // 2` or `(n - 3) // 2 + 1` of a tensor passes no `n`.
+        A program that takes `n // 2` or `(n - 3) // 2 + 1` of a tensor passes no `n`. The columns
+        of the tensor are no part of its rows.
         """
         if extent[0] != "shape" or scalar[0] != "scalar" or not self.varies(extent):
             return False
         base = self._reading(extent)
         divisors = self._divisors | self._shares
         fitting = [r for r in parts(base, divisors) if self._fits(scalar, r)]
-        if not self.varies(scalar) or not fitting:
+        axes = [self._values[n] for n in self._values if n[:2] == extent[:2]]
+        if not self.varies(scalar) or self._values[scalar] in axes or not fitting:
             return False
         self._readings[scalar] = tuple(fitting[:_MAX_READINGS])
         return True
@@ -352,8 +354,13 @@ class Relations:
                 yield product(self._reading(size), reading)
 
     def _limited(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
-        """Yield readings that are at most the largest recorded value, as a persistent grid is."""
+        """Yield readings that are at most the largest recorded value, as a persistent grid is.
+
+        Blocks may also be two to four times as large as those of the kernel.
+        """
+        wider = {divisor * times for divisor in self._divisors for times in (2, 3, 4)}
         for base in self._varying(number, sizes):
+            yield from family(base, wider)
             for reading in family(base, self._divisors, one_more=number[0] == "shape"):
                 yield limited(reading, max(self._values[number]))
 

@@ -6,11 +6,9 @@ rules; a range of sizes is safe only if every claim is proven for the range.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from importlib import import_module
-from math import gcd
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
@@ -30,7 +28,6 @@ from kvtrace.symbolic.functions import maximum
 from kvtrace.symbolic.prover import Given, Proven, follows, prove
 from kvtrace.symbolic.summary import Loop, Place
 from kvtrace.symbolic.terms import ZERO, Monomial, Substitution, Symbol, Term
-from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
@@ -41,10 +38,10 @@ from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race import ProgramPairs
 from kvtrace.verdicts.conflicts.search import lanes_of, shared_by_lanes
 from kvtrace.verdicts.feeding import feeding
-from kvtrace.verdicts.rules.table import RULES, Rule
+from kvtrace.verdicts.rules.table import RULES, Judge
 from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
 from kvtrace.verdicts.sizes.sized import BUDGET, SizedCall
-from kvtrace.verdicts.sizes.upper_bounds import varies
+from kvtrace.verdicts.sizes.upper_bounds import implied_conditions
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
@@ -104,8 +101,7 @@ def claims_of(call: Call) -> list[Claim]:
     return [
         *_width_claims(call.module), *_value_claims(call.module), *_ending_claims(call.module),
         *_bounds_claims(call),
-        *_reach_claims(call.module), *_rule_claims(call.module), *_other_rule_claims(call.module),
-        *_race_claims(call),
+        *_reach_claims(call.module), *_rule_claims(call.module), *_race_claims(call),
     ]  # fmt: skip
 
 
@@ -325,52 +321,31 @@ def _holds_at_all_sizes(condition: Condition, bound: SizedCall) -> bool:
 
 
 def _rule_claims(module: Module) -> Iterator[Claim]:
-    summary = summarize(module)
-    hints = [h for h in summary.hints if h.position is None and h.term is not None]
-    rules_by_file: Mapping[str, tuple[tuple[str, ...], bool]] = {
-        "alignment": (("misaligned", "null-pointer"), bool(summary.accesses)),
-        "division": (("division-by-zero",), bool(summary.divisions)),
-        "asserts": (("device-assert",), bool(summary.assertions)),
-        "hints": (("wrong-hint",), bool(hints or summary.assumptions)),
-        "undefined_lanes": (
-            ("undefined-lanes", "undefined-use"), bool(sinks_of(module)),
-        ),
-    }  # fmt: skip
-    for file, (rules, is_relevant) in rules_by_file.items():
-        if is_relevant:
-            clause = f"whether the kernel satisfies {' and '.join(rules)}"
-            yield Claim("rule", rules, module.main.op, clause, partial(_is_proven_by_file, file))
-
-
-def _other_rule_claims(module: Module) -> Iterator[Claim]:
-    """Yield a claim for each remaining rule that a size may violate."""
+    """Yield a claim for each judge of the other rules that a size may violate."""
+    rules_by_judge: dict[Judge, list[str]] = {}
     for rule in map(RULES.__getitem__, rules_of_sizes()):
         if rule.id not in _RULES_WITH_CLAIMS:
-            what = f"whether the kernel satisfies {rule.id}"
-            is_proven = _are_lanes_free if rule.id == LANE_CONFLICT else _is_proven_by_judge
-            yield Claim("rule", (rule.id,), module.main.op, what, partial(is_proven, rule))
+            rules_by_judge.setdefault(rule.judge, []).append(rule.id)
+    for judge, rules in rules_by_judge.items():
+        what = f"whether the kernel satisfies {' and '.join(rules)}"
+        is_proven = _are_lanes_free if rules == [LANE_CONFLICT] else _is_proven_by_judge
+        holds = partial(is_proven, judge, tuple(rules))
+        yield Claim("rule", tuple(rules), module.main.op, what, holds)
 
 
 _RULES_WITH_CLAIMS: Final = frozenset({
-    "overflow", "out-of-bounds", "out-of-view", "misaligned", "null-pointer", "division-by-zero",
-    "device-assert", "wrong-hint", "undefined-lanes", "undefined-use", "race",
+    "overflow", "out-of-bounds", "out-of-view", "race",
     "grid-limit",  # `envelope` compares each size's grid with the limits
 })  # fmt: skip
-
-
-def _is_proven_by_judge(rule: Rule, bound: SizedCall) -> bool:
-    return all(v.verdict == "proven" for v in rule.judge(bound) if v.rule == rule.id)
-
-
 #: A violated signature hint does not count: Triton compiles other sizes without the hint.
 _SIGNATURE_HINT: Final = ("wrong-hint", "violation")
 
 
-def _is_proven_by_file(file: str, bound: SizedCall) -> bool:
-    """Return whether a rule's file proves all of its verdicts for the range of sizes."""
+def _is_proven_by_judge(judge: Judge, rules: tuple[str, ...], bound: SizedCall) -> bool:
     return all(
         verdict.verdict == "proven" or (verdict.rule, verdict.verdict) == _SIGNATURE_HINT
-        for verdict in import_module(f"kvtrace.verdicts.rules.{file}").judge(bound)
+        for verdict in judge(bound)
+        if verdict.rule in rules
     )
 
 
@@ -413,13 +388,13 @@ def _is_pair_free(left_index: int, right_index: int, bound: SizedCall) -> bool:
     return isinstance(outcome, NoConflict)
 
 
-def _are_lanes_free(rule: Rule, bound: SizedCall) -> bool:
+def _are_lanes_free(judge: Judge, rules: tuple[str, ...], bound: SizedCall) -> bool:
     """Return whether no two lanes of a store provably conflict at any size in the range."""
     shared = shared_by_lanes(bound.call.module)
     stores = (s for s in ProgramPairs(bound).sharers if s.role.kind == "store")
     lanes = ((s.access, Actors(lanes_of(s), shared)) for s in stores if lanes_of(s))
     is_apart = all(_are_apart(bound, access, access, actors) for access, actors in lanes)
-    return is_apart or _is_proven_by_judge(rule, bound)
+    return is_apart or _is_proven_by_judge(judge, rules, bound)
 
 
 def _is_moved(bound: SizedCall, left: Access, right: Access) -> bool:
@@ -454,7 +429,7 @@ def _are_apart(bound: SizedCall, left: Access, right: Access, actors: Actors) ->
     if question.is_lost:
         return False
     width = max(left.element_bytes, right.element_bytes)
-    equations = list(_implied_conditions(question.distance, width - 1, question.given))
+    equations = list(implied_conditions(question.distance, width - 1, question.given))
     if not equations:
         return False
     is_same = conjunction(
@@ -470,46 +445,3 @@ def _side(bound: SizedCall, access: Access) -> tuple[Term, int, tuple[Condition,
     tensor = bound.call.arguments[access.argument]
     assert isinstance(tensor, TensorArgument)
     return access.offset + tensor.offset_bytes, access.element_bytes, bound.active(access).exact
-
-
-def _implied_conditions(gap: Term, slack: int, given: Given) -> Iterator[Condition]:
-    """Yield conditions implied by a gap of at most `slack` bytes; none if none are found."""
-    digits = _digits(gap)
-    if all(size.constant is not None for size in digits):
-        yield at_least(gap + slack)
-        yield at_least(slack - gap)
-        return
-    for size, digit in digits.items():
-        if size.constant is not None:
-            continue
-        other_digits = gap - size * digit
-        limit = size * gcd(*digit.coefficients.values()) - slack - 1
-        if (
-            follows(
-                conjunction((at_least(limit - other_digits), at_least(limit + other_digits))), given
-            )
-            is not None
-        ):
-            yield equal(digit)
-            if other_digits.coefficients:
-                yield from _implied_conditions(other_digits, slack, given)
-            return
-
-
-def _digits(gap: Term) -> dict[Term, Term]:
-    """Return the factors of a gap that depend on programs, by their coefficient of sizes."""
-    coefficients: dict[Monomial, Term] = {}
-    for monomial, number in gap.coefficients.items():
-        varying = tuple(atom for atom in monomial if varies(atom))
-        sizes = tuple(atom for atom in monomial if not varies(atom))
-        coefficients[varying] = coefficients.get(varying, ZERO) + Term({sizes: number})
-    digits: dict[Term, Term] = {}
-    for varying, coefficient in coefficients.items():
-        if not coefficient.coefficients:
-            continue
-        factor = gcd(*coefficient.coefficients.values())
-        size = Term({m: number // factor for m, number in coefficient.coefficients.items()})
-        if size.coefficients[max(size.coefficients, key=len)] < 0:
-            size, factor = -size, -factor
-        digits[size] = digits.get(size, ZERO) + Term({varying: factor})
-    return digits

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Final, TypeVar
 
+from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder, quotient
-from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term, as_term, programs
+from kvtrace.symbolic.prover import Given, follows
+from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Symbol, Term, as_term, programs
 
 _Item = TypeVar("_Item")
 
@@ -366,3 +368,49 @@ def varying_choice(term: Term) -> Choice | Maximum | None:
     variables = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
     choices = [atom for atom in variables if isinstance(atom, Choice | Maximum)]
     return min(choices, key=lambda atom: atom.order) if choices else None
+
+
+# -- digits ----------------------------------------------------------------------------------------
+
+
+def implied_conditions(gap: Term, slack: int, given: Given) -> Iterator[Condition]:
+    """Yield conditions implied by a gap of at most `slack` bytes; none if none are found."""
+    digits = _digits(gap)
+    if all(size.constant is not None for size in digits):
+        yield at_least(gap + slack)
+        yield at_least(slack - gap)
+        return
+    for size, digit in digits.items():
+        if size.constant is not None:
+            continue
+        other_digits = gap - size * digit
+        limit = size * gcd(*digit.coefficients.values()) - slack - 1
+        if (
+            follows(
+                conjunction((at_least(limit - other_digits), at_least(limit + other_digits))), given
+            )
+            is not None
+        ):
+            yield equal(digit)
+            if other_digits.coefficients:
+                yield from implied_conditions(other_digits, slack, given)
+            return
+
+
+def _digits(gap: Term) -> dict[Term, Term]:
+    """Return the factors of a gap that depend on programs, by their coefficient of sizes."""
+    coefficients: dict[Monomial, Term] = {}
+    for monomial, number in gap.coefficients.items():
+        varying = tuple(atom for atom in monomial if varies(atom))
+        sizes = tuple(atom for atom in monomial if not varies(atom))
+        coefficients[varying] = coefficients.get(varying, ZERO) + Term({sizes: number})
+    digits: dict[Term, Term] = {}
+    for varying, coefficient in coefficients.items():
+        if not coefficient.coefficients:
+            continue
+        factor = gcd(*coefficient.coefficients.values())
+        size = Term({m: number // factor for m, number in coefficient.coefficients.items()})
+        if size.coefficients[max(size.coefficients, key=len)] < 0:
+            size, factor = -size, -factor
+        digits[size] = digits.get(size, ZERO) + Term({varying: factor})
+    return digits

@@ -14,7 +14,7 @@ from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.terms import scalar
 from kvtrace.symbolic.walk import summarize
-from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judge_others
+from kvtrace.verdicts.sizes.at_size import compared_accesses, judge_others
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
 from tests.kernels import basic
@@ -436,7 +436,7 @@ def test_a_call_outside_of_its_view_alone_breaks_out_of_view():
 
 
 def test_a_call_inside_its_conditions_is_not_judged_again(monkeypatch):
-    monkeypatch.setattr("kvtrace.verdicts.sizes.compared_calls.judge", None)
+    monkeypatch.setattr("kvtrace.verdicts.sizes.at_size.judge", None)
     one = added(10**9, n=10**9, programs=10**6)
 
     held = compared_accesses(one)

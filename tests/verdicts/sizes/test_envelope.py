@@ -8,8 +8,8 @@ import pytest
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.sizes.at_size import at_size
-from kvtrace.verdicts.sizes.contracts import BadContract, contract_of, violation
 from kvtrace.verdicts.sizes.envelope import envelope
+from kvtrace.verdicts.sizes.index_tensors import BadContract, contract_of, violation
 from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, call_with
 from kvtrace.verdicts.sizes.relations import Relations
 from tests.verdicts import envelope_kernels as kernels
@@ -257,7 +257,7 @@ def square(n, m):
 
 def test_a_second_launch_distinguishes_equal_extents_of_a_tensor():
     found = rows(square(64, 64))
-    assert {kind for _, kind in found} == {"unknown"}
+    assert {kind for _, kind in found} == {"unseen"}
     assert any("which may be 64 or " in row.reason for row in found.values())
 
     found = rows(square(64, 64), square(32, 64))

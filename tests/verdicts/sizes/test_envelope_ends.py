@@ -226,7 +226,7 @@ def test_no_violation_is_claimed_for_a_tensor_that_is_exactly_filled():
     """What holds two elements for each of n: one launch does not say so."""
     one = call(kernels.strided, (1,), x=tensor(199), y=tensor(128), n=100, s=2, B=128)
 
-    row = rows(one)["n", "unknown"]
+    row = rows(one)["n", "unseen"]
 
     assert row.contract == "n <= 100"
     assert row.reason.startswith("x is as large as the recorded launch needs")

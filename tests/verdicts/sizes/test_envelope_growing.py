@@ -157,7 +157,7 @@ def test_the_only_row_of_a_tensor_grows_with_its_length_by_one_reading_at_least(
     one_row, two_columns = rows(on_rows(1, 300)), rows(on_rows(150, 2))
 
     # x may have 301 elements at n = 301, so that nothing is refuted
-    assert one_row["n", "unknown"].fine[1] == 300
+    assert one_row["n", "unseen"].fine[1] == 300
     assert ("n", "tensor") not in one_row.keys() | two_columns.keys()
 
 

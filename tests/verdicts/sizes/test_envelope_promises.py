@@ -187,7 +187,7 @@ def flat_tiles(m, n):
 
 
 def test_a_product_is_read_where_launches_of_different_sizes_show_it():
-    alone = rows(flat_tiles(5, 20))["rows", "unknown"]
+    alone = rows(flat_tiles(5, 20))["rows", "unseen"]
     assert "grid_x = 15 or 3 * rows" in alone.along
 
     found = rows(flat_tiles(5, 20), flat_tiles(7, 20), flat_tiles(5, 33))
@@ -223,8 +223,8 @@ def test_a_range_is_reported_with_its_assumptions():
 
 def test_one_launch_says_which_readings_fit_and_what_another_would_tell():
     assert printed(flat(kernels.copied, 1000)).endswith(
-        "beyond that unknown: x.shape[0] was 1,000, which may be 1000 or n: record a launch with "
-        'n = 1,001, or state it as --tie "x.shape[0] = n"'
+        "no launch had a larger one, so that beyond is unknown: x.shape[0] was 1,000, which may be "
+        '1000 or n: record a launch with n = 1,001, or state it as --tie "x.shape[0] = n"'
     )
 
 
@@ -262,4 +262,4 @@ def test_time_may_be_up_while_a_size_is_shown_to_be_bad():
 
     for share in range(1, 40):
         found = envelope(relations, seconds=taken * share / 40)
-        assert {row.kind for row in found} <= {"constants", "overflow", "unknown"}
+        assert {row.kind for row in found} <= {"constants", "overflow", "unknown", "unseen"}
