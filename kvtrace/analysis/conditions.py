@@ -7,7 +7,7 @@ with its conditions; a call that does not satisfy them is judged by itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -47,7 +47,7 @@ class _Variant:
     elements, `others` has the other calls, `bad` their numbers and message if they are violations,
     `bases` the largest different launches, `numbers` those of all, `launches` them by call,
     `broken` the messages of violated contracts, and `assumed` the contracts in the kernel's source.
-    `ties` are the user's formulas of numbers.
+    `ties` are the user's formulas of numbers, `constants` those that are compiled in.
     """
 
     conditions: KernelConditions
@@ -62,6 +62,7 @@ class _Variant:
     broken: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, Contract] = field(default_factory=dict)
     ties: tuple[str, ...] = ()
+    constants: dict[tuple[str, int], None] = field(default_factory=dict)
 
     def completed(
         self,
@@ -95,14 +96,25 @@ class _Variant:
         return tuple(
             EnvelopeRow(
                 row.quantity, row.recorded, row.kind, row.first_bad, row.what,
-                *_source_line(row.op), row.expression, row.contract, row.along, row.basis,
-                row.reason, low=row.fine[0] if row.fine else None,
+                *_source_line(row.op), row.expression, row.contract,
+                (*row.along, *self._constants_by(row.recorded)), row.basis, row.reason,
+                low=row.fine[0] if row.fine else None,
                 high=row.fine[1] if row.fine else None, last_bad=row.last_bad, below=row.below,
                 below_kind=row.below_kind, equal=relations.equal_sizes(row.quantity),
                 base=row.base, bases=row.bases, untried=row.untried, multiples=row.multiples,
             )
             for row in rows
         )  # fmt: skip
+
+    def _constants_by(self, size: int) -> Iterator[str]:
+        """Yield the constants that a program may choose by a size: equal, or the next power of 2.
+
+        A launch of another size may be compiled with another constant.
+        """
+        chosen = (size, 1 << max(size - 1, 0).bit_length())
+        for name, value in self.constants:
+            if value > 1 and value in chosen:
+                yield f"{name} stays {value:,}"
 
     def number_named(
         self, relations: Relations, name: str, extents_of_calls: Mapping[int, Mapping[str, int]]
@@ -418,6 +430,10 @@ def _add_call(
 
     comparisons = compared_accesses(call)
     variant.add(call)
+    scalars = ((one["name"], one["scalar"]) for one in arguments if one["kind"] == "constexpr")
+    variant.constants |= {
+        (str(name), int(text)): None for name, text in scalars if str(text).isdecimal()
+    }
     variant.short += not all(comparison.reaches for comparison in comparisons)
     if all(comparison.standing == "inside" for comparison in comparisons):
         variant.inside += 1
