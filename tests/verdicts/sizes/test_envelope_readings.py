@@ -373,3 +373,103 @@ def test_blocks_that_cease_to_cover_a_size_end_its_range():
     (row,) = rows(*one_block).values()
 
     assert (row.fine, row.kind, row.first_bad) == ((0, 32), "constants", 33)
+
+
+# -- multiples, shares of a grid, lanes of a tile, and sizes that stay -----------------------------
+
+
+@triton.jit
+def halves(x, y, n):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    half = (n + 1) // 2
+    tl.store(y + i, tl.load(x + i, i < half), i < half)
+
+
+@triton.jit
+def padded_blocks(x, y, n):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(y + i, tl.load(x + i), i < n)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sizes", "count", "extent", "multiples"),
+    [
+        (partial_sums, (64, 256), down, lambda n: n, (32, 0, 2**31 - 32)),
+        (halves, (60, 96), lambda n: n // 2, lambda n: n, (2, 0, 2**31 - 2)),
+        (padded_blocks, (64, 128), lambda n: n, lambda n: up(n) * 32, (32, 0, 2**31 - 32)),
+    ],
+)
+def test_multiples_at_which_all_readings_agree_are_proven(kernel, sizes, count, extent, multiples):
+    """One more launch tells them apart, and the row says which."""
+    first, other = (
+        call(kernel, (up(n),), n=n, **dict(zip(("x", "part" if kernel is partial_sums else "y"),
+             (tensor(extent(n)), tensor(count(n))), strict=True)))
+        for n in sizes
+    )  # fmt: skip
+
+    row = rows(first, other)["n", "unknown"]
+
+    assert (row.fine, row.multiples) == ((sizes[0],) * 2, multiples)
+    assert f"and for each multiple of {multiples[0]} from 0 to" in row.contract
+    assert f"record a launch with n = {sizes[0] + 1}" in row.reason
+
+
+@triton.jit
+def shares(x, y, n, per):
+    first = tl.program_id(0) * per
+    for i in range(first, min(first + per, n)):
+        tl.store(y + i, tl.load(x + i))
+
+
+@pytest.mark.parametrize(("programs", "sizes"), [(7, (50, 93)), (5, (52, 91)), (11, (60, 90))])
+def test_a_share_of_the_same_number_of_programs_follows_from_the_size(programs, sizes):
+    found = rows(*(
+        call(shares, (programs,), x=tensor(n), y=tensor(n), n=n, per=-(-n // programs))
+        for n in sizes
+    ))  # fmt: skip
+
+    assert "per" not in {name for name, _ in found}
+    assert all(
+        f"per = cdiv(n, {programs})" in row.along for (name, _), row in found.items() if name == "n"
+    )
+
+
+@triton.jit
+def turned(x, y, n, m):
+    row = tl.program_id(0) * 16 + tl.arange(0, 16)[:, None]
+    column = tl.program_id(1) * 16 + tl.arange(0, 16)[None, :]
+    on = (row < n) & (column < m)
+    tl.store(y + column * n + row, tl.load(x + row * m + column, on), on)
+
+
+@triton.jit
+def by_rows(x, y, n, m):
+    row = tl.program_id(0) * 16 + tl.arange(0, 16)[:, None]
+    column = tl.program_id(1) * 16 + tl.arange(0, 16)[None, :]
+    on = (row < n) & (column < m)
+    tl.store(y + row * m + column, tl.load(x + row * m + column, on), on)
+
+
+@pytest.mark.parametrize(("kernel", "size"), [(turned, "n"), (by_rows, "m")])
+def test_lanes_of_a_tile_that_is_wider_than_its_rows_are_told_apart(kernel, size):
+    """By the masks alone: columns of 5 elements lie closer than the 16 lanes along them."""
+    found = rows(*(
+        call(kernel, (-(-n // 16), -(-m // 16)), n=n, m=m, x=tensor(n, m),
+             y=tensor(m, n) if kernel is turned else tensor(n, m))
+        for n, m in ((40, 21), (57, 21), (40, 35))
+    ))  # fmt: skip
+
+    (low,) = {row.fine[0] for (name, _), row in found.items() if name == size and row.fine}
+    assert low == 0
+
+
+@pytest.mark.parametrize("columns", [9, 16])
+def test_a_size_that_no_launch_changed_is_unseen(columns):
+    found = rows(*(
+        call(by_rows, (-(-n // 16), 1), n=n, m=columns, x=tensor(n, columns), y=tensor(n, columns))
+        for n in (40, 57)
+    ))  # fmt: skip
+
+    row = found["m", "unseen"]
+    assert (row.fine[1], row.first_bad) == (columns, None)
+    assert f"record a launch with m = {columns + 1}" in row.reason
