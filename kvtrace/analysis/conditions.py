@@ -430,10 +430,9 @@ def _add_call(
 
     comparisons = compared_accesses(call)
     variant.add(call)
-    scalars = ((one["name"], one["scalar"]) for one in arguments if one["kind"] == "constexpr")
-    variant.constants |= {
-        (str(name), int(text)): None for name, text in scalars if str(text).isdecimal()
-    }
+    constants = (one for one in arguments if one["kind"] == "constexpr")
+    texts = ((str(one["name"]), str(one["scalar"])) for one in constants)
+    variant.constants |= {(name, int(text)): None for name, text in texts if text.isdecimal()}
     variant.short += not all(comparison.reaches for comparison in comparisons)
     if all(comparison.standing == "inside" for comparison in comparisons):
         variant.inside += 1

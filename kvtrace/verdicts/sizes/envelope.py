@@ -343,10 +343,11 @@ class _SizeSubject(Subject):
     def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
         """Return the rows; beside an unknown end, a row has the multiples that are proven."""
         row, *more = super().rows(broken)
-        is_alone = not self._relations.varies(self._size) and row.fine and row.kind == "unknown"
-        if is_alone and row.fine[1] == self.recorded:
+        if row.kind != "unknown" or row.fine is None:
+            return [row, *more]
+        if not self._relations.varies(self._size) and row.fine[1] == self.recorded:
             return [replace(row, kind="unseen"), *more]
-        proven = self._proven_multiples(row.fine) if row.kind == "unknown" and row.fine else None
+        proven = self._proven_multiples(row.fine)
         if proven is None:
             return [row, *more]
         step, low, high = proven
