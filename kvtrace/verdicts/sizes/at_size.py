@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 Limit = Literal["grid", "argument", "constants"]
-
-
 _VIOLATION: Final = 4
 
 #: No grid is evaluated: production sizes have too many programs.
@@ -121,15 +119,9 @@ def at_size(
         (one.limit, tuple((v.rule, v.op.index, v.verdict) for v in one.verdicts)) for one in judged
     }
     if len(answers) == 1:
-        other = next(
-            (
-                number
-                for number in relations.sizes
-                if number not in size_of
-                and any(relations.grows_unknown(number, size) for size in size_of)
-            ),
-            None,
-        )
+        others = (number for number in relations.sizes if number not in size_of)
+        unknown = (n for n in others if any(relations.grows_unknown(n, size) for size in size_of))
+        other = next(unknown, None)
         if other is None or all(v.verdict != "violation" for v in judged[0].verdicts):
             return judged[0]
         names = relations.name(other), ", ".join(map(relations.name, size_of))

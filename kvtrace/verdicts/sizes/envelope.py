@@ -27,14 +27,13 @@ from kvtrace.verdicts.sizes.envelope_rows import (
     ProvenRange,
     Row,
     Subject,
-    last_holding,
     proven_range,
     unproven_claims,
 )
 from kvtrace.verdicts.sizes.index_tensors import (
     Contract,
     ValuesOfTensor,
-    bounds_of_loads,
+    assumed_contents,
     contract_numbers,
     filled_to,
     index_tensors,
@@ -57,11 +56,11 @@ from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
     MOST,
     SIZE,
-    AssumedContents,
     Clock,
     OutOfTime,
     Sized,
     SizedCall,
+    last_holding,
 )
 from kvtrace.verdicts.sizes.sized_claims import Claim
 from kvtrace.verdicts.sizes.wraps import AssumedRanges, accesses_last_element
@@ -182,7 +181,7 @@ class _Base:
     def _unproven_as_recorded(self, clock: Clock) -> tuple[Claim, ...] | None:
         """Return the claims that are not proven for the recorded launch, None if time is up."""
         call, sizes = self.relations.call, self.relations.at({})
-        contents = _assumed_contents(self.relations, self._contracts, sizes)
+        contents = assumed_contents(self.relations, self._contracts, sizes)
         try:
             return unproven_claims(Sized(call, sizes, contents, clock, (1, 1)), self.kernel.claims)
         except OutOfTime:
@@ -238,17 +237,6 @@ def _as_recorded(row: Row, broken: Sequence[RecordedViolation], size: Number | N
     return row
 
 
-def _assumed_contents(
-    relations: Relations, contracts: Sequence[Contract], sizes: Sizes
-) -> AssumedContents:
-    """Return the assumed values of integer loads: by contract, else the recorded range."""
-    bounds = bounds_of_loads(contracts, relations, sizes.lower, sizes.upper)
-    ranges = recorded_ranges(relations.call)
-    return AssumedContents(
-        {key: value for key, value in ranges.items() if key not in bounds}, bounds
-    )
-
-
 def _deciding_numbers(relations: Relations) -> set[Number]:
     """Return the numbers that affect an access, and the grid."""
     numbers: set[Number] = {("grid", axis, 0) for axis in range(3)}
@@ -279,7 +267,7 @@ class _SizeSubject(Subject):
         self._contracts = [c for c in contracts if symbols_of(c, relations.call)]
         self._contents = recorded_ranges(relations.call)
         recorded = relations.base[size]
-        contents = _assumed_contents(relations, self._contracts, sizes)
+        contents = assumed_contents(relations, self._contracts, sizes)
         sized = Sized(relations.call, sizes, contents, clock, (recorded, recorded))
         sized.open_tensors = frozenset(
             position
@@ -348,11 +336,11 @@ class _SizeSubject(Subject):
         if not self._relations.varies(self._size) and row.fine[1] == self.recorded:
             return [replace(row, kind="unseen"), *more]
         proven = self._proven_multiples(row.fine)
-        if proven is None:
-            return [row, *more]
-        step, low, high = proven
-        contract = f"{row.contract}, and for each multiple of {step} from {low:,} to {high:,}"
-        return [replace(row, contract=contract, multiples=proven), *more]
+        if proven is not None:
+            step, low, high = proven
+            contract = f"{row.contract}, and for each multiple of {step} from {low:,} to {high:,}"
+            row = replace(row, contract=contract, multiples=proven)
+        return [row, *more]
 
     def _proven_multiples(self, fine: Interval) -> tuple[int, int, int] | None:
         """Return (divisor, first, last) of the proven multiples, if some are beyond `fine`.
@@ -367,7 +355,7 @@ class _SizeSubject(Subject):
         if step < 2 or recorded < step:
             return None
         sizes = relations.at({self._size: SIZE.term * step})
-        contents = _assumed_contents(relations, self._contracts, sizes)
+        contents = assumed_contents(relations, self._contracts, sizes)
         count = recorded // step
         sized = Sized(relations.call, sizes, contents, self.sized.clock, (count, count))
         sized.open_tensors = self.sized.open_tensors
@@ -395,7 +383,7 @@ class _SizeSubject(Subject):
     def _below_zero_sized(self) -> Sized:
         if self._negative is None:
             sizes = self._relations.at({self._size: BELOW_ZERO.term})
-            contents = _assumed_contents(self._relations, self._contracts, sizes)
+            contents = assumed_contents(self._relations, self._contracts, sizes)
             call, clock = self._relations.call, self.sized.clock
             negative = Sized(call, sizes, contents, clock, (-1, -1), size=BELOW_ZERO)
             negative.open_tensors = self.sized.open_tensors

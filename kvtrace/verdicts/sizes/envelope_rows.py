@@ -18,7 +18,7 @@ from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall
+from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall, last_holding
 from kvtrace.verdicts.sizes.sized_claims import COVERAGE, Claim, claims_of
 from kvtrace.verdicts.sizes.wraps import (
     AssumedRanges,
@@ -213,14 +213,6 @@ class _RangeSearch:
         return last_holding(holds_to, proven, unproven)
 
 
-def last_holding(holds: Callable[[int], bool], value: int, end: int) -> int:
-    """Return the last value that holds between one that does and `end`, which does not."""
-    while abs(end - value) > 1:
-        middle = (value + end) // 2
-        value, end = (middle, end) if holds(middle) else (value, middle)
-    return value
-
-
 # -- rows -----------------------------------------------------------------------------------------
 
 
@@ -341,9 +333,9 @@ class Subject:
             replace(row, fine=proven_limits, **self._fields_below(proven)) if row.contract else row
             for row in self._rows(proven)
         ]
-        is_covering = proven.limiting is None or proven.limiting.group != COVERAGE
-        has_row = proven.limiting is proven.wrapping[1] if proven.wrapping else True
-        if proven.wrapping is not None and (proven.broken or not has_row) and is_covering:
+        limiting = proven.limiting
+        has_row = limiting is not None and limiting.group in ("overflow", COVERAGE)
+        if proven.wrapping is not None and (proven.broken or not has_row):
             row = self._row_after_range(proven.wrapping[1], proven.wrapping[0] + 1, None)
             rows += [row] if row.first_bad is not None else []
         return rows

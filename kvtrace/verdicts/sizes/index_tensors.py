@@ -31,7 +31,7 @@ from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_rows import Kernel, Row, Subject, unproven_claims
-from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, Terms, call_with
+from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, Sizes, Terms, call_with
 from kvtrace.verdicts.sizes.readings import symbols_by_access, term_of
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import MOST, AssumedContents, Clock, OutOfTime, Sized
@@ -279,6 +279,17 @@ def bounds_of_loads(
             symbols = (symbol for _, symbol in symbols_of(contract, relations.call))
             bounds |= {(symbol.kind, symbol.key): limits for symbol in symbols}
     return bounds
+
+
+def assumed_contents(
+    relations: Relations, contracts: Sequence[Contract], sizes: Sizes
+) -> AssumedContents:
+    """Return the assumed values of integer loads: by contract, else the recorded range."""
+    bounds = bounds_of_loads(contracts, relations, sizes.lower, sizes.upper)
+    ranges = recorded_ranges(relations.call)
+    return AssumedContents(
+        {key: value for key, value in ranges.items() if key not in bounds}, bounds
+    )
 
 
 def ranges_of_loads(

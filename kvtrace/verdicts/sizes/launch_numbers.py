@@ -256,12 +256,6 @@ def is_number(symbol: Symbol) -> bool:
     return isinstance(symbol.key, tuple) and symbol.key[0] == "number"
 
 
-def is_number_symbol(term: Term) -> bool:
-    """Return whether a term is a number of a launch, with nothing added."""
-    atoms = term.atoms()
-    return len(atoms) == 1 and all(term == atom.term for atom in atoms)
-
-
 def number_of(symbol: Symbol) -> Number:
     """Return the number of a symbol in readings."""
     assert isinstance(symbol.key, tuple)

@@ -28,7 +28,6 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     extents_of,
     holds_at,
     inner_axis,
-    is_number_symbol,
     number_of,
     number_symbol,
     numbers_of,
@@ -95,8 +94,8 @@ class Relations:
             for launch in self._launches
         ]
         self._divisors = divisors_of(call.module)
-        grid: list[Number] = [("grid", axis, 0) for axis in range(3)]
-        self._shares = frozenset(self.base[n] for n in grid if not self.varies(n)) - {1}
+        grid = (n for n in shared if n[0] == "grid" and not self.varies(n))
+        self._shares = frozenset(map(self.base.__getitem__, grid)) - {1}
         """Numbers of programs, the same in all launches, that may share a size."""
         self._fixed = fixed_numbers(call.module)
         self._readings: dict[Number, tuple[Reading, ...]] = {}
@@ -346,7 +345,7 @@ class Relations:
             return
         factor = recorded // value
         of_launch = {self.base[n] for n in self.base if n[0] != "stride" and not self.varies(n)}
-        is_size = number[0] == "shape" and is_number_symbol(reading.term)
+        is_size = number[0] == "shape" and self.number(reading.text) is not None
         if is_size or factor in of_launch or factor in self._fixed:
             yield multiple(reading, factor)
         for size in sizes:

@@ -9,7 +9,7 @@ never refutes a claim: if a proof fails, only a launch at a single size can show
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -273,6 +273,14 @@ class SizedCall(BoundCall):
     def given_of(self, conditions: Iterable[Condition]) -> Given:
         """Return conditions as terms of the size, with the facts about programs and contents."""
         return Given((*map(self.sized.substitute, conditions), *self.sized.facts), self.ranges)
+
+
+def last_holding(holds: Callable[[int], bool], value: int, end: int) -> int:
+    """Return the last value that holds between one that does and `end`, which does not."""
+    while abs(end - value) > 1:
+        middle = (value + end) // 2
+        value, end = (middle, end) if holds(middle) else (value, middle)
+    return value
 
 
 def _atoms_of(summary: Summary) -> frozenset[Atom]:

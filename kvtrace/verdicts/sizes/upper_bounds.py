@@ -385,12 +385,8 @@ def implied_conditions(gap: Term, slack: int, given: Given) -> Iterator[Conditio
             continue
         other_digits = gap - size * digit
         limit = size * gcd(*digit.coefficients.values()) - slack - 1
-        if (
-            follows(
-                conjunction((at_least(limit - other_digits), at_least(limit + other_digits))), given
-            )
-            is not None
-        ):
+        is_small = conjunction((at_least(limit - other_digits), at_least(limit + other_digits)))
+        if follows(is_small, given) is not None:
             yield equal(digit)
             if other_digits.coefficients:
                 yield from implied_conditions(other_digits, slack, given)
