@@ -148,6 +148,8 @@ class Settings:
             the program marks; `time:60s-90s` after the start; `mark:NAME`, while that mark is open;
             `signal:USR2`, from one such signal to the next ([a part of a run](window.md)). Empty:
             all of it.
+        ranks: ranks of a job whose device timeline is kept, as `0,8,16`; of the others it has
+            collectives alone ([many ranks](profile.md#many-ranks)). Empty: all ranks.
         added: values of `added_settings` that differ from the defaults, by name, in their order.
 
     """
@@ -167,6 +169,7 @@ class Settings:
     limit: str = ""
     sample: str = ""
     window: str = ""
+    ranks: str = ""
     added: tuple[tuple[str, str | int], ...] = ()
 
     @property
@@ -471,11 +474,19 @@ def _bad_window(text: str) -> BadSetting:
     )
 
 
+def _require_ranks(text: str) -> None:
+    if text.strip() and not all(rank.strip().isdecimal() for rank in text.split(",")):
+        raise BadSetting(
+            f"the setting ranks has to be numbers separated by commas, as 0,8,16, not {text!r}"
+        )
+
+
 #: Settings with a syntax, and their parsers.
 _READ: Final[dict[str, Callable[[str], Any]]] = {
     "limit": _limit,
     "sample": _one_in,
     "window": _recorded_part,
+    "ranks": _require_ranks,
 }
 
 

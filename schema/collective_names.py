@@ -1,6 +1,7 @@
-"""Names and sizes of collective operations, from the words of torch, NCCL and RCCL."""
+"""Names and sizes of collective operations, from words of torch, NCCL, RCCL, and from kernels."""
 
 import re
+from functools import cache
 from typing import Final
 
 _OPERATIONS: Final = (
@@ -16,6 +17,17 @@ _BYTES: Final = {
 }  # fmt: skip
 _PREFIX: Final = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl|c10d)(?::+)?")
 
+#: `ncclDevKernel_AllReduce_Sum_bf16_RING_LL`, and names of RCCL and of NCCL before 2.19.
+_KERNEL: Final = re.compile(r"[nr]ccl\w*?Kernel_([A-Za-z]+)")
+#: Kernels of others, demangled or not: vLLM's, torch's of symmetric memory, and DeepEP's.
+_OTHERS: Final = (
+    (re.compile(r"cross_device_reduce_[12]stage"), "AllReduce"),
+    (re.compile(r"(?:one_shot|two_shot|multimem)_all_reduce_kernel"), "AllReduce"),
+    (re.compile(r"multimem_all_gather_kernel"), "AllGather"),
+    (re.compile(r"deep_ep.*node(?:_ll)?(?:::|\d+)(?:dispatch|combine)\b"), "AllToAll"),
+    (re.compile(r"deep_ep.*node(?:_ll)?\d+(?:dispatch|combine)I"), "AllToAll"),
+)
+
 
 def operation_of(text: str) -> str:
     """Return the operation that a tool's word names; the word itself if it is none of ours.
@@ -25,6 +37,24 @@ def operation_of(text: str) -> str:
     """
     words = re.sub("[^a-z]", "", _PREFIX.sub("", text.split(" ")[0].lower()))
     return next((_BY_LETTERS[name] for name in _BY_LETTERS if words.startswith(name)), text)
+
+
+def is_collective(name: str | None) -> bool:
+    """Return whether a kernel's name is of one that communicates with other ranks."""
+    return name is not None and _operation_in(name) is not None
+
+
+def operation(name: str) -> str:
+    """Return the operation in the name of a kernel; the name if it has none."""
+    return _operation_in(name) or name
+
+
+@cache
+def _operation_in(name: str) -> str | None:
+    match = _KERNEL.search(name)
+    if match is not None:
+        return match[1]
+    return next((text for pattern, text in _OTHERS if pattern.search(name)), None)
 
 
 def listed_ranks(text: object) -> list[int] | None:

@@ -30,7 +30,8 @@ FEATURES: Final = {
     "program's work; count them separately",
     "graph-replays": "launches of the phase graph_capture executed nothing; what each replay of "
     "the graph executed are rows of gpu_kernels with a graph_id; count those",
-    "partial": "launches of the program are missing, by a window, a limit or lost rows; say that "
+    "partial": "launches of the program are missing, by a window, a limit or lost rows, or "
+    "executions other than collectives are, by the setting ranks; say that "
     "counts and sums are of a part, and expect a launch_seq without a launch",
     "total-times": "start and end of gpu_kernels give durations that add up, but no points in "
     "time; draw no timeline of them, and derive no gaps or overlap",
@@ -56,6 +57,12 @@ def keeps_sums_of_dropped(settings: Mapping[str, str | None]) -> bool:
     return SUMS_OF in (settings.get("limit") or "").lower()
 
 
+def keeps_collectives_alone(settings: Mapping[str, str | None], rank: int | None) -> bool:
+    """Return whether a recording with these settings keeps collectives alone of a rank's device."""
+    ranks = settings.get("ranks") or ""
+    return bool(ranks.strip()) and rank is not None and rank not in map(int, ranks.split(","))
+
+
 def features_of_run(row: Mapping[str, Any]) -> set[str]:
     """Return the features that a row of `runs`, as it is written, implies or already names."""
     settings = dict(row.get("settings") or ())
@@ -67,6 +74,7 @@ def features_of_run(row: Mapping[str, Any]) -> set[str]:
     is_partial = (
         settings.get("window")
         or keeps_newest_rows(settings)
+        or keeps_collectives_alone(settings, row.get("rank"))
         or row.get("ending") == LIMIT
         or row.get("dropped_rows")
     )

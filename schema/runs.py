@@ -6,7 +6,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from kvtrace.schema.features import features_of_run, refuse_unknown_features
+from kvtrace.schema.features import (
+    features_of_run,
+    keeps_collectives_alone,
+    refuse_unknown_features,
+)
 from kvtrace.schema.table_types import NAME
 
 
@@ -47,7 +51,12 @@ class Run:
     @property
     def has_gaps(self) -> bool:
         """Every execution was recorded with times, so that a gap between two is idle time."""
-        return not self.has_weights and not self.has_total_times
+        return not (self.has_weights or self.has_total_times or self.has_collectives_alone)
+
+    @property
+    def has_collectives_alone(self) -> bool:
+        """Of the executions collectives alone were recorded, by the setting `ranks`."""
+        return keeps_collectives_alone(self.settings, self.rank)
 
     @property
     def has_weights(self) -> bool:
@@ -62,8 +71,8 @@ class Run:
     @property
     def features(self) -> set[str]:
         """Required features, also those that settings of a run before format 1.12 imply."""
-        settings, required = self.settings, self.required_features
-        return features_of_run({"settings": settings, "required_features": required})
+        row = {"settings": self.settings, "required_features": self.required_features}
+        return features_of_run(row | {"rank": self.rank})
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], sealed: bool) -> Self:

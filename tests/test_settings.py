@@ -42,6 +42,7 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "limit": "2GB, ring:1h",
         "sample": "1/100",
         "window": "steps:10-20",
+        "ranks": "0,8",
     }
     assert tuple(given_names) == OWN
     from_arguments = settings_from_arguments(**given_names)

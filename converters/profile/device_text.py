@@ -281,6 +281,8 @@ _SHOWN_STEPS: Final = 4
 _SHOWN_RANKS: Final = 16
 #: Shares of the ranks' time below which transfers are not the limit, and that are not shown.
 _SMALL: Final = 0.05
+#: Share of a step that a change has to save.
+_LEAST_SAVING: Final = 0.01
 _SHOWN: Final = 0.0005
 
 
@@ -300,9 +302,10 @@ def ranks_sentences(ranks: RanksFigures) -> list[str]:
     lines += [_limit(ranks), _late(ranks), _shares(ranks)]
     if ranks.transfers and ranks.shares["transfer"] >= _SMALL:
         lines.append(_transfers(ranks))
+    lines += _parallelism(ranks)
     if ranks.slow_steps:
         lines.append(_slow_steps(ranks.slow_steps, ranks.step_ns))
-    return [*lines, *_no_limits(ranks)]
+    return [*lines, *_savings(ranks), *_no_limits(ranks)]
 
 
 def _missing(ranks: RanksFigures) -> list[str]:
@@ -345,6 +348,11 @@ def _late(ranks: RanksFigures) -> str:
     if late is None:
         return "slowest rank: none; no rank is late in most steps by a cause of its own"
     in_a_step = " in a step" if ranks.steps else ""
+    if late.cause == "unknown":
+        return (
+            f"slowest rank: {late.rank}, {duration(late.late_ns)} late{in_a_step}; why is not "
+            f"recorded: KVTRACE_RANKS={late.rank} and another one record it"
+        )
     factor = "" if late.factor is None else f", {late.factor:.2f} times the others'"
     return (
         f"slowest rank: {late.rank}, {duration(late.late_ns)} late{in_a_step}, by "
@@ -364,7 +372,13 @@ def _shares(ranks: RanksFigures) -> str:
         for name in sorted(IDLE, key=lambda name: -ranks.shares[name])
         if ranks.shares[name] >= _SHOWN
     ]
-    return f"GPUs: {', '.join(shares)}, idle {percent(idle)} ({', '.join(causes) or 'none'})"
+    whole = [rank.rank for rank in ranks.ranks if rank.rank not in ranks.collectives_alone]
+    of_ranks = f" of ranks {', '.join(map(str, whole))}" if ranks.collectives_alone else ""
+    if not whole:
+        return "GPUs: collectives alone are recorded (KVTRACE_RANKS)"
+    return (
+        f"GPUs{of_ranks}: {', '.join(shares)}, idle {percent(idle)} ({', '.join(causes) or 'none'})"
+    )
 
 
 def _transfers(ranks: RanksFigures) -> str:
@@ -376,6 +390,26 @@ def _transfers(ranks: RanksFigures) -> str:
     ]
     of_what = "a step" if ranks.steps else "the run"
     return f"transfers of {of_what}, with their bus bandwidth: {'; '.join(texts)}"
+
+
+def _parallelism(ranks: RanksFigures) -> list[str]:
+    """Return sentences on the pipeline and on experts."""
+    lines = []
+    if ranks.pipeline is not None:
+        bubbles = ranks.pipeline.bubbles
+        low, high = min(bubbles.values()), max(bubbles.values())
+        by_rank = percent(low) if low == high else f"{percent(low)} to {percent(high)}"
+        lines.append(
+            f"pipeline: {ranks.pipeline.stages} stages, "
+            f"{plural(ranks.pipeline.micro_batches, 'micro-batch')} a step; bubble "
+            f"{by_rank} of a stage's time, {percent(ranks.pipeline.expected)} if all take as long"
+        )
+    if ranks.experts is not None:
+        lines.append(
+            f"experts: compute between dispatch and combine, max/mean {ranks.experts.imbalance:.2f}"
+            f" (most often rank {ranks.experts.rank})"
+        )
+    return lines
 
 
 def _slow_steps(steps: Sequence[SlowStep], step_ns: float) -> str:
@@ -412,11 +446,34 @@ def _range(times: Iterable[int]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _savings(ranks: RanksFigures) -> list[str]:
+    """Return a sentence on what changes would save, of those that would save anything."""
+    critical = "the critical rank" if ranks.late is None else f"rank {ranks.late.rank}"
+    savings = {
+        f"{critical} as early as the next": ranks.savings.critical,
+        "no exposed transfer": ranks.savings.transfer,
+        "no gaps by launching (CUDA graphs)": ranks.savings.launch,
+    }
+    texts = [
+        f"{what} {duration(ns)}"
+        for what, ns in sorted(savings.items(), key=lambda item: -item[1])
+        if ns >= _LEAST_SAVING * ranks.step_ns
+    ]
+    of_what = " of a step" if ranks.steps else ""
+    return [f"what if (derived, at most{of_what}): {', '.join(texts)}"] if texts else []
+
+
 def _no_limits(ranks: RanksFigures) -> list[str]:
     """Return a sentence on what is not the limit, if anything could be taken for it."""
     texts = []
-    work = {rank.rank: rank.parts["compute"] for rank in ranks.ranks}
-    most = max(work, key=lambda rank: work[rank])
+    work = {
+        rank.rank: rank.parts["compute"]
+        for rank in ranks.ranks
+        if rank.rank not in ranks.collectives_alone
+    }
+    most = max(work, key=lambda rank: work[rank], default=None)
+    if most is None:
+        return []
     others = (sum(work.values()) - work[most]) / max(len(work) - 1, 1)
     is_late = ranks.late is not None and ranks.late.rank == most
     if ranks.limit not in (None, "imbalance") and not is_late and work[most] > 1.1 * others > 0:

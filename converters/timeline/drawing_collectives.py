@@ -6,8 +6,8 @@ import numpy as np
 
 from kvtrace.converters.timeline.captions import Caption
 from kvtrace.converters.timeline.timeline import Integers, Slices, Track
-from kvtrace.figures.collective_kernels import operation
 from kvtrace.figures.collectives import Collectives
+from kvtrace.schema.collective_names import operation
 from kvtrace.schema.runs import Run
 
 

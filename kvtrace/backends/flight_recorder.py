@@ -2,19 +2,23 @@
 
 torch keeps the newest collectives of a process in a ring, 2,000 by default, with their process
 group and sequence number. The ring is read once, when the recording ends, or if the program hangs:
-to read it takes 10 µs of processor time a collective, and asks CUDA about events, which would break
-off a CUDA graph that the program captures meanwhile. Stacks are not read, since torch takes seconds
+to read it takes 10 µs of processor time a collective, and asks CUDA about events, which must not
+break off a CUDA graph that another thread captures. Stacks are not read, since torch takes seconds
 to look them up.
 """
 
+import ctypes
 import math
+import os
 import pickle
 import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.capture.device_copies import relaxed_capture
 from kvtrace.schema.collective_names import bytes_of, listed_ranks, operation_of
 
 if TYPE_CHECKING:
@@ -77,10 +81,20 @@ def _entries() -> Iterator[tuple[Mapping[str, Any], Sequence[int] | None]]:
         dump = getattr(module, name, None)
         if dump is None:
             continue
-        ring = pickle.loads(dump(True, False, False))  # noqa: S301 - torch in this process made it
+        with _undisturbing():
+            content = dump(True, False, False)
+        ring = pickle.loads(content)  # noqa: S301 - torch in this process made it
         groups = ring.get("pg_config", {})
         for entry in ring.get("entries", ()):
             yield entry, listed_ranks(groups.get(entry["process_group"][0], {}).get("ranks"))
+
+
+def _undisturbing() -> AbstractContextManager[None]:
+    """Return a context in which this thread disturbs no capture; no driver is loaded for it."""
+    try:
+        return relaxed_capture(ctypes.CDLL("libcuda.so.1", os.RTLD_NOLOAD))
+    except OSError:
+        return nullcontext()
 
 
 def _row(entry: Mapping[str, Any], ranks: Sequence[int] | None) -> dict[str, Any]:

@@ -162,7 +162,7 @@ class DeviceCopies:
         memory = ctypes.create_string_buffer(sum(sizes))
         begin = ctypes.addressof(memory)
         targets = [begin + offset for offset in itertools.accumulate(sizes[:-1], initial=0)]
-        with _relaxed(self._driver):
+        with relaxed_capture(self._driver):
             self._enqueue(spans, targets, stream)
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
         return tuple(map(ctypes.string_at, targets, sizes))
@@ -201,7 +201,7 @@ class DeviceCopies:
 
     def is_lost(self, copy: Copy) -> bool:
         """Return whether a copy can never complete because its stream has failed."""
-        with _relaxed(self._driver):
+        with relaxed_capture(self._driver):
             result = self._driver.cuStreamQuery(ctypes.c_void_p(copy.stream))
         return has_failed(result) and not copy.done
 
@@ -247,8 +247,8 @@ class DeviceCopies:
 
 
 @contextmanager
-def _relaxed(driver: ctypes.CDLL) -> Iterator[None]:
-    """Prevent calls in this context from disturbing another thread's graph capture."""
+def relaxed_capture(driver: ctypes.CDLL) -> Iterator[None]:
+    """Prevent this thread's calls in a `with` block from disturbing another's graph capture."""
     mode = ctypes.c_int(_RELAXED)
     driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
     try:
@@ -268,7 +268,7 @@ def pinned_memory(size: int) -> int:
     this is memory of the process, far from where the driver allocates, which the driver pins.
     """
     driver = ctypes.CDLL("libcuda.so.1")
-    with _relaxed(driver):
+    with relaxed_capture(driver):
         return _registered(driver, size) or _allocated_by(driver, size)
 
 

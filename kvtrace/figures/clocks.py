@@ -24,9 +24,9 @@ from kvtrace.figures.collective_kernels import (
     common_places,
     has_communicators,
     kernels_by_key,
-    operation,
 )
 from kvtrace.figures.columns import Integers
+from kvtrace.schema.collective_names import operation
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 

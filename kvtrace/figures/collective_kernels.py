@@ -3,21 +3,21 @@
 A kernel belongs to the request within which the host asked for it. Its number is that request's
 sequence number; where the tool has none, the requests of a communicator are counted. torch keeps
 only the newest requests: earlier kernels of a stream are counted back from the first known one, if
-each known kernel of the stream is of one communicator and follows the one before it by one.
+each known kernel of the stream is of one communicator and follows the one before it by one. Sends
+and receives belong to a communicator of their two ranks, and are counted in it.
 
 Example: a stream has kernels that were requested at 5, 9 and 14 ms, and the requests at 8 and 13 ms
 have the sequence numbers 7 and 8 of communicator 0: the kernels have the numbers 6, 7 and 8.
 """
 
-import re
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, integers
+from kvtrace.schema.collective_names import is_collective
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,16 +27,6 @@ if TYPE_CHECKING:
 #: Operations that no rank ends before all have begun them.
 SYNCHRONIZING: Final = frozenset({"AllReduce", "AllGather", "ReduceScatter"})
 UNKNOWN: Final = -1
-#: `ncclDevKernel_AllReduce_Sum_bf16_RING_LL`, and names of RCCL and of NCCL before 2.19.
-_KERNEL: Final = re.compile(r"[nr]ccl\w*?Kernel_([A-Za-z]+)")
-#: Kernels of others, demangled or not: vLLM's, torch's of symmetric memory, and DeepEP's.
-_OTHERS: Final = (
-    (re.compile(r"cross_device_reduce_[12]stage"), "AllReduce"),
-    (re.compile(r"(?:one_shot|two_shot|multimem)_all_reduce_kernel"), "AllReduce"),
-    (re.compile(r"multimem_all_gather_kernel"), "AllGather"),
-    (re.compile(r"deep_ep.*node(?:_ll)?(?:::|\d+)(?:dispatch|combine)\b"), "AllToAll"),
-    (re.compile(r"deep_ep.*node(?:_ll)?\d+(?:dispatch|combine)I"), "AllToAll"),
-)
 #: Operations between two ranks, whose sequence numbers are counted apart.
 _BETWEEN_TWO: Final = frozenset({"Send", "Recv"})
 #: Most kernels of one request.
@@ -44,10 +34,15 @@ _KERNELS: Final = 256
 
 
 class Communicator(NamedTuple):
-    """A communicator: its id and, where they are known, its ranks."""
+    """A communicator: its id and, where they are known, its ranks.
+
+    That of two ranks' sends and receives `is_pair`, and only counted: tools number what a rank
+    sends to all others together.
+    """
 
     name: str
     ranks: tuple[int, ...] | None
+    is_pair: bool = False
 
 
 #: What kernels of several ranks are matched by: their communicator, or their stream's place.
@@ -76,24 +71,6 @@ class Kernels(NamedTuple):
     end: Integers
     record: Integers
     size: Integers
-
-
-def is_collective(name: str | None) -> bool:
-    """Return whether a kernel's name is of one that communicates with other ranks."""
-    return name is not None and _operation_in(name) is not None
-
-
-def operation(name: str) -> str:
-    """Return the operation in the name of a kernel; the name if it has none."""
-    return _operation_in(name) or name
-
-
-@cache
-def _operation_in(name: str) -> str | None:
-    match = _KERNEL.search(name)
-    if match is not None:
-        return match[1]
-    return next((text for pattern, text in _OTHERS if pattern.search(name)), None)
 
 
 def has_communicators(trace: "Trace", run: "Run") -> bool:
@@ -181,15 +158,13 @@ def _numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers)
 
     """
     columns = ["requested", "returned", "communicator", "ranks", "sequence", "operation", "bytes"]
-    table = trace.table("collectives", [run], columns).sort_by("requested")
+    table = trace.table("collectives", [run], [*columns, "peer"]).sort_by("requested")
     begin = integers(table["requested"], UNKNOWN)
     until = np.append(begin[1:] - 1, np.iinfo(np.int64).max)[: begin.size]
     returned = integers(table["returned"], UNKNOWN)
     until = np.where(returned == UNKNOWN, until, returned)
-    communicators, code = _communicators(table)
-    operations, operation = coded(table["operation"])
-    code[np.array([name in _BETWEEN_TWO for name in operations], bool)[operation]] = UNKNOWN
-    sequence = _sequences(integers(table["sequence"], UNKNOWN), code)
+    communicators, code = _communicators(table, run.rank)
+    sequence = _sequences(integers(table["sequence"], UNKNOWN), communicators, code)
     place = np.searchsorted(begin, requested, "right") - 1
     is_inside = (place >= 0) & (requested <= np.append(until, UNKNOWN)[place])
     communicator = np.where(is_inside, np.append(code, UNKNOWN)[place], UNKNOWN)
@@ -205,22 +180,40 @@ def _numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers)
     return _Numbers(communicators, communicator, number, size)
 
 
-def _communicators(table: "pa.Table") -> tuple[tuple[Communicator, ...], Integers]:
-    """Return the distinct communicators of requests, and the code of each request's."""
-    codes: dict[Communicator, int] = {}
-    rows = zip(table["communicator"].to_pylist(), table["ranks"].to_pylist(), strict=True)
+def _communicators(
+    table: "pa.Table", rank: int | None
+) -> tuple[tuple[Communicator, ...], Integers]:
+    """Return the distinct communicators of a rank's requests, and the code of each request's."""
+    codes: dict[Communicator | None, int] = {None: UNKNOWN}
+    columns = (table[name].to_pylist() for name in ("communicator", "ranks", "operation", "peer"))
     code = [
-        UNKNOWN
-        if name is None
-        else codes.setdefault(Communicator(name, ranks and tuple(ranks)), len(codes))
-        for name, ranks in rows
+        codes.setdefault(_communicator(rank, *row), len(codes) - 1)
+        for row in zip(*columns, strict=True)
     ]
-    return tuple(codes), np.array(code, np.int64)
+    return tuple(key for key in codes if key is not None), np.array(code, np.int64)
 
 
-def _sequences(sequence: Integers, code: Integers) -> Integers:
+def _communicator(
+    rank: int | None,
+    name: str | None,
+    ranks: list[int] | None,
+    operation: str | None,
+    peer: int | None,
+) -> Communicator | None:
+    if name is None or operation not in _BETWEEN_TWO:
+        return None if name is None else Communicator(name, tuple(ranks) if ranks else None)
+    if rank is None or peer is None:
+        return None
+    low, high = sorted((rank, peer))
+    return Communicator(f"{name} {low}-{high}", (low, high), is_pair=True)
+
+
+def _sequences(
+    sequence: Integers, communicators: tuple[Communicator, ...], code: Integers
+) -> Integers:
     """Return the sequence numbers, or the places among a communicator's requests without any."""
-    sequence = sequence.copy()
+    is_pair = np.array([*(key.is_pair for key in communicators), False], bool)
+    sequence = np.where(is_pair[code], UNKNOWN, sequence)
     for communicator in np.unique(code[sequence == UNKNOWN]).tolist():
         requests = np.flatnonzero(code == communicator)
         sequence[requests] = np.arange(requests.size)

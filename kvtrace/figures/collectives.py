@@ -10,6 +10,8 @@ reduces or gathers cannot end on any rank before the last rank has begun it, so 
 such an end are of several communicators, and are not matched. The first disagreement is named, and
 nothing after it is matched.
 
+Sends and receives are matched between their two ranks, if both have as many.
+
 Ranks are read one after another; of all ranks together only a few numbers a collective are kept.
 
 Example: three ranks begin an AllReduce at 10, 12 and 40 ms, and end it at 41 ms. The transfer
@@ -33,17 +35,20 @@ from kvtrace.figures.collective_kernels import (
     common_places,
     has_communicators,
     kernels_by_key,
-    operation,
 )
 from kvtrace.figures.columns import Integers
 from kvtrace.figures.scans import row_count
+from kvtrace.schema.collective_names import operation
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
+#: Operations that a rank may end before the last rank begins, if it does not need that one.
 _ROOTED: Final = frozenset({"Broadcast", "Reduce"})
+#: The same, which are known to be of some ranks only with their communicator.
+_EXCHANGES: Final = frozenset({"SendRecv", "AllToAll"})
 #: Nanoseconds by which ends of one collective may precede its last begin on GPUs of one host.
 _CLOCK_ERROR: Final = 20_000
 
@@ -93,6 +98,7 @@ class RankCollectives:
         end: Its end.
         last: Index of the run of the rank that came last; -1 where that is not known.
         matched: Number of the collective, the same on all ranks; -1 where it is not matched.
+        is_exchange: It is an exchange among all ranks of a communicator.
         moved: Bytes of the bus bandwidth of NCCL's tests; -1 where they are not known.
         record: Its row in the run's executions.
         name: Its name, as an index in `names`.
@@ -105,6 +111,7 @@ class RankCollectives:
     end: Integers
     last: Integers
     matched: Integers
+    is_exchange: npt.NDArray[np.bool_]
     moved: Integers
     record: Integers
     name: Integers
@@ -149,19 +156,36 @@ class Collectives:
             last, matched = np.full((2, kernels.start.size), -1)
             stream = self._streams.get(key)
             if stream is not None and stream.number.size:
-                place, part = _fill(stream, kernels, self._clocks.get(run.run_id), transfer, last)
+                rooted = _ROOTED | _EXCHANGES if isinstance(key, Communicator) else _ROOTED
+                clock = self._clocks.get(run.run_id)
+                place, part = _fill(stream, kernels, rooted, clock, transfer, last)
                 matched[part] = first[key] + place
-            moved = _moved(kernels, key)
-            further = transfer, kernels.end, last, matched, moved, kernels.record, kernels.name
-            columns.append((kernels.start, *further))
+            columns.append(
+                (
+                    kernels.start, transfer, kernels.end, last, matched,
+                    _are_exchanges(kernels, key), _moved(kernels, key),
+                    kernels.record, kernels.name,
+                )
+            )  # fmt: skip
             names = kernels.names
-        columns.append((np.zeros(0, np.int64),) * 8)
+        columns.append((np.zeros(0, np.int64),) * 9)
         start, *others = map(np.concatenate, zip(*columns, strict=True))
         order = np.argsort(start, kind="stable")
-        transfer, end, last, matched, moved, record, name = (column[order] for column in others)
-        return RankCollectives(
-            start[order], transfer, end, last, matched, moved, record, name, names
+        transfer, end, last, matched, exchange, moved, record, name = (
+            column[order] for column in others
         )
+        is_exchange = exchange.astype(bool)
+        return RankCollectives(
+            start[order], transfer, end, last, matched, is_exchange, moved, record, name, names
+        )
+
+
+def _are_exchanges(kernels: Kernels, key: Key) -> Integers:
+    """Return 1 for kernels that exchange among all ranks of a communicator, else 0."""
+    if not isinstance(key, Communicator) or key.is_pair:
+        return np.zeros_like(kernels.start)
+    are = np.array([operation(name) in _EXCHANGES for name in kernels.names], np.int64)
+    return are[kernels.name]
 
 
 def _moved(kernels: Kernels, key: Key) -> Integers:
@@ -188,14 +212,19 @@ def _shifted(clock: Clock | None, times: Integers) -> Integers:
 
 
 def _fill(
-    stream: _Stream, kernels: Kernels, clock: Clock | None, transfer: Integers, last: Integers
+    stream: _Stream,
+    kernels: Kernels,
+    rooted: frozenset[str],
+    clock: Clock | None,
+    transfer: Integers,
+    last: Integers,
 ) -> tuple[Integers, Integers]:
     """Fill `transfer` and `last` of a rank's kernels, whose times are on its clock.
 
     Return the places of matched kernels in the stream, and in `kernels`.
     """
     matched, part = common_places(stream.number, kernels.number)
-    is_rooted = stream.are(_ROOTED)[matched]
+    is_rooted = stream.are(rooted)[matched]
     is_known = stream.are(SYNCHRONIZING)[matched] | is_rooted
     start, end = kernels.start[part], kernels.end[part]
     wait = stream.last_start[matched] - _shifted(clock, start)
@@ -214,7 +243,7 @@ def matched_collectives(trace: "Trace", runs: Sequence["Run"]) -> Collectives | 
     as `Trace.table`.
     """
     whole = whole_trace(trace)
-    ranks = [run for run in runs if run.rank is not None and run.has_gaps]
+    ranks = [r for r in runs if r.rank is not None and (r.has_gaps or r.has_collectives_alone)]
     ranks = [run for run in ranks if row_count(whole, run, "gpu_kernels")]
     ranks = [run for run in ranks if run.group_id == ranks[0].group_id]
     by_rank = {run.rank or 0: run for run in sorted(ranks, key=lambda run: run.started or 0)}
@@ -255,6 +284,8 @@ def _match(collectives: Collectives) -> None:
         keys = set()
         for key, kernels in kernels_by_key(trace, run, numbered_ones=collectives._is_numbered):
             keys.add(key)
+            if key in streams and isinstance(key, Communicator) and key.is_pair:
+                _require_as_many(key, streams[key], kernels)
             if key in streams:
                 _add(collectives, streams[key], index, kernels, clock)
             elif index == 0 or isinstance(key, Communicator):
@@ -285,6 +316,17 @@ def _require_members(collectives: Collectives, key: Communicator, stream: _Strea
             f"of communicator {key.name} the collectives of {stream.ranks} of at least {needed} "
             "ranks are recorded: none of them is matched"
         )
+
+
+def _require_as_many(key: Communicator, stream: _Stream, kernels: Kernels) -> None:
+    """Match no sends and receives of two ranks, which are counted, unless both have the same."""
+    if np.array_equal(stream.number, kernels.number):
+        return
+    stream.keep(np.arange(0))
+    ranks = " and ".join(map(str, key.ranks or ()))
+    stream.problem = (
+        f"ranks {ranks} do not have as many sends and receives with each other: none is matched"
+    )
 
 
 def _add(

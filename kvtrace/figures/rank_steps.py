@@ -7,7 +7,8 @@ time by its cause. So the parts of a step add up to the step. Idle time counts i
 `collect`, Python collected garbage, also inside a launch; `wait`, the host waited for the device;
 `unknown`, it is not recorded when the host requested the execution that ended the gap; `pause`, at
 least a millisecond in which the host neither requested an execution nor waited; and `launch`, the
-rest, in which the host launched too slowly.
+rest, in which the host launched too slowly. Of a rank whose collectives alone are recorded (setting
+`ranks`) all but these is `unknown`.
 
 A step begins on a rank when the work of earlier steps had ended, but not before the host began the
 step: a pause after a mark belongs to that mark's step. If work of a step begins earlier, so does
@@ -24,13 +25,14 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from kvtrace.figures.collective_kernels import is_collective, operation
 from kvtrace.figures.collectives import Collectives, RankCollectives
 from kvtrace.figures.columns import Coverage, Integers, summed_by, union_of
 from kvtrace.figures.executions import ExecutionBlocks
 from kvtrace.figures.gap_causes import PAUSE
 from kvtrace.figures.host_events import HostEvents
+from kvtrace.figures.parallelism import between_exchanges, sends
 from kvtrace.figures.steps import program_steps
+from kvtrace.schema.collective_names import is_collective, operation
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ PARTS: Final[tuple[Part, ...]] = (
     "compute", "transfer", "waiting", "unmatched", "collect", "wait", "unknown", "pause", "launch"
 )  # fmt: skip
 IDLE: Final = PARTS[4:]
+_IS_UNKNOWN: Final = np.array([[name == "unknown"] for name in IDLE])
 #: In place of the time of a request: it is not recorded, or no execution follows.
 _UNKNOWN: Final = -1
 _NO_EXECUTION: Final = -2
@@ -62,6 +65,9 @@ class RankSteps:
         launching: Time from each step's first request to its last, without waits of the host.
         requests: Number of executions that the host requested in each step.
         transfers: Number, bytes and time of transfers whose bytes are known, by operation.
+        sends: How often it sends to each rank that it sends to or receives from, in a step.
+        between: Compute between each exchange among all ranks and the next one.
+        waited: What ranks are compared by: exposed waiting; all of it if a rank has no more.
 
     """
 
@@ -73,6 +79,9 @@ class RankSteps:
     launching: Integers
     requests: Integers
     transfers: dict[str, tuple[int, int, int]]
+    sends: dict[int, int]
+    between: Integers
+    waited: Integers
 
     def part(self, *names: Part) -> Integers:
         """Return the time of each step in some parts, in ns."""
@@ -102,6 +111,7 @@ def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSt
     """
     whole = whole_trace(trace)
     host_steps = _common_steps(trace, whole, collectives.runs)
+    has_collectives_alone = any(run.has_collectives_alone for run in collectives.runs)
     for run in collectives.runs:
         executions = _executions(whole, run)
         if not executions.start.size:
@@ -115,14 +125,26 @@ def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSt
         idle, launching, requests = _idle_parts(
             executions, bounds, host, HostEvents.read(whole, run)
         )
-        busy, exposed = _busy_parts(executions, ran, bounds)
+        is_work = ~executions.is_collective
+        work = union_of(executions.start[is_work], executions.end[is_work])
+        busy, exposed = _busy_parts(work, ran, bounds)
+        compared = busy
+        if has_collectives_alone:
+            compared, _ = _busy_parts((bounds[:0], bounds[:0]), ran, bounds)
+        waited = compared[PARTS.index("waiting")]
+        if run.has_collectives_alone:
+            idle = np.where(_IS_UNKNOWN, idle.sum(axis=0), 0)
         step = np.searchsorted(bounds, ran.start, "right") - 1
         counts = (step >= 0) & (step < bounds.size - 1) & (ran.last >= 0)
         waited_for = np.zeros(len(collectives.runs), np.int64)
         np.add.at(waited_for, ran.last[counts], exposed[counts])
         parts = np.concatenate([busy, idle])
         transfers = _transfers(ran, counts & (ran.moved >= 0))
-        yield RankSteps(run, first, bounds, parts, waited_for, launching, requests, transfers)
+        yield RankSteps(
+            run, first, bounds, parts, waited_for, launching, requests, transfers,
+            sends(whole, run, ran, host if host.size else bounds),
+            between_exchanges(Coverage(*work), ran), waited,
+        )  # fmt: skip
 
 
 def _transfers(
@@ -185,18 +207,16 @@ def _device_bounds(executions: _Executions, host: Integers) -> Integers:
 
 
 def _busy_parts(
-    executions: _Executions, ran: RankCollectives, bounds: Integers
+    work: tuple[Integers, Integers], ran: RankCollectives, bounds: Integers
 ) -> tuple[Integers, Integers]:
     """Return the busy time of each step, by part, and each collective's exposed waiting."""
-    is_work = ~executions.is_collective
-    covered = executions.start[is_work], executions.end[is_work]
     is_known = ran.last >= 0
     further = (
         (ran.transfer[is_known], ran.end[is_known]),
         (ran.start[is_known], ran.transfer[is_known]),
         (ran.start[~is_known], ran.end[~is_known]),
     )
-    union = union_of(*covered)
+    union = work
     totals = [Coverage(*union).of(bounds[:-1], bounds[1:])]
     exposed = np.zeros_like(ran.start)
     for number, (begin, end) in enumerate(further):

@@ -10,6 +10,10 @@ step (median), and if a cause of its own accounts for half of that: a tenth more
 the others', two fifths more time from a step's first request to its last, garbage collections, or
 pauses. Hosts of one machine differ by a fifth, which is no cause.
 
+What a change would save is derived, and at most what the path over the ranks has of it: the
+critical rank as early as the next one would save what that one waited longer, in each step; no
+exposed transfer, and no idle time by launching (CUDA graphs), the path's time in these parts.
+
 A slow step takes half as long again as the median. The rank whose lateness is at least half of the
 excess is its cause, by the part that grew most over its own median.
 
@@ -21,11 +25,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from kvtrace.figures.collectives import Collectives, matched_collectives
+from kvtrace.figures.parallelism import Experts, Pipeline, experts_of, pipeline_of
 from kvtrace.figures.rank_steps import IDLE, PARTS, Part, RankSteps, read_rank_steps
+from kvtrace.figures.stored import kept_rows, sizes_of_parts
+from kvtrace.figures.sums_reading import facts_to_keep
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -45,6 +54,9 @@ _FEWEST_STEPS: Final = 4
 #: Columns of a heat map.
 _MOST_COLUMNS: Final = 400
 _HALF: Final = 0.5
+_SAVED: Final[tuple[Part, Part]] = ("transfer", "launch")
+#: Tables besides executions that the figures follow from.
+_FOLLOWED: Final = ("collectives", "host_events", "marks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +137,22 @@ class Transfers:
 
 
 @dataclass(frozen=True, slots=True)
+class Savings:
+    """The most that changes would save, derived from the path over the ranks, in ns a step (mean).
+
+    Attributes:
+        critical: The critical rank as early as the next one.
+        transfer: No exposed transfer.
+        launch: No idle time by launching.
+
+    """
+
+    critical: float
+    transfer: float
+    launch: float
+
+
+@dataclass(frozen=True, slots=True)
 class LateMap:
     """Lateness of each rank in each step, for a heat map.
 
@@ -151,13 +179,17 @@ class RanksFigures:
         step_ns: Median duration of a step.
         matched: Number of collectives that are matched across all ranks.
         problems: Why others are not.
-        shares: Shares of all ranks' time by part.
+        collectives_alone: Ranks of which nothing but collectives is recorded (setting `ranks`).
+        shares: Shares of the other ranks' time by part.
         path: Shares of the path over the ranks by part.
         limit: What limits the steps; None without a matched collective.
         late: The rank that is late in most steps.
         slow_steps: Slow steps, the slowest first.
         ranks: The ranks, in order.
         transfers: Their transfers by operation, those that took longest first.
+        pipeline: The stages of a pipeline.
+        experts: The imbalance of compute between dispatch and combine.
+        savings: The most that changes would save.
         late_map: Their lateness by step; None without matched collectives or steps.
 
     """
@@ -168,6 +200,7 @@ class RanksFigures:
     step_ns: float
     matched: int
     problems: tuple[str, ...]
+    collectives_alone: tuple[int, ...]
     shares: dict[Part, float]
     path: dict[Part, float]
     limit: Limit | None
@@ -175,16 +208,24 @@ class RanksFigures:
     slow_steps: tuple[SlowStep, ...]
     ranks: tuple[Rank, ...]
     transfers: tuple[Transfers, ...]
+    pipeline: Pipeline | None
+    experts: Experts | None
+    savings: Savings
     late_map: LateMap | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """Times of all ranks: parts (rank, part, step), durations and launching (rank, step)."""
+    """Times of all ranks: parts (rank, part, step), durations, launching and waited (rank, step).
+
+    `whole` are indices of the ranks of which more than collectives is recorded.
+    """
 
     parts: Floats
     durations: Floats
     launching: Floats
+    waited: Floats
+    whole: tuple[int, ...]
 
     def part(self, *names: Part) -> Floats:
         """Return the time of each rank and step in some parts."""
@@ -199,9 +240,22 @@ def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
         trace: The trace, or the window of it that figures cover.
         runs: The runs to look at.
 
-    Errors as `Trace.table`.
+    Those of many ranks are kept (`stored.py`). Errors as `Trace.table`.
 
     """
+    facts = facts_to_keep(trace, runs, "execution_sums")
+    if facts is None:
+        return _read_ranks(trace, runs)
+    tables = [[sizes_of_parts(trace, run, name) for name in _FOLLOWED] for run in runs]
+
+    def read() -> pa.Table:
+        return pa.table({"figures": [msgspec.json.encode(_read_ranks(trace, runs))]})
+
+    (row,) = kept_rows(trace, "ranks", [*facts, tables], read)["figures"]
+    return msgspec.json.decode(row.as_py(), type=RanksFigures | None)
+
+
+def _read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
     collectives = matched_collectives(trace, runs)
     if collectives is None:
         return None
@@ -212,13 +266,16 @@ def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
         np.stack([rank.parts for rank in steps]).astype(np.float64),
         np.stack([rank.duration for rank in steps]).astype(np.float64),
         np.stack([rank.launching for rank in steps]).astype(np.float64),
+        np.stack([rank.waited for rank in steps]).astype(np.float64),
+        tuple(index for index, rank in enumerate(steps) if not rank.run.has_collectives_alone),
     )
-    lateness = more_than_others(-times.part("waiting"))
-    critical = times.part("waiting").argmin(axis=0)
-    path = times.parts[critical, :, np.arange(critical.size)].sum(axis=0)
+    lateness = more_than_others(-times.waited)
+    critical = times.waited.argmin(axis=0)
+    is_whole = np.isin(critical, times.whole)
+    path = times.parts[critical[is_whole], :, np.flatnonzero(is_whole)].sum(axis=0)
     late = _late_rank(steps, times, lateness, critical, collectives.error_ns)
     has_steps = steps[0].bounds.size > 2
-    total = times.parts.sum(axis=(0, 2))
+    total = times.parts[list(times.whole)].sum(axis=(0, 2))
     return RanksFigures(
         world=len(collectives.runs) + len(collectives.missing),
         missing=collectives.missing,
@@ -226,6 +283,9 @@ def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
         step_ns=float(np.median(times.durations)),
         matched=collectives.matched,
         problems=tuple(collectives.problems),
+        collectives_alone=tuple(
+            rank.run.rank or 0 for rank in steps if rank.run.has_collectives_alone
+        ),
         shares=_shares(total),
         path=_shares(path),
         limit=_limit(times, critical, path, late) if collectives.matched else None,
@@ -233,8 +293,19 @@ def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
         slow_steps=_slow_steps(steps, times, lateness) if has_steps else (),
         ranks=_ranks(collectives, steps, times, lateness, critical),
         transfers=_transfers(steps),
+        pipeline=pipeline_of(steps),
+        experts=experts_of(steps),
+        savings=_savings(times, path),
         late_map=_late_map(steps[0].first, lateness) if has_steps and collectives.matched else None,
     )
+
+
+def _savings(times: _Times, path: Floats) -> Savings:
+    """Return what changes would save; `path` has the parts of the path over the ranks."""
+    ordered, number = np.sort(times.waited, axis=0), times.waited.shape[1]
+    next_one = ordered[min(1, len(ordered) - 1)] - ordered[0]
+    transfer, launch = (float(path[PARTS.index(name)]) / number for name in _SAVED)
+    return Savings(float(next_one.mean()), transfer, launch)
 
 
 def _transfers(steps: Sequence[RankSteps]) -> tuple[Transfers, ...]:
@@ -319,16 +390,24 @@ def _late_rank(
 
 def _cause(times: _Times, index: int, late_ns: float) -> tuple[Part, float, float | None] | None:
     """Return the part that makes a rank late, by how much, and by which factor; None without."""
-    launch_more, launch_factor = _compared(times.launching, index)
-    work_more, work_factor = _compared(times.part("compute"), index)
+    if index not in times.whole or len(times.whole) < 2:
+        return "unknown", late_ns, None
+    whole = list(times.whole)
+    index = whole.index(index)
+
+    def compared(amount: Floats) -> tuple[float, float | None]:
+        return _compared(amount[whole], index)
+
+    launch_more, launch_factor = compared(times.launching)
+    work_more, work_factor = compared(times.part("compute"))
     causes: list[tuple[Part, float, float | None]] = []
     if work_factor is not None and work_factor >= 1 + _LEAST_SHARE:
         causes.append(("compute", work_more, work_factor))
     if launch_factor is not None and launch_factor >= _SLOW_LAUNCHING:
         causes.append(("launch", launch_more, launch_factor))
     else:
-        causes.append(("pause", *_compared(times.part("pause"), index)))
-    causes.append(("collect", *_compared(times.part("collect"), index)))
+        causes.append(("pause", *compared(times.part("pause"))))
+    causes.append(("collect", *compared(times.part("collect"))))
     name, more_ns, factor = max(causes, key=lambda cause: cause[1])
     return (name, more_ns, factor) if more_ns >= _HALF * late_ns else None
 
@@ -342,14 +421,17 @@ def _compared(amount: Floats, index: int) -> tuple[float, float | None]:
 
 def _limit(
     times: _Times, critical: npt.NDArray[np.int64], path: Floats, late: LateRank | None
-) -> Limit:
+) -> Limit | None:
     if late is not None:
         return "rank"
+    if not path.any():
+        return None
     work = more_than_others(times.part("compute"))[critical, np.arange(critical.size)]
     waited = times.part("waiting")
     waiting = (waited.sum(axis=0) - waited.min(axis=0)) / max(len(waited) - 1, 1)
     least = _LEAST_SHARE * float(np.median(times.durations))
-    if float(np.median(np.minimum(work, waiting))) >= least:
+    is_whole = len(times.whole) == len(times.parts)
+    if is_whole and float(np.median(np.minimum(work, waiting))) >= least:
         return "imbalance"
     shares = _shares(path)
     amounts: dict[Limit, float] = {

@@ -10,12 +10,14 @@ from tests.support.simulated_ranks import ALL_REDUCE, EPOCH, UNIT
 BROADCAST = "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
 
-def written(out, *ranks, members=None, known=lambda _, __: True, sizes=(), graph=lambda _: False):
+def written(
+    out, *ranks, members=None, known=lambda _, __: True, sizes=(), graph=lambda _: False, peers=None
+):
     """Write ranks, each a list of (name, begin, end, communicator, sequence), all on stream 7.
 
     Each kernel is requested one unit before it begins. `known` says of which the request is
     recorded, `members` has the ranks of each communicator, `sizes` the bytes of each request, and
-    `graph` says which kernels are of a graph.
+    `graph` says which kernels are of a graph, `peers` the operation and peer of requests.
     """
     for number, kernels in enumerate(ranks):
         writer = RunWriter(out, f"20260102-030405-000-0000000{number}")
@@ -31,6 +33,7 @@ def written(out, *ranks, members=None, known=lambda _, __: True, sizes=(), graph
                 {"record": record, "requested": requested - 1_000, "communicator": communicator}
                 | {"ranks": (members or {}).get(communicator), "sequence": sequence}
                 | {"bytes": sizes[record] if sizes else None}
+                | ({} if peers is None else peers(number, record))
             )
         writer.append_rows("gpu_kernels", executions)
         rows = [row for row in requests if known(number, row["record"])]
@@ -165,3 +168,34 @@ def test_replayed_graphs_are_not_of_the_request_before_them(tmp_path):
     assert (collectives.matched, collectives.problems) == (4, [])
     assert waits(collectives) == [[2] * 4, [0] * 4]
     assert len(collectives._streams) == 2
+
+
+SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def test_receive_waits_for_its_sender_and_a_send_that_ended_before_for_nobody(tmp_path):
+    # given three stages, whose sends and receives have numbers of each rank's own
+    first = [(SEND_RECV, 10, 12, "a", 1), (SEND_RECV, 20, 42, "a", 2)]
+    second = [
+        (SEND_RECV, 5, 12, "a", 1), (SEND_RECV, 14, 32, "a", 2), (SEND_RECV, 35, 42, "a", 3)
+    ]  # fmt: skip
+    third = [(SEND_RECV, 30, 32, "a", 1)]
+    peers = [
+        [("Send", 1), ("Recv", 1)], [("Recv", 0), ("Send", 2), ("Send", 0)], [("Recv", 1)]
+    ]  # fmt: skip
+    collectives = written(
+        tmp_path, first, second, third,
+        peers=lambda rank, k: dict(zip(("operation", "peer"), peers[rank][k], strict=True)),
+    )  # fmt: skip
+    assert (collectives.matched, collectives.problems) == (3, [])
+    assert waits(collectives) == [[0, 15], [5, 16, 0], [0]]
+
+
+def test_unequal_numbers_of_sends_and_receives_are_not_matched(tmp_path):
+    kernels = [(SEND_RECV, 10 * n, 10 * n + 5, "a", n) for n in range(3)]
+    collectives = written(
+        tmp_path, kernels, kernels[1:],
+        peers=lambda rank, _: {"operation": "Send" if rank else "Recv", "peer": 1 - rank},
+    )  # fmt: skip
+    assert collectives.matched == 0
+    assert "ranks 0 and 1 do not have as many sends and receives" in collectives.problems[0]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kvtrace.figures.collective_kernels import is_collective, operation
 from kvtrace.figures.collectives import matched_collectives
+from kvtrace.schema.collective_names import is_collective, operation
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
 from tests.support.simulated_ranks import (

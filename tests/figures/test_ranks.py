@@ -1,9 +1,13 @@
 """The late rank of a job and its cause, from simulated jobs with a planted one, and without."""
 
+import shutil
+
 import pytest
 
 from kvtrace.converters.profile.device_text import ranks_sentences
+from kvtrace.figures import stored
 from kvtrace.figures.ranks import read_ranks
+from kvtrace.schema.trace import resolve
 from tests.support.simulated_ranks import changed, planned, simulated, write_ranks
 
 STEPS = 10
@@ -117,3 +121,54 @@ def test_clocks_that_differ_and_drift_change_no_verdict(tmp_path, planted):
         assert (ranks.late.rank, ranks.late.cause) == (2, same.late.cause)
         assert ranks.late.late_ns == pytest.approx(same.late.late_ns, abs=4_000)
     assert ranks.shares == pytest.approx(same.shares, abs=0.001)
+
+
+def test_late_rank_whose_collectives_alone_are_recorded_is_named_without_a_cause(tmp_path):
+    # given a rank with more device work, of which nothing but collectives is recorded
+    plans = changed(planned(4, STEPS), 2, ALL, work=18)
+    ranks = ranks_of(tmp_path, plans, whole=(0, 1))
+    assert (ranks.late.rank, ranks.late.cause, ranks.limit) == (2, "unknown", "rank")
+    assert ranks.collectives_alone == (2, 3)
+    _, late, shares, *_ = ranks_sentences(ranks)
+    assert "KVTRACE_RANKS=2" in late
+    assert shares.startswith("GPUs of ranks 0, 1: compute ")
+
+
+def test_ranks_with_collectives_alone_are_not_blamed_and_blame_nobody(tmp_path):
+    ranks = ranks_of(tmp_path, planned(4, STEPS), whole=(0, 1))
+    assert (ranks.late, ranks.slow_steps) == (None, ())
+    assert not ranks_sentences(ranks)[-1].startswith("not the limit: rank")
+    assert all(
+        sum(rank.parts.values()) == sum(ranks.ranks[0].parts.values()) for rank in ranks.ranks
+    )
+
+
+def test_late_rank_is_named_with_its_cause_beside_ranks_with_collectives_alone(tmp_path):
+    plans = changed(planned(4, STEPS), 1, ALL, work=18)
+    late = ranks_of(tmp_path, plans, whole=(0, 1)).late
+    assert (late.rank, late.cause, late.more_ns) == (1, "compute", 24 * UNIT)
+
+
+def test_late_rank_as_early_as_the_next_saves_what_the_others_waited_for_it(tmp_path):
+    ranks = ranks_of(tmp_path, changed(planned(4, STEPS), 2, ALL, work=18))
+    assert ranks.savings.critical == pytest.approx(24 * UNIT, rel=0.1)
+    assert any(
+        "what if (derived" in text and "rank 2 as" in text for text in ranks_sentences(ranks)
+    )
+    even = ranks_of(tmp_path / "even", planned(4, STEPS))
+    assert even.savings.critical == 0
+
+
+def test_figures_of_many_ranks_are_kept_until_a_table_changes(tmp_path, monkeypatch):
+    # given ranks that count as many
+    monkeypatch.setattr(stored, "LEAST_RUNS", 2)
+    monkeypatch.setattr(stored, "_LEAST_BYTES", 0)
+    ranks = ranks_of(tmp_path, changed(planned(4, STEPS), 2, ALL, work=18))
+    selection = resolve(str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.delattr("kvtrace.figures.ranks.matched_collectives")  # it is not called again
+        assert read_ranks(selection.trace, selection.runs) == ranks
+    # when the marks of a rank are gone, then its steps are, too
+    shutil.rmtree(tmp_path / "marks" / f"run={selection.runs[0].run_id}")
+    selection = resolve(str(tmp_path))
+    assert read_ranks(selection.trace, selection.runs).steps == 0

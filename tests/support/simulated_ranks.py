@@ -130,18 +130,22 @@ def write_ranks(
     shifts: list[int] | None = None,
     drifts: list[int] | None = None,
     marked: bool = True,
+    whole: tuple[int, ...] = (),
 ) -> Selection:
     """Write a run for each rank, on one host unless `hosts` says otherwise; return all.
 
     `shifts` are ns by which each rank's clock is ahead, `drifts` by how much more a millisecond.
+    Of ranks other than `whole`, if that is given, only collectives are recorded.
     """
     for number, rank in enumerate(ranks):
         shift, drift = shifts[number] if shifts else 0, drifts[number] if drifts else 0
+        if whole and number not in whole:
+            rank = replace(rank, kernels=[])
         _write(out, number, rank, (shift, drift), marked=marked).seal(
             {
                 "group_id": "job", "rank": number, "world_size": world or len(ranks),
                 "host": hosts[number] if hosts else "host", "pid": 100 + number,
-                "started": EPOCH + shift,
+                "started": EPOCH + shift, "settings": {"ranks": ",".join(map(str, whole))},
             }
         )  # fmt: skip
     return resolve(str(out))

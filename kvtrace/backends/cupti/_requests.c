@@ -15,7 +15,7 @@ enum {
 };
 
 /* Kinds of callbacks. A launch is identified by its correlation id; the others are events. */
-enum { NOTHING, LAUNCH, SYNCHRONIZE, ALLOCATE, ALLOCATE_HOST, FREE };
+enum { NOTHING, LAUNCH, SYNCHRONIZE, ALLOCATE, ALLOCATE_HOST, FREE, BEGIN_CAPTURE, END_CAPTURE };
 enum { DRIVER = 1, RUNTIME = 2, DOMAINS };
 
 /* CUpti_CallbackData of cupti_callbacks.h. */
@@ -57,6 +57,7 @@ static unsigned char kinds[DOMAINS][IDS];
 static struct request *requests, *spare;
 static uint32_t waiting;
 static long long lost;
+static int captures; /* CUDA graphs that are being captured */
 
 /* Reads autograd's numbers. The engine owns the running node, too, so it outlives our ownership. */
 static void read_autograd(struct request *request) {
@@ -92,11 +93,25 @@ static void keep(const struct request *request) {
   UNLOCK();
 }
 
+static void count_capture(int kind, const struct asked *asked) {
+  LOCK();
+  if (kind == BEGIN_CAPTURE && !asked->site) {
+    captures++;
+  } else if (asked->site && captures && (kind == END_CAPTURE || *(const int *)asked->result)) {
+    captures--; /* ended, or not begun */
+  }
+  UNLOCK();
+}
+
 static void callback(void *user, int domain, uint32_t id, const struct asked *asked) {
   (void)user;
   if (domain < DRIVER || domain >= DOMAINS || id >= IDS) return;
   int kind = kinds[domain][id];
   if (kind == NOTHING) return;
+  if (kind >= BEGIN_CAPTURE) {
+    count_capture(kind, asked);
+    return;
+  }
   if (asked->site == 0) {
     *asked->own = now();
     if (kind != LAUNCH) return;
@@ -123,7 +138,7 @@ static PyObject *expect(PyObject *module, PyObject *arguments) {
   (void)module;
   int domain, id, kind;
   if (!PyArg_ParseTuple(arguments, "iii", &domain, &id, &kind)) return NULL;
-  if (domain < DRIVER || domain >= DOMAINS || id < 0 || id >= IDS || kind < 0 || kind > FREE) {
+  if (domain < DRIVER || domain >= DOMAINS || id < 0 || id >= IDS || kind < 0 || kind > END_CAPTURE) {
     PyErr_SetString(PyExc_ValueError, "there is no such callback");
     return NULL;
   }
@@ -136,10 +151,15 @@ static PyObject *forget(PyObject *module, PyObject *nothing) {
   LOCK();
   autograd.running = NULL;
   waiting = 0;
-  lost = 0;
+  lost = captures = 0;
   forget_stacks();
   UNLOCK();
   Py_RETURN_NONE;
+}
+
+static PyObject *count_captures(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  return PyLong_FromLong(captures);
 }
 
 static PyObject *follow_autograd(PyObject *module, PyObject *arguments) {
@@ -186,6 +206,7 @@ static PyMethodDef functions[] = {
      "expect(domain, id, kind): what a callback of CUPTI is for; 0: nothing."},
     {"forget", forget, METH_NOARGS, "forget(): begin again, with nothing seen and no layout."},
     FRAME_FUNCTIONS,
+    {"captures", count_captures, METH_NOARGS, "captures() -> int: CUDA graphs being captured."},
     {"follow_autograd", follow_autograd, METH_VARARGS,
      "follow_autograd(next, thread, running, number, maker, shared): torch's functions, and where\n"
      "fields of a node lie; see autograd_nodes.py."},

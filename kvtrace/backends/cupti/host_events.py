@@ -68,6 +68,11 @@ class HostEvents:
         return self._requests.lost
 
     @property
+    def is_capturing(self) -> bool:
+        """Whether a thread captures a CUDA graph."""
+        return self._requests.captures > 0
+
+    @property
     def nodeless(self) -> str | None:
         """The reason why the running nodes of autograd cannot be read, or None."""
         return self._requests.nodeless

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kvtrace.backends.cupti.own_cost import cost_of
 from kvtrace.backends.cupti.record_kinds import KINDS, record_lengths
+from kvtrace.capture.device_copies import relaxed_capture
 from kvtrace.schema.errors import KvtraceError
 
 _FORCED: Final = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
@@ -116,7 +117,8 @@ class Cupti:
         if context is None:
             self.end()
             return None
-        return cost_of(self._driver, context, self.end)
+        with relaxed_capture(self._driver):
+            return cost_of(self._driver, context, self.end)
 
     def flush(self, forced: bool = False) -> None:
         """Make CUPTI return the buffers whose kernels have ended; with `forced`, all buffers."""

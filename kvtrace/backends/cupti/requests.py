@@ -37,6 +37,9 @@ _FUNCTIONS: Final = {
     (_DRIVER, 3): (243, 549),  # cuMemAlloc_v2, cuMemCreate
     (_DRIVER, 4): (39,),  # cuMemHostAlloc
     (_DRIVER, 5): (245, 550),  # cuMemFree_v2, cuMemRelease
+    # cuStreamBeginCapture, _v2, cuStreamBeginCaptureToGraph; cuStreamEndCapture
+    (_DRIVER, 6): (495, 496, 539, 540, 720, 721),
+    (_DRIVER, 7): (497, 498),
 }
 #: Pairs (domain, id) of the functions for which CUPTI calls back.
 FOLLOWED: Final = tuple((domain, id_) for (domain, _), ids in _FUNCTIONS.items() for id_ in ids)
@@ -92,6 +95,12 @@ class Requests:
         self._add(rows[launches])
         events: NDArray[Any] = rows[~launches]
         return events
+
+    @property
+    def captures(self) -> int:
+        """Number of CUDA graphs that are being captured."""
+        number: int = self._native.captures()
+        return number
 
     def _follow_autograd(self) -> None:
         if self._follows_autograd:

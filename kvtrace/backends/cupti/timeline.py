@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -25,13 +26,16 @@ from kvtrace.backends.cupti.records import (
     read_transfers,
 )
 from kvtrace.backends.cupti.sharing import PATIENCE, CuptiLoan, SilenceTimer
+from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.figures.causes import NONE, Launches, device_look, places
 from kvtrace.figures.names import readable
 from kvtrace.forks import Lock
 from kvtrace.schema.arrays import array_of
+from kvtrace.schema.collective_names import is_collective
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.features import keeps_collectives_alone
 from kvtrace.schema.numpy_arrays import array_of_numpy, numpy_of
 from kvtrace.schema.table_types import NAME
 
@@ -83,6 +87,8 @@ class Timeline:
         self._functions: dict[int, tuple[str | None, str | None, int | None]] = {}
         self._names: dict[int, str] = {}
         self._next_record = 0
+        #: Of a rank that the setting `ranks` leaves out, only collectives are kept.
+        self._collectives_alone = False
         #: executions that no launch of Python's Triton caused, by the kernel's name
         self._foreign: Counter[str] = Counter()
         self._transferred = 0
@@ -105,6 +111,8 @@ class Timeline:
 
     def launches(self, columns: Mapping[str, Any], _copied: Sequence[tuple[int, int, int]]) -> None:
         """Add launches to the join with executions."""
+        if self._collectives_alone:
+            return
         device = numpy_of(columns["device"], -1).astype(np.int64)
         call = numpy_of(columns["call_id"])
         phase = numpy_of(columns["phase"].indices)
@@ -159,12 +167,12 @@ class Timeline:
             return
         self._ended = True
         self._sharing.end()
-        waiting_thread = threading.Thread(target=self._cupti.wait, name="kvtrace-wait", daemon=True)
+        waiting_thread = threading.Thread(target=self._wait, name="kvtrace-wait", daemon=True)
         try:
             waiting_thread.start()
             waiting_thread.join(_PATIENCE)
         except RuntimeError:
-            self._cupti.wait()  # the interpreter is ending and starts no threads
+            self._wait()  # the interpreter is ending and starts no threads
         try:
             if not self._sharing.lent:
                 self._cupti.flush(forced=True)
@@ -184,6 +192,15 @@ class Timeline:
         self._summarize()
         if self._foreign:
             journal.add("messages", foreign_message(self._foreign))
+
+    def _wait(self) -> None:
+        """Wait for the devices, once no graph is captured: CUDA would break off the capture."""
+        end = time.monotonic() + _PATIENCE
+        while self._host.is_capturing:
+            if time.monotonic() > end:
+                return
+            time.sleep(0.001)
+        self._cupti.wait()
 
     def _end_cupti(self, journal: Journal) -> None:
         """Stop CUPTI, and measure its cost for `runs.overhead`; all records have been read."""
@@ -226,10 +243,16 @@ class Timeline:
 
     def _join_waiting(self) -> None:
         unjoined, self._unjoined = self._unjoined, []
+        if not self._collectives_alone:
+            settings, rank = self._session.settings.as_facts(), rank_facts(os.environ).get("rank")
+            self._collectives_alone = keeps_collectives_alone(settings, rank)
         for kernels in unjoined:
-            requested = self._host.in_window(kernels.correlation, kernels.start)
-            if requested.any():
-                self._joiner.add_kernels(kernels.chosen(requested))
+            wanted = self._host.in_window(kernels.correlation, kernels.start)
+            if self._collectives_alone:
+                names = [is_collective(name) for name, _ in self._looks.known]
+                wanted &= np.array(names, bool)[kernels.look]
+            if wanted.any():
+                self._joiner.add_kernels(kernels.chosen(wanted))
 
     def _name(self, address: int) -> str:
         if address not in self._names:
@@ -317,6 +340,7 @@ class Timeline:
             # Kernels of a graph are not launched one by one, and cost nothing in the thread.
             journal.overhead.add_executions(int((kernels.graph == 0).sum()))
         transfers, self._transfers = self._transfers, []
+        transfers = [] if self._collectives_alone else transfers
         for unfiltered in transfers:
             requested = self._host.in_window(unfiltered.correlation, unfiltered.start)
             batch = unfiltered.chosen(requested)

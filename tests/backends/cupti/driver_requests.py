@@ -29,11 +29,13 @@ CALLBACK = ctypes.CFUNCTYPE(
 )(_requests.CALLBACK)
 
 
-def ask(function, correlation=0, parameters=None):
+def ask(function, correlation=0, parameters=None, result=0):
     """Enter and leave a function of the driver, as CUPTI reports it, without Python's lock."""
     own = ctypes.c_uint64()
     given = None if parameters is None else ctypes.addressof(parameters)
+    returned = ctypes.c_int(result)
     asked = Asked(own=ctypes.pointer(own), correlation=correlation, parameters=given)
+    asked.result = ctypes.addressof(returned)
     for site in (0, 1):
         asked.site = site
         CALLBACK(None, *function, ctypes.byref(asked))

@@ -127,3 +127,14 @@ def test_different_layout_of_frames_is_detected_before_reading(monkeypatch):
     made.take()
     assert stacks_of(made, 9) == [()]
     Requests(_requests)
+
+
+def test_captures_of_graphs_are_counted_until_they_end_or_fail_to_begin():
+    requests = Requests(_requests)
+    begin, end = (1, 540), (1, 498)
+    ask(begin, result=0)
+    ask(begin, result=900)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+    assert requests.captures == 1
+    ask(end, result=901)  # the capture was broken off, and has ended
+    ask(end, result=0)
+    assert requests.captures == 0

@@ -29,7 +29,7 @@ from kvtrace.addons.check.recording.device_code import (
     UNROLLED,
     VECTOR,
 )
-from kvtrace.capture.device_copies import CopyFailed, has_failed
+from kvtrace.capture.device_copies import CopyFailed, has_failed, relaxed_capture
 from kvtrace.forks import Lock
 
 #: Most launches with unread answers; half of them may be nodes of graphs.
@@ -50,7 +50,6 @@ LARGEST: Final = 32 << 30
 _BLOCKS: Final = 4
 
 _SUMS: Final = 8 * (1 + SPANS)  # an answer of `digest`, and its state: a number and the sums
-_RELAXED: Final = 2
 _PORTABLE: Final = 1
 _NON_BLOCKING: Final = 1
 _MULTIPROCESSORS: Final = 16
@@ -169,18 +168,14 @@ class DeviceKernels:
         self._driver = driver
         self._numbers = itertools.count(1)
         self._lock = Lock()
-        mode = ctypes.c_int(_RELAXED)  # during the call, in case another thread captures
-        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
-        try:
+        self._sums: _Ring | None = None
+        self._control = 0
+        self._asides: dict[int, int] = {}
+        self.reserves: tuple[Reserve, ...] = ()
+        with relaxed_capture(driver):
             self.blocks = _BLOCKS * self._multiprocessors()
             self._finite, self._digest = self.load(PTX, "kvtrace_finite", "kvtrace_digest")
             self._flags = self._new_ring(FINITE_SLOTS, 8)
-            self._sums: _Ring | None = None
-            self._control = 0
-            self._asides: dict[int, int] = {}
-            self.reserves: tuple[Reserve, ...] = ()
-        finally:
-            driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
     # -- launches ---------------------------------------------------------------------------
 
@@ -336,13 +331,8 @@ class DeviceKernels:
 
     def relaxed(self, work: Any) -> Any:
         """Return `work()`, which may allocate memory even if another thread captures a graph."""
-        previous_mode = ctypes.c_int(_RELAXED)
-        with self._lock:
-            self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(previous_mode))
-            try:
-                return work()
-            finally:
-                self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(previous_mode))
+        with self._lock, relaxed_capture(self._driver):
+            return work()
 
     def load(self, text: str, *names: str) -> list[Any]:
         """Load a PTX text into the context, and return the handles of its named kernels."""
