@@ -46,6 +46,7 @@ _BOUND_OF_SUMS: Final = (
     "each sum of n terms within n * 2^-23 of the sum of their magnitudes, each product of itself, "
     "for all inputs for which nothing on the way overflows or vanishes"
 )
+_UNRECORDED: Final = "its contents before the launch, which the program may set, are not compared"
 _ALONE: Final = "BEFORE has no call of this kernel with the same tensors"
 _REMOVED: Final = "AFTER has no such call of this kernel"
 _SHARED_OTHERWISE: Final = "BEFORE and AFTER divide the work among calls in other ways"
@@ -113,9 +114,11 @@ def _meaning(first: Call, second: Call, meaning: OutputMeaning) -> KernelMeaning
 def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, str]:
     """Return (answer, evidence): whether an output has the same values in both versions."""
     if meaning.meaning == "violation":
-        if meaning.witness is None:
-            return "no", meaning.first or "only one version writes some element"
-        return _answer_by_witness(first, second, meaning, meaning.witness)
+        answer: tuple[Word, str] = ("no", meaning.first or "only one version writes some element")
+        if meaning.witness is not None:
+            answer = _answer_by_witness(first, second, meaning, meaning.witness)
+        alone_read = _alone_read(first, second, meaning) if answer[0] == "no" else ""
+        return ("not known", f"{answer[1]}, but {alone_read}") if alone_read else answer
     if meaning.meaning in _KEPT:
         return "yes", MEANINGS[meaning.meaning]
     if meaning.meaning not in _ROUNDED:
@@ -193,6 +196,17 @@ def _answer_by_witness(
     if is_now_finite and not was_finite:
         return "not known", f"{text}: before, the value was not finite"
     return "no", text
+
+
+def _alone_read(first: Call, second: Call, meaning: OutputMeaning) -> str:
+    """Return the text on an output that one version alone loads or atomically updates; else ""."""
+    kernels = Kernel(first), Kernel(second)
+    positions = {k.names.index(meaning.output) for k in kernels if meaning.output in k.names}
+    reading = [
+        any(a.kind != "store" and a.argument in positions for a in kernel.summary.accesses)
+        for kernel in kernels
+    ]
+    return f"one version alone reads {meaning.output}: {_UNRECORDED}" if sum(reading) == 1 else ""
 
 
 def _ulps_of_roundings(first: Call, meaning: OutputMeaning) -> float:

@@ -349,7 +349,8 @@ def _apart_text(witness: Witness) -> str:
         f"element {witness.element} is {witness.values[0]} by {witness.first} and "
         f"{witness.values[1]} by {witness.second}"
     )
-    if not isfinite(witness.ulps):
+    are_integers = all(value.lstrip("-").isdecimal() for value in witness.values)
+    if are_integers or not isfinite(witness.ulps):
         return text
     return f"{text}: {witness.ulps:,.3g} units in the last place of the largest"
 

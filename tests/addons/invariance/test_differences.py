@@ -416,3 +416,37 @@ def test_number_that_becomes_nan_or_is_lost_differs(trace_of: Make, forms: tuple
     (meaning,) = kernel_meanings(before, after, {"finite": "finite"}, 30.0)
 
     assert meaning.same == "no", meaning
+
+
+@triton.jit
+def _added_to(x, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, BLOCK)
+    inside = tl.arange(0, BLOCK) < N
+    values = tl.load(x + at, mask=inside, other=0.0)
+    if FORM == "atomic_add":
+        tl.atomic_add(y + at, values, mask=inside)
+    elif FORM == "atomic_max":
+        tl.atomic_max(y + at, values, mask=inside)
+    elif FORM == "load":
+        tl.store(y + at, tl.load(y + at, mask=inside, other=0.0) + values, mask=inside)
+    else:
+        tl.store(y + at, values * 2.0 if FORM == "doubled" else values, mask=inside)
+
+
+@pytest.mark.parametrize(
+    ("form", "word"),
+    [
+        ("atomic_add", "not known"), ("atomic_max", "not known"), ("load", "not known"),
+        ("doubled", "no"),
+    ],
+)  # fmt: skip
+def test_output_that_one_version_reads_may_be_set_by_the_program(
+    trace_of: Make, form: str, word: str
+) -> None:
+    before, after = (
+        selected(trace_of(_added_to, 20, FORM=side, BLOCK=32)) for side in ("store", form)
+    )
+
+    (meaning,) = kernel_meanings(before, after, {"_added_to": "_added_to"}, 30.0)
+
+    assert meaning.same == word, meaning
