@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kvtrace.evaluate.errors import Deadlock
+from kvtrace.evaluate.plan.torch_kernels import unobserved
 
 
 class _ProgramAbandoned(Exception):
@@ -78,7 +79,8 @@ class Turns:
             while self._next < self._programs and self._failure is None:
                 program = self._next
                 self._next += 1
-                self._run(program)
+                with unobserved():
+                    self._run(program)
         except _ProgramAbandoned:
             pass
         except BaseException as error:  # noqa: BLE001  raised again by run_all

@@ -192,13 +192,13 @@ KILLED = """
     import os, sys
     import pyarrow as pa
     from pathlib import Path
-    from kvtrace.schema import replacement
+    from kvtrace.schema import plans
     from kvtrace.schema.trace import open_trace
 
     def die(folder):  # after the first table is in place, before the second
         os._exit(9)
 
-    replacement.sync_folder = die
+    plans.sync_folder = die
     open_trace(sys.argv[1]).add_derived(
         sys.argv[2], "sanitize",
         {

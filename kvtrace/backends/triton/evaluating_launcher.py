@@ -24,6 +24,7 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.grid_limits import Grid, as_launched, grid_problem, launches_programs
 from kvtrace.evaluate.observe import OutOfBounds
+from kvtrace.evaluate.plan.torch_kernels import unobserved
 from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.evaluate.registry import place
 from kvtrace.ir import Module, Options
@@ -200,14 +201,15 @@ class EvaluatingLauncher:
             watch.left_out(self._kernel, self._hash, reason)
             watch = None
         try:
-            if watch is None or not members:
-                evaluate(module, arguments, grid, observers=(observer,), kernel=self._kernel)
-            else:
-                watch.execute(
-                    module, arguments, grid, (observer,), members,
-                    kernel=self._kernel, identity=self._hash, stage=self._stage,
-                    num_ctas=self._num_ctas,
-                )  # fmt: skip
+            with unobserved():
+                if watch is None or not members:
+                    evaluate(module, arguments, grid, observers=(observer,), kernel=self._kernel)
+                else:
+                    watch.execute(
+                        module, arguments, grid, (observer,), members,
+                        kernel=self._kernel, identity=self._hash, stage=self._stage,
+                        num_ctas=self._num_ctas,
+                    )  # fmt: skip
         except KvtraceError:
             self._report_defects(observer, grid, values)
             raise

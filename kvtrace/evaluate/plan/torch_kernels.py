@@ -15,6 +15,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ml_dtypes
@@ -67,6 +68,25 @@ def _is_plain() -> bool:
     if core._len_torch_dispatch_stack() or core._len_torch_function_stack():
         return False
     return not core._autograd._profiler_enabled()
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Keep this thread's calls of PyTorch from recorders of the program's operators, as kvtrace's.
+
+    These are callbacks of ATen's RecordFunction; its switch belongs to the thread, and is on unless
+    C++ code that runs no Python has turned it off.
+    """
+    autograd: Any = getattr(sys.modules.get("torch"), "autograd", None)
+    switch = getattr(autograd, "_enable_record_function", None)
+    if switch is None:
+        yield
+        return
+    switch(False)
+    try:
+        yield
+    finally:
+        switch(True)
 
 
 def _suits(*arrays: Array) -> bool:

@@ -34,6 +34,13 @@ def doubled(source, target, n, written, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def scaled_and_shifted(source, target, n, written, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(source + lanes, mask=lanes < n)
+    tl.store(target + lanes, values * 2.0 + 1.0, mask=lanes < written)
+
+
+@triton.jit
 def doubled_until(source, target, n, programs, BLOCK: tl.constexpr):
     program = tl.program_id(0)
     if program >= programs:
@@ -234,10 +241,19 @@ def second_kernel_too_late(x, wrong):
         read(target)
 
 
+def read_by_the_evaluator(x, wrong):
+    """The evaluator adds products by an operator of PyTorch, on the buffer itself."""
+    n = x.numel()
+    buffer, target = torch.empty_like(x), torch.empty_like(x)
+    doubled[grid(n)](x, buffer, n, n - wrong, BLOCK=BLOCK)
+    scaled_and_shifted[grid(n)](buffer, target, n, n, BLOCK=BLOCK)
+    read(buffer)
+
+
 CASES = (
     row_left_out, grid_too_small, mask_too_narrow, early_exit, not_zeroed, stale_buffer,
     branch_not_taken, columns_left_out, every_second, split_left_out, half_copied, read_by_torch,
-    holes_in_index, in_place, second_kernel_too_late,
+    holes_in_index, in_place, second_kernel_too_late, read_by_the_evaluator,
 )  # fmt: skip
 SHAPES = (((5, 43), torch.float32), ((3, 70), torch.float32), ((9, 31), torch.float16),
           ((17, 29), torch.float32))  # fmt: skip
