@@ -12,8 +12,6 @@ runs with `KVTRACE` set. The public functions are imported at their first use.
 
 import sys
 
-from kvtrace.version import __version__
-
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -27,8 +25,10 @@ if TYPE_CHECKING:
     from kvtrace.capture.api import stop as stop
     from kvtrace.schema.errors import KernelDefect as KernelDefect
     from kvtrace.traced import trace as trace
+    from kvtrace.version import __version__ as __version__
 
 _HOMES = {
+    "__version__": "kvtrace.version",
     "KernelDefect": "kvtrace.schema.errors",
     "capture": "kvtrace.capture.api",  # later the package of that name, which is callable
     "diff": "kvtrace.analysis.traces",
@@ -38,7 +38,7 @@ _HOMES = {
     "stop": "kvtrace.capture.api",
     "trace": "kvtrace.traced",
 }
-__all__ = ["__version__", *_HOMES]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> "Any":
