@@ -55,9 +55,12 @@ class IntegerRows:
     def add(self, *row: int) -> None:
         """Add a row with its values in the order of the columns, NONE for unknown values.
 
-        Raises OverflowError for more than 64 bits, TypeError for other types; no row is added then.
+        Those of more than 64 bits are unknown. Raises TypeError for other types; no row is added.
         """
-        self._values.extend(array("q", row))
+        try:
+            self._values.extend(array("q", row))
+        except OverflowError:
+            self._values.extend(array("q", (v if -NONE > v >= NONE else NONE for v in row)))
 
     def extend(self, rows: Iterable[Sequence[int]]) -> None:
         """Add rows as `add` does: all of them or, where one raises an error, none."""

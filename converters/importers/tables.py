@@ -133,7 +133,7 @@ def has_table(path: Path, head: bytes, name: re.Pattern[str]) -> bool:
     try:
         with opened_sqlite(path) as (_, names):
             return any(name.match(table) for table in names)
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeError):
         return False  # damaged: no importer recognizes the file, which is then refused
 
 
@@ -144,6 +144,6 @@ def readable(path: Path, what: str) -> Iterator[None]:
         yield
     except MemoryError:
         raise  # also Arrow's, which is an ArrowException too
-    except (sqlite3.Error, pa.ArrowException, OSError) as problem:
+    except (sqlite3.Error, UnicodeError, pa.ArrowException, OSError) as problem:
         detail = " ".join(str(problem).split())[:120]
         raise BadSource(f"{path} cannot be read as {what} ({detail})") from problem

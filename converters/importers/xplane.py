@@ -20,6 +20,7 @@ from kvtrace.converters.importers.json_values import device_facts, int32_or_none
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 from kvtrace.converters.importers.xplane_space import Event, Line, Plane, Stats, parsed_space
+from kvtrace.schema.repair import LATEST
 from kvtrace.text import duration, plural
 
 #: A space's first field is a plane, whose first fields are its id and its name.
@@ -37,7 +38,7 @@ _STEPS_LINE: Final = "Steps"
 _KINDS: Final = {"kernel_details": KERNEL, "memcpy_details": COPY, "memset_details": FILL}
 #: The same of what is no work of the device.
 _MEMORY: Final = frozenset({"memalloc_details", "memfree_details", "memoryresidency_details"})
-_NUMBERS: Final = re.compile(r"(\w+):(\d+(?:,\d+)*)")
+_NUMBERS: Final = re.compile(r"\b(\w+):(\d+(?:,\d+)*)")
 #: More registers than a thread of any GPU may have; ROCm's older profiler left the fields unset.
 _MOST_REGISTERS: Final = 1024
 #: A Python function: `$file.py:12 name`.
@@ -235,7 +236,7 @@ class _Profile:
             step = event.stats.get("step_num")
             if step is not None:
                 self._steps.append((event.name, event.begin, event.end, line.id, str(step)))
-            if event.end > event.begin:
+            if -LATEST <= event.begin < event.end <= LATEST:
                 self._device.host.add(line.id, event.begin, event.end, _function(event.name))
             else:
                 self._skip("instants of host threads", 1)
