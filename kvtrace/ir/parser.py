@@ -9,7 +9,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from kvtrace.ir.attribute_reader import AttributeReader
-from kvtrace.ir.attributes import Attribute, LocationAttribute, StringAttribute
+from kvtrace.ir.attributes import (
+    Attribute,
+    IntegerAttribute,
+    LocationAttribute,
+    StringAttribute,
+)
 from kvtrace.ir.errors import IRSyntaxError
 from kvtrace.ir.locations import (
     UNKNOWN,
@@ -19,8 +24,9 @@ from kvtrace.ir.locations import (
     NameLocation,
 )
 from kvtrace.ir.model import Block, Module, Op, Region, Value
+from kvtrace.ir.ops import KINDS, Kind
 from kvtrace.ir.scanner import unescape
-from kvtrace.ir.types import FunctionType, OpaqueType, Type
+from kvtrace.ir.types import FunctionType, OpaqueType, TensorType, Type
 
 _NAME: Final = r"%[\w$.\-]+"
 _LABEL: Final = r"\^[\w$.\-]+"
@@ -58,6 +64,16 @@ _USED_ALIAS = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 
 #: The type of a value that is used before its definition, until the use's signature is read.
 _UNTYPED: Final = OpaqueType("")
+#: Ranks that an op adds to its operands' tensors, which have one rank, as its results have.
+_ADDED_RANKS: Final = {
+    **{
+        name: 0
+        for name, row in KINDS.items()
+        if row.kind in (Kind.ELEMENTWISE, Kind.SCAN) or row.group in ("tt_memory", "tt_atomic")
+    },
+    **dict.fromkeys(("tt.broadcast", "tt.trans", "tt.gather", "ttg.convert_layout"), 0),
+    **{"tt.expand_dims": 1, "tt.join": 1, "tt.split": -1, "tt.reduce": -1},
+}
 _NO_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
 
 
@@ -237,6 +253,7 @@ class _Parser(AttributeReader):
         op.attributes = attributes
         signature = self._signature()
         self._check_operands(op, signature, header)
+        self._check_ranks(op, signature, header.start())
         if results or signature.results:
             self._define_results(op, results or "", signature.results, header.start())
         op.location = self._trailing_location()
@@ -301,6 +318,24 @@ class _Parser(AttributeReader):
             if value.type is not _UNTYPED:
                 self.fail(f"{value.name} is of type {value.type} but is used as {kind}", at)
             value.type = kind
+
+    def _check_ranks(self, op: Op, signature: FunctionType, at: int) -> None:
+        added = _ADDED_RANKS.get(op.name)
+        if added is None:
+            return
+        before, after = (
+            {len(kind.shape) for kind in kinds if isinstance(kind, TensorType)}
+            for kinds in (signature.inputs, signature.results)
+        )
+        if op.name == "tt.reduce":
+            after = after or {0}  # of scalars
+        axis = op.attributes.get("axis")
+        ranks = {rank + added for rank in before}
+        is_changed = bool(before and signature.results and after != ranks)
+        if len(before) > 1 or is_changed or (
+            isinstance(axis, IntegerAttribute) and axis.value >= max(before | after, default=0)
+        ):  # fmt: skip
+            self.fail(f"the ranks of the tensors of {op.name} do not fit together", at)
 
     def _successors(self, labels: str, block: Block | None, at: int) -> tuple[Block, ...]:
         if block is None:

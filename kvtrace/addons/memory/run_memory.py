@@ -296,17 +296,25 @@ def _known(listed: ByteRanges | Unknown) -> ByteRanges:
 
 
 def _operator(row: Mapping[str, Any]) -> Operator:
-    is_sharing = row["name"].partition(".")[0] in SHARING
-    tensors = tuple(
-        OperatorTensor(
-            role="viewed" if is_sharing and tensor["role"] == "created" else tensor["role"],
-            dtype=tensor["dtype"],
-            is_of_host=tensor["device"] is None,
-            shape=tuple(tensor["shape"]),
-            strides=tuple(tensor["strides"]),
-            offset_bytes=tensor["offset_bytes"],
-            storage_bytes=tensor["storage_bytes"],
-        )
-        for tensor in row["tensors"]
+    name = row["name"] or "?"
+    is_sharing = _base(name) in SHARING
+    tensors = tuple(_operator_tensor(tensor, is_sharing) for tensor in row["tensors"] or ())
+    return Operator(name, tensors, operator_effects(name, tensors))
+
+
+def _operator_tensor(row: Mapping[str, Any], is_sharing: bool) -> OperatorTensor:
+    """Return a tensor; one whose place was not recorded may be all of its storage."""
+    dtype, shape, strides, offset = (
+        row[column] for column in ("dtype", "shape", "strides", "offset_bytes")
     )
-    return Operator(row["name"], tensors, operator_effects(row["name"], tensors))
+    if None in (dtype, shape, strides, offset) or None in (*shape, *strides):
+        dtype, shape, strides, offset = "?", (), (), 0
+    return OperatorTensor(
+        role="viewed" if is_sharing and row["role"] == "created" else row["role"] or "written",
+        dtype=dtype,
+        is_of_host=row["device"] is None,
+        shape=tuple(shape),
+        strides=tuple(strides),
+        offset_bytes=offset,
+        storage_bytes=row["storage_bytes"] or 0,
+    )
