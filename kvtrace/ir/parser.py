@@ -9,12 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kvtrace.ir.attribute_reader import AttributeReader
-from kvtrace.ir.attributes import (
-    Attribute,
-    IntegerAttribute,
-    LocationAttribute,
-    StringAttribute,
-)
+from kvtrace.ir.attributes import Attribute, IntegerAttribute, LocationAttribute, StringAttribute
 from kvtrace.ir.errors import IRSyntaxError
 from kvtrace.ir.locations import (
     UNKNOWN,
@@ -72,7 +67,10 @@ _ADDED_RANKS: Final = {
         if row.kind in (Kind.ELEMENTWISE, Kind.SCAN) or row.group in ("tt_memory", "tt_atomic")
     },
     **dict.fromkeys(("tt.broadcast", "tt.trans", "tt.gather", "ttg.convert_layout"), 0),
-    **{"tt.expand_dims": 1, "tt.join": 1, "tt.split": -1, "tt.reduce": -1},
+    "tt.expand_dims": 1,
+    "tt.join": 1,
+    "tt.split": -1,
+    "tt.reduce": -1,
 }
 _NO_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
 
@@ -330,11 +328,11 @@ class _Parser(AttributeReader):
         if op.name == "tt.reduce":
             after = after or {0}  # of scalars
         axis = op.attributes.get("axis")
-        ranks = {rank + added for rank in before}
-        is_changed = bool(before and signature.results and after != ranks)
-        if len(before) > 1 or is_changed or (
-            isinstance(axis, IntegerAttribute) and axis.value >= max(before | after, default=0)
-        ):  # fmt: skip
+        is_beyond = isinstance(axis, IntegerAttribute) and axis.value >= max(
+            before | after, default=0
+        )
+        is_changed = before and signature.results and after != {rank + added for rank in before}
+        if len(before) > 1 or is_changed or is_beyond:
             self.fail(f"the ranks of the tensors of {op.name} do not fit together", at)
 
     def _successors(self, labels: str, block: Block | None, at: int) -> tuple[Block, ...]:

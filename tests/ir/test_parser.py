@@ -322,3 +322,22 @@ def test_truncated_or_corrupted_text_is_an_error_or_a_module(data: st.DataObject
 def test_arbitrary_text_is_only_a_syntax_error(text: str) -> None:
     with contextlib.suppress(IRSyntaxError):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        '"arith.addi"(%0, %0) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4x4xi32>',
+        '"arith.addi"(%0, %1) : (tensor<4xi32>, tensor<4x4xi32>) -> tensor<4xi32>',
+        '"arith.cmpi"(%0, %0) : (tensor<4xi32>, tensor<4xi32>) -> i1',
+        '"tt.expand_dims"(%0) <{axis = 1 : i32}> : (tensor<4xi32>) -> tensor<4xi32>',
+        '"tt.expand_dims"(%0) <{axis = 2 : i32}> : (tensor<4xi32>) -> tensor<4x1xi32>',
+        '"tt.reduce"(%1) <{axis = 0 : i32}> ({}) : (tensor<4x4xi32>) -> i32',
+        '"tt.reduce"(%0) <{axis = 1 : i32}> ({}) : (tensor<4xi32>) -> i32',
+        '"tt.scan"(%1) <{axis = 2 : i32}> ({}) : (tensor<4x4xi32>) -> tensor<4x4xi32>',
+    ],
+)
+def test_ranks_that_do_not_fit_together_are_an_error(op):
+    values = '%0 = "t.a"() : () -> tensor<4xi32>\n %1 = "t.b"() : () -> tensor<4x4xi32>\n'
+    with pytest.raises(IRSyntaxError, match="the ranks of the tensors of"):
+        parse(f'"builtin.module"() ({{\n {values} %2 = {op}\n}}) : () -> ()')

@@ -3,7 +3,7 @@
 import pytest
 
 from kvtrace.addons.memory.lives import Birth
-from kvtrace.addons.memory.run_memory import Places
+from kvtrace.addons.memory.run_memory import Places, RunMemory
 from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import A, B, tensor
 
@@ -40,3 +40,18 @@ def places(tmp_path_factory):
 )
 def test_a_storage_is_named_by_what_allocated_it_and_where(places, birth, place):
     assert places.birth(birth) == place
+
+
+def test_an_operator_may_have_no_name_no_tensors_or_tensors_without_a_place(tmp_path):
+    placeless = {**tensor("read", 400), "shape": None, "dtype": None}
+    unsized = {**tensor(None, 400), "strides": [None]}
+    trace = hand_made.write(
+        tmp_path / "out", operators=[(None, 12, None), ("aten::mul", 13, [placeless, unsized])],
+        calls=[], events=[],
+    )  # fmt: skip
+    nameless, moved = RunMemory(trace, trace.runs[0]).operators.values()
+    assert (nameless.name, nameless.tensors) == ("?", ())
+    read, written = moved.effects.effects
+    assert read.may_read.size == 400
+    assert not read.may_write
+    assert written.may_write.size == 400

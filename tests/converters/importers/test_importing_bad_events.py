@@ -104,3 +104,24 @@ def test_a_table_of_kernels_without_any_time_is_refused(tmp_path):
     path.write_text(f"{header}\n{json.dumps('KERNEL_DISPATCH')},,,,,,,k\n")
     with pytest.raises(BadSource, match="neither kernels nor copies"):
         import_files([path], tmp_path / "out")
+
+
+def test_a_sum_beyond_64_bits_is_unknown_and_its_kernel_is_imported(tmp_path):
+    path = write_nsys_sqlite(tmp_path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(
+            f"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET staticSharedMemory = {2**63 - 1}, "
+            "dynamicSharedMemory = 9"
+        )
+        database.commit()
+    rows, _ = imported(path)
+    assert {row["shared_bytes"] for row in rows if row["kind"] is None} == {None}
+
+
+def test_a_database_whose_schema_is_not_utf8_is_refused(tmp_path):
+    path = write_rocpd(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE \xffABLE"))
+    for tool in (None, "rocpd", "nsys"):
+        with pytest.raises(BadSource) as refusal:
+            import_files([path], tmp_path / "out", tool)
+        assert "\n" not in str(refusal.value)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from kvtrace.cli import main
 from kvtrace.converters.importers.importing import head_of, import_files
 from kvtrace.converters.importers.registry import BadSource, importer_of
+from kvtrace.converters.importers.xplane import _details
 from kvtrace.converters.importers.xplane_space import parsed_space
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -254,3 +256,10 @@ def test_kernels_that_share_a_request_are_said_to_have_no_launch(tmp_path, capsy
     assert trace.table("launches").num_rows == 1
     assert main(["profile", str(tmp_path / "out")]) == 0
     assert "2 of 3 executions have no launch of their own" in capsys.readouterr().out
+
+
+def test_a_long_text_without_numbers_is_read_in_linear_time():
+    began = time.process_time()
+    assert _details("x" * 200_000) == {}
+    assert _details("regs:32 grid:8,1,1") == {"regs": (32,), "grid": (8, 1, 1)}
+    assert time.process_time() - began < 1  # quadratic: 150 s
