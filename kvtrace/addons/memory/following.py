@@ -21,6 +21,7 @@ from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTens
 from kvtrace.addons.memory.reads import Answered, Reads
 from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
 from kvtrace.metrics.byte_ranges import ByteRanges
+from kvtrace.schema.errors import DamagedFile
 
 _ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or loaded from memory"
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
@@ -241,8 +242,7 @@ class Follower:
                 yield begin, begin + step.size
                 yield address, address + 1
         elif type(event) is Operated:
-            tensors = self._operators[event.operator_id].tensors
-            for tensor, address in zip(tensors, event.addresses, strict=True):
+            for tensor, address in _placed(self._operators[event.operator_id], event):
                 begin = address - tensor.offset_bytes
                 yield begin, begin + max(tensor.storage_bytes, 1)
         elif type(event) is Allocated:
@@ -371,9 +371,7 @@ class Follower:
         self._note_undeclared(operator, event)
         unwritten: dict[int, _Unwritten] = {}
         written: list[tuple[Life, int]] = []
-        for index, (tensor, address) in enumerate(
-            zip(operator.tensors, event.addresses, strict=True)
-        ):
+        for index, (tensor, address) in enumerate(_placed(operator, event)):
             effect = operator.effects.writes[index]
             begin = address - tensor.offset_bytes
             life = self.lives.at(begin, tensor.storage_bytes)
@@ -394,10 +392,7 @@ class Follower:
             self._pass_on(event.operator_id, operator, unwritten, written)
 
     def _note_undeclared(self, operator: Operator, event: Operated) -> None:
-        begins = [
-            address - tensor.offset_bytes
-            for tensor, address in zip(operator.tensors, event.addresses, strict=True)
-        ]
+        begins = [address - tensor.offset_bytes for tensor, address in _placed(operator, event)]
         tensors = list(zip(operator.tensors, begins, strict=True))
         declared = {begin for tensor, begin in tensors if tensor.role in ("written", "created")}
         for index, (tensor, begin) in enumerate(tensors):
@@ -496,3 +491,14 @@ class Follower:
     def _moves(self, place: Place) -> bool:
         """Return whether a place is that of an operator that passes on values."""
         return place.kind == "operator" and self._operators[place.row].effects.moves
+
+
+def _placed(operator: Operator, event: Operated) -> list[tuple[OperatorTensor, int]]:
+    """Return the tensors of an operator with their addresses in a call; raise DamagedFile."""
+    try:
+        return list(zip(operator.tensors, event.addresses, strict=True))
+    except ValueError as error:
+        raise DamagedFile(
+            f"operator {event.operator_id} ({operator.name}) and a call of it have different "
+            "numbers of tensors: operators and operations do not fit together; copy the trace again"
+        ) from error

@@ -2,8 +2,10 @@
 
 import pytest
 
+from kvtrace.addons.memory.judged import findings_of
 from kvtrace.addons.memory.lives import Birth
 from kvtrace.addons.memory.run_memory import Places, RunMemory
+from kvtrace.schema.errors import DamagedFile
 from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import A, B, tensor
 
@@ -55,3 +57,14 @@ def test_an_operator_may_have_no_name_no_tensors_or_tensors_without_a_place(tmp_
     assert read.may_read.size == 400
     assert not read.may_write
     assert written.may_write.size == 400
+
+
+def test_calls_that_do_not_fit_their_operator_are_damage(tmp_path):
+    trace = hand_made.write(
+        tmp_path / "out",
+        operators=[("mine::plus", 30, [tensor("read", 400)])],
+        calls=[],
+        events=[("operator", 20, 0, [A, B])],
+    )
+    with pytest.raises(DamagedFile, match="have different numbers of tensors"):
+        findings_of(trace, trace.runs[0], named=False)
