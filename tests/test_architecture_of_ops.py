@@ -1,4 +1,4 @@
-"""What an op is stands in the table of ops alone: other rooms name no op and no position."""
+"""The table of ops alone says what an op is: other rooms name no op and no position."""
 
 import ast
 import re

@@ -305,8 +305,7 @@ def kernel_headlines(
             None if cost is None else f"a launch takes {cost.times_usual:.1f} times the usual time",
             remedy if own_advice is None else _advice_phrase(own_advice),
         ]
-        known_phrases = [phrase for phrase in phrases if phrase is not None]
-        headlines[kernel.key] = "; ".join(known_phrases) or None
+        headlines[kernel.key] = "; ".join(filter(None, phrases)) or None
     return headlines
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from kvtrace import __version__, _boot
+from kvtrace import _boot
 from kvtrace.capture.threads import running
 from kvtrace.schema.errors import RecordingUnavailable
+from kvtrace.version import __version__
 
 #: Seconds that the program's main thread has to begin, which it does between two Python bytecodes.
 PATIENCE: Final = 10.0

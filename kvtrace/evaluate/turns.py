@@ -76,10 +76,10 @@ class Turns:
     def _work(self) -> None:
         self._running += 1
         try:
-            while self._next < self._programs and self._failure is None:
-                program = self._next
-                self._next += 1
-                with unobserved():
+            with unobserved():
+                while self._next < self._programs and self._failure is None:
+                    program = self._next
+                    self._next += 1
                     self._run(program)
         except _ProgramAbandoned:
             pass

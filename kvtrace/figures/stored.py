@@ -1,4 +1,4 @@
-"""What is stored of runs: sums by the pass `PASS`, older sums, and kept results of many runs.
+"""Stored figures of runs: sums by the pass `PASS`, older sums, and kept results of many runs.
 
 The pass writes all of its tables at once, with the definition that they follow, and names and sizes
 of the files that they are of, so that files that were added, joined or merged since are noticed.
@@ -97,10 +97,10 @@ def stored_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
 
     """
     whole = whole_trace(trace)
-    known = _SETTINGS.setdefault(whole, {})
-    if run.run_id not in known:
-        known[run.run_id] = _valid_settings(whole, run) if run.sealed else None
-    return known[run.run_id]
+    by_run = _SETTINGS.setdefault(whole, {})
+    if run.run_id not in by_run:
+        by_run[run.run_id] = _valid_settings(whole, run) if run.sealed else None
+    return by_run[run.run_id]
 
 
 def sums_stored(trace: "Trace", run: "Run") -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.verdict import Verdict
 
 Order = Literal["program", "compiled"]
-"""What fixes the order of a value's operations: the TTIR alone, or the compiled variant."""
+"""Source of the order of a value's operations: the TTIR alone, or the compiled variant."""
 
 
 @dataclass(frozen=True, slots=True)

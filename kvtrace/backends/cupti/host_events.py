@@ -69,7 +69,7 @@ class HostEvents:
 
     @property
     def is_capturing(self) -> bool:
-        """Whether a thread captures a CUDA graph."""
+        """A thread captures a CUDA graph."""
         return self._requests.captures > 0
 
     @property

@@ -243,7 +243,7 @@ class Timeline:
 
     def _join_waiting(self) -> None:
         unjoined, self._unjoined = self._unjoined, []
-        if not self._collectives_alone:
+        if self._session.settings.ranks and not self._collectives_alone:
             settings, rank = self._session.settings.as_facts(), rank_facts(os.environ).get("rank")
             self._collectives_alone = keeps_collectives_alone(settings, rank)
         for kernels in unjoined:
