@@ -30,8 +30,7 @@ def overhead_percent(run: "Run") -> dict[str, float] | None:
 def overhead_text(shares: dict[str, float]) -> str:
     """Return the result of `overhead_percent` as one line.
 
-    It is "at least" that much, since recording also evicts cache lines of the program, which is not
-    measured (benchmarks/RESULTS.md compares whole processes).
+    It is an estimate: benchmarks/RESULTS.md compares it with what whole processes lost.
     """
     parts = [f"launches {shares['launches']:.1f}", f"waits {shares['waits']:.1f}"]
     profiler = shares.get("profiler")
@@ -39,4 +38,4 @@ def overhead_text(shares: dict[str, float]) -> str:
         parts.append("CUPTI ?")
     elif profiler:
         parts.append(f"CUPTI {profiler:.1f}")
-    return f"at least {shares['total']:+.1f} % of its time: {', '.join(parts)}"
+    return f"about {shares['total']:+.1f} % of its time: {', '.join(parts)}"

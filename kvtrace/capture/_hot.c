@@ -315,8 +315,8 @@ static PyObject *get_overflows(PyObject *self, void *unused) {
 static PyObject *get_costs(PyObject *object, void *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
-  return Py_BuildValue("(LLL)", (long long)self->new_ns, (long long)self->timed,
-                       (long long)self->timed_ns);
+  return Py_BuildValue("(LLLL)", (long long)self->new_ns, (long long)self->timed,
+                       (long long)self->timed_ns, (long long)self->quickest_ns);
 }
 
 static PyObject *get_known_calls(PyObject *self, void *unused) {
@@ -389,7 +389,7 @@ static PyGetSetDef recorder_attributes[] = {
     {"dropped", get_dropped, NULL,
      "launches that were not recorded: the store was full, or the process ended", NULL},
     {"overflows", get_overflows, NULL, "how often the calls were forgotten", NULL},
-    {"costs", get_costs, NULL, "nanoseconds for what is new, launches that were timed, and theirs",
+    {"costs", get_costs, NULL, "ns for what is new; launches that were timed, their ns, and ns of the quickest",
      NULL},
     {"known_calls", get_known_calls, NULL, "unique calls that are remembered", NULL},
     {"launching", get_launching, set_launching, "whose launch the thread has in flight: its id",

@@ -164,7 +164,7 @@ typedef struct {
   struct kind kinds[KINDS];
   struct addresses addresses;
   /* Time of recording in the program's threads: of one launch in TIMED_EACH, and all new kernels. */
-  int64_t timed, timed_ns, new_ns;
+  int64_t timed, timed_ns, quickest_ns, new_ns;
   struct name name_slots[NAME_SLOTS];
   struct constant constants[CONSTANTS];
 } recorder;

@@ -266,6 +266,7 @@ static int64_t begin_timing(recorder *self) {
 static void end_timing(recorder *self, int64_t begin, int64_t new_ns) {
   int64_t took = now() - begin - thread_facts.theirs;
   if (thread_facts.theirs < 0 || took < 0 || took > INTERRUPTED || self->new_ns != new_ns) return;
+  if (took < self->quickest_ns || !self->timed) self->quickest_ns = took;
   self->timed++;
   self->timed_ns += took;
 }

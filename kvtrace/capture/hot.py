@@ -102,7 +102,7 @@ class Recorder:
         self._ending = False
         self.overflows = 0
         self._until_timed = 0
-        self._timed = self._timed_ns = self._new_ns = 0
+        self._timed = self._timed_ns = self._quickest_ns = self._new_ns = 0
         self._problem = problem
         self._keys = CallKeys(tensor_types, describe)
         self._max_calls = max_calls
@@ -242,9 +242,9 @@ class Recorder:
     # -- what it costs ----------------------------------------------------------------------
 
     @property
-    def costs(self) -> tuple[int, int, int]:
-        """Nanoseconds for new kernels and calls; number of timed launches; their nanoseconds."""
-        return self._new_ns, self._timed, self._timed_ns
+    def costs(self) -> tuple[int, int, int, int]:
+        """Ns for new kernels and calls; timed launches, their ns, and ns of the quickest."""
+        return self._new_ns, self._timed, self._timed_ns, self._quickest_ns
 
     def _begin_timing(self) -> tuple[int, int] | None:
         """Return the values for `_end_timing` if the next launch is timed, else None."""
@@ -263,6 +263,8 @@ class Recorder:
         launch_ns = self._thread.theirs
         recording_ns = time.time_ns() - begin - launch_ns
         if launch_ns >= 0 and 0 <= recording_ns <= _INTERRUPTED and self._new_ns == new_ns:
+            if recording_ns < self._quickest_ns or not self._timed:
+                self._quickest_ns = recording_ns
             self._timed += 1
             self._timed_ns += recording_ns
 
@@ -445,7 +447,7 @@ class Recorder:
         self.dropped = 0
         self._ending = False
         self.overflows = 0
-        self._timed = self._timed_ns = self._new_ns = 0
+        self._timed = self._timed_ns = self._quickest_ns = self._new_ns = 0
 
     # -- identity ---------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ _PTX: Final = b"""
 """
 
 #: Launches that are measured, launches before them, and bytes written before each launch.
-_LAUNCHES: Final = 100
+_LAUNCHES: Final = 300
 _WARM_UP: Final = 20
 _BETWEEN: Final = 2 << 20
 _NON_BLOCKING: Final = 1
