@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, get_args
 
 from kvtrace import registry
+from kvtrace.amounts import Limit, limit_of, seconds_of
 from kvtrace.project import Project, read_project
 from kvtrace.schema.errors import BadSetting, nearest
 
@@ -22,6 +23,17 @@ Source = Literal["off", "used", "files"]
 Compile = Literal["ttir", "background", "full"]
 Device = Literal["none", "answers", "cpu"]
 
+#: Settings with a few values, and those.
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "mode": get_args(Mode),
+    "tensors": get_args(Tensors),
+    "sanitize": get_args(Sanitize),
+    "source": get_args(Source),
+    "compile": get_args(Compile),
+    "device": get_args(Device),
+}
+#: The value that 1, true and the like stand for, of settings that 0 switches off.
+_SWITCHED_ON: Final = {"sanitize": "warn", "source": "used"}
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
 _TARGET: Final = re.compile(r"[a-z]\w*:\w+")
@@ -36,52 +48,12 @@ OTHER_VARIABLES: Final = {
 #: Prefixes of variables that kvtrace's own tests read.
 _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
 _SAMPLE: Final = re.compile(r"1/(1000000|[1-9][0-9]{0,5})")
-_AMOUNT: Final = re.compile(
-    r"(?P<newest>ring:|sums:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"
-)
 _WINDOW: Final = re.compile(
     r"steps:(?:(?P<counted>.+):)?(?P<first>\d{1,15})-(?P<last>\d{1,15})?"
     r"|time:(?P<from>[^-]+)-(?P<to>[^-]+)?"
     r"|mark:(?P<mark>.+)"
     r"|signal:(?:SIG)?(?P<signal>USR[12])"
 )
-#: Units of a limit: the counted quantity, and the number of it.
-_UNITS: Final[dict[str, tuple[str, float]]] = {
-    **{unit: ("bytes", 1000**power) for power, unit in enumerate(("b", "kb", "mb", "gb", "tb"))},
-    **{f"{unit}ib": ("bytes", 1024**power) for power, unit in enumerate("kmgt", 1)},
-    **{f"{unit}launches": ("launches", 1000**power) for power, unit in enumerate(("", *"kmg"))},
-    "launch": ("launches", 1),
-    "s": ("seconds", 1),
-    "min": ("seconds", 60),
-    "h": ("seconds", 3600),
-    "d": ("seconds", 86400),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """Bounds on the size of a run: bytes on disk, launches, seconds; None: no bound."""
-
-    bytes: int | None = None
-    launches: int | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """The parsed setting `limit`: at which amounts recording ends, and which newest are kept.
-
-    `sums`: what older rows add up to is kept, too.
-    """
-
-    end: Amounts = Amounts()
-    newest: Amounts = Amounts()
-    sums: bool = False
-
-    @property
-    def any(self) -> bool:
-        """A limit is set."""
-        return self != Limit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +147,7 @@ class Settings:
     @property
     def limits(self) -> Limit:
         """The parsed setting `limit`."""
-        return _limit(self.limit)
+        return limit_of(self.limit)
 
     @property
     def one_in(self) -> int:
@@ -359,18 +331,8 @@ def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _checked(name: str, value: Any) -> Any:
-    if name == "mode":
-        return _one_of(name, value, get_args(Mode))
-    if name == "tensors":
-        return _one_of(name, value, get_args(Tensors))
-    if name == "sanitize":
-        return _one_of(name, _switched(value, "warn"), get_args(Sanitize))
-    if name == "source":
-        return _one_of(name, _switched(value, "used"), get_args(Source))
-    if name == "compile":
-        return _one_of(name, value, get_args(Compile))
-    if name == "device":
-        return _one_of(name, value, get_args(Device))
+    if name in _CHOICES:
+        return _one_of(name, _switched(value, name), _CHOICES[name])
     if name == "strict":
         return _switch(name, value)
     if name == "max_calls":
@@ -387,44 +349,6 @@ def _checked(name: str, value: Any) -> Any:
             f"the target {value!r} is not of the form backend:architecture, as cuda:90"
         )
     return value
-
-
-def amount_of(text: str, what: str) -> float:
-    """Return the bytes or seconds that a text such as 50GB or 30d means.
-
-    Raises:
-        BadSetting: the text is not an amount of `what`, "bytes" or "seconds".
-    """
-    match = _AMOUNT.fullmatch(text.lower().strip())
-    amount, quantity = _amount(match) if match and not match["newest"] else (0.0, "")
-    if quantity != what or amount < 1:
-        example = "50GB or 500 MiB" if what == "bytes" else "12h or 30d"
-        raise BadSetting(f"{text!r} is not an amount of {what}; give one such as {example}")
-    return amount
-
-
-def _amount(match: re.Match[str]) -> tuple[float, str]:
-    """Return an amount and its quantity, as "bytes"; "" if the unit is unknown."""
-    quantity, factor = _UNITS.get(match["unit"].replace(" ", ""), ("", 0))
-    return float(match["number"]) * factor, quantity
-
-
-def _limit(text: str) -> Limit:
-    """Return the parsed setting `limit`; BadSetting names the invalid part."""
-    amounts: dict[str, dict[str, Any]] = {"end": {}, "newest": {}}
-    for amount_text in filter(None, map(str.strip, text.lower().split(","))):
-        match = _AMOUNT.fullmatch(amount_text)
-        amount, quantity = _amount(match) if match else (0.0, "")
-        amount_by_quantity = amounts["newest" if match and match["newest"] else "end"]
-        if amount < 1 or quantity in amount_by_quantity:
-            raise BadSetting(
-                "the setting limit is a list of amounts such as 2GB, 10M launches or 1h, one of "
-                "each kind, separated by commas; ring: before an amount keeps the newest, sums: "
-                f"also what the others add up to; {amount_text!r} is not valid"
-            )
-        amount_by_quantity[quantity] = amount if quantity == "seconds" else round(amount)
-    end, newest = (Amounts(**amounts[of]) for of in ("end", "newest"))
-    return Limit(end, newest, "sums:" in text.lower())
 
 
 def _one_in(text: str) -> int:
@@ -451,19 +375,12 @@ def _recorded_part(text: str) -> RecordedPart | None:
         part = RecordedPart("steps", match["counted"] or "step", begin, end)
         is_empty = end < begin
     else:
-        begin, end = _seconds(match["from"]), _seconds(match["to"]) if match["to"] else math.inf
+        begin, end = seconds_of(match["from"]), seconds_of(match["to"]) if match["to"] else math.inf
         part = RecordedPart("time", "", begin, end)
         is_empty = not end > begin
     if is_empty:
         raise _bad_window(text)
     return part
-
-
-def _seconds(text: str) -> float:
-    """Return the seconds that a text such as 90s or 1.5h means; NaN if it is no time."""
-    match = _AMOUNT.fullmatch(text.lower().strip())
-    amount, quantity = _amount(match) if match and not match["newest"] else (0.0, "")
-    return amount if quantity == "seconds" else math.nan
 
 
 def _bad_window(text: str) -> BadSetting:
@@ -483,7 +400,7 @@ def _require_ranks(text: str) -> None:
 
 #: Settings with a syntax, and their parsers.
 _READ: Final[dict[str, Callable[[str], Any]]] = {
-    "limit": _limit,
+    "limit": limit_of,
     "sample": _one_in,
     "window": _recorded_part,
     "ranks": _require_ranks,
@@ -497,10 +414,12 @@ def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def _switched(value: Any, on: str) -> str:
-    """Return `on` for 1, true and the like, "off" for 0, false …, and other values as text."""
+def _switched(value: Any, name: str) -> Any:
+    """Return the value that 1, 0, true, false and the like stand for in the setting `name`."""
+    if name not in _SWITCHED_ON:
+        return value
     text = str(value).lower()
-    return on if text in _TRUE else "off" if text in _FALSE else text
+    return _SWITCHED_ON[name] if text in _TRUE else "off" if text in _FALSE else text
 
 
 def _switch(name: str, value: Any) -> bool:

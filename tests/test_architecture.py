@@ -25,6 +25,7 @@ _VERDICTS = _CALLS | {"kvtrace.symbolic", "kvtrace.verdicts"}
 _RECORDING = {
     "kvtrace.schema",
     "kvtrace.settings",
+    "kvtrace.amounts",
     "kvtrace._boot",
     "kvtrace.capture",
     "kvtrace.backends",
@@ -66,10 +67,11 @@ ALLOWED = {
     "kvtrace.symbolic": _LANGUAGE,
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
     "kvtrace.clients": _VERDICTS | {"kvtrace.progress"},
-    "kvtrace.settings": {"kvtrace.schema", "kvtrace.project"},
+    "kvtrace.amounts": {"kvtrace.schema"},
+    "kvtrace.settings": {"kvtrace.amounts", "kvtrace.schema", "kvtrace.project"},
     "kvtrace.inputs": {"kvtrace.schema"},
     "kvtrace._boot": {"kvtrace.capture"},
-    "kvtrace.capture": {"kvtrace.schema", "kvtrace.settings", "kvtrace._boot"},
+    "kvtrace.capture": {"kvtrace.amounts", "kvtrace.schema", "kvtrace.settings", "kvtrace._boot"},
     "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.backends.triton"},  # for its types
     "kvtrace.backends": _RECORDING,
     "kvtrace.backends.cupti": _RECORDING

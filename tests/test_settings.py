@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from docs_site import variables
 from kvtrace import registry
+from kvtrace.amounts import Amounts, Limit
 from kvtrace.schema.errors import BadSetting
 from kvtrace.settings import (
     DEFAULT,
     OWN,
-    Amounts,
-    Limit,
     Settings,
     setting_names,
     settings_from_arguments,

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.settings import Amounts, Settings
+from kvtrace.amounts import Amounts
+from kvtrace.settings import Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa

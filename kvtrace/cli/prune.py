@@ -61,8 +61,8 @@ def command(
         kvtrace trace prune out/ --max-bytes 50GB
 
     """
+    from kvtrace.amounts import amount_of
     from kvtrace.schema.pruning import prune
-    from kvtrace.settings import amount_of
 
     leave_pandas()
     pruning = prune(
