@@ -1,11 +1,13 @@
-"""Rows made of records of arguments and kernels, whose contents become artifacts."""
+"""Rows made of records of kernels, calls and marks; contents become artifacts."""
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any, Final
 
 from kvtrace.capture.journal import Journal
+from kvtrace.capture.messages import text_of
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord
 from kvtrace.schema.content import UNKNOWN, Producer
 from kvtrace.schema.spool import ARGUMENT_FIELDS
@@ -15,12 +17,47 @@ _argument: Final = attrgetter(*ARGUMENT_FIELDS)
 _frame: Final = attrgetter("file", "line", "column", "function")
 
 
-def argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
+def _argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
     """Return the entry of `calls.args` for an argument's record; contents become an artifact."""
     row = {name: getattr(record, name) for name in _ARGUMENT}  # asdict takes five times as long
     value = row.pop("value")
     row["value_artifact"] = None if value is None else journal.add_artifact("tensor", value)
     return row
+
+
+def call_row(
+    journal: Journal,
+    call_id: int,
+    kernel_id: int,
+    grid: tuple[int, int, int],
+    records: Sequence[ArgumentRecord],
+    frames: Sequence[Frame],
+) -> dict[str, Any]:
+    """Return the row of `calls`; contents become artifacts, and the frames a stack."""
+    x, y, z = grid
+    return {
+        "call_id": call_id,
+        "kernel_id": kernel_id,
+        "args": [_argument_row(journal, record) for record in records],
+        "grid_x": x,
+        "grid_y": y,
+        "grid_z": z,
+        "stack_id": journal.add_stack(frames) if frames else None,
+    }
+
+
+def mark_row(
+    mark_id: int, name: str, begin: int, end: int | None, attributes: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the row of `marks` for a mark of this thread."""
+    return {
+        "mark_id": mark_id,
+        "name": text_of(name),
+        "begin": begin,
+        "end": end if end is None else max(begin, end),  # the clock may have been set back
+        "thread": threading.get_native_id(),
+        "attributes": {text_of(key): text_of(value) for key, value in attributes.items()},
+    }
 
 
 def spooled_call(

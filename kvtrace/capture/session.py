@@ -7,7 +7,6 @@ the session and begins a separate run at the child's first launch.
 import errno
 import itertools
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,9 +18,9 @@ from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
-from kvtrace.capture.messages import Messages, place_of, text_of, warn
+from kvtrace.capture.messages import Messages, place_of, warn
 from kvtrace.capture.missing_packages import without_missing_packages
-from kvtrace.capture.record_rows import argument_row, kernel_row, spooled_call
+from kvtrace.capture.record_rows import call_row, kernel_row, mark_row, spooled_call
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelSource
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
@@ -273,12 +272,7 @@ class Session:
         records = tuple(args)
 
         def write(journal: Journal) -> None:
-            x, y, z = grid
-            listed = [argument_row(journal, record) for record in records]
-            stack_id = journal.add_stack(frames) if frames else None
-            row = {"call_id": call_id, "kernel_id": kernel_id, "args": listed}
-            row |= {"grid_x": x, "grid_y": y, "grid_z": z, "stack_id": stack_id}
-            journal.add("calls", row)
+            journal.add("calls", call_row(journal, call_id, kernel_id, grid, records, frames))
 
         def spool(spool: Spool) -> None:
             spool.add("calls", spooled_call(call_id, kernel_id, grid, records, frames))
@@ -349,15 +343,7 @@ class Session:
         Return a list with the row. If the list is cleared before the journal's next round, the mark
         is not written.
         """
-        row = {
-            "mark_id": next(self._mark_ids),
-            "name": text_of(name),
-            "begin": begin,
-            "end": end if end is None else max(begin, end),  # the clock may have been set back
-            "thread": threading.get_native_id(),
-            "attributes": {text_of(key): text_of(value) for key, value in attributes.items()},
-        }
-        rows = [row]
+        rows = [mark_row(next(self._mark_ids), name, begin, end, attributes)]
 
         def write(journal: Journal) -> None:
             for mark in rows[:]:

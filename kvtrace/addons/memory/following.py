@@ -11,13 +11,13 @@ reads it is *unknown*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import made_of
-from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
+from kvtrace.addons.memory.operator_effects import Operator, OperatorTensor
 from kvtrace.addons.memory.reads import Answered, Reads
 from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
 from kvtrace.metrics.byte_ranges import ByteRanges
@@ -47,21 +47,6 @@ class CallStorage:
     others: tuple[tuple[int, int], ...] = ()
     stores: bool = True
     foreign: Spoiling | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """A unique call of an operator: a row of the table `operators`, and what it does."""
-
-    name: str
-    tensors: tuple[OperatorTensor, ...]
-    effects: OperatorEffects
-    is_torchs: bool = field(init=False)
-    """The operator is one of torch's own: what happens inside of it is not recorded apart."""
-
-    def __post_init__(self) -> None:
-        """Note whose it is, which is asked at each call."""
-        object.__setattr__(self, "is_torchs", self.name.startswith("aten::"))
 
 
 class _Step(NamedTuple):

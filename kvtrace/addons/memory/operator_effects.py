@@ -10,7 +10,7 @@ elements of the tensors that it is given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final, Literal
 
@@ -222,6 +222,21 @@ class OperatorEffects:
     effects: tuple[Effect | None, ...]
     writes: tuple[Effect | None, ...]
     moves: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A unique call of an operator: a row of the table `operators`, and what it does."""
+
+    name: str
+    tensors: tuple[OperatorTensor, ...]
+    effects: OperatorEffects
+    is_torchs: bool = field(init=False)
+    """The operator is one of torch's own: what happens inside of it is not recorded apart."""
+
+    def __post_init__(self) -> None:
+        """Note whose it is, which is asked at each call."""
+        object.__setattr__(self, "is_torchs", self.name.startswith("aten::"))
 
 
 def operator_effects(name: str, tensors: Sequence[OperatorTensor]) -> OperatorEffects:

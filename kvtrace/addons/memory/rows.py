@@ -26,9 +26,10 @@ from kvtrace.verdicts.verdict import Verdict, row_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvtrace.addons.memory.following import Follower, Leftover, Operator
+    from kvtrace.addons.memory.following import Follower, Leftover
     from kvtrace.addons.memory.foreign_values import ForeignValues
     from kvtrace.addons.memory.lives import Birth, Place
+    from kvtrace.addons.memory.operator_effects import Operator
     from kvtrace.addons.memory.reads import Reads, Unwritten
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import Spoiling, State

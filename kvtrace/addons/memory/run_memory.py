@@ -8,11 +8,12 @@ from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.memory.effects import StorageEffect, Unknown, depends_on_contents, effects_of
-from kvtrace.addons.memory.following import CallStorage, Operator
+from kvtrace.addons.memory.following import CallStorage
 from kvtrace.addons.memory.foreign_values import ForeignValues, foreign_values
 from kvtrace.addons.memory.operator_effects import (
     SHARING,
     UNINITIALIZED,
+    Operator,
     OperatorTensor,
     operator_effects,
 )
