@@ -26,6 +26,7 @@ _GENERATED: Final = (
     "(torch.compiler.disable), and report it to PyTorch"
 )
 _INTEGERS: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
+_EITHER: Final = "record contents of tensors with KVTRACE_TENSORS=int, or all for floats, too"
 _FLOATS: Final = "record floats, too, with KVTRACE_TENSORS=all: int records only integer tensors"
 #: The part of a reason that names tensors without recorded contents.
 _DATA_OF: Final = re.compile(r"\bthe data of (\w+(?:, \w+)*)")
@@ -72,4 +73,6 @@ def _recording_hint(reason: str, tensors: Mapping[str, str | None]) -> str:
     """Return a hint with the setting that records the tensors that a reason names."""
     names = _DATA_OF.search(reason)
     types = [tensors.get(name) or "" for name in names[1].split(", ")] if names else []
-    return _FLOATS if any(t and t[0] not in "iu" for t in types) else _INTEGERS
+    if any(t and t[0] not in "iu" for t in types):
+        return _FLOATS
+    return _INTEGERS if all(types) else _EITHER

@@ -88,12 +88,17 @@ def judge_runs(
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known_rules)
     named = _split_names(names) & set(rules)
     silent = named - {tally.rule for tally in findings.tallies}
-    needs = {rule: text for _, added in added_rules() for rule, text in added.needs.items()}
+    missing = {
+        rule: text
+        for _, added in added_rules()
+        for run in runs
+        for rule, text in added.missing(trace, run).items()
+    }
     return replace(
         findings,
         named=named,
         not_evaluated=tuple(failures),
-        unrecorded={rule: needs[rule] for rule in sorted(silent & needs.keys())},
+        unrecorded={rule: missing[rule] for rule in sorted(silent & missing.keys())},
         others=library_executions(trace, runs),
     )
 

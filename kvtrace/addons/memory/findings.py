@@ -21,5 +21,11 @@ def _findings_of(trace: Trace, run: Run, named: bool) -> Mapping[str, pa.Table] 
     return findings_of(trace, run, named=named)
 
 
-_NEEDS: Final = "record the run with KVTRACE_MEMORY=on, which keeps what happens to memory"
-ADDED: Final = AddedRules(RULES, _findings_of, needs=dict.fromkeys((READ, RESULT), _NEEDS))
+def _missing(trace: Trace, run: Run) -> Mapping[str, str]:
+    from kvtrace.addons.memory.confirmations import is_recorded
+
+    return {} if is_recorded(trace, run) else dict.fromkeys((READ, RESULT), _UNRECORDED)
+
+
+_UNRECORDED: Final = "record the run with KVTRACE_MEMORY=on, which keeps what happens to memory"
+ADDED: Final = AddedRules(RULES, _findings_of, missing=_missing)

@@ -116,8 +116,10 @@ class Rows:
 
     def rows(self) -> Iterator[JudgedRow]:
         """Yield the rows: of reads by calls, by operators, and of results left unwritten."""
+        written: list[Place] = []
         for place, reads in self._follower.reads.items():
             self._used |= reads.spoilings
+            is_dropped = place.kind != "operator"
             for unwritten in reads.unwritten.values():
                 row = (
                     self._of_operator(place, unwritten)
@@ -125,13 +127,20 @@ class Rows:
                     else self._violation(place, unwritten)
                 )
                 if row is not None:
+                    is_dropped = False
                     self._used.update(unwritten.reading.spoilings)
                     judged = self._judged(row, unwritten.birth, unwritten.count)
                     brought = self._brought(unwritten.state, unwritten.reading.unwritten)
                     yield judged if brought is None else judged._replace(line="")
-            undisputed = None if reads.unwritten else self._undisputed(place, reads)
+            undisputed = (
+                self._undisputed(place, reads) if is_dropped or not reads.unwritten else None
+            )
             if undisputed is not None:
                 yield JudgedRow(undisputed)
+            elif place.kind == "operator" and reads.count == reads.proven:
+                written.append(place)
+        if written:
+            yield JudgedRow(self._operators(written))
         for place, leftover in self._follower.leftovers.items():
             yield self._judged(self._leftover(place, leftover), leftover.birth)
         for place, writer in self._follower.undeclared.items():
@@ -178,10 +187,19 @@ class Rows:
             return self._unknown(call, place, reads.reason)
         argument = call.arguments[place.argument]
         op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
+        uses = "uses" if reads.unwritten else "reads"
         return self._row(call, Verdict(
-            READ, "proven", op, f"all that it reads of {argument.name} was written before",
+            READ, "proven", op, f"all that it {uses} of {argument.name} was written before",
             method="followed", access="load", arg=argument.name,
         ))  # fmt: skip
+
+    def _operators(self, places: Sequence[Place]) -> _Row:
+        """Return the verdict on operators of which each has read what was written, at the last."""
+        tensors = plural(len(places), "tensor")
+        names = list(dict.fromkeys(self._memory.operators[place.row].name for place in places))
+        message = f"all that operators of PyTorch read of {tensors} was written before: "
+        message += ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        return operator_row(self._line(places[-1]), READ, "proven", message, self._stacks)
 
     def _unknown(self, call: Call, place: Place, reason: str) -> _Row:
         """Return the verdict that reads are unknown, for a reason."""

@@ -7,7 +7,7 @@ group `kvtrace.rules`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace import registry
@@ -34,14 +34,15 @@ class AddedRules:
             has their hashes. None: calls are judged while they run.
         chosen: Whether users choose among these rules, which are all default rules. Otherwise a
             pass of the add-on judges by them and evaluates no calls.
-        needs: What has to be recorded for a rule, as a sentence, by the rule's id.
+        missing: Returns what a run lacks that has to be recorded for a rule: a sentence on how to
+            record it, by the rule's id.
 
     """
 
     rules: Mapping[str, Mapping[str, str]]
     findings: Callable[[Trace, Run, bool], Mapping[str, pa.Table] | None] | None = None
     chosen: bool = True
-    needs: Mapping[str, str] = field(default_factory=dict)
+    missing: Callable[[Trace, Run], Mapping[str, str]] = lambda _trace, _run: {}
 
 
 def added_rules() -> Iterator[tuple[str, AddedRules]]:

@@ -25,6 +25,12 @@ def read(x, y, BLOCK: tl.constexpr):
     tl.store(y + lanes, tl.load(x + lanes, mask=lanes < 100))
 
 
+@triton.jit
+def without_padding(x, y, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.where(lanes < n, tl.load(x + lanes), 0.0))
+
+
 def main():
     """Run the launches."""
     index = torch.arange(100, dtype=torch.int32, device="cuda")
@@ -40,6 +46,7 @@ def main():
     half = torch.empty(64, device="cuda")  # summed by an operator
     half[:32] = 1
     half.sum()
+    without_padding[(1,)](half, out, 32, BLOCK=64)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from kvtrace.addons.memory.findings import ADDED
 from kvtrace.addons.memory.judged import findings_of
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -30,6 +31,7 @@ def recorded_cases(
         for mark in plain_rows(trace.table("marks", (run,), ["name", "begin", "end"]))
     }
     assert set().union(*calls.values()) == {launch["call_id"] for launch in launches}
+    assert ADDED.missing(trace, run) == {}
     tables = findings_of(trace, run, named=False)
     assert tables is not None, "what happened to memory was not recorded"
     return calls, tables["findings"].to_pylist()
