@@ -358,10 +358,15 @@ def _merged_verdicts(
 def _with_scope(
     verdict: Verdict, judged: Sequence[_JudgedContents], launches: KnownLaunches
 ) -> Verdict:
-    """Return a copy of a verdict whose message and reason end with the launches it is about."""
-    suffix = f" [{_scope_text([judged_contents.contents for judged_contents in judged], launches)}]"
-    reason = None if verdict.reason is None else verdict.reason + suffix
-    return replace(verdict, message=verdict.message + suffix, reason=reason)
+    """Return a copy of a verdict with its launches, which also end its message and reason."""
+    sets = [judged_contents.contents for judged_contents in judged]
+    suffix = f" [{_scope_text(sets, launches)}]"
+    return replace(
+        verdict,
+        message=verdict.message + suffix,
+        reason=None if verdict.reason is None else verdict.reason + suffix,
+        launches=frozenset(seq for contents in sets for seq in contents.launches),
+    )
 
 
 def _scope_text(sets: Sequence[ContentSet], launches: KnownLaunches) -> str:

@@ -36,7 +36,8 @@ class Verdict:
     over the grid, None if they were not counted. `expression` is the address in the kernel's own
     names, `nearest` the tensor nearest to it. `other_program` and `other_op` are the second side of
     a race. `solver_ns` is the solver's time. `evaluating`: evaluating the call may decide this
-    unknown. `unless`: this verdict is left out if that op's own verdict is unknown.
+    unknown. `unless`: this verdict is left out if that op's own verdict is unknown. `launches` are
+    the launches (`launches.seq`) whose recorded contents the verdict is about; None: all of them.
     """
 
     rule: str
@@ -61,6 +62,7 @@ class Verdict:
     nearest: str | None = None
     evaluating: bool = False
     unless: Op | None = None
+    launches: frozenset[int] | None = None
 
 
 def row_of(

@@ -225,4 +225,5 @@ def test_one_of_many_contents_that_races_is_a_violation_of_its_launch(tmp_path):
     races = [v for v in verdicts if (v.rule, v.verdict) == ("race", "violation")]
     assert races
     assert all("the contents of launch 3: 1 of 6 distinct contents" in v.message for v in races)
+    assert all(v.launches == {3} for v in races)
     assert {v.verdict for v in verdicts if v.rule == "out-of-bounds"} == {"proven"}

@@ -7,7 +7,7 @@ the trace and the log are used.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,8 @@ from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
 from kvtrace.converters.findings.conditions import KernelConditions, unjudged_at_sizes
 from kvtrace.inputs.cases import BEYOND, Case, extents_by_name, read_cases
+from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.verdicts.judge import judge_launches
 
 _MOST_FINDINGS: Final = 100
 #: A result made of undefined values is wrong, though compilers use zero today.
@@ -58,9 +60,9 @@ def _examine(
     for kernel, text in kernels_over_limit(trace, tuned=tuned):
         hint = "take smaller blocks, or fewer stages"
         result.problems.append(Problem("shared-memory", "error", text, hint, kernel=kernel))
-    cases = _cases_of_calls(trace, log, folders)
-    _judge_by_rules(trace, cases, result)
-    _add_sizes(trace, request.at or largest, cases, annotations, result)
+    launches = _launches_of_cases(trace, log, folders)
+    _judge_by_rules(trace, launches, result)
+    _add_sizes(trace, request.at or largest, launches, annotations, result)
     _add_figures(trace, request.device, result)
 
 
@@ -101,10 +103,24 @@ def _check_kernels(
             )
 
 
-def _cases_of_calls(
+@dataclass(frozen=True, slots=True)
+class _LaunchOfCase:
+    """A recorded launch by number and unique call, with its case; None if that is not known."""
+
+    seq: int
+    call: int
+    case: Case | None
+
+    @property
+    def is_beyond(self) -> bool:
+        """The given inputs do not ask for the launch."""
+        return self.case is not None and self.case.kind == BEYOND
+
+
+def _launches_of_cases(
     trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders
-) -> list[tuple[int, Case | None]]:
-    """Return the unique call of each launch with its case, None if that is not known.
+) -> list[_LaunchOfCase]:
+    """Return the launches with their cases.
 
     Launches of trace and log are matched by their order. Launches without programs, which the log
     lacks, are skipped; if the numbers still differ, the result is empty.
@@ -117,36 +133,68 @@ def _cases_of_calls(
     selection = trace.selection
     calls = selection.trace.table("calls", selection.runs).to_pylist()
     empty_calls = {e["call_id"] for e in calls if 0 in (e["grid_x"], e["grid_y"], e["grid_z"])}
-    launches = selection.trace.table("launches", selection.runs).sort_by("seq")
-    launched_calls = [call for call in launches["call_id"].to_pylist() if call not in empty_calls]
-    if len(launched_calls) != len(case_of_launch):
+    columns = ["seq", "call_id"]
+    rows = selection.trace.table("launches", selection.runs, columns).sort_by("seq").to_pylist()
+    launched = [(row["seq"], row["call_id"]) for row in rows if row["call_id"] not in empty_calls]
+    if len(launched) != len(case_of_launch):
         return []
-    return list(zip(launched_calls, case_of_launch, strict=True))
+    return [_LaunchOfCase(*row, case) for row, case in zip(launched, case_of_launch, strict=True)]
 
 
 def _findings_beyond_given(
-    trace: OpenedTrace, pairs: Sequence[tuple[int, Case | None]]
+    trace: OpenedTrace, launches: Sequence[_LaunchOfCase]
 ) -> Mapping[str, str]:
-    """Return the label of a case by the findings that occur only beyond the given inputs."""
+    """Return the label of a case by the violations that occur only beyond the given inputs."""
+    selection, columns = trace.selection, ["finding_id", "call_id", "op_index", "rule", "verdict"]
+    findings = selection.trace.table("findings", selection.runs, columns).to_pylist()
+    by_call: dict[int, list[_LaunchOfCase]] = {}
+    for launch in launches:
+        by_call.setdefault(launch.call, []).append(launch)
+    violations = [row for row in findings if row["verdict"] == "violation"]
+    mixed_calls = sorted(
+        call_id
+        for call_id in {row["call_id"] for row in violations}
+        if len({launch.is_beyond for launch in by_call.get(call_id, ())}) > 1
+    )
+    violating_launches = _violating_launches(trace, mixed_calls)
+    labels: dict[str, str] = {}
+    given_findings: set[str] = set()
+    for row in violations:
+        numbers = violating_launches.get((row["call_id"], row["op_index"], row["rule"]))
+        of_finding = [
+            launch
+            for launch in by_call.get(row["call_id"], ())
+            if numbers is None or launch.seq in numbers
+        ]
+        if of_finding and all(launch.is_beyond for launch in of_finding):
+            assert of_finding[0].case is not None
+            labels.setdefault(row["finding_id"], of_finding[0].case.label)
+        else:
+            given_findings.add(row["finding_id"])
+    return {finding: label for finding, label in labels.items() if finding not in given_findings}
+
+
+def _violating_launches(
+    trace: OpenedTrace, calls: Sequence[int]
+) -> Mapping[tuple[int, int, str], frozenset[int] | None]:
+    """Return the launches of violations by call, op and rule; None: all launches of the call."""
     selection = trace.selection
-    given_calls = {call_id for call_id, case in pairs if case is None or case.kind != BEYOND}
-    labels = {call_id: case.label for call_id, case in pairs if case and call_id not in given_calls}
-    findings = selection.trace.table("findings", selection.runs)
-    rows = findings.select(["finding_id", "call_id"]).to_pylist()
-    given_findings = {row["finding_id"] for row in rows if row["call_id"] not in labels}
     return {
-        row["finding_id"]: labels[row["call_id"]]
-        for row in rows
-        if row["finding_id"] not in given_findings
-    }
+        (call.call_id, verdict.op.index, verdict.rule): verdict.launches
+        for run in selection.runs if calls
+        for call in calls_of(selection.trace, run, calls)
+        if isinstance(call, Call)
+        for verdict in judge_launches(call)
+        if verdict.verdict == "violation"
+    }  # fmt: skip
 
 
 def _judge_by_rules(
-    trace: OpenedTrace, cases: Sequence[tuple[int, Case | None]], result: ExaminerResult
+    trace: OpenedTrace, launches: Sequence[_LaunchOfCase], result: ExaminerResult
 ) -> None:
     """Judge all memory accesses by the default rules, and add findings and counts to `result`."""
     findings = trace.sanitize("default").data
-    labels = _findings_beyond_given(trace, cases)
+    labels = _findings_beyond_given(trace, launches)
     result.rules = dict(findings.total)
     reported: set[tuple[str, str, str | None, int | None, int | None]] = set()
     for finding in sorted(findings.listed, key=lambda listed: listed.finding_id in labels):
@@ -172,15 +220,15 @@ def _judge_by_rules(
 
 
 def _add_sizes(
-    trace: OpenedTrace, at: str | None, cases: Sequence[tuple[int, Case | None]],
+    trace: OpenedTrace, at: str | None, launches: Sequence[_LaunchOfCase],
     annotations: Mapping[str, str], result: ExaminerResult,
 ) -> None:  # fmt: skip
     """Add to `result` the sizes for which accesses stay in bounds, and violations at sizes `at`."""
     extents: dict[int, dict[str, int]] = {}
-    for call, case in cases:
-        of_case = {} if case is None else extents_by_name(case.inputs, annotations)
-        shared = extents.setdefault(call, of_case)  # by all cases of the call so far
-        extents[call] = dict(of_case.items() & shared.items())
+    for launch in launches:
+        of_case = {} if launch.case is None else extents_by_name(launch.case.inputs, annotations)
+        shared = extents.setdefault(launch.call, of_case)  # by all cases of the call so far
+        extents[launch.call] = dict(of_case.items() & shared.items())
     kernels, _ = kernel_conditions(
         trace.selection, parse_sizes(at), envelope=False, extents_of_calls=extents
     )
