@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from time import process_time
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -40,8 +39,6 @@ class Launch:
     turns: Turns | None = None
     steps: float = math.inf
     """The number of steps that remain; see `spend`."""
-    deadline: float = math.inf
-    """The processor time at which the evaluation ends with TooLarge."""
     programs_a_step: float = math.inf
     """The number of programs at once for which an op counts as one step."""
     op_observers: tuple[Observer, ...] = field(init=False)
@@ -58,8 +55,6 @@ class Launch:
     def spend(self, steps: int, programs: int) -> None:
         """Subtract the cost of steps from `steps`; TooLarge if too few remain."""
         self.steps -= self.afford(steps, programs)
-        if self.deadline < math.inf and process_time() > self.deadline:
-            raise TooLarge(f"evaluating kernel {self.kernel!r} takes too long")
 
     def afford(self, steps: int, programs: int) -> int:
         """Return the cost of steps for so many programs; TooLarge if too few remain."""

@@ -255,18 +255,8 @@ def label_of(inputs: Sequence[Input]) -> str:
 
 def write_cases(folder: Path, cases: Sequence[Case]) -> None:
     """Write the descriptions of cases into `cases.json`; contents are in separate files."""
-    objects = [
-        {
-            "label": case.label,
-            "kind": case.kind,
-            "inputs": [asdict(entry) for entry in case.inputs],
-            "weights": [asdict(weight) for weight in case.weights],
-            "tracked": case.tracked,
-            "cotangents": case.cotangents,
-        }
-        for case in cases
-    ]
-    (folder / "cases.json").write_text(json.dumps(objects), encoding="utf-8")
+    text = json.dumps([asdict(case) for case in cases])
+    (folder / "cases.json").write_text(text, encoding="utf-8")
 
 
 def read_cases(folder: Path) -> list[Case]:
@@ -276,22 +266,27 @@ def read_cases(folder: Path) -> list[Case]:
         UnsuitableInputs: the file does not exist or has another form.
     """
     try:
-        objects = json.loads((folder / "cases.json").read_text(encoding="utf-8"))
-        return [
-            Case(
-                str(entry["label"]),
-                str(entry["kind"]),
-                tuple(_input_of_json(value) for value in entry["inputs"]),
-                tuple(tensor_of(value) for value in entry["weights"]),
-                bool(entry["tracked"]),
-                int(entry["cotangents"]),
-            )
-            for entry in objects
-        ]
+        return [*map(case_of, json.loads((folder / "cases.json").read_text(encoding="utf-8")))]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnsuitableInputs(
             f"the file of the inputs is missing or was changed: {error!r}"
         ) from error
+
+
+def case_of(entry: Mapping[str, Any]) -> Case:
+    """Return the case that a JSON object describes.
+
+    Raises:
+        ValueError, KeyError, TypeError: it describes none.
+    """
+    return Case(
+        str(entry["label"]),
+        str(entry["kind"]),
+        tuple(_input_of_json(value) for value in entry["inputs"]),
+        tuple(tensor_of(value) for value in entry["weights"]),
+        bool(entry["tracked"]),
+        int(entry["cotangents"]),
+    )
 
 
 def _input_of_json(entry: Mapping[str, Any]) -> Input:

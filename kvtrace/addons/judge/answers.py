@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -20,6 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from kvtrace.addons.judge import tensors
+from kvtrace.addons.judge.problems import write_at_once
 from kvtrace.addons.judge.reference import Expected, Reference, seed_torch, start_evaluator
 from kvtrace.addons.judge.request import Place
 from kvtrace.inputs.cases import (
@@ -27,9 +27,9 @@ from kvtrace.inputs.cases import (
     Case,
     Input,
     TensorInput,
+    case_of,
     numpy_dtype,
     read_cases,
-    write_cases,
 )
 from kvtrace.inputs.structure import ROWS
 from kvtrace.inputs.values import (
@@ -67,8 +67,10 @@ _FAR_BELOW: Final = 3 / 4
 #: Kinds that one tensor at a time has, too, and tensors that have them.
 _ALONE: Final = (ZERO, "zero columns")
 _MOST_ALONE: Final = 3
-#: Seconds of processor time after which no further kind of awkward values is drawn.
-_AWKWARD_SECONDS: Final = 3.0
+#: The file of a case's answer, by the case's number.
+_ANSWER: Final = "answer{}.json"
+#: The reference's work, for all kinds of awkward values together: some seconds.
+_AWKWARD_WORK: Final = 6_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ class FreshCase:
 class Answer:
     """The reference's results for a case, and for the same case with other values.
 
-    `untried` lists the kinds of awkward values that were not drawn, because time was over or the
-    case has too many elements.
+    `untried` lists the kinds of awkward values that were not drawn, because the reference works
+    much or the case has too many elements.
     """
 
     expected: Expected
@@ -99,24 +101,30 @@ class Answer:
 
 
 def answer(
-    place: Place, inputs: Path, child: Path, folder: Path, prepared: Path, seed: int
+    place: Place, inputs: Path, child: Path, folder: Path, prepared: Path, seed: int,
+    without: Collection[int] = (),
 ) -> None:  # fmt: skip
     """Write the reference's results for all cases, and for the cases with other values.
+
+    Each case has a file of its own, and its values depend on the seed and its number alone, so that
+    another process can go on with the other cases if this one is killed.
 
     Args:
         place: The reference's file and function.
         inputs: The folder with the cases.
         child: The folder of the candidate's process; its TTIR has constants for awkward values.
-        folder: The folder to write into: the other values, and results as `answers.json`.
+        folder: The folder to write into: the other values, and results as `answer<number>.json`.
         prepared: The file with the seed that the cases were made with.
         seed: The seed of the other values.
+        without: Numbers of cases that are left out.
     """
     start_evaluator(folder)
     seed_torch(prepared)
     reference = Reference(place, folder)
-    random = np.random.default_rng(seed)
-    answers, drawn_cases = [], []
     for number, case in enumerate(read_cases(inputs)):
+        if number in without:
+            continue
+        random = np.random.default_rng((seed, number))
         fresh_cases = list(_fresh_cases(reference, case, inputs, folder, random, number))
         # Where launches are right for fresh values, others are not compared.
         expected = reference.results(
@@ -129,21 +137,20 @@ def answer(
             fresh_cases += _wide_integer_cases(reference, case, inputs, folder, random)
             constants = _kernel_constants(child)
             fresh_cases += _awkward_cases(
-                reference, case, inputs, folder, random, constants, untried,
-                huge=0 < expected.length <= _MOST_INPUTS_OF_ELEMENT,
+                reference, case, inputs, folder, random, constants, untried, work=expected.work,
+                huge=0 < expected.length <= _MOST_INPUTS_OF_ELEMENT or _has_half_alone(case),
             )  # fmt: skip
-        answers.append(
-            {
-                "expected": asdict(expected),
-                "fresh": [
-                    [asdict(fresh.expected), fresh.whole, fresh.awkward] for fresh in fresh_cases
-                ],
-                "untried": untried,
-            }
-        )
-        drawn_cases += [fresh.case for fresh in fresh_cases]
-    write_cases(folder, drawn_cases)
-    (folder / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
+        answer_of_case = Answer(expected, tuple(fresh_cases), tuple(untried))
+        write_at_once(folder / _ANSWER.format(number), json.dumps(asdict(answer_of_case)))
+
+
+def _has_half_alone(case: Case) -> bool:
+    """Return whether all floats are of float16, whose sums are kept in a type that is wider.
+
+    Then squares that overflow in float16 are finite wherever the reference widens them.
+    """
+    types = {entry.dtype for entry in case.tensors if is_float(entry)}
+    return types == {"float16"}
 
 
 def _fresh_cases(
@@ -193,21 +200,20 @@ def _cases_of_rows(
 
 def _awkward_cases(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
-    constants: Sequence[float], untried: list[str], *, huge: bool,
+    constants: Sequence[float], untried: list[str], *, work: int, huge: bool,
 ) -> Iterator[FreshCase]:  # fmt: skip
     """Yield the case with each kind of awkward floats that the reference accepts.
 
-    `huge`: also try values whose squares overflow. Kinds that are not tried, because of time or
-    size, are added to `untried`.
+    `work` is the reference's on the case. `huge`: also try values whose squares overflow. Kinds
+    that are not tried, because of work or size, are added to `untried`.
     """
     floats = [entry for entry in case.inputs if is_floats(entry)]
     if not floats:
         return
     kinds = [*_kinds(floats, constants, huge=huge)]
-    start_time = time.process_time()
     is_large = sum(entry.storage for entry in case.tensors) > _MOST_ELEMENTS
     for index, (kind, group, changing) in enumerate(kinds):
-        if is_large or time.process_time() > start_time + _AWKWARD_SECONDS:
+        if is_large or index * work > _AWKWARD_WORK:
             untried += dict.fromkeys(name for name, *_ in kinds[index:])
             return
         redrawn = _other_values(
@@ -340,27 +346,31 @@ def _kernel_constants(child: Path) -> list[float]:
     return [constant for constant in constants if constant]
 
 
-def read_answers(folder: Path) -> list[Answer]:
-    """Read the reference's answers, one per case; an empty list if there is no reference.
+def read_answers(folder: Path, count: int) -> list[Answer | None]:
+    """Read the reference's answers to so many cases; None: it was killed before there was one.
 
     Raises:
         CannotJudge: the cases cannot be read.
     """
-    if not (folder / "answers.json").exists():
-        return []
-    entries = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
-    cases = iter(read_cases(folder))
+    files = [folder / _ANSWER.format(number) for number in range(count)]
     return [
-        Answer(
-            _expected(entry["expected"]),
-            tuple(
-                FreshCase(next(cases), _expected(expected), bool(whole), str(awkward))
-                for expected, whole, awkward in entry["fresh"]
-            ),
-            tuple(map(str, entry["untried"])),
-        )
-        for entry in entries
+        _answer_of(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else None
+        for file in files
     ]
+
+
+def _answer_of(entry: Mapping[str, Any]) -> Answer:
+    return Answer(
+        _expected(entry["expected"]),
+        tuple(
+            FreshCase(
+                case_of(fresh["case"]), _expected(fresh["expected"]), bool(fresh["whole"]),
+                str(fresh["awkward"]),
+            )
+            for fresh in entry["fresh"]
+        ),
+        tuple(map(str, entry["untried"])),
+    )  # fmt: skip
 
 
 def _expected(entry: Mapping[str, Any]) -> Expected:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kvtrace.addons.judge.calling import CallResults, Result, array_of
 from kvtrace.addons.judge.comparing import count_differences
+from kvtrace.addons.judge.deriving import Work
 from kvtrace.addons.judge.launches import Memory, launch_entries, memory_steps, run_launches
 from kvtrace.addons.judge.outcomes import result_of
 from kvtrace.addons.judge.problems import Problem
@@ -71,7 +72,8 @@ def irregular_calls(
 
 
 def dependence_on_state(
-    case: Case, log: Mapping[int, Log], answered: CallResults, folders: Folders, target: str
+    case: Case, log: Mapping[int, Log], answered: CallResults, folders: Folders, target: str,
+    work: Work,
 ) -> Iterator[Problem]:  # fmt: skip
     """Yield a problem if results of the first case depend on memory left by earlier calls.
 
@@ -94,7 +96,9 @@ def dependence_on_state(
     if not state_storages or not returned:
         return
     plain, disturbed = (
-        run_launches(case, last_steps, folders.inputs, folders.child, target, disturbed=storages)
+        run_launches(
+            case, last_steps, folders.inputs, folders.child, target, work, disturbed=storages
+        )
         for storages in (frozenset[int](), state_storages)
     )
     if plain.reason is None and (
@@ -130,13 +134,15 @@ def _result_differs(
 
 
 def results_of_other_launches(
-    case: Case, entries: Log, results: Sequence[Result], folders: Folders, target: str
+    case: Case, entries: Log, results: Sequence[Result], folders: Folders, target: str, work: Work
 ) -> Iterator[Problem]:  # fmt: skip
     """Yield a problem for each returned result that differs from that of the recorded launches."""
     returned = next((entry["returned"] for entry in entries if "returned" in entry), None)
     if returned is None:
         return
-    memory = run_launches(case, memory_steps(entries), folders.inputs, folders.child, target)
+    memory = run_launches(case, memory_steps(entries), folders.inputs, folders.child, target, work)
+    if work.is_over:
+        return  # the case is reported as not tried
     if memory.reason is not None:
         yield Problem("cannot-judge", "unjudged", memory.reason, case=case.label)
         return

@@ -32,10 +32,12 @@ from kvtrace.inputs.cases import DTYPES, EPSILON, FEW, Input, TensorInput, numpy
 #: The file of all calls' results.
 ANSWERED: Final = "answered.json"
 _SET_DEATH_SIGNAL: Final = 1
-#: Calls of one judgment: at least, at most, and seconds of repeated calls.
+#: Calls of one judgment: at least, at most, and the work of repeated calls: elements of inputs, and
+#: for each call as many as are passed meanwhile.
 _FEWEST_CALLS: Final = (96, 128)
 _MOST_CALLS: Final = (300, 420)
-_REPEATING_SECONDS: Final = 0.8
+_REPEATING_WORK: Final = 1_500_000
+_WORK_OF_CALL: Final = 4_000
 #: Other cases than the first are called for this share of a process's time.
 _CALLING_SHARE: Final = 0.4
 #: Repeated calls take at most this share of a process's time.
@@ -77,6 +79,7 @@ class CallResults:
         drew: Names of random number generators that calls used.
         whole: All calls were answered.
         malformed: The error in a message that ended the calls; empty if none did.
+        unrepeated: The number of repeated calls that were left out, as calls take long.
         running: Threads or timers of the candidate ran on after its last call, or the candidate
             kept results.
     """
@@ -88,6 +91,7 @@ class CallResults:
     drew: list[str] = field(default_factory=list)
     whole: bool = False
     malformed: str = ""
+    unrepeated: int = 0
     running: bool = False
 
 
@@ -187,6 +191,7 @@ class _Caller:
         self._cached_inputs: dict[int, bytes] = {}
         self._kept_size = 0
         self._repeating_seconds = 0.0
+        self._repeating_work = 0
         #: Processor time of all answers, as the candidate says it, at most their duration.
         self._seconds = 0.0
         self._reported_seconds = 0.0
@@ -211,9 +216,10 @@ class _Caller:
         while (count := len(self.answered.order)) < most_calls:
             if not self._can_repeat() or self._repeating_seconds > _REPEATING_SHARE * seconds:
                 break
-            if self._repeating_seconds > _REPEATING_SECONDS and count >= fewest_calls:
+            if self._repeating_work > _REPEATING_WORK and count >= fewest_calls:
                 break
             self._repeat()
+        self.answered.unrepeated = max(fewest_calls - len(self.answered.order), 0)
         self._call(0, keep=True)  # a last result, for a thread that changes such a result later
         state, _ = self._exchange({"state": True})
         self.answered.running = state.get("running") is True
@@ -245,6 +251,7 @@ class _Caller:
         ]
         if same_shapes and self._random.random() < 1 / 2:  # memory left by the last call would fit
             case_number = self._random.choice(same_shapes)
+        self._repeating_work += _WORK_OF_CALL + self._size_key(case_number)[1]
         self._call(case_number)
         if self._kept_calls and self._random.random() < 1 / 8:
             self._read_again([self._random.choice(self._kept_calls)], "later")

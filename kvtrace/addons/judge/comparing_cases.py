@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +19,15 @@ from kvtrace.addons.judge.call_checks import (
 from kvtrace.addons.judge.calling import CallResults, read_call_results
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.launches import read_log
-from kvtrace.addons.judge.outputs import Outputs
-from kvtrace.addons.judge.problems import Problem, collected_result
-from kvtrace.addons.judge.request import UNTRIED, Folders, Request
+from kvtrace.addons.judge.outputs import Outputs, TooMuchWork
+from kvtrace.addons.judge.problems import Problem, collected_result, store_result
+from kvtrace.addons.judge.request import PLAIN, UNTRIED, Folders, Request
 from kvtrace.inputs.cases import Case, read_cases
 from kvtrace.text import plural
 
-#: Cases are judged for this share of the process's time.
+_MORE: Final = "judge smaller inputs, or give more time than --seconds {:g}"
+#: Cases are judged for this share of the process's time, on machines that are so slow that the work
+#: which a process may do (`Outputs`) takes longer.
 _JUDGING_SHARE: Final = 0.7
 #: Cases that were not tried, named in a note, at most.
 _MOST_NAMED: Final = 6
@@ -36,32 +39,46 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
     Cases that come first are the cheapest; the last ones are left out if time runs out.
     """
     with collected_result(folder) as result:
-        cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
+        cases = read_cases(folders.inputs)
+        has_reference = request.reference is not None
+        answers = (
+            read_answers(folders.answers, len(cases)) if has_reference else [None] * len(cases)
+        )
         log, _ = read_log(folders.child / EVENTS_FILE)
         answered = read_call_results(folders.answered)
         entries = [_log_of_case(number, log, answered) for number in range(len(cases))]
         logs = {case.label: case_log for case, case_log in zip(cases, entries, strict=True)}
         outputs = Outputs(request, folders, logs, result)
         outputs.report(irregular_calls(log, answered, cases))
-        outputs.report(dependence_on_state(cases[0], log, answered, folders, request.target))
+        work = outputs.work
+        outputs.report(dependence_on_state(cases[0], log, answered, folders, request.target, work))
         untried = _labels_of_untried(folders.inputs)
         begun = time.process_time()
         for number, case in enumerate(cases):
             is_called = number in answered.order or not answered.whole
-            if not is_called or (
-                number and time.process_time() > begun + _JUDGING_SHARE * request.seconds
-            ):
-                untried.append(case.label)
+            is_late = time.process_time() > begun + _JUDGING_SHARE * request.seconds
+            is_answered = answers[number] is not None or not has_reference
+            if not is_called or not is_answered or (number and (is_late or work.is_over)):
+                untried += [case.label] * is_answered  # others are reported with their process
                 continue
-            outputs.judge_case(case, entries[number], answers[number] if answers else None)
-            if number in answered.results:
-                results = answered.results[number]
-                outputs.report(
-                    results_of_other_launches(
-                        case, entries[number], results, folders, request.target
+            with suppress(TooMuchWork):
+                outputs.judge_case(case, entries[number], answers[number])
+                if number in answered.results:
+                    results = answered.results[number]
+                    outputs.report(
+                        results_of_other_launches(
+                            case, entries[number], results, folders, request.target, work
+                        )
                     )
-                )
+            if work.is_over:
+                untried.append(case.label)
+            store_result(result, folder)
         outputs.judge_together()
+        if answered.unrepeated and any(answered.results.values()):
+            text = f"{plural(answered.unrepeated, 'repeated call')} that would take too long"
+            result.problems.append(
+                Problem("not-tried", "note", text, _MORE.format(request.seconds))
+            )
         if untried:
             result.problems.append(_untried_problem(untried, cases, request.seconds))
 
@@ -72,17 +89,18 @@ def _labels_of_untried(inputs: Path) -> list[str]:
 
 
 def _untried_problem(untried: Sequence[str], cases: Sequence[Case], seconds: float) -> Problem:
-    """Return a note on cases that were not tried; unjudged if no other size was tried."""
+    """Return a note on cases that were not tried; unjudged if no other size was, or given ones."""
+    are_given = any(case.kind in PLAIN and case.label in untried for case in cases)
     sizes = [case.label for case in cases if case.kind == "sizes"]
     tried = [label for label in sizes if label not in untried]
     names = "; ".join(untried[:_MOST_NAMED])
     more = f" and {len(untried) - _MOST_NAMED} more" if len(untried) > _MOST_NAMED else ""
     return Problem(
-        "not-tried", "unjudged" if sizes and not tried else "note",
+        "not-tried", "unjudged" if are_given or (sizes and not tried) else "note",
         f"{plural(len(untried), 'case')} of {len(cases) + len(untried)} that take too long "
         f"{'was' if len(untried) == 1 else 'were'} not tried: {names}{more}; "
         f"other sizes that were tried: {len(tried)}",
-        f"judge smaller inputs, or give more time than --seconds {seconds:g}",
+        _MORE.format(seconds),
     )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ computes its contents, or moves elements into it that a kernel has written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, Storage
 from kvtrace.evaluate.condition import FLOATS
-from kvtrace.evaluate.errors import UNFIT
-from kvtrace.evaluate.observe import Observer
+from kvtrace.evaluate.errors import UNFIT, TooLarge
+from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
@@ -33,9 +34,50 @@ from kvtrace.schema.errors import KvtraceError
 _MOST_BYTES: Final = 32 << 20
 #: ... and with at most one in this many of the steps that an evaluation may take.
 _STEPS_DIVISOR: Final = 8
-#: ... and within this many seconds of processor time.
-_MOST_SECONDS: Final = 2.0
+#: ... and with at most so much work (`Work`), some seconds of processor time.
+_MOST_WORK: Final = 40_000_000
+#: The work of an access beside its elements, and of an evaluation with planes beside one without.
+_ACCESS: Final = 2_000
+_WITH_PLANES: Final = 16
 _FORMS: Final = {name: FLOATS[name] for name in EPSILON}
+
+
+class Work(Observer):
+    """The work of evaluations, counted in elements that they access, and its limit.
+
+    What is evaluated follows from counts alone, so that a judgment does not depend on how fast or
+    busy a machine is.
+
+    Attributes:
+        done: The work so far.
+        most: The limit, beyond which an evaluation raises TooLarge.
+    """
+
+    def __init__(self, most: float) -> None:
+        self.done = 0.0
+        self.most = most
+        self._weight = 1
+
+    @property
+    def is_over(self) -> bool:
+        """An evaluation was ended at the limit."""
+        return self.done > self.most
+
+    @contextmanager
+    def with_planes(self) -> Iterator[None]:
+        """Count an evaluation with planes, which has a limit of its own, in the block."""
+        most, self.most = self.most, min(self.done + _MOST_WORK, self.most)
+        self._weight = _WITH_PLANES
+        try:
+            yield
+        finally:
+            self.most, self._weight = most, 1
+
+    def access(self, access: Access) -> None:
+        """Count an access."""
+        self.done += (_ACCESS + access.lanes) * self._weight
+        if self.done > self.most:
+            raise TooLarge("it takes too long")
 
 
 @dataclass
@@ -52,7 +94,7 @@ class DerivedBounds:
 
     def evaluate(
         self, module: Module, arguments: Sequence[Argument], grid: tuple[int, int, int],
-        numbers: Mapping[int, Storage], observer: Observer, kernel: str,
+        numbers: Mapping[int, Storage], observer: Observer, work: Work, kernel: str,
     ) -> bool:  # fmt: skip
         """Evaluate a launch with planes, and return whether that was possible.
 
@@ -65,7 +107,7 @@ class DerivedBounds:
             reason = f"{kernel} works on more than {_MOST_BYTES >> 20} MiB"
         if reason is None:
             reason = self._evaluate_with_planes(
-                module, arguments, grid, numbers, observer, kernel, writes
+                module, arguments, grid, numbers, (observer, work), kernel, writes
             )
         if reason is not None:
             for number in writes:
@@ -74,7 +116,8 @@ class DerivedBounds:
 
     def _evaluate_with_planes(
         self, module: Module, arguments: Sequence[Argument], grid: tuple[int, int, int],
-        numbers: Mapping[int, Storage], observer: Observer, kernel: str, writes: Sequence[int],
+        numbers: Mapping[int, Storage], observers: tuple[Observer, Work], kernel: str,
+        writes: Sequence[int],
     ) -> str | None:  # fmt: skip
         """Evaluate a launch, and store the planes of the storages `writes`.
 
@@ -85,15 +128,15 @@ class DerivedBounds:
         deviations = Deviations(
             module,
             chance=CHANCE / max(self.launches, 1),
-            seconds=_MOST_SECONDS,
             before={id(numbers[n]): planes for n, planes in self.planes.items() if n in numbers},
         )
         reason = None
         try:
-            evaluate(
-                module, arguments, grid, observers=(observer,), kernel=kernel,
-                instrument=deviations, most_steps=MOST_STEPS // _STEPS_DIVISOR,
-            )  # fmt: skip
+            with observers[1].with_planes():
+                evaluate(
+                    module, arguments, grid, observers=observers, kernel=kernel,
+                    instrument=deviations, most_steps=MOST_STEPS // _STEPS_DIVISOR,
+                )  # fmt: skip
         except (KvtraceError, *UNFIT) as error:
             reason = f"no bound can be derived for {kernel}: {error}"
         if reason is None and deviations.open:

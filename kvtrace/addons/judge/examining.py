@@ -16,7 +16,13 @@ from kvtrace.addons.judge.calling import read_call_results
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.kernel_check import Figures, figures_of
 from kvtrace.addons.judge.launches import launch_entries, read_log
-from kvtrace.addons.judge.problems import ExaminerResult, Problem, beyond_given, collected_result
+from kvtrace.addons.judge.problems import (
+    ExaminerResult,
+    Problem,
+    beyond_given,
+    collected_result,
+    store_result,
+)
 from kvtrace.addons.judge.request import CannotJudge, Folders, Request
 from kvtrace.addons.judge.shared_memory import kernels_over_limit
 from kvtrace.analysis.conditions import kernel_conditions, parse_sizes
@@ -43,13 +49,15 @@ def examine(
     autotuned, so that some configurations may fail.
     """
     with collected_result(folder) as result:
-        _examine(request, largest, annotations, folders, folder / "trace", result, tuned=tuned)
+        for _ in _parts(request, largest, annotations, folders, folder / "trace", result, tuned):
+            store_result(result, folder)
 
 
-def _examine(
+def _parts(
     request: Request, largest: str | None, annotations: Mapping[str, str], folders: Folders,
-    recorded: Path, result: ExaminerResult, *, tuned: bool,
-) -> None:  # fmt: skip
+    recorded: Path, result: ExaminerResult, tuned: bool,
+) -> Iterator[None]:  # fmt: skip
+    """Judge by one kind of rules after the other, and yield after each."""
     log, events = read_log(folders.child / EVENTS_FILE)
     result.problems += _behavior_problems(log, events)
     entries = list(log.values())
@@ -60,9 +68,12 @@ def _examine(
     for kernel, text in kernels_over_limit(trace, tuned=tuned):
         hint = "take smaller blocks, or fewer stages"
         result.problems.append(Problem("shared-memory", "error", text, hint, kernel=kernel))
+    yield
     launches = _launches_of_cases(trace, log, folders)
     _judge_by_rules(trace, launches, result)
+    yield
     _add_sizes(trace, request.at or largest, launches, annotations, result)
+    yield
     _add_figures(trace, request.device, result)
 
 

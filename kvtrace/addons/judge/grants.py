@@ -6,10 +6,9 @@ larger the tolerance. The candidate is not involved, so it cannot widen the tole
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +29,6 @@ from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 
 Numbers = NDArray[np.float64]
 
-#: A reference whose call takes longer than this is not measured.
-_MOST_SECONDS: Final = 1.25
-
 
 class CannotMeasure(Exception):
     """The reference raises an error for slightly changed inputs."""
@@ -50,7 +46,7 @@ def grants_of(
     native: Sequence[tuple[Numbers, str]],
     inputs: Sequence[tuple[Numbers, str]],
 ) -> list[Grant] | None:
-    """Return the grant of each result; None if the reference is too slow or not deterministic.
+    """Return the grant of each result; None if the reference is not deterministic.
 
     Args:
         results: returns the reference's results in float64 for inputs changed by a draw.
@@ -72,11 +68,8 @@ def grants_of(
         rounded, wide = ({str(at): v for at, v in enumerate(values)} for values in losses(draw))
         return rounded, wide
 
-    begun = time.process_time()
     try:
         repeated = results_by_name(Draw(0, 0.0))
-        if time.process_time() - begun > _MOST_SECONDS:
-            return None
         if any(not are_alike(values, repeated[at]) for at, values in exact_by_name.items()):
             return None
         measured = conditions(results_by_name, exact_by_name, moving_inputs)

@@ -55,6 +55,7 @@ _WALLS: Final = ("network", "writes", "processes")
 _ORDER: Final = ("error", "unjudged", "warning", "note")
 #: Tolerances of results without derived bounds, as text.
 _TOLERANCES: Final = {"granted": "what the problem grants", "fixed": "a fixed tolerance"}
+_KILLED: Final = "judge smaller inputs, or give more time or memory: --seconds, --memory"
 #: Files beside the candidate's that are also read, at most.
 _MOST_FILES: Final = 20
 #: Kinds of cases in words, and most conditions against overflow that are printed.
@@ -163,11 +164,12 @@ class _Run:
                 raise CannotJudge(MISSING.format(error)) from error
             file_run: FileRun = helper.answer()
             self.times |= file_run.seconds
+            killed = [_problem("reference", text, _KILLED, "unjudged") for text in file_run.killed]
             if file_run.candidate is None:
                 message = f"the reference's process {file_run.reference.in_words}"
-                return [_unjudged("reference", message, file_run.reference)], {}
+                return [*killed, _unjudged("reference", message, file_run.reference)], {}
             self.walls = file_run.candidate
-            problems = list(_process_problems(file_run.candidate, self.request.seconds))
+            problems = [*killed, *_process_problems(file_run.candidate, self.request.seconds)]
             problems += _omission_notes(file_run)
             problems += surroundings
             if not (child / EVENTS_FILE).exists():
@@ -199,17 +201,16 @@ class _Run:
         )  # fmt: skip
         examination: Examination = helper.answer()
         self.times |= {**examination.seconds, "examiner": examiner.seconds}
-        if examination.results is None:
-            assert examination.answers is not None
-            message = f"the reference's process {examination.answers.in_words}"
-            return [_unjudged("reference", message, examination.answers)], {}
+        killed = (_problem("reference", text, _KILLED, "unjudged") for text in examination.killed)
+        problems = [*problems, *killed]
         result: dict[str, Any] = {"rules": {}} | {key: [] for key in _LISTS}
         for process, name in ((examination.results, "results"), (examiner, "examiner")):
             file = scratch / name / EXAMINED
             if process.how != "whole" or not file.exists():
                 message = f"the evaluation of the candidate's launches {process.in_words}"
-                return [*problems, _unjudged("cannot-judge", message, process)], {}
-            for key, value in json.loads(file.read_text(encoding="utf-8")).items():
+                problems.append(_unjudged("cannot-judge", message, process))
+            content = file.read_text(encoding="utf-8") if file.exists() else "{}"
+            for key, value in json.loads(content).items():
                 result[key] = {**result[key], **value} if key == "rules" else result[key] + value
         return problems, result
 

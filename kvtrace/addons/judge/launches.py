@@ -10,6 +10,7 @@ of the logged run.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.deriving import DerivedBounds
+from kvtrace.addons.judge.deriving import DerivedBounds, Work
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.evaluate import evaluate
@@ -61,6 +62,8 @@ class Memory:
     disturbed: frozenset[int] = frozenset()
     #: Bounds of the results' errors, if they are derived.
     derived: DerivedBounds | None = None
+    #: The work of the evaluations, with its limit.
+    work: Work = field(default_factory=lambda: Work(math.inf))
 
     def view(self, entry: Mapping[str, Any]) -> NDArray[Any]:
         """Return the elements of a logged tensor as a view of its storage.
@@ -121,7 +124,7 @@ def read_log(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str
 
 def run_launches(
     case: Case, entries: Sequence[Mapping[str, Any]], inputs: Path, folder: Path, target: str,
-    *, derived: bool = False, disturbed: frozenset[int] = frozenset(),
+    work: Work, *, derived: bool = False, disturbed: frozenset[int] = frozenset(),
 ) -> Memory:  # fmt: skip
     """Evaluate the launches of a case, and return the memory after them.
 
@@ -131,13 +134,14 @@ def run_launches(
         inputs: The folder of the inputs' contents.
         folder: The folder of the candidate's process, with TTIR and contents.
         target: The compilation target of the kernels.
+        work: Counts the evaluations' work, and ends them at its limit.
         derived: Also derive bounds of the results' errors.
         disturbed: Storages whose unexplained contents are changed before the evaluation.
 
     Raises:
         CannotJudge: the log contradicts itself.
     """
-    memory = Memory(target=target, disturbed=disturbed)
+    memory = Memory(target=target, disturbed=disturbed, work=work)
     if derived:
         memory.derived = DerivedBounds(sum("launch" in entry for entry in entries))
     for number, tensor in enumerate(case.tensors):
@@ -196,11 +200,12 @@ def _evaluate_launch(step: int, entry: Mapping[str, Any], folder: Path, memory: 
     x, y, z = (int(extent) for extent in entry["grid"])
     kernel = str(entry["launch"])
     if memory.derived is None or not memory.derived.evaluate(
-        module, arguments, (x, y, z), storages, stores, kernel
+        module, arguments, (x, y, z), storages, stores, memory.work, kernel
     ):
         evaluate(
-            module, arguments, (x, y, z), observers=(stores,), kernel=kernel, most_steps=MOST_STEPS
-        )
+            module, arguments, (x, y, z), observers=(stores, memory.work), kernel=kernel,
+            most_steps=MOST_STEPS,
+        )  # fmt: skip
     if stores.stray is not None and memory.stray_write is None:
         name = str(entry["arguments"][stores.stray.argument]["name"])
         memory.stray_write = stores.stray.op, name

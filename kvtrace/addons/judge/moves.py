@@ -25,6 +25,8 @@ _WRITING: Final = {
 }  # fmt: skip
 #: Moving operators that keep the elements' order.
 _COPYING: Final = {"aten::_to_copy", "aten::clone", "aten::copy_"}
+#: The work of an operator beside its elements, in elements that take as long.
+_WORK_OF_OPERATOR: Final = 2_000
 _FILLING: Final = {"aten::fill_": 1, "aten::constant_pad_nd": 2}
 
 
@@ -149,7 +151,10 @@ class IgnoredIndices(_Mode):
 
 
 class WorkCounter(_Mode):
-    """Dispatch mode that adds up the elements of results in `work`, except for views."""
+    """Dispatch mode that adds up operators, at a fixed cost, and their results' elements in `work`.
+
+    Views cost nothing.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,7 +166,7 @@ class WorkCounter(_Mode):
         """Run an operator, and add its results' elements."""
         result = function(*args, **(kwargs or {}))
         if not any(returned.alias_info for returned in function._schema.returns):
-            self.work += sum(tensor.numel() for tensor in _tensors(result))
+            self.work += _WORK_OF_OPERATOR + sum(tensor.numel() for tensor in _tensors(result))
         return result
 
 

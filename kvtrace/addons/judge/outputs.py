@@ -8,7 +8,6 @@ computes a norm in Python and passes it as a scalar is right for the recorded va
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
@@ -17,6 +16,7 @@ import numpy as np
 
 from kvtrace.addons.judge.answers import Answer, FreshCase
 from kvtrace.addons.judge.call_checks import Log
+from kvtrace.addons.judge.deriving import Work
 from kvtrace.addons.judge.host_data import (
     difference_between_runs,
     places_are_loaded,
@@ -47,17 +47,24 @@ from kvtrace.ir import Module, Op, source_stack
 
 #: Sort key of problems, the plainest first: the kind of case, and the share of wrong elements.
 Rank = tuple[int, float]
-#: Seconds of processor time after which no further awkward values are tried.
-_AWKWARD_SECONDS: Final = 6.0
-#: Seconds of processor time of an evaluation after which no more bounds are derived for a case.
-_LONG_SECONDS: Final = 1.0
-#: Seconds of processor time of all evaluations with bounds, after which no more are derived.
-_DERIVING_SECONDS: Final = 15.0
+#: The work (`deriving.Work`) that evaluations may take for each second of a process: less than half
+#: of it, so that slow machines are done in time.
+_WORK_OF_A_SECOND: Final = 8_000_000
+#: The work after which no further awkward values are tried.
+_AWKWARD_WORK: Final = 120_000_000
+#: The work of an evaluation after which no more bounds are derived for a case.
+_LONG_WORK: Final = 20_000_000
+#: The work of all evaluations with bounds, after which no more are derived.
+_DERIVING_WORK: Final = 300_000_000
 #: The kind of problems that awkward values of the given inputs show.
 AWKWARD_VALUES: Final = "awkward"
 #: Kinds of cases, the plainest first.
 _PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
 _DECIDING: Final = ("error", "unjudged")
+
+
+class TooMuchWork(Exception):
+    """Evaluating a case takes more work than is left."""
 
 
 class Outputs:
@@ -85,10 +92,12 @@ class Outputs:
         self._has_failed = False
         self._narrow_ops: list[Op] = []
         self._has_tf32 = False
-        self._awkward_seconds = 0.0
+        #: The work of all evaluations.
+        self.work = Work(request.seconds * _WORK_OF_A_SECOND)
+        self._awkward_work = 0.0
         #: Labels of cases whose launches take so long that no bounds are derived for them.
         self._long_cases: set[str] = set()
-        self._deriving_seconds = 0.0
+        self._deriving_work = 0.0
 
     def report(self, problems: Iterable[Problem]) -> None:
         """Report problems of calls; of each rule, the first one is enough."""
@@ -98,7 +107,11 @@ class Outputs:
             )
 
     def judge_case(self, case: Case, entries: Log, answer: Answer | None) -> None:
-        """Judge one case; of a case beyond the given inputs, report one problem as unjudged."""
+        """Judge one case; of a case beyond the given inputs, report one problem as unjudged.
+
+        Raises:
+            TooMuchWork: the case was not judged to its end.
+        """
         if case.kind != BEYOND:
             self._judge_case(case, entries, answer)
             return
@@ -108,14 +121,16 @@ class Outputs:
             self._has_failed,
         )
         self._reported, self._has_failed = {}, False
-        self._judge_case(case, entries, answer)
-        deciding_problems = [
-            problem
-            for problem in self._result.problems[len(earlier_problems) :]
-            if problem.severity in _DECIDING
-        ]
-        self._result.problems[:] = earlier_problems
-        self._reported, self._has_failed = reported, has_failed
+        try:
+            self._judge_case(case, entries, answer)
+        finally:
+            deciding_problems = [
+                problem
+                for problem in self._result.problems[len(earlier_problems) :]
+                if problem.severity in _DECIDING
+            ]
+            self._result.problems[:] = earlier_problems
+            self._reported, self._has_failed = reported, has_failed
         if deciding_problems and all(problem.rule != BEYOND_GIVEN for problem in earlier_problems):
             self._result.problems.append(beyond_given(deciding_problems[0], case.label))
 
@@ -218,20 +233,22 @@ class Outputs:
         )  # fmt: skip
 
     def _may_derive(self, case: Case) -> bool:
-        """Return whether time is left to derive bounds; without them the problem's grant counts."""
-        is_short = self._deriving_seconds < _DERIVING_SECONDS
-        return is_short and case.label not in self._long_cases
+        """Return whether work is left to derive bounds; without them the problem's grant counts."""
+        is_little = self._deriving_work < _DERIVING_WORK
+        return is_little and case.label not in self._long_cases
 
     def _evaluate_on(self, values: Values, entries: Log) -> Outcome:
-        begun = time.process_time()
+        begun = self.work.done
         memory = run_launches(
             values.case, memory_steps(entries), values.inputs, self._folders.child,
-            self._request.target,
+            self._request.target, self.work,
             derived=values.expected is not None and self._may_derive(values.case),
         )  # fmt: skip
-        seconds = time.process_time() - begun
-        self._deriving_seconds += seconds if memory.derived is not None else 0.0
-        if seconds > _LONG_SECONDS:
+        if self.work.is_over:
+            raise TooMuchWork
+        work = self.work.done - begun
+        self._deriving_work += work if memory.derived is not None else 0.0
+        if work > _LONG_WORK:
             self._long_cases.add(values.case.label)
         self._modules |= memory.modules
         for module in memory.modules.values():
@@ -292,7 +309,7 @@ class Outputs:
 
         `host_decides_places`: the host computes from integers where kernels read and write.
         """
-        begun = time.process_time() - self._awkward_seconds
+        begun = self.work.done - self._awkward_work
         untried = [*answer.untried]
         for fresh in answer.fresh:
             if not fresh.awkward:
@@ -302,7 +319,7 @@ class Outputs:
             )
             if is_beyond and not any(map(places_are_loaded, self._modules.values())):
                 continue
-            if time.process_time() > begun + _AWKWARD_SECONDS:
+            if self.work.done > begun + _AWKWARD_WORK:
                 untried.append(fresh.awkward)
                 continue
             outcome = self._evaluate_on(self._values_of_fresh(fresh), entries)
@@ -336,7 +353,7 @@ class Outputs:
                     self._add_defect(defect, given_values.case, AWKWARD_VALUES)
             else:
                 self._report_host_computed(given_values.case.label)
-        self._awkward_seconds = time.process_time() - begun
+        self._awkward_work = self.work.done - begun
         if untried:
             kinds = ", ".join(dict.fromkeys(untried))
             text = f"inputs were not tried with {kinds} values, since they are large"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import accumulate, chain
@@ -20,7 +20,15 @@ from typing import Any, Final
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.moves import IgnoredIndices, WorkCounter
 from kvtrace.addons.judge.reference import Reference, seed_torch, start_evaluator
-from kvtrace.addons.judge.request import NO_INPUTS, UNTRIED, CannotJudge, Request
+from kvtrace.addons.judge.request import (
+    NO_INPUTS,
+    PLAIN,
+    TRYING,
+    UNTRIED,
+    CannotJudge,
+    Place,
+    Request,
+)
 from kvtrace.inputs.cases import (
     BEYOND,
     Case,
@@ -35,8 +43,6 @@ from kvtrace.inputs.cases import (
 )
 from kvtrace.inputs.making import REFUSABLE, CaseMaker
 
-#: Kinds of cases that are never left out.
-_PLAIN: Final = ("given", "values")
 #: Elements that a reference's operators may make for all cases, for each second of a process.
 #: The answers' process calls the reference about 100 times a case (`grants.py`).
 _WORK_OF_A_SECOND: Final = 400_000
@@ -56,7 +62,7 @@ def store_inputs(file: Path, function: str, folder: Path) -> None:
 
 def prepare(
     request: Request, folder: Path, inputs_folder: Path | None, names: Sequence[str],
-    blocks: Sequence[int], numbers: Sequence[int], seed: Path,
+    blocks: Sequence[int], numbers: Sequence[int], seed: Path, without: Collection[str] = (),
 ) -> None:  # fmt: skip
     """Make the given and derived cases, and write those that the reference accepts.
 
@@ -71,10 +77,12 @@ def prepare(
         blocks: Possible block sizes in the candidate's file.
         numbers: Other integers of the file, which may be limits.
         seed: The file with the seed of drawn values.
+        without: Labels of cases that the reference is not called on: it was killed for them. The
+            file `TRYING` has the label of the last one.
     """
     start_evaluator(folder)
     drawn_from = seed_torch(seed)
-    reference = None if request.reference is None else Reference(request.reference, folder)
+    reference = None if request.reference is None else _Tried(request.reference, folder, without)
     given_cases = _given_cases(request, reference, folder, inputs_folder, names)
     weights = () if reference is None else reference.weights(folder)
     named_extents = _named_extents(request, reference, inputs_folder)
@@ -93,14 +101,38 @@ def prepare(
         write_cases(folder, cases)
         return
     by_work = _accepted_cases(reference, maker, cases, folder, derives=has_derived_cases)
-    by_work.sort(key=lambda pair: 0 if pair[1].kind in _PLAIN else 1 + pair[0])
+    by_work.sort(key=lambda pair: 0 if pair[1].kind in PLAIN else 1 + pair[0])
     total_work = [*accumulate(work for work, _ in by_work)]
     tried: list[Case] = []
     untried: list[Case] = []
     for total, (_, case) in zip(total_work, by_work, strict=True):
-        (tried if total <= most_work or case.kind in _PLAIN else untried).append(case)
+        (tried if total <= most_work or case.kind in PLAIN else untried).append(case)
     write_cases(folder, tried)
     (folder / UNTRIED).write_text(json.dumps([case.label for case in untried]), encoding="utf-8")
+
+
+class _Tried(Reference):
+    """The reference, which leaves the label of the case that it works on in a file.
+
+    It refuses the cases `without`.
+    """
+
+    def __init__(self, place: Place, folder: Path, without: Collection[str]) -> None:
+        super().__init__(place, folder)
+        self._file = folder / TRYING
+        self._without = without
+
+    def run(self, case: Case, inputs: Path) -> tuple[list[Any], list[Any], tuple[str, ...]]:
+        """Run the reference on a case.
+
+        Raises:
+            RuntimeError: the reference was killed on the case before.
+        """
+        label = case.label or label_of(case.inputs)
+        if label in self._without:
+            raise RuntimeError("its process was killed")
+        self._file.write_text(label, encoding="utf-8")
+        return super().run(case, inputs)
 
 
 def _of_suitable_size(
@@ -163,7 +195,7 @@ def _accepted_cases(
             with nullcontext() if index else ignored, WorkCounter() as counter:
                 _, results, changed = reference.run(case, folder)
         except Exception as error:
-            if case.kind in _PLAIN and case.label not in REFUSABLE:
+            if case.kind in PLAIN and case.label not in REFUSABLE:
                 raise CannotJudge(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error

@@ -72,4 +72,16 @@ def collected_result(folder: Path) -> Iterator[ExaminerResult]:
         yield result
     except KvtraceError as error:
         result.problems.append(Problem("cannot-judge", "unjudged", str(error)))
-    (folder / EXAMINED).write_text(json.dumps(asdict(result)), encoding="utf-8")
+    store_result(result, folder)
+
+
+def store_result(result: ExaminerResult, folder: Path) -> None:
+    """Write a result so far into the folder, where it stays if the process is killed later."""
+    write_at_once(folder / EXAMINED, json.dumps(asdict(result)))
+
+
+def write_at_once(file: Path, text: str) -> None:
+    """Write a file that has all of the text, or does not exist, whenever the process ends."""
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)

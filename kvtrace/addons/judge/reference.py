@@ -24,6 +24,8 @@ from kvtrace.inputs.cases import Case, TensorInput
 #: as the reference is, and its results are distances from what is meant: those of a formula with
 #: rounded constants, for example.
 INEXACT: Final = "inexact"
+#: Grants are measured of references that work at most so much, a second: they are called 100 times.
+_MOST_MEASURED_WORK: Final = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Expected:
     that the reference writes to. `in_float64`: `exact` was computed without rounding to a narrower
     type. `granted`: allowed errors of results (`grants.py`), empty if not known; `granted_tf32`:
     the same if dots round their factors to tf32. `length`: the number of inputs that an element of
-    a result is made of, as measured; 0 if not known. `inexact`: distances of `exact` from what is
+    a result is made of, as measured; 0 if not known. `work`: the work of the call in the inputs'
+    types (`WorkCounter`). `inexact`: distances of `exact` from what is
     meant, by the reference's own function; empty if it has none.
     """
 
@@ -45,6 +48,7 @@ class Expected:
     granted: tuple[tensors.StoredResult, ...] = ()
     granted_tf32: tuple[tensors.StoredResult, ...] = ()
     length: int = 0
+    work: int = 0
     inexact: tuple[tensors.StoredResult, ...] = ()
 
 
@@ -132,11 +136,16 @@ class Reference:
     ) -> Expected:  # fmt: skip
         """Run the reference in float64 and in the inputs' types, and measure grants if asked to.
 
-        Writes the results into files of `folder` whose names contain `name`.
+        Writes the results into files of `folder` whose names contain `name`. No grants are measured
+        of a reference that works very much.
         """
         import torch
 
-        before, native, changed = self.run(case, inputs)
+        from kvtrace.addons.judge.moves import WorkCounter
+
+        with WorkCounter() as counter:
+            before, native, changed = self.run(case, inputs)
+        measures = measures and counter.work <= _MOST_MEASURED_WORK
         with torch.no_grad():
             exact, in_float64 = self._results_in_float64(case, before, native, changed)
             grants = (
@@ -168,6 +177,7 @@ class Reference:
             stored[0],
             stored[1],
             length=max((length for *_, length in grants), default=0),
+            work=counter.work,
             inexact=tuple(
                 tensors.store_result(distances, str(at), folder, f"inexact{name}-{at}.bin")
                 for at, distances in enumerate(

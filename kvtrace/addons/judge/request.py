@@ -27,6 +27,10 @@ RECORDED: Final = "recorded"
 INITIAL: Final = "initial.json"
 #: The file of labels of cases that the reference works too much on.
 UNTRIED: Final = "untried.json"
+#: The file of the label of the case that the reference works on.
+TRYING: Final = "trying"
+#: Kinds of cases that are never left out.
+PLAIN: Final = ("given", "values")
 #: The file of problems that an examining process leaves.
 EXAMINED: Final = "examined.json"
 #: The message if torch or Triton cannot be imported.

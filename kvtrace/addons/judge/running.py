@@ -25,14 +25,18 @@ from kvtrace.addons.judge.request import (
     MISSING,
     RECORDED,
     SEED_FILE,
+    TRYING,
     CannotJudge,
     FileText,
     Folders,
     Request,
     read_file,
 )
+from kvtrace.addons.judge.walls import leftovers
 from kvtrace.verdicts.rules.choice import added_rules
 
+#: Cases that a reference may be killed for, before no further ones are tried.
+_MOST_KILLED: Final = 2
 #: Modules that reference and candidate need, imported once before both are forked.
 _LIBRARIES: Final = (
     "kvtrace.addons.judge.moves", "kvtrace.addons.judge.comparing_cases", "torch.utils._device",
@@ -52,12 +56,14 @@ _LIBRARIES: Final = (
 class FileRun:
     """The results of the processes that ran the user's code, and durations in seconds by name.
 
-    `candidate` is None if the reference's process did not complete.
+    `candidate` is None if the reference's process did not complete. `killed` has a sentence on each
+    case that the reference was killed for.
     """
 
     reference: ProcessResult
     candidate: ProcessResult | None
     seconds: Mapping[str, float]
+    killed: tuple[str, ...] = ()
 
 
 class _TimedRunner:
@@ -117,11 +123,21 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     reference_files = [] if request.reference is None else [request.reference.file]
     seed = scratch / SEED_FILE
     limits = text.limits(request.entry.name)
-    work = partial(prepare, request, inputs, inputs_folder, names, text.blocks, limits, seed)
     reads = [seed] if inputs_folder is None else [inputs_folder, seed]
-    reference = run_timed("reference", inputs, work, reads, reference_files)
+    killed: dict[str, str] = {}
+    for _ in range(_MOST_KILLED + 1):
+        work = partial(
+            prepare, request, inputs, inputs_folder, names, text.blocks, limits, seed, [*killed]
+        )
+        reference = run_timed("reference", inputs, work, reads, reference_files)
+        if reference.how == "whole" or not (inputs / TRYING).exists():
+            break
+        label = (inputs / TRYING).read_text(encoding="utf-8")
+        killed[label] = f"{_killed_text(reference)}: {label}"
+        leftovers.remove(inputs)
+    sentences = tuple(killed.values())
     if reference.how != "whole":
-        return FileRun(reference, None, run_timed.seconds)
+        return FileRun(reference, None, run_timed.seconds, sentences)
     calls, calls_end = os.pipe()
     answers_end, answers = os.pipe()
     caller = fork_worker(
@@ -139,7 +155,12 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
         for descriptor in (calls, answers):
             os.close(descriptor)
         os.waitpid(caller, 0)  # the caller sees the end of both pipes
-    return FileRun(reference, candidate, run_timed.seconds)
+    return FileRun(reference, candidate, run_timed.seconds, sentences)
+
+
+def _killed_text(process: ProcessResult) -> str:
+    """Return the begin of a sentence on the reference's process, which did not complete."""
+    return f"the reference's process {process.in_words} on a case"
 
 
 def _call_candidate(
@@ -159,12 +180,12 @@ def _call_candidate(
 class Examination:
     """The results of the processes that computed right results, and compared; and durations.
 
-    `answers` is None without a reference, `results` if the reference's process did not complete.
+    `killed` has a sentence on each case that the reference's process did not complete.
     """
 
-    answers: ProcessResult | None
-    results: ProcessResult | None
+    results: ProcessResult
     seconds: Mapping[str, float]
+    killed: tuple[str, ...] = ()
 
 
 def compare_results(request: Request, seed: int, folders: Folders, folder: Path) -> Examination:
@@ -172,25 +193,43 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
 
     Before, right results existed nowhere, and the process that forked the candidate had no seed.
     """
-    from kvtrace.addons.judge.answers import answer
+    from kvtrace.addons.judge.answers import answer, read_answers
     from kvtrace.addons.judge.comparing_cases import examine_results
+    from kvtrace.inputs.cases import read_cases
 
     run_timed = _TimedRunner(request)
-    answers = None
+    killed: list[str] = []
     if request.reference is not None:
-        seeds = (folders.inputs.parent / SEED_FILE, seed)
-        folders_of_answer = (folders.inputs, folders.child, folders.answers)
-        work = partial(answer, request.reference, *folders_of_answer, *seeds)
-        reads, code = [folders.inputs, folders.child, seeds[0]], [request.reference.file]
-        answers = run_timed("answers", folders.answers, work, reads, code)
-        if answers.how != "whole":
-            return Examination(answers, None, run_timed.seconds)
+        prepared = folders.inputs.parent / SEED_FILE
+        reads, code = [folders.inputs, folders.child, prepared], [request.reference.file]
+        cases = read_cases(folders.inputs)
+        missing, folder_of_try = [*range(len(cases))], folders.answers.with_name("answering")
+        folders.answers.mkdir()
+        while missing:
+            work = partial(
+                answer, request.reference, folders.inputs, folders.child, folder_of_try, prepared,
+                seed, frozenset(range(len(cases))).difference(missing),
+            )  # fmt: skip
+            process = run_timed("answers", folder_of_try, work, reads, code)
+            for file in folder_of_try.iterdir():
+                if file.is_file():
+                    file.replace(folders.answers / file.name)
+            leftovers.remove(folder_of_try)
+            if process.how == "whole":
+                break
+            answers = read_answers(folders.answers, len(cases))
+            missing = [number for number in missing if answers[number] is None]
+            killed += [f"{_killed_text(process)}: {cases[missing[0]].label}"] if missing else []
+            if len(killed) > _MOST_KILLED:
+                killed += [f"no case was tried after it: {len(missing) - 1} are left"]
+                break
+            missing = missing[1:]
     paths = (folders.inputs, folders.child, folders.answers, folders.answered)
     reads = [path for path in paths if path.exists()]
     results = run_timed(
         "results", folder, partial(examine_results, request, folders, folder), reads
     )
-    return Examination(answers, results, run_timed.seconds)
+    return Examination(results, run_timed.seconds, tuple(killed))
 
 
 def _function_with_inputs(request: Request, text: FileText) -> str | None:

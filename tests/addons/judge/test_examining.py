@@ -52,7 +52,7 @@ def problems_of(folder, launch, cases):
     All launches are of one unique call; labels are -100 in part where the case says so.
     """
     with kvtrace.capture(folder):
-        for case, label in cases:
+        for _, label in cases:
             labels = torch.arange(ROWS)
             labels[2] = label
             launch(labels)

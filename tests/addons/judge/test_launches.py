@@ -1,11 +1,13 @@
 """Evaluation of logged launches: writes outside of tensors."""
 
 import hashlib
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from kvtrace.addons.judge.deriving import Work
 from kvtrace.addons.judge.launches import run_launches
 from kvtrace.inputs.cases import Case, whole_tensor
 
@@ -31,7 +33,8 @@ COUNTED = """module {
 """
 
 
-def stray_write(tmp_path, mask, numbers):
+def evaluated(tmp_path, mask, numbers, most=math.inf, *, derived=False):
+    """Return the memory after a launch on a table of 8 numbers."""
     text = COUNTED.replace("MASK", mask)
     digest = hashlib.sha256(text.encode()).hexdigest()
     (tmp_path / f"ttir-{digest}").write_text(text)
@@ -49,9 +52,14 @@ def stray_write(tmp_path, mask, numbers):
         "launch": "counted", "ttir": digest, "file": "counted.py", "options": [], "contents": {},
         "arguments": arguments, "grid": (1, 1, 1),
     }  # fmt: skip
-    memory = run_launches(
-        Case("", "given", tuple(tensors)), [entry], tmp_path, tmp_path, "cuda:90"
+    return run_launches(
+        Case("", "given", tuple(tensors)), [entry], tmp_path, tmp_path, "cuda:90", Work(most),
+        derived=derived,
     )  # fmt: skip
+
+
+def stray_write(tmp_path, mask, numbers):
+    memory = evaluated(tmp_path, mask, numbers)
     assert memory.reason is None
     return memory.stray_write and (memory.stray_write[0].name, memory.stray_write[1])
 
@@ -69,3 +77,29 @@ def stray_write(tmp_path, mask, numbers):
 def test_a_write_outside_of_a_tensor_is_kept(tmp_path, mask, numbers, tensor):
     stray = stray_write(tmp_path, mask, numbers)
     assert stray == (tensor and ("tt.store", tensor))
+
+
+def test_work_is_counted_by_accesses_and_ends_an_evaluation_at_its_limit(tmp_path):
+    plain = evaluated(tmp_path, "%both", (0, 3, 7, 8))
+    derived = evaluated(tmp_path, "%both", (0, 3, 7, 8), derived=True)
+    ended = evaluated(tmp_path, "%both", (0, 3, 7, 8), plain.work.done - 1)
+
+    assert (
+        derived.work.done > plain.work.done == evaluated(tmp_path, "%both", (1, 1, 1, 1)).work.done
+    )
+    assert not plain.work.is_over
+    assert plain.reason is None
+    assert ended.work.is_over
+    assert "it takes too long" in ended.reason
+
+
+def test_bounds_that_take_too_much_work_leave_the_results_as_they_are(tmp_path, monkeypatch):
+    plain = evaluated(tmp_path, "%both", (0, 3, 7, 8))
+    monkeypatch.setattr("kvtrace.addons.judge.deriving._MOST_WORK", 1)
+
+    memory = evaluated(tmp_path, "%both", (0, 3, 7, 8), derived=True)
+
+    assert memory.reason is None
+    assert not memory.work.is_over
+    assert np.array_equal(memory.storages[1], plain.storages[1])
+    assert "it takes too long" in memory.derived.reasons[1]

@@ -19,8 +19,7 @@ about the launch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, prod
-from time import process_time
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -396,7 +395,6 @@ class Deviations(ErrorAnalysis):
         granted: GrantedRoundings | None = None,
         before: Mapping[int, StoragePlanes] | None = None,
         bounded: bool = True,
-        seconds: float = inf,
     ) -> None:
         """Prepare to follow the planes of a module's evaluations.
 
@@ -408,7 +406,6 @@ class Deviations(ErrorAnalysis):
                 are copied.
             bounded: Whether bounds are followed. If not, exact numbers alone are: the results of
                 the kernel's formula for the numbers in memory, on the evaluator's path.
-            seconds: Processor time after which an evaluation raises TooLarge.
 
         """
         granted = granted or GrantedRoundings()
@@ -420,12 +417,10 @@ class Deviations(ErrorAnalysis):
         )
         self._chance = chance
         self._before = before or {}
-        self._seconds = seconds
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Set the planes of an earlier launch in memory, and those of rounded float scalars."""
         super().begin(launch, values)
-        launch.deadline = process_time() + self._seconds
         assert self.memory is not None
         tensors = [entry for entry in launch.arguments if isinstance(entry, TensorArgument)]
         elements = sum(prod(tensor.shape) for tensor in tensors)
