@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -231,8 +231,22 @@ class CaseMaker:
         for label, inputs in other_scalars(base.inputs):
             cases.append(Case(label, BEYOND, inputs, base.weights))
         for label, kind, change in extreme_sizes(plain, fixed):
-            cases.append(self._resampled_case(base, resized_inputs(plain, change), label, kind))
+            if not self._leaves_places_without_any(plain, change):
+                cases.append(self._resampled_case(base, resized_inputs(plain, change), label, kind))
         return [*cases, *self._largest_bytes(base, plain, fixed), *self._cases_beyond_given(base)]
+
+    def _leaves_places_without_any(
+        self, inputs: Sequence[Input], change: Mapping[int, int]
+    ) -> bool:
+        """Return whether a change removes all elements that integers of another tensor count.
+
+        A reference may accept row numbers of a table without rows, as PyTorch's `index_add` does.
+        """
+        counted = ((inputs[number], extent) for number, extent in self.bounds.items())
+        return any(
+            change.get(extent) == 0 and isinstance(entry, TensorInput) and extent not in entry.shape
+            for entry, extent in counted
+        )
 
     def _largest_bytes(
         self, base: Case, plain: Sequence[Input], fixed: Sequence[int]

@@ -125,3 +125,14 @@ def test_probes_differ_in_the_integers_of_one_tensor(maker, tmp_path):
     )
     assert index.max() < other_index.min() < other_index.max() < probes[0][2].tensors[0].shape[0]
     assert (codes == other_codes).all()
+
+
+@pytest.mark.parametrize(("bounds", "is_tried"), [({1: 30}, False), ({1: 20}, True), ({}, True)])
+def test_no_row_numbers_are_passed_with_a_table_without_rows(maker, bounds, is_tried):
+    maker.bounds = bounds
+    assert ("without elements" in derived(maker, "table=f32[30, 20], index=i64[50]")) == is_tried
+
+
+def test_lengths_without_rows_are_passed(maker):
+    maker.bounds = {1: 30}
+    assert "without elements" in derived(maker, "x=f32[30, 20], lengths=i64[30]")

@@ -19,6 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from kvtrace.addons.judge import tensors
+from kvtrace.addons.judge.grants import MOST_INPUTS_OF_ELEMENT
 from kvtrace.addons.judge.problems import write_at_once
 from kvtrace.addons.judge.reference import Expected, Reference, seed_torch, start_evaluator
 from kvtrace.addons.judge.request import Place
@@ -60,8 +61,6 @@ _MOST_KERNELS: Final = 16
 _MOST_BYTES: Final = 1 << 20
 #: A reference that is off by more than this share of a result has overflowed on its way.
 _LOST_SHARE: Final = 1 / 4
-#: Elements made of more inputs than this are sums, which overflow on some devices only.
-_MOST_INPUTS_OF_ELEMENT: Final = 8
 #: Results below this power of the largest number do not overflow on the way to them.
 _FAR_BELOW: Final = 3 / 4
 #: Kinds that one tensor at a time has, too, and tensors that have them.
@@ -138,7 +137,7 @@ def answer(
             constants = _kernel_constants(child)
             fresh_cases += _awkward_cases(
                 reference, case, inputs, folder, random, constants, untried, work=expected.work,
-                huge=0 < expected.length <= _MOST_INPUTS_OF_ELEMENT or _has_half_alone(case),
+                huge=0 < expected.length <= MOST_INPUTS_OF_ELEMENT or _has_half_alone(case),
             )  # fmt: skip
         answer_of_case = Answer(expected, tuple(fresh_cases), tuple(untried))
         write_at_once(folder / _ANSWER.format(number), json.dumps(asdict(answer_of_case)))
@@ -147,7 +146,8 @@ def answer(
 def _has_half_alone(case: Case) -> bool:
     """Return whether all floats are of float16, whose sums are kept in a type that is wider.
 
-    Then squares that overflow in float16 are finite wherever the reference widens them.
+    Sums of others overflow on some devices only, in some order. Squares that overflow in float16
+    are finite wherever the reference widens them.
     """
     types = {entry.dtype for entry in case.tensors if is_float(entry)}
     return types == {"float16"}

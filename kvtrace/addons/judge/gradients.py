@@ -48,9 +48,14 @@ def results_of_call(
                 raise ValueError("a result has no gradient")
             if is_candidate and not _has_python_function(roots):
                 raise ValueError("a result has no gradient by a torch.autograd.Function")
-            gradients = torch.autograd.grad(
-                float_results, leaves, arguments[len(inputs) :], allow_unused=True
-            )
+            cotangents_ = arguments[len(inputs) :]
+            if any(r.shape != c.shape for r, c in zip(float_results, cotangents_, strict=True)):
+                raise ValueError("a result has another shape than the reference's")
+            # `torch.autograd.grad` does the same, and imports symbolic shapes for half a second.
+            gradients = torch.autograd.Variable._execution_engine.run_backward(
+                tuple(float_results), tuple(cotangents_), False, False, tuple(leaves),
+                allow_unreachable=True, accumulate_grad=False,
+            )  # fmt: skip
     finally:
         for leaf in leaves:
             leaf.requires_grad_(False)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Final
@@ -40,7 +41,6 @@ _MOST_KILLED: Final = 2
 #: Modules that reference and candidate need, imported once before both are forked.
 _LIBRARIES: Final = (
     "kvtrace.addons.judge.moves", "kvtrace.addons.judge.comparing_cases", "torch.utils._device",
-    "torch.fx.experimental.symbolic_shapes",  # with sympy, by the first gradient
     "triton.compiler.code_generator",
     "numpy.random", "numpy.ma", "kvtrace.evaluate", "kvtrace.ir.parser",
     "kvtrace.backends.compiled_kernels.generic", "kvtrace.schema.writer",
@@ -281,9 +281,12 @@ def import_rooms(names: Iterable[str]) -> None:
 
 def import_all(names: Sequence[str]) -> None:
     """Import modules, packages, and contributions of add-ons that the examiner needs."""
-    # Judges of whole runs import their packages only when they judge.
+    # Judges of whole runs import what they judge with, `judged` in most packages, when they judge.
     judges = (rule.findings.__module__ for _, rule in added_rules() if rule.findings is not None)
-    import_rooms((*names, *(module.rpartition(".")[0] for module in judges)))
+    packages = [module.rpartition(".")[0] for module in judges]
+    judging = [f"{name}.judged" for name in packages if find_spec(f"{name}.judged") is not None]
+    others = [name for name in packages if f"{name}.judged" not in judging]
+    import_rooms((*names, *judging, *others))
     # Add-ons' contributions are read from files that a confined process does not have.
     for group in ("devices", "profile_sections"):
         for _ in registry.loaded(group):

@@ -18,6 +18,8 @@ from kvtrace.addons.judge.request import Place
 from kvtrace.inputs.cases import BEYOND, Case, parsed_shapes
 from kvtrace.inputs.making import CaseMaker
 
+torch = pytest.importorskip("torch")
+
 
 def test_extent_of_one_that_the_reference_broadcasts_is_detected():
     given_case = Case("given", "given", parsed_shapes("x=f32[16, 64], cos=f32[16, 32]", []))
@@ -116,3 +118,51 @@ def test_work_of_a_reference_grows_with_its_operators(tmp_path):
         reference, maker, [case, few], tmp_path, derives=False
     )
     assert work > 20 * work_of_few
+
+
+@pytest.mark.parametrize(
+    ("code", "naive"),
+    [
+        (
+            "(x): return -torch.log_softmax(x, -1)[:, 0]",
+            lambda x: (
+                torch.log(torch.exp(x - x.amax(-1, keepdim=True)).sum(-1)) + x.amax(-1) - x[:, 0]
+            ),
+        ),
+        (
+            "(x): return torch.logsumexp(x, -1) - x.amax(-1)",
+            lambda x: torch.logsumexp(x, -1) - x.amax(-1),
+        ),
+    ],
+    ids=["loss", "difference"],
+)  # fmt: skip
+def test_a_reduction_grants_what_is_lost_of_numbers_as_large_as_its_inputs(tmp_path, code, naive):
+    reference, _, case = prepared(tmp_path, code, "x=f32[600, 37]")
+    x = 64 * tensors.tensor_from(case.tensors[0], tmp_path)
+    x[:, 0] = x.amax(-1) + 20  # results are about 1e-8, beside numbers of 200
+    (tmp_path / case.tensors[0].file).write_bytes(tensors.bytes_of(x))
+
+    expected = reference.results(case, tmp_path, tmp_path, "0")
+
+    granted, exact = (
+        tensors.array(tmp_path, stored[0]) for stored in (expected.granted, expected.exact)
+    )
+    assert (np.abs(naive(x).numpy() - exact) <= granted).all()
+    assert granted.max() < 1e-4
+
+
+def test_an_element_alone_grants_nothing_of_other_numbers(tmp_path):
+    reference, _, case = prepared(
+        tmp_path, "(x, y): return torch.log1p(x * y)", "x=f32[64], y=f32[64]"
+    )
+    for tensor in case.tensors:
+        values = torch.rand(64)
+        values[::2] = 1e-4
+        (tmp_path / tensor.file).write_bytes(tensors.bytes_of(values))
+
+    expected = reference.results(case, tmp_path, tmp_path, "0")
+
+    granted, exact = (
+        tensors.array(tmp_path, stored[0]) for stored in (expected.granted, expected.exact)
+    )
+    assert (granted < exact / 100).all()
