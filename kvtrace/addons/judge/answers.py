@@ -19,7 +19,6 @@ import ml_dtypes
 import numpy as np
 
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.grants import MOST_INPUTS_OF_ELEMENT
 from kvtrace.addons.judge.problems import write_at_once
 from kvtrace.addons.judge.reference import Expected, Reference, seed_torch, start_evaluator
 from kvtrace.addons.judge.request import Place
@@ -61,6 +60,8 @@ _MOST_KERNELS: Final = 16
 _MOST_BYTES: Final = 1 << 20
 #: A reference that is off by more than this share of a result has overflowed on its way.
 _LOST_SHARE: Final = 1 / 4
+#: Elements made of more inputs than this are sums, which overflow on some devices only.
+_MOST_INPUTS_OF_ELEMENT: Final = 8
 #: Results below this power of the largest number do not overflow on the way to them.
 _FAR_BELOW: Final = 3 / 4
 #: Kinds that one tensor at a time has, too, and tensors that have them.
@@ -137,7 +138,7 @@ def answer(
             constants = _kernel_constants(child)
             fresh_cases += _awkward_cases(
                 reference, case, inputs, folder, random, constants, untried, work=expected.work,
-                huge=0 < expected.length <= MOST_INPUTS_OF_ELEMENT or _has_half_alone(case),
+                huge=0 < expected.length <= _MOST_INPUTS_OF_ELEMENT or _has_half_alone(case),
             )  # fmt: skip
         answer_of_case = Answer(expected, tuple(fresh_cases), tuple(untried))
         write_at_once(folder / _ANSWER.format(number), json.dumps(asdict(answer_of_case)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,6 @@ from kvtrace.evaluate.shadows.errors.roundings import deviations_for
 from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 
 Numbers = NDArray[np.float64]
-
-#: Elements made of more inputs than this are reductions. They may be the difference of two numbers
-#: as large as the inputs, each rounded, as the logarithm of a sum of exponentials less one of the
-#: exponents is: all usual kernels of cross entropy compute it so.
-MOST_INPUTS_OF_ELEMENT: Final = 8
-_CANCELED: Final = 2.0
 
 
 class CannotMeasure(Exception):
@@ -98,12 +92,10 @@ def grants_of(
             condition.length,
             condition.own,
         )
-        is_reduced = condition.length > MOST_INPUTS_OF_ELEMENT and result_type in FLOATS.values()
-        canceled = _CANCELED * moving_inputs.working * moving_inputs.largest * is_reduced
         grants.append(
             (
-                granted(values, condition, moving_inputs, result_type, scales) + canceled,
-                granted(values, tf32_condition, tf32_inputs, result_type, scales) + canceled,
+                granted(values, condition, moving_inputs, result_type, scales),
+                granted(values, tf32_condition, tf32_inputs, result_type, scales),
                 condition.length,
             )
         )

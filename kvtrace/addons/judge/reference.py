@@ -16,7 +16,7 @@ from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.gradients import results_of_call
 from kvtrace.addons.judge.grants import CannotMeasure, Grant, Numbers, as_numbers, grants_of
 from kvtrace.addons.judge.request import INITIAL, INPUTS, Place
-from kvtrace.evaluate.condition import FLOATS, Draw
+from kvtrace.evaluate.condition import FLOATS, Draw, by_log_sums
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
 from kvtrace.inputs.cases import Case, TensorInput
 
@@ -224,7 +224,8 @@ class Reference:
                 return [as_numbers(_as_tensor(result)) for result in moved_results]
 
             # A draw moves numbers in another way each time, and both have to be moved in one way.
-            native_results = results_moved_by(copy.deepcopy(draw), wide=False)
+            with by_log_sums():
+                native_results = results_moved_by(copy.deepcopy(draw), wide=False)
             return native_results, results_moved_by(draw, wide=True)
 
         state = self.callable.state_dict().values() if self.is_model else ()

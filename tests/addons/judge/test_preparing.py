@@ -148,7 +148,7 @@ def test_a_reduction_grants_what_is_lost_of_numbers_as_large_as_its_inputs(tmp_p
         tensors.array(tmp_path, stored[0]) for stored in (expected.granted, expected.exact)
     )
     assert (np.abs(naive(x).numpy() - exact) <= granted).all()
-    assert granted.max() < 1e-4
+    assert granted.max() < 1e-3
 
 
 def test_an_element_alone_grants_nothing_of_other_numbers(tmp_path):
