@@ -18,8 +18,9 @@ from kvtrace.addons.judge.call_checks import (
 )
 from kvtrace.addons.judge.calling import CallResults, read_call_results
 from kvtrace.addons.judge.confining import EVENTS_FILE
+from kvtrace.addons.judge.deriving import TooMuchWork
 from kvtrace.addons.judge.launches import read_log
-from kvtrace.addons.judge.outputs import Outputs, TooMuchWork
+from kvtrace.addons.judge.outputs import Outputs
 from kvtrace.addons.judge.problems import Problem, collected_result, store_result
 from kvtrace.addons.judge.request import PLAIN, UNTRIED, Folders, Request
 from kvtrace.inputs.cases import Case, read_cases

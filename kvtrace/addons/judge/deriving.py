@@ -36,10 +36,17 @@ _MOST_BYTES: Final = 32 << 20
 _STEPS_DIVISOR: Final = 8
 #: ... and with at most so much work (`Work`), some seconds of processor time.
 _MOST_WORK: Final = 40_000_000
+#: The work that evaluations may take for each second of a process: less than half of it, so that
+#: slow machines are done in time.
+WORK_OF_A_SECOND: Final = 8_000_000
 #: The work of an access beside its elements, and of an evaluation with planes beside one without.
 _ACCESS: Final = 2_000
 _WITH_PLANES: Final = 16
 _FORMS: Final = {name: FLOATS[name] for name in EPSILON}
+
+
+class TooMuchWork(Exception):
+    """Evaluating a case takes more work than is left, so that it was not judged to its end."""
 
 
 class Work(Observer):

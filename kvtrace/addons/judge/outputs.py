@@ -16,7 +16,7 @@ import numpy as np
 
 from kvtrace.addons.judge.answers import Answer, FreshCase
 from kvtrace.addons.judge.call_checks import Log
-from kvtrace.addons.judge.deriving import Work
+from kvtrace.addons.judge.deriving import WORK_OF_A_SECOND, TooMuchWork, Work
 from kvtrace.addons.judge.host_data import (
     difference_between_runs,
     places_are_loaded,
@@ -47,9 +47,6 @@ from kvtrace.ir import Module, Op, source_stack
 
 #: Sort key of problems, the plainest first: the kind of case, and the share of wrong elements.
 Rank = tuple[int, float]
-#: The work (`deriving.Work`) that evaluations may take for each second of a process: less than half
-#: of it, so that slow machines are done in time.
-_WORK_OF_A_SECOND: Final = 8_000_000
 #: The work after which no further awkward values are tried.
 _AWKWARD_WORK: Final = 120_000_000
 #: The work of an evaluation after which no more bounds are derived for a case.
@@ -61,10 +58,6 @@ AWKWARD_VALUES: Final = "awkward"
 #: Kinds of cases, the plainest first.
 _PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
 _DECIDING: Final = ("error", "unjudged")
-
-
-class TooMuchWork(Exception):
-    """Evaluating a case takes more work than is left."""
 
 
 class Outputs:
@@ -92,8 +85,7 @@ class Outputs:
         self._has_failed = False
         self._narrow_ops: list[Op] = []
         self._has_tf32 = False
-        #: The work of all evaluations.
-        self.work = Work(request.seconds * _WORK_OF_A_SECOND)
+        self.work = Work(request.seconds * WORK_OF_A_SECOND)
         self._awkward_work = 0.0
         #: Labels of cases whose launches take so long that no bounds are derived for them.
         self._long_cases: set[str] = set()
@@ -107,19 +99,12 @@ class Outputs:
             )
 
     def judge_case(self, case: Case, entries: Log, answer: Answer | None) -> None:
-        """Judge one case; of a case beyond the given inputs, report one problem as unjudged.
-
-        Raises:
-            TooMuchWork: the case was not judged to its end.
-        """
+        """Judge one case, or raise TooMuchWork; beyond the given inputs, report one problem."""
         if case.kind != BEYOND:
             self._judge_case(case, entries, answer)
             return
-        earlier_problems, reported, has_failed = (
-            [*self._result.problems],
-            self._reported,
-            self._has_failed,
-        )
+        earlier_problems = [*self._result.problems]
+        reported, has_failed = self._reported, self._has_failed
         self._reported, self._has_failed = {}, False
         try:
             self._judge_case(case, entries, answer)
