@@ -16,7 +16,8 @@ from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.gradients import results_of_call
 from kvtrace.addons.judge.grants import CannotMeasure, Grant, Numbers, as_numbers, grants_of
 from kvtrace.addons.judge.request import INITIAL, INPUTS, Place
-from kvtrace.evaluate.condition import FLOATS, Draw, by_log_sums
+from kvtrace.backends.triton.log_sums import by_log_sums
+from kvtrace.evaluate.condition import FLOATS, Draw
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
 from kvtrace.inputs.cases import Case, TensorInput
 

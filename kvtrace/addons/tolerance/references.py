@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.launched import NotDerived
+from kvtrace.backends.triton.log_sums import by_log_sums
 from kvtrace.evaluate.condition import (
     FLOATS,
     Condition,
     Draw,
     Inputs,
     are_alike,
-    by_log_sums,
     conditions,
     inputs_of,
     reference_losses,
