@@ -4,8 +4,10 @@
         [--scenarios null,slow_rank] [--repeats 3] [--profile FOLDER]
 
 Runs scenarios of `STEPS` steps each, one after another in one process group, and writes to the
-folder TRUTH when each began and ended and what was planted, with times that the program measured
-itself. Hosts are pinned and the collector is frozen. A mark "step" has the number of the step.
+folder TRUTH what was planted, with times that the program measured itself. Hosts are pinned and the
+collector is frozen. A mark "step" has the number of the step; after the steps of a repetition one
+more, in which nothing is planted, keeps what lies between repetitions apart. check_late_ranks.py
+compares what kvtrace says of each with the truth.
 """
 
 import argparse
@@ -23,18 +25,37 @@ from typing import Any
 import llama
 import torch
 import torch.distributed as dist
-from rank_training import SquaredRelu
+from rank_training import SquaredRelu, squared_relu
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import kvtrace
+from kvtrace.capture.api import current
 
 STEPS, LATE_STEPS, SLEEP = 12, (4, 7, 10), 0.05
 CONTEXT, BATCH, SMALL_BATCH = 512, 32, 2
 SCENARIOS = (
     "null", "slow_rank", "null_host", "slow_rank_host", "late_host", "busy_core", "imbalance",
-    "collection", "small_buckets", "no_overlap",
+    "collection", "collection_launch", "collection_recording", "small_buckets", "no_overlap",
 )  # fmt: skip
+
+
+class Recording:
+    """A listener of kvtrace's journal that collects garbage in kvtrace's thread, round by round."""
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        self.times: list[tuple[int, int]] = []
+
+    def row(self, table: str, row: object) -> None: ...
+    def launches(self, columns: object, copied: object) -> None: ...
+    def finish(self, journal: object) -> None: ...
+
+    def round(self, journal: object) -> None:
+        if self.is_asked:
+            begin = time.time_ns()
+            gc.collect()
+            self.times.append((begin, time.time_ns()))
 
 
 class FeedForward(nn.Module):
@@ -68,7 +89,12 @@ class Rank:
         self.words = {
             size: torch.randint(llama.WORDS, (size, CONTEXT + 1), device="cuda") for size in sizes
         }
+        self.flat = torch.cat([p.detach().reshape(-1) for p in self.bare.parameters()])
         self.heap: list[Any] = []
+        self.recording = Recording()
+        session = current()
+        if session is not None:
+            session.listen(self.recording)
 
     def batch(self, scenario: str, step: int) -> torch.Tensor:
         small = (scenario.endswith("_host") and scenario != "late_host") or scenario == "busy_core"
@@ -85,6 +111,8 @@ class Rank:
             time.sleep(SLEEP)
         if scenario == "collection" and self.rank == 0 and step in LATE_STEPS:
             gc.collect()
+        if scenario == "collection_launch" and self.rank == 0 and step in LATE_STEPS:
+            self.collect_in_launch()
         words = self.batch(scenario, step)
         called = time.perf_counter()
         if scenario == "no_overlap":
@@ -107,6 +135,29 @@ class Rank:
             "before": called - begin, "forward": launched - called,
             "rest": queued - launched, "step": time.perf_counter() - begin,
         }  # fmt: skip
+
+    def collect_in_launch(self) -> None:
+        def grid(_meta: object) -> tuple[int]:
+            gc.collect()
+            return (1,)
+
+        x = self.flat[:1024]
+        squared_relu[grid](x, torch.empty_like(x), 1024, BLOCK=1024)
+
+    def bandwidth(self) -> dict[str, float]:
+        """Return bytes and median ms of an AllReduce of all gradients, which all begin together."""
+        times = []
+        for _ in range(9):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            dist.barrier()
+            torch.cuda._sleep(2_000_000)
+            begin.record()
+            dist.all_reduce(self.flat)
+            end.record()
+            torch.cuda.synchronize()
+            times.append(begin.elapsed_time(end))
+        size = self.flat.numel() * self.flat.element_size()
+        return {"bytes": size, "ms": sorted(times)[len(times) // 2]}
 
     def alone(self, size: int) -> float:
         """Return the median device time, in ms, of a step without collectives."""
@@ -132,17 +183,21 @@ class Rank:
             spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"], env=bare)
             os.sched_setaffinity(spinner.pid, core)
             pin(core)
-        if scenario == "collection" and self.rank == 0:
+        if scenario.startswith("collection") and self.rank == 0:
             self.heap = [[i] for i in range(1_500_000)]
         torch.cuda.synchronize()
         dist.barrier()
         torch.cuda.synchronize()
-        begin, steps = time.time_ns(), []
-        for step in range(STEPS):
+        steps, number = [], STEPS
+        if scenario == "collection_recording":  # a round of the journal takes 0.5 s
+            number, self.recording.is_asked, self.recording.times = 4 * STEPS, self.rank == 0, []
+        for step in range(number):
             with kvtrace.mark("step", number=step, scenario=scenario):
-                steps.append(self.step(scenario, step))
-        torch.cuda.synchronize()
-        end = time.time_ns()
+                steps.append({"began": time.time_ns(), **self.step(scenario, step)})
+        self.recording.is_asked = False
+        with kvtrace.mark("step", number=number, scenario="between"):
+            self.step("null", number)
+            torch.cuda.synchronize()
         dist.barrier()
         torch.cuda.synchronize()
         if spinner is not None:
@@ -150,7 +205,7 @@ class Rank:
             pin(cores)
         self.heap = []
         time.sleep(0.2)
-        return {"scenario": scenario, "begin": begin, "end": end, "steps": steps}
+        return {"scenario": scenario, "steps": steps, "collections": self.recording.times}
 
 
 def pin(cores: set[int]) -> None:
@@ -202,6 +257,11 @@ def main() -> None:
     gc.disable()
     truth: dict[str, Any] = {"rank": local, "runs": []}
     truth["alone_ms"] = {size: rank.alone(size) for size in rank.words}
+    truth["all_reduce"] = rank.bandwidth()
+    truth["buckets"] = {
+        name: model._get_ddp_logging_data().get("rebuilt_bucket_sizes", "")
+        for name, model in (("null", rank.model), ("small_buckets", rank.small))
+    }
     dist.barrier()
     for scenario in scenarios:
         for repeat in range(options.repeats):

@@ -9,12 +9,14 @@ and combines; rank 1 has twice the products of the others between the two (max/m
 """
 
 import gc
+import os
 import sys
 
 import torch
 import torch.distributed as dist
 import triton
 import triton.language as tl
+from late_ranks import pin
 
 import kvtrace
 
@@ -60,6 +62,9 @@ def experts(left: torch.Tensor, parcel: torch.Tensor) -> None:
 def main() -> None:
     dist.init_process_group("nccl")
     torch.cuda.set_device(dist.get_rank())
+    cores = sorted(os.sched_getaffinity(0))
+    share = len(cores) // dist.get_world_size()
+    pin(set(cores[dist.get_rank() * share : (dist.get_rank() + 1) * share]))
     left = torch.randn(WIDTH, WIDTH, device="cuda", dtype=torch.bfloat16)
     parcel = torch.zeros(1 << 20, device="cuda", dtype=torch.bfloat16)
     run = {"pipeline": pipeline, "experts": experts}[sys.argv[1]]
