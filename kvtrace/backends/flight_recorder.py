@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Functions of torch that return the ring: of NCCL's groups, and of others.
 _RINGS: Final = ("_dump_nccl_trace", "_dump_fr_trace")
+#: Collectives of a group before and behind the oldest that has not ended.
+_AROUND: Final = 16
 #: The group's ranks in torch's name of a send or receive, as `nccl:send 0->1`.
 _PEERS: Final = re.compile(r"\d+(?:->|<-)(\d+)$")
 
@@ -61,17 +63,25 @@ class FlightRecorder:
 
 
 def last_requests() -> list[dict[str, Any]]:
-    """Return the newest collective of each group of this process, for a process that hangs.
+    """Return the collectives of each group that matter if this process hangs, in their order.
 
-    Columns as in `collectives`, and `is_done`: the collective has ended on this rank.
+    They are those around the oldest that has not ended, and the newest. Columns as in
+    `collectives`, and `is_done`: the collective has ended on this rank, as torch's watchdog saw;
+    `state` is "completed" also while the host is still connecting ranks for a collective.
     """
-    newest: dict[str, dict[str, Any]] = {}
+    groups: dict[str, list[dict[str, Any]]] = {}
     for entry, ranks in _entries():
         if not entry.get("is_p2p"):
-            is_done = bool(entry.get("retired")) or entry.get("state") == "completed"
-            row = _row(entry, ranks) | {"is_done": is_done}
-            newest[row["communicator"]] = row
-    return list(newest.values())
+            row = _row(entry, ranks) | {"is_done": bool(entry.get("retired"))}
+            groups.setdefault(row["communicator"], []).append(row)
+    kept = []
+    for rows in groups.values():
+        rows.sort(key=lambda row: int(row["sequence"]))
+        newest = len(rows) - 1
+        oldest = next((i for i, row in enumerate(rows) if not row["is_done"]), newest)
+        until = min(oldest + _AROUND, newest)
+        kept += [*rows[max(oldest - _AROUND, 0) : until], rows[newest]]
+    return kept
 
 
 def _entries() -> Iterator[tuple[Mapping[str, Any], Sequence[int] | None]]:

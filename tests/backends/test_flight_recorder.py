@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """Rows of a recording with two groups, after collectives that it does not cover, and the
-    newest collectives at its end, by group."""
+    last collectives at its end, by group."""
     out = tmp_path_factory.mktemp("collectives")
     distributed = torch.distributed
     distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
@@ -26,10 +26,12 @@ def recorded(tmp_path_factory):
             distributed.all_reduce(tensor)
             distributed.broadcast(tensor, 0, group=group)
             distributed.barrier()
-        newest = {row["group"]: row for row in last_requests()}
+        last = last_requests()
+        newest = {row["group"]: row for row in last}
+        before = [row["operation"] for row in last if row["group"] == "default_pg"]
     finally:
         distributed.destroy_process_group()
-    return plain_rows(open_trace(out).table("collectives")), newest
+    return plain_rows(open_trace(out).table("collectives")), newest, before
 
 
 @pytest.fixture
@@ -55,7 +57,8 @@ def test_groups_count_their_collectives_and_sizes_are_known(rows):
 
 
 def test_newest_collective_of_each_group_is_known_while_the_program_runs(recorded):
-    rows, newest = recorded
+    rows, newest, before = recorded
+    assert before == ["AllReduce", "AllReduce", "Barrier"]
     assert newest["default_pg"]["operation"] == "Barrier"
     assert newest["default_pg"]["sequence"] == rows[2]["sequence"]
     assert newest["experts"]["operation"] == "Broadcast"

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.figures.names import readable
-from kvtrace.text import columns, terminal_width
+from kvtrace.text import columns, size, terminal_width
 
 if TYPE_CHECKING:
-    from kvtrace.addons.fault.threads import LastCollective, Process
+    from kvtrace.addons.fault.threads import Process, RequestedCollective
 
 
 #: `ncclDevKernel_AllReduce_Sum_bf16_RING_LL`; `ncclKernel_AllReduce_RING_LL_Sum_float` before 2.19.
 _KERNEL: Final = re.compile(r"nccl\w*?Kernel_([A-Za-z]+)((?:_\w+)?)")
 _GENERIC: Final = "Generic"
+#: Operations for which all ranks give as many bytes.
+_EQUAL_SIZES: Final = frozenset({"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce"})
 _REDUCTIONS: Final = frozenset({"AllReduce", "Reduce", "ReduceScatter"})
 _TYPES: Final = {
     "f16": "fp16", "half": "fp16", "bf16": "bf16", "bfloat16": "bf16", "f32": "fp32",
@@ -107,41 +109,62 @@ def _who_is_where(processes: Sequence[Process]) -> Iterator[str]:
 
 def _who_has_not_arrived(processes: Sequence[Process]) -> Iterator[str]:
     """Yield sentences on each process group in which a rank waits: for whom, and where they are."""
-    groups: dict[str, list[tuple[Process, LastCollective]]] = {}
+    groups: dict[str, list[tuple[Process, RequestedCollective]]] = {}
     for process in processes:
         for collective in process.collectives if process.rank is not None else ():
             groups.setdefault(collective.communicator, []).append((process, collective))
     for communicator, members in groups.items():
-        newest = max(collective.sequence for _, collective in members)
-        at_newest = [one for one in members if one[1].sequence == newest]
-        waiting = [process for process, collective in at_newest if not collective.is_done]
-        if waiting:
-            name = f"process group {communicator} ({members[0][1].group}), sequence {newest:,}"
-            yield f"In {name}, {_calls(at_newest)}."
-            yield from _late_members(members, newest, processes)
+        pending = [collective.sequence for _, collective in members if not collective.is_done]
+        if not pending:
+            continue
+        oldest = min(pending)
+        by_sequence: dict[int, list[tuple[Process, RequestedCollective]]] = {}
+        for member in members:
+            by_sequence.setdefault(member[1].sequence, []).append(member)
+        sequence = next(
+            (n for n in sorted(by_sequence) if n <= oldest and len(_calls(by_sequence[n])) > 1),
+            oldest,
+        )
+        calls = _calls(by_sequence[sequence])
+        contradiction = ": they do not match, and never end" if len(calls) > 1 else ""
+        name = f"process group {communicator} ({members[0][1].group}), sequence {sequence:,}"
+        texts = (f"{_named(ranks)} in {operation}" for operation, ranks in calls.items())
+        yield f"In {name}, {'; '.join(texts)}{contradiction}."
+        yield from _late_members(members, sequence, processes)
 
 
-def _calls(members: Sequence[tuple[Process, LastCollective]]) -> str:
-    """Return which ranks wait in which operation; several operations contradict each other."""
-    by_operation: dict[str, list[Process]] = {}
+def _calls(members: Sequence[tuple[Process, RequestedCollective]]) -> dict[str, list[Process]]:
+    """Return which ranks called which operation of one number; several contradict each other.
+
+    Who has passed an operation that all others are in does not count.
+    """
+    by_call: dict[tuple[str, int | None], list[tuple[Process, bool]]] = {}
     for process, collective in members:
-        by_operation.setdefault(collective.operation, []).append(process)
-    parts = [f"{_named(ranks)} in {operation}" for operation, ranks in by_operation.items()]
-    if len(parts) < 2:
-        return parts[0]
-    return f"{'; '.join(parts)}: they do not match, and never end"
+        given = collective.bytes if collective.operation in _EQUAL_SIZES else None
+        by_call.setdefault((collective.operation, given), []).append((process, collective.is_done))
+    if len(by_call) == 1:
+        ((operation, _),) = by_call
+        return {operation: [process for process, is_done in by_call.popitem()[1] if not is_done]}
+    operations = [operation for operation, _ in by_call]
+    return {
+        operation if given is None or operations.count(operation) == 1
+        else f"{operation} of {size(given)}": [process for process, _ in ranks]
+        for (operation, given), ranks in by_call.items()
+    }  # fmt: skip
 
 
 def _late_members(
-    members: Sequence[tuple[Process, LastCollective]], newest: int, processes: Sequence[Process]
+    members: Sequence[tuple[Process, RequestedCollective]],
+    sequence: int,
+    processes: Sequence[Process],
 ) -> Iterator[str]:
-    """Yield a sentence on each rank that has not requested the group's newest collective."""
-    requested = {process.rank: collective for process, collective in members}
+    """Yield a sentence on each rank of a group that has not requested the collective."""
+    newest = {process.rank: collective for process, collective in members}  # in their order
     ranks = next((one.ranks for _, one in members if one.ranks is not None), None)
     by_rank = {process.rank: process for process in processes if process.rank is not None}
     for rank in sorted(by_rank if ranks is None else ranks, key=lambda rank: rank or 0):
-        last = requested.get(rank)
-        if last is not None and last.sequence == newest:
+        last = newest.get(rank)
+        if last is not None and last.sequence >= sequence:
             continue
         if last is None and ranks is None:
             continue  # it may not be of the group

@@ -61,10 +61,11 @@ class PythonThread:
 
 
 @dataclass(frozen=True, slots=True)
-class LastCollective:
-    """The newest collective of a process group that a process has requested.
+class RequestedCollective:
+    """A collective of a process group that a process has requested.
 
     `is_done`: it has ended on this rank. `ranks` are those of the group; None: they are not known.
+    `bytes` are those that the rank gives; None: they are not known.
     """
 
     communicator: str
@@ -73,11 +74,12 @@ class LastCollective:
     sequence: int
     operation: str
     is_done: bool
+    bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A process's answer: its time in ns since 1970, its threads, and its newest collectives.
+    """A process's answer: its time in ns since 1970, its threads, and its last collectives.
 
     A process that was not asked has no time. First are the threads that are in torch, then the main
     thread.
@@ -85,7 +87,7 @@ class Asked:
 
     time: int | None
     threads: tuple[PythonThread, ...]
-    collectives: tuple[LastCollective, ...]
+    collectives: tuple[RequestedCollective, ...]
 
 
 def read_answer(file: Path) -> Asked:
@@ -114,13 +116,14 @@ def read_answer(file: Path) -> Asked:
             for thread in content["threads"]
         ]
         collectives = tuple(
-            LastCollective(
+            RequestedCollective(
                 str(row["communicator"]),
                 str(row["group"]),
                 None if row["ranks"] is None else tuple(map(int, row["ranks"])),
                 int(row["sequence"]),
                 str(row["operation"]),
                 bool(row["is_done"]),
+                None if row.get("bytes") is None else int(row["bytes"]),
             )
             for row in content.get("collectives", ())
         )
@@ -145,7 +148,8 @@ class Process:
         faults: what is known of the kernels in the dump.
         threads: its Python threads; empty: they were not asked for, or did not come.
         asked: when it wrote its stacks, in nanoseconds since 1970; None: it has not.
-        collectives: the newest collective of each process group that it has requested.
+        collectives: of each process group those around the oldest that has not ended, and the
+            newest.
         notes: sentences on what it was asked for and did not come.
     """
 
@@ -155,7 +159,7 @@ class Process:
     faults: Sequence[Fault] = ()
     threads: Sequence[PythonThread] = ()
     asked: int | None = None
-    collectives: Sequence[LastCollective] = ()
+    collectives: Sequence[RequestedCollective] = ()
     notes: Sequence[str] = ()
 
     @property

@@ -6,7 +6,7 @@ import pytest
 
 from kvtrace.addons.fault.dumps import explained
 from kvtrace.addons.fault.ranks import ranks_text
-from kvtrace.addons.fault.threads import LastCollective, Process, PythonFrame, PythonThread
+from kvtrace.addons.fault.threads import Process, PythonFrame, PythonThread, RequestedCollective
 from kvtrace.schema.runs import Run
 from tests.addons.fault.recorded import FAULTS
 
@@ -95,13 +95,14 @@ def test_table_is_sorted_by_rank_with_line_and_wait(job):
     assert lines == list(ranks_text(processes))
 
 
-def asked(job, *collectives, group="0", ranks=None):
-    """Return processes without kernels, with (sequence, operation, is_done) of one group each."""
+def asked(job, *requests, group="0", ranks=None):
+    """Return processes without kernels, with collectives (sequence, operation, is_done, bytes) of
+    one group each, or lists of such."""
+    processes = job(*[None] * len(requests))
+    calls = [[one] if isinstance(one, tuple) else one or [] for one in requests]
     return [
-        process
-        if last is None
-        else replace(process, collectives=(LastCollective(group, "data", ranks, *last),))
-        for process, last in zip(job(*[None] * len(collectives)), collectives, strict=True)
+        replace(process, collectives=[RequestedCollective(group, "data", ranks, *c) for c in own])
+        for process, own in zip(processes, calls, strict=True)
     ]
 
 
@@ -132,3 +133,43 @@ def test_members_of_a_group_are_those_that_torch_lists(job):
 def test_group_whose_newest_collective_has_ended_on_all_ranks_says_nothing(job):
     said = sentences(asked(job, (4, "AllReduce", True), (3, "AllReduce", True)))
     assert not any("process group" in sentence for sentence in said)
+
+
+def test_oldest_collective_that_has_not_ended_is_the_one_that_hangs(job):
+    # given ranks that requested the next collective, too, while they wait
+    waiting = [(20, "AllReduce", True), (21, "AllReduce", False), (22, "Broadcast", False)]
+    said = sentences(asked(job, waiting, waiting, (20, "AllReduce", True)))
+    assert said[-2:] == [
+        "In process group 0 (data), sequence 21, ranks 0 and 1 are in AllReduce.",
+        "Rank 2 has not arrived: its last is 20, AllReduce, Python at step, train.py:42.",
+    ]
+
+
+def test_first_contradiction_is_named_also_where_a_rank_has_passed_it(job):
+    # given collectives that one rank calls in the other order, of which it has ended the first
+    others = [(20, "AllReduce", True), (21, "AllReduce", False), (22, "Broadcast", False)]
+    swapped = [(20, "AllReduce", True), (21, "Broadcast", True), (22, "AllReduce", False)]
+    said = sentences(asked(job, others, others, swapped))
+    assert said[-1] == (
+        "In process group 0 (data), sequence 21, ranks 0 and 1 are in AllReduce; rank 2 is in "
+        "Broadcast: they do not match, and never end."
+    )
+
+
+def test_other_sizes_of_one_operation_are_a_contradiction(job):
+    said = sentences(asked(job, (3, "AllReduce", False, 1 << 20), (3, "AllReduce", False, 1 << 10)))
+    assert said[-1] == (
+        "In process group 0 (data), sequence 3, rank 0 is in AllReduce of 1 MiB; rank 1 is in "
+        "AllReduce of 1 KiB: they do not match, and never end."
+    )
+    # but ranks of a scatter may give any number of bytes
+    said = sentences(asked(job, (3, "AllToAll", False, 8), (3, "AllToAll", False, 4)))
+    assert said[-1].endswith("sequence 3, ranks 0 and 1 are in AllToAll.")
+
+
+def test_rank_that_has_passed_what_others_are_in_is_not_late(job):
+    # given a root of a broadcast, which needs nobody
+    said = sentences(asked(job, [(4, "Broadcast", True), (5, "AllReduce", False)],
+                           (4, "Broadcast", False), (3, "AllReduce", True)))  # fmt: skip
+    assert said[-2].endswith("sequence 4, rank 1 is in Broadcast.")
+    assert said[-1].startswith("Rank 2 has not arrived: its last is 3, AllReduce")
