@@ -1,8 +1,9 @@
 """Pipelines of stages and experts on ranks: bubbles, and imbalance of compute between exchanges.
 
 Ranks that send to each other are stages of one pipeline. A stage's bubble is the share of its steps
-in which it neither computed nor transferred: it was idle, or waited in a receive. With p stages and
-m micro-batches that take equally long it is (p - 1) / (m + p - 1).
+in which it waited for other stages: in a receive, or idle for another cause than launching, as the
+gaps of microseconds between kernels are. With p stages and m micro-batches that take equally long
+it is (p - 1) / (m + p - 1).
 
 Experts compute between two exchanges among all ranks, dispatch and combine. What exchanges are for
 is not recorded, so that every other interval between them may be meant: the less even ones count.
@@ -33,7 +34,7 @@ class Pipeline:
     Attributes:
         stages: Number of ranks that send to each other.
         micro_batches: Sends to one rank in a step, the most of any pair (median).
-        bubbles: Share of each stage's steps in which it was idle or waited, by rank.
+        bubbles: Share of each stage's steps in which it waited for other stages, by rank.
         expected: The bubble of stages and micro-batches that take equally long.
 
     """
@@ -104,7 +105,7 @@ def pipeline_of(ranks: "Sequence[RankSteps]") -> Pipeline | None:
 
 
 def _bubble(steps: "RankSteps") -> float:
-    active = steps.part("compute", "transfer")
+    active = steps.part("compute", "transfer", "launch")
     return float(1 - np.median(active / np.maximum(steps.duration, 1)))
 
 

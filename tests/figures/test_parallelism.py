@@ -20,6 +20,12 @@ def pipeline(rank):
     return [receive, work] * MICRO + [work, send] * MICRO
 
 
+def slowly_launched(rank):
+    """Return the actions of a stage that is idle between the kernels of a micro-batch."""
+    of_two = [("work", WORK // 2), ("gap", 8), ("work", WORK // 2)]
+    return [part for one in pipeline(rank) for part in (of_two if one[0] == "work" else [one])]
+
+
 def experts(rank):
     """Return a step in which rank 1 works twice as long between dispatch and combine."""
     of_all = ("AllToAll", None)
@@ -32,9 +38,10 @@ def run_of(plans):
     queues = [[(step, *action) for step in range(STEPS) for action in plan] for plan in plans]
     while any(queues):
         for rank, queue in enumerate(queues):
-            while queue and queue[0][1] == "work":
-                step, _, took = queue.pop(0)
-                ran[rank].append(("work", None, step, clocks[rank], clocks[rank] + took))
+            while queue and queue[0][1] in ("work", "gap"):
+                step, name, took = queue.pop(0)
+                if name == "work":
+                    ran[rank].append((name, None, step, clocks[rank], clocks[rank] + took))
                 clocks[rank] += took
         waiting = [rank for rank, queue in enumerate(queues) if queue]
         end = max(clocks[rank] for rank in waiting) + 1 if waiting else 0
@@ -84,6 +91,14 @@ def test_bubble_of_two_stages_and_four_micro_batches_is_a_fifth(tmp_path):
     assert ranks.shares["unmatched"] == 0
     texts = [text for text in ranks_sentences(ranks) if text.startswith("pipeline: 2 stages, 4 ")]
     assert len(texts) == 1
+
+
+def test_gaps_by_launching_are_no_bubble(tmp_path):
+    # given stages of which a sixth of a micro-batch's time goes to launching
+    ranks = ranks_of(tmp_path, slowly_launched, 2)
+    assert ranks.shares["launch"] > 0.1
+    # then the bubble is that of stages which compute throughout
+    assert list(ranks.pipeline.bubbles.values()) == [pytest.approx(0.2, abs=0.03)] * 2
 
 
 def test_rank_that_computes_longer_between_dispatch_and_combine_is_named(tmp_path):
