@@ -74,7 +74,8 @@ CAPTURED: Final = (
                 "kind",
                 NAME,
                 "synchronize: it waited for the device; allocate, free: memory of the device, by "
-                "the driver; allocate_host: page-locked memory; collect: Python's garbage",
+                "the driver; allocate_host: page-locked memory; collect: Python's garbage; "
+                "collect_recording: the same, in a thread of the recording",
                 private=OPEN,
             ),
             _C("begin", TIME, "when it began"),

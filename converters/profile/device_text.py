@@ -270,6 +270,7 @@ NAMES: Final[dict[Part, str]] = {
     "transfer": "exposed transfer",
     "waiting": "waiting for a later rank",
     "unmatched": "collectives that are not matched",
+    "recording": "garbage collection in kvtrace's thread",
     "collect": "garbage collection",
     "wait": "host waited for the device",
     "unknown": "cause not recorded",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Kinds of recorded events by the cause that they are.
 KINDS: Final[dict[Cause, tuple[str, ...]]] = {
-    "collect": ("collect",),
+    "collect": ("collect", "collect_recording"),
     "allocate": ("allocate", "free", "allocate_host"),
     "synchronize": ("synchronize",),
 }
@@ -55,6 +55,7 @@ class HostEvents:
     Attributes:
         coverage: The time of each activity and of all before it in `ACTIVITIES`, without `host`.
         rows: The events of each cause in `KINDS`.
+        recording: Begins and ends of the collections of garbage in kvtrace's own threads.
         launched: When launches began, sorted.
         kernels: Begin and end of each compile and load, name and id of its kernel, sorted.
         generated: When compiles and loads of Inductor's code began, sorted.
@@ -65,6 +66,7 @@ class HostEvents:
 
     coverage: dict[Cause, Coverage]
     rows: dict[Cause, _Rows]
+    recording: tuple[Integers, Integers]
     launched: Integers
     kernels: list[_Compiled]
     generated: Integers
@@ -89,6 +91,8 @@ class HostEvents:
             of_cause = of_cause.take(pa.array(order))
             begins, ends = integers(of_cause["begin"]), integers(of_cause["end"])
             rows[cause] = _Rows(begins, ends, integers(of_cause["stack_id"], -1))
+        own = events.filter(pc.equal(kinds, "collect_recording"))
+        recording = integers(own["begin"]), integers(own["end"])
         waits = union_of(rows["synchronize"].begins, rows["synchronize"].ends)
         compiled = np.array([kernel[:2] for kernel in kernels], np.int64).reshape(-1, 2)
         spans = {cause: (rows[cause].begins, rows[cause].ends) for cause in KINDS}
@@ -103,8 +107,9 @@ class HostEvents:
         has_events = events.num_rows > 0
         undated = _undated(trace, run)
         return cls(
-            coverage, rows, nothing, kernels, generated, has_events, undated, waits, union, launches
-        )
+            coverage, rows, recording, nothing, kernels, generated, has_events, undated, waits,
+            union, launches,
+        )  # fmt: skip
 
     def move_to(self, begin: int, end: int) -> None:
         """Make `launched` and the coverage of launches those between two times, in ns since 1970.

@@ -4,7 +4,8 @@ Each nanosecond of a step counts once, in this order: `compute`, while any kerne
 collective, copy or fill ran; `transfer`, while a collective moved data; `waiting`, while a
 collective waited for a later rank; `unmatched`, while one ran of which that is not known; and idle
 time by its cause. So the parts of a step add up to the step. Idle time counts in this order:
-`collect`, Python collected garbage, also inside a launch; `wait`, the host waited for the device;
+`recording`, Python collected garbage in a thread of kvtrace's; `collect`, it did so in one of the
+program's, also inside a launch; `wait`, the host waited for the device;
 `unknown`, it is not recorded when the host requested the execution that ended the gap; `pause`, at
 least a millisecond in which the host neither requested an execution nor waited; and `launch`, the
 rest, in which the host launched too slowly. Of a rank whose collectives alone are recorded (setting
@@ -39,11 +40,13 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 Part = Literal[
-    "compute", "transfer", "waiting", "unmatched", "collect", "wait", "unknown", "pause", "launch"
-]
+    "compute", "transfer", "waiting", "unmatched", "recording", "collect", "wait", "unknown",
+    "pause", "launch",
+]  # fmt: skip
 #: The parts of a step, which add up to it, and those of its idle time.
 PARTS: Final[tuple[Part, ...]] = (
-    "compute", "transfer", "waiting", "unmatched", "collect", "wait", "unknown", "pause", "launch"
+    "compute", "transfer", "waiting", "unmatched", "recording", "collect", "wait", "unknown",
+    "pause", "launch",
 )  # fmt: skip
 IDLE: Final = PARTS[4:]
 _IS_UNKNOWN: Final = np.array([[name == "unknown"] for name in IDLE])
@@ -249,17 +252,18 @@ def _idle_parts(
     request = np.where(asked >= 0, np.clip(asked, begins, ends), ends)
     is_unknown = asked == _UNKNOWN
     collect = _coverage(events, "collect")
-    collected = collect.of(begins, ends)
+    recorded = Coverage(*union_of(*events.recording)).of(begins, ends)
+    collected = collect.of(begins, ends) - recorded
     waits = _coverage(events, "collect", "synchronize")
     waited = waits.of(begins, request) - collect.of(begins, request)
     rest = request - begins - waits.of(begins, request)
     unknown = np.where(is_unknown, rest, 0)
     paused = np.where(~is_unknown & (rest >= PAUSE), rest, 0)
-    launch = ends - begins - collected - waited - unknown - paused
+    launch = ends - begins - recorded - collected - waited - unknown - paused
     step = np.searchsorted(bounds, begins, "right") - 1
     number = bounds.size - 1
     parts = np.zeros((len(IDLE), number), np.int64)
-    for row, amount in enumerate((collected, waited, unknown, paused, launch)):
+    for row, amount in enumerate((recorded, collected, waited, unknown, paused, launch)):
         sums = summed_by(step, amount)
         parts[row, : sums.size] = sums
     return parts, *_launching(executions.asked, bounds if not host.size else host, waits)

@@ -54,6 +54,7 @@ _FEWEST_STEPS: Final = 4
 #: Columns of a heat map.
 _MOST_COLUMNS: Final = 400
 _HALF: Final = 0.5
+_COLLECTIONS: Final[tuple[Part, ...]] = ("recording", "collect")
 _SAVED: Final[tuple[Part, Part]] = ("transfer", "launch")
 #: Tables besides executions that the figures follow from.
 _FOLLOWED: Final = ("collectives", "host_events", "marks")
@@ -407,7 +408,7 @@ def _cause(times: _Times, index: int, late_ns: float) -> tuple[Part, float, floa
         causes.append(("launch", launch_more, launch_factor))
     else:
         causes.append(("pause", *compared(times.part("pause"))))
-    causes.append(("collect", *compared(times.part("collect"))))
+    causes += [(name, *compared(times.part(name))) for name in _COLLECTIONS]
     name, more_ns, factor = max(causes, key=lambda cause: cause[1])
     return (name, more_ns, factor) if more_ns >= _HALF * late_ns else None
 

@@ -30,6 +30,7 @@ def drawn_plans(seed):
             Step(
                 pause=chance.choice([0, 0, 3, 30]),
                 collect=chance.choice([0, 0, 25]),
+                recording=chance.choice([0, 0, 15]),
                 launch=chance.choice([1, 2, 8]),
                 work=chance.choice([1, 12, 20]),
                 transfer=3,
@@ -49,7 +50,7 @@ def test_each_part_of_each_step_is_as_a_simulation_counts_it(tmp_path, seed):
     # then each part is that of the simulation, and all parts add up to the step
     for index, steps in enumerate(steps_of_ranks):
         truth = true_parts(ranks, index)
-        for name in ("compute", "transfer", "waiting", "collect", "wait"):
+        for name in ("compute", "transfer", "waiting", "recording", "collect", "wait"):
             assert steps.part(name).tolist() == [step.get(name, 0) for step in truth], name
         rest = [step.get("", 0) for step in truth]
         assert steps.part("pause", "launch", "unknown", "unmatched").tolist() == rest

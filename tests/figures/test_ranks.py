@@ -67,6 +67,11 @@ def test_collections_of_garbage_are_named_as_such(tmp_path):
     ranks = ranks_of(tmp_path, changed(planned(3, STEPS), 0, range(4, 5), collect=400))
     (step,) = ranks.slow_steps
     assert (step.rank, step.cause, step.cause_ns) == (0, "collect", 400 * UNIT)
+    # and one in kvtrace's own thread is no matter of the program's
+    ranks = ranks_of(tmp_path / "own", changed(planned(3, STEPS), 0, range(4, 5), recording=400))
+    (step,) = ranks.slow_steps
+    assert (step.rank, step.cause, step.cause_ns) == (0, "recording", 400 * UNIT)
+    assert any("garbage collection in kvtrace's thread" in s for s in ranks_sentences(ranks))
 
 
 def test_imbalance_that_moves_from_rank_to_rank_blames_nobody(tmp_path):

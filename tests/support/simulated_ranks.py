@@ -23,10 +23,12 @@ PAUSE = 10
 
 @dataclass(frozen=True)
 class Step:
-    """A rank's plan for a step, in units: its pause and collection before it launches, then of each
-    kernel the time to launch and to run, and the transfer of each collective."""
+    """A rank's plan for a step, in units: its pause and collections (of kvtrace's thread, and its
+    own) before it launches, then of each kernel the time to launch and to run, and the transfer of
+    each collective."""
 
     pause: int = 0
+    recording: int = 0
     collect: int = 0
     launch: int = 2
     work: int = 12
@@ -39,6 +41,7 @@ class Rank:
 
     kernels: list[tuple[int, int, int]] = field(default_factory=list)
     collectives: list[tuple[int, int, int]] = field(default_factory=list)
+    recordings: list[tuple[int, int]] = field(default_factory=list)
     collections: list[tuple[int, int]] = field(default_factory=list)
     waits: list[tuple[int, int]] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
@@ -65,6 +68,9 @@ def simulated(plans: list[list[Step]]) -> list[Rank]:
 
 def _begin(rank: Rank, step: Step) -> None:
     rank.steps.append(rank.host)
+    if step.recording:
+        rank.recordings.append((rank.host, rank.host + step.recording))
+    rank.host += step.recording
     if step.collect:
         rank.collections.append((rank.host, rank.host + step.collect))
     rank.host += step.collect + step.pause
@@ -108,6 +114,7 @@ def true_parts(ranks: list[Rank], index: int) -> list[dict[str, int]]:
         "compute": [span[:2] for span in rank.kernels],
         "transfer": [(max(c[0], t), c[1]) for c, t in zip(rank.collectives, last, strict=True)],
         "waiting": [(c[0], t) for c, t in zip(rank.collectives, last, strict=True)],
+        "recording": rank.recordings,
         "collect": rank.collections,
         "wait": rank.waits,
     }
@@ -177,6 +184,7 @@ def _write(
         ]
         writer.append_rows("marks", marks)
     events = [("collect", *span) for span in rank.collections]
+    events += [("collect_recording", *span) for span in rank.recordings]
     events += [("synchronize", *span) for span in rank.waits]
     writer.append_rows(
         "host_events",

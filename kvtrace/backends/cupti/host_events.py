@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable
 from kvtrace.backends.cupti.requests import FOLLOWED, KINDS, Requests
+from kvtrace.capture import threads as recording_threads
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.arrays import array_of
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
 
 #: Shortest garbage collection that is recorded, in nanoseconds: there may be thousands a second.
 _SHORTEST: Final = 100_000
+#: The kind of a collection in a thread of the program, and in one of kvtrace's.
 _COLLECT: Final = "collect"
+_COLLECT_RECORDING: Final = "collect_recording"
+
+#: Kind, begin, end, thread and stack of a collection.
+_Collection = tuple[str, int, int, int, tuple[Frame, ...]]
 
 
 class HostEvents:
@@ -83,7 +89,7 @@ class HostEvents:
         for batch in events:
             journal.append("host_events", self._columns(batch, journal))
         collected = self._collections.take()
-        begins = np.asarray([begin for begin, *_ in collected], np.int64)
+        begins = np.asarray([begin for _, begin, *_ in collected], np.int64)
         collected = [
             event
             for event, is_within in zip(collected, within(self._window, begins), strict=True)
@@ -134,14 +140,12 @@ class HostEvents:
             "stack_id": array_of_numpy(ids, without),
         }
 
-    def _collected(
-        self, collections: list[tuple[int, int, int, tuple[Frame, ...]]], journal: "Journal"
-    ) -> Mapping[str, Any]:
-        begin, end, thread, stacks = zip(*collections, strict=True)
+    def _collected(self, collections: list[_Collection], journal: "Journal") -> Mapping[str, Any]:
+        kinds, begin, end, thread, stacks = zip(*collections, strict=True)
         ids = [journal.add_stack(frames) if frames else None for frames in stacks]
         return {
             "record": self._records(len(collections)),
-            "kind": array_of([_COLLECT] * len(collections), NAME),
+            "kind": array_of(kinds, NAME),
             "begin": np.asarray(begin, np.int64),
             "end": np.asarray(end, np.int64),
             "thread": np.asarray(thread, np.int64),
@@ -175,11 +179,11 @@ class Collections:
         self._problem = problem
         self._process = os.getpid()
         self._began = threading.local()
-        self._collections: list[tuple[int, int, int, tuple[Frame, ...]]] = []
+        self._collections: list[_Collection] = []
         gc.callbacks.append(self._notice)
 
-    def take(self) -> list[tuple[int, int, int, tuple[Frame, ...]]]:
-        """Return begin, end, thread and stack of collections since the last call."""
+    def take(self) -> list[_Collection]:
+        """Return the collections since the last call."""
         collections, self._collections = self._collections, []
         return collections
 
@@ -197,6 +201,8 @@ class Collections:
             begin = getattr(self._began, "at", now)
             if now - begin < _SHORTEST or os.getpid() != self._process:
                 return
-            self._collections.append((begin, now, threading.get_native_id(), current_stack()))
+            is_own = threading.get_ident() in recording_threads.running
+            kind = _COLLECT_RECORDING if is_own else _COLLECT
+            self._collections.append((kind, begin, now, threading.get_native_id(), current_stack()))
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._problem(error)

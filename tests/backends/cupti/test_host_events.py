@@ -1,5 +1,6 @@
 """Columns of executions by the requests that asked for them."""
 
+import gc
 import threading
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from kvtrace.backends.cupti import _requests
 from kvtrace.backends.cupti.host_events import HostEvents
+from kvtrace.capture.threads import RecordingThread
 from tests.backends.cupti.driver_requests import LAUNCH, ask
 
 torch = pytest.importorskip("torch")
@@ -16,7 +18,10 @@ class Stacks:
     """A journal that keeps stacks, which are numbered from 100."""
 
     def __init__(self):
-        self.rows = []
+        self.rows, self.kinds = [], []
+
+    def append(self, _table, columns):
+        self.kinds += columns["kind"].to_pylist()
 
     def add_stack(self, frames):
         if frames not in self.rows:
@@ -59,3 +64,20 @@ def test_execution_of_a_backward_has_the_stack_of_its_forward_and_others_have_no
     functions = [frame.function for frame in journal.rows[forward[1] - 100]]
     assert functions[:3] == ["ask", "Doubled.forward", "Module._call_impl"]
     assert events.nodeless is None
+
+
+def test_collections_in_threads_of_the_recording_have_a_kind_of_their_own(events):
+    # given as many objects as take more than 0.1 ms
+    gc.disable()
+    try:
+        kept, journal = [[number] for number in range(200_000)], Stacks()
+        events.write(Stacks())
+        thread = RecordingThread(gc.collect)
+        thread.start()
+        thread.join(30)
+        gc.collect()
+    finally:
+        gc.enable()
+    events.write(journal)
+    assert journal.kinds == ["collect_recording", "collect"]
+    assert len(kept) == 200_000
