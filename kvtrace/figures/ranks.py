@@ -15,7 +15,8 @@ critical rank as early as the next one would save what that one waited longer, i
 exposed transfer, and no idle time by launching (CUDA graphs), the path's time in these parts.
 
 A slow step takes half as long again as the median. The rank whose lateness is at least half of the
-excess is its cause, by the part that grew most over its own median.
+excess is its cause, by the part that grew most over its own median; if that is less than half of
+its lateness, it came late from the step before, and the part that grew most there counts.
 
 Example: three ranks compute for 24 ms a step and wait for 8 ms; the fourth computes for 33 ms and
 waits for none: it is late by 8 ms, by 9 ms more device work.
@@ -410,7 +411,9 @@ def _cause(times: _Times, index: int, late_ns: float) -> tuple[Part, float, floa
         causes.append(("pause", *compared(times.part("pause"))))
     causes += [(name, *compared(times.part(name))) for name in _COLLECTIONS]
     name, more_ns, factor = max(causes, key=lambda cause: cause[1])
-    return (name, more_ns, factor) if more_ns >= _HALF * late_ns else None
+    # Between ranks with a timeline exposed waiting counts, of which all others have more.
+    less_waiting = -compared(times.part("waiting"))[0]
+    return (name, more_ns, factor) if more_ns >= _HALF * less_waiting else None
 
 
 def _compared(amount: Floats, index: int) -> tuple[float, float | None]:
@@ -458,7 +461,10 @@ def _slow_steps(
         if lateness[index, step] < _HALF * more_ns:
             slow.append(SlowStep(steps[0].first + step, more_ns, None, None, 0))
             continue
-        part = max(blamed_parts, key=lambda part: parts_more[index, part, step])
-        rank, cause_ns = steps[index].run.rank or 0, int(parts_more[index, part, step])
+        more = parts_more[index, :, step]
+        if step and more[blamed_parts].max() < _HALF * lateness[index, step]:
+            more = parts_more[index, :, step - 1]
+        part = max(blamed_parts, key=lambda part: more[part])
+        rank, cause_ns = steps[index].run.rank or 0, int(more[part])
         slow.append(SlowStep(steps[0].first + step, more_ns, rank, PARTS[part], cause_ns))
     return tuple(sorted(slow, key=lambda step: -step.more_ns))

@@ -63,6 +63,13 @@ def test_pauses_in_three_steps_are_slow_steps_of_that_rank(tmp_path):
     assert all(step.more_ns == 500 * UNIT for step in ranks.slow_steps)
 
 
+def test_stall_at_the_end_of_a_step_is_the_cause_of_the_next_one_too(tmp_path):
+    # given a rank whose host stalls when all ranks have done a step's work: others wait in the next
+    ranks = ranks_of(tmp_path, changed(planned(4, STEPS), 1, range(4, 5), end=500))
+    slow_steps = {s.step: (s.rank, s.cause, s.cause_ns // UNIT) for s in ranks.slow_steps}
+    assert slow_steps[5] == (1, "pause", 500)
+
+
 def test_collections_of_garbage_are_named_as_such(tmp_path):
     ranks = ranks_of(tmp_path, changed(planned(3, STEPS), 0, range(4, 5), collect=400))
     (step,) = ranks.slow_steps

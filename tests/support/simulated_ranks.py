@@ -24,8 +24,8 @@ PAUSE = 10
 @dataclass(frozen=True)
 class Step:
     """A rank's plan for a step, in units: its pause and collections (of kvtrace's thread, and its
-    own) before it launches, then of each kernel the time to launch and to run, and the transfer of
-    each collective."""
+    own) before it launches, then of each kernel the time to launch and to run, the transfer of each
+    collective, and the time that its host takes until the next step."""
 
     pause: int = 0
     recording: int = 0
@@ -33,6 +33,7 @@ class Step:
     launch: int = 2
     work: int = 12
     transfer: int = 3
+    end: int = 0
 
 
 @dataclass
@@ -59,8 +60,9 @@ def simulated(plans: list[list[Step]]) -> list[Rank]:
         for half in range(2):
             asked = [_compute(rank, step) for rank, step in zip(ranks, steps, strict=True)]
             _all_reduce(ranks, asked, steps[0].transfer, after_kernels=half == 1)
-        for rank in ranks:
+        for rank, step in zip(ranks, steps, strict=True):
             _wait(rank)
+            rank.host += step.end
     for rank in ranks:
         rank.steps.append(rank.host)
     return ranks
