@@ -355,9 +355,15 @@ def _late(ranks: RanksFigures) -> str:
             f"recorded: KVTRACE_RANKS={late.rank} and another one record it"
         )
     factor = "" if late.factor is None else f", {late.factor:.2f} times the others'"
+    alone = ""
+    if late.alone_ns is not None and late.alone_ns > (1 + _LEAST_SAVING) * late.more_ns:
+        alone = (
+            f"; {duration(late.alone_ns)} without what waiting collectives slow the others' "
+            "kernels down (derived)"
+        )
     return (
         f"slowest rank: {late.rank}, {duration(late.late_ns)} late{in_a_step}, by "
-        f"{duration(late.more_ns)} more {_CAUSES[late.cause]}{factor}"
+        f"{duration(late.more_ns)} more {_CAUSES[late.cause]}{factor}{alone}"
     )
 
 

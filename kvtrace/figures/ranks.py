@@ -23,7 +23,7 @@ waits for none: it is late by 8 ms, by 9 ms more device work.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
@@ -32,10 +32,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kvtrace.figures.collectives import Collectives, matched_collectives
+from kvtrace.figures.contention import compute_alone
 from kvtrace.figures.parallelism import Experts, Pipeline, experts_of, pipeline_of
 from kvtrace.figures.rank_steps import IDLE, PARTS, Part, RankSteps, read_rank_steps
 from kvtrace.figures.stored import kept_rows, sizes_of_parts
 from kvtrace.figures.sums_reading import facts_to_keep
+from kvtrace.schema.window import whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -52,6 +54,8 @@ _SLOW_LAUNCHING: Final = 1.4
 #: Times the median duration of a slow step.
 _SLOW_STEP: Final = 1.5
 _FEWEST_STEPS: Final = 4
+#: Other ranks whose kernels are compared beside and without waiting collectives.
+_COMPARED: Final = 7
 #: Columns of a heat map.
 _MOST_COLUMNS: Final = 400
 _HALF: Final = 0.5
@@ -95,6 +99,8 @@ class LateRank:
         cause: The part in which it takes longer than the others.
         more_ns: How much longer, in a step (median).
         factor: Its time in that part by the others'.
+        alone_ns: How much longer it computes if the others' kernels beside waiting collectives took
+            as long as elsewhere (derived, `contention.py`); None for other causes.
 
     """
 
@@ -103,6 +109,7 @@ class LateRank:
     cause: Part
     more_ns: float
     factor: float | None
+    alone_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +283,9 @@ def _read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
     is_whole = np.isin(critical, times.whole)
     path = times.parts[critical[is_whole], :, np.flatnonzero(is_whole)].sum(axis=0)
     late = _late_rank(steps, times, lateness, critical, collectives.error_ns)
+    if late is not None and late.cause == "compute":
+        whole = [steps[index] for index in times.whole]
+        late = replace(late, alone_ns=_more_alone(trace, collectives, whole, late.rank))
     has_steps = steps[0].bounds.size > 2
     total = times.parts[list(times.whole)].sum(axis=(0, 2))
     return RanksFigures(
@@ -414,6 +424,17 @@ def _cause(times: _Times, index: int, late_ns: float) -> tuple[Part, float, floa
     # Between ranks with a timeline exposed waiting counts, of which all others have more.
     less_waiting = -compared(times.part("waiting"))[0]
     return (name, more_ns, factor) if more_ns >= _HALF * less_waiting else None
+
+
+def _more_alone(
+    trace: "Trace", collectives: Collectives, steps: Sequence[RankSteps], late: int
+) -> float:
+    """Return how much longer a rank computes than some others, as if no collective waited."""
+    ordered = sorted(steps, key=lambda rank: rank.run.rank != late)[: _COMPARED + 1]
+    compute = [
+        compute_alone(whole_trace(trace), rank, collectives.of_rank(rank.run)) for rank in ordered
+    ]
+    return float(np.median(more_than_others(np.stack(compute))[0]))
 
 
 def _compared(amount: Floats, index: int) -> tuple[float, float | None]:

@@ -79,6 +79,7 @@ def test_recorded_rank_with_more_tokens_is_named_and_its_twin_names_nobody():
     # then it is named with most of it: kernels of ranks that wait take longer beside NCCL's
     assert (slow.late.rank, slow.late.cause, slow.limit) == (2, "compute", "rank")
     assert 9.0e6 < slow.late.more_ns < 10.6e6
+    assert slow.late.alone_ns == pytest.approx(10.4e6, rel=0.1)
     assert slow.shares["waiting"] > 0.1 > 0.02 > slow.shares["transfer"]
     # and without the tokens none is
     assert (null.late, null.slow_steps) == (None, ())
