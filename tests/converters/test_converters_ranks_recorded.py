@@ -100,6 +100,23 @@ def test_recorded_groups_of_some_ranks_are_matched_by_number_and_the_late_rank_n
     assert "5 AllReduce of 32.0 MiB (mean) at 25" in "".join(ranks_sentences(ranks))
 
 
+def test_recorded_pipeline_of_two_stages_and_four_micro_batches_has_a_bubble_of_a_fifth():
+    ranks = recorded_ranks("pipeline")
+    assert (ranks.matched, ranks.problems, ranks.late) == (5 * 8, (), None)
+    found = ranks.pipeline
+    assert (found.stages, found.micro_batches) == (2, 4)
+    assert list(found.bubbles.values()) == [pytest.approx(0.2, abs=0.03)] * 2
+
+
+def test_recorded_late_rank_is_named_beside_ranks_of_which_collectives_alone_are_recorded():
+    # given a rank with 10.4 ms more device work; all waiting of the others is twice as much
+    ranks = recorded_ranks("some_ranks")
+    assert (ranks.collectives_alone, ranks.problems) == ((1, 3), ())
+    assert (ranks.late.rank, ranks.late.cause, ranks.limit) == (2, "compute", "rank")
+    assert ranks.late.alone_ns == pytest.approx(10.4e6, rel=0.1)
+    assert ranks.late.late_ns > 2 * ranks.late.more_ns
+
+
 def test_profile_and_info_say_the_late_rank_before_advice(capsys):
     for command in ("profile", "info"):
         assert main([command, str(FIXTURE.parents[1] / "h100" / "slow_rank")]) == 0
