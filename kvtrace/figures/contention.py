@@ -59,7 +59,8 @@ def compute_alone(
     begin, until = steps.bounds[:-1], steps.bounds[1:]
     # Exposed waiting is that beside no kernel.
     beside = Coverage(*waiting).of(begin, until) - steps.part("waiting")
-    return compute - np.minimum(beside, compute) * (1 - 1 / slowdown)
+    alone: npt.NDArray[np.float64] = compute - np.minimum(beside, compute) * (1 - 1 / slowdown)
+    return alone
 
 
 def _kernels(
