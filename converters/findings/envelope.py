@@ -34,7 +34,9 @@ class EnvelopeRow:
     `first_bad` is the least value above the range that is a problem of this `kind`: overflow,
     tensor (an access leaves its tensor), rule (another rule is violated), grid, argument (it no
     longer fits its type), constants (the blocks no longer cover the quantity), none, or unknown,
-    for `reason`; unseen, if all launches had one value and nothing is known of others. `contract`
+    for `reason`; unseen, if all launches had one value and nothing is known of others. An overflow
+    with a `reason` is the first wrap, and values before it are unknown; after another bad value,
+    an integer wraps around from `wraps_from` on, as `wrap` says. `contract`
     is the range as text, from `low` to `high`; None if no value is proven.
     The range assumes `along` (other quantities that change with this one), which the launches of
     `basis` suggest. `last_bad` is the greatest value below the range that is a problem, described
@@ -67,6 +69,8 @@ class EnvelopeRow:
     bases: tuple[str, ...] = ()
     untried: int = 0
     multiples: tuple[int, int, int] | None = None
+    wraps_from: int | None = None
+    wrap: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,8 @@ def _ends(row: EnvelopeRow) -> Iterator[str]:
         yield "already bad"
     elif row.first_bad is not None and row.first_bad - 1 != row.high:
         yield f"{_KINDS[row.kind]} from {row.first_bad:,}"
+        if row.reason is not None:
+            yield "unknown before"
     else:
         yield _KINDS[row.kind]
     if row.below_kind != row.kind and row.below_kind != "none":
@@ -192,6 +198,9 @@ def _row_text(row: EnvelopeRow, base: str | None) -> str:
         if row.kind in _OTHER_VARIANT:
             text = f"another variant from {row.first_bad:,} on"
         text += f": {row.what}{location}; {proven or assumed}"
+        text += f"; between, unknown: {row.reason}" if row.reason else ""
+    if row.wraps_from is not None:
+        text += f"; from {row.wraps_from:,} on, {row.wrap}"
     return text + _lower_end_text(row)
 
 

@@ -102,6 +102,7 @@ class _Variant:
                 high=row.fine[1] if row.fine else None, last_bad=row.last_bad, below=row.below,
                 below_kind=row.below_kind, equal=relations.equal_sizes(row.quantity),
                 base=row.base, bases=row.bases, untried=row.untried, multiples=row.multiples,
+                wraps_from=row.wraps_from, wrap=row.wrap,
             )
             for row in rows
         )  # fmt: skip

@@ -79,7 +79,7 @@ def envelope(
     broken: Sequence[RecordedViolation] = (),
     calls: Sequence[Call] = (),
 ) -> list[Row]:
-    """Return the rows of each quantity that affects an access or the grid, and of index tensors.
+    """Return the row of each quantity that affects an access or the grid, and of index tensors.
 
     A row is for the launch of `calls` whose other sizes allow the quantity the narrowest range.
 
@@ -106,7 +106,8 @@ def envelope(
     for index, subject in enumerate(subjects):
         clock = Clock(min(SECONDS_A_ROW, total_clock.remaining() / (len(subjects) - index)))
         size = None if isinstance(subject, int) else subject
-        rows += [_as_recorded(row, broken, size) for row in _worst_rows(bases, subject, clock)]
+        row = _worst_row(bases, subject, clock)
+        rows += [_as_recorded(row, broken, size)] if row else []
     return rows
 
 
@@ -147,21 +148,21 @@ class _Base:
         sizes = (size for size in relations.sizes if size != quantity)
         return ", ".join(f"{relations.name(size)} = {relations.base[size]:,}" for size in sizes)
 
-    def rows(self, quantity: Number | int, clock: Clock, worst: Row | None) -> list[Row]:
-        """Return the rows of a quantity; [] if it affects nothing, or all of `worst` is proven."""
+    def row(self, quantity: Number | int, clock: Clock, worst: Row | None) -> Row | None:
+        """Return the row of a quantity; None if it affects nothing, or all of `worst` is proven."""
         subject = self._subject(quantity, clock)
         if not isinstance(subject, Subject):
             return subject
         if worst is not None and worst.fine is not None and subject.proves(worst.fine):
-            return []
+            return None
         if isinstance(quantity, int):
-            return subject.rows()
+            return subject.row()
         if self._unproven is None:
             self._unproven = self._unproven_as_recorded(clock)
-        return subject.rows(self._unproven)
+        return subject.row(self._unproven)
 
-    def _subject(self, quantity: Number | int, clock: Clock) -> Subject | list[Row]:
-        """Return the subject of a quantity's rows, or its rows if nothing is to be searched."""
+    def _subject(self, quantity: Number | int, clock: Clock) -> Subject | Row | None:
+        """Return the subject of a quantity's row, or the row if nothing is to be searched."""
         relations = self.relations
         if isinstance(quantity, int):
             return ValuesOfTensor(self.kernel, relations, quantity, clock)
@@ -170,12 +171,12 @@ class _Base:
             sizes = relations.at({quantity: SIZE.term})
         except Ambiguous as error:
             kind: Kind = "unknown" if relations.varies(quantity) else "unseen"
-            return [Row(name, recorded, kind, reason=str(error))]
+            return Row(name, recorded, kind, reason=str(error))
         if all(sizes.is_exact(n) and sizes.lower[n].constant is not None for n in self._relevant):
-            return []
+            return None
         refusal = refusal_of(relations, relations.base)
         if refusal is not None:
-            return [Row(name, recorded, refusal[0], first_bad=recorded, what=refusal[1])]
+            return Row(name, recorded, refusal[0], first_bad=recorded, what=refusal[1])
         return _SizeSubject(self.kernel, relations, quantity, self._contracts, sizes, clock)
 
     def _unproven_as_recorded(self, clock: Clock) -> tuple[Claim, ...] | None:
@@ -188,11 +189,10 @@ class _Base:
             return None
 
 
-def _worst_rows(bases: Sequence[_Base], quantity: Number | int, clock: Clock) -> list[Row]:
-    """Return the rows of a quantity for the base that allows the narrowest range.
+def _worst_row(bases: Sequence[_Base], quantity: Number | int, clock: Clock) -> Row | None:
+    """Return the row of a quantity for the base that allows the narrowest range.
 
-    Of bases that differ in the quantity alone, the one with the smallest value is tried. If the end
-    of the narrowest range is unknown, the row of the least known bad value is added.
+    Of bases that differ in the quantity alone, the one with the smallest value is tried.
     """
     different: dict[tuple[object, ...], _Base] = {}
     for base in bases:
@@ -200,28 +200,22 @@ def _worst_rows(bases: Sequence[_Base], quantity: Number | int, clock: Clock) ->
         other = different.setdefault(key, base)
         if not isinstance(quantity, int) and base.value(quantity) < other.value(quantity):
             different[key] = base
-    rows: list[list[Row]] = []
+    worst: Row | None = None
     tried: list[str] = []
     for base in different.values():
-        worst = min(rows, key=_range_key)[0] if rows else None
         if tried and (clock.remaining() <= 0 or (worst is not None and worst.fine is None)):
             break
         tried.append(base.text(quantity))
-        base_rows = base.rows(quantity, clock, worst)
-        rows += [[replace(row, base=tried[-1]) for row in base_rows]] if base_rows else []
-    if not rows:
-        return []
-    worst_rows = min(rows, key=_range_key)
-    if worst_rows[0].first_bad is None:
-        with_end = [row for others in rows for row in others if row.first_bad is not None]
-        worst_rows = worst_rows[:1] + sorted(with_end, key=lambda row: row.first_bad or 0)[:1]
-    untried = len(different) - len(tried)
-    return [replace(row, bases=tuple(tried), untried=untried) for row in worst_rows]
+        row = base.row(quantity, clock, worst)
+        if row is not None and (worst is None or _range_key(row) < _range_key(worst)):
+            worst = replace(row, base=tried[-1])
+    if worst is None:
+        return None
+    return replace(worst, bases=tuple(tried), untried=len(different) - len(tried))
 
 
-def _range_key(rows: Sequence[Row]) -> tuple[float, bool]:
+def _range_key(row: Row) -> tuple[float, bool]:
     """Return a key that is least for the narrowest range, and of equal ones for a known end."""
-    row = rows[0]
     return row.fine[1] if row.fine else float("-inf"), row.kind == "unknown"
 
 
@@ -328,19 +322,19 @@ class _SizeSubject(Subject):
         grid = (size for n, size in self.sized.numbers(value).items() if n[0] == "grid")
         return min(grid) >= 1 and self._has_extents(value)
 
-    def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
-        """Return the rows; beside an unknown end, a row has the multiples that are proven."""
-        row, *more = super().rows(broken)
-        if row.kind != "unknown" or row.fine is None:
-            return [row, *more]
+    def row(self, broken: tuple[Claim, ...] | None = None) -> Row:
+        """Return the row; beside an unknown end, it has the multiples that are proven."""
+        row = super().row(broken)
+        if row.reason is None or row.fine is None:
+            return row
         if not self._relations.varies(self._size) and row.fine[1] == self.recorded:
-            return [replace(row, kind="unseen"), *more]
+            return replace(row, kind="unseen") if row.first_bad is None else row
         proven = self._proven_multiples(row.fine)
-        if proven is not None:
-            step, low, high = proven
-            contract = f"{row.contract}, and for each multiple of {step} from {low:,} to {high:,}"
-            row = replace(row, contract=contract, multiples=proven)
-        return [row, *more]
+        if proven is None:
+            return row
+        step, low, high = proven
+        contract = f"{row.contract}, and for each multiple of {step} from {low:,} to {high:,}"
+        return replace(row, contract=contract, multiples=proven)
 
     def _proven_multiples(self, fine: Interval) -> tuple[int, int, int] | None:
         """Return (divisor, first, last) of the proven multiples, if some are beyond `fine`.
@@ -361,7 +355,7 @@ class _SizeSubject(Subject):
         sized.open_tensors = self.sized.open_tensors
         limits = max(-(-self.least // step), 0), self._first_impossible(sized) - 1
         proven = proven_range(
-            sized, self.kernel.claims, (), limits, lambda claim, n: self.is_bad(claim, n * step)
+            sized, self.kernel.claims, limits, lambda claim, n: self.is_bad(claim, n * step)
         )
         low, high = proven.low * step, proven.high * step
         return None if fine[0] <= low and high <= fine[1] else (step, low, high)
@@ -374,7 +368,7 @@ class _SizeSubject(Subject):
             if unproven:
                 return replace(proven, lowest=unproven[0])
             negative_range = proven_range(
-                negative, self.kernel.claims, (), (self.least, -1), self.is_bad
+                negative, self.kernel.claims, (self.least, -1), self.is_bad
             )
         except OutOfTime:
             return replace(proven, spent=True, lowest=self.kernel.claims[0])

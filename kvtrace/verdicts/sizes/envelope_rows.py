@@ -54,7 +54,9 @@ class Row:
     Above the proven range `fine` (its text is `contract`), `first_bad` is the first value with a
     defect `what` of a `kind`; for "argument", which no longer fits its type, and "constants", whose
     blocks no longer cover the quantity, it belongs to another variant. "unseen": all launches had
-    one value, and readings differ at others, for `reason`. `last_bad`, `below` and
+    one value, and readings differ at others, for `reason`. If the first wrap of an integer is bad,
+    and values between the range and the wrap are unknown for `reason`, the row is of the wrap;
+    after another bad value, the defect `wrap` is there from `wraps_from` on. `last_bad`, `below`,
     `below_kind` are the same below the range. Without such a value, the kind is "none", or
     "unknown" for `reason`, or for the reason `below`. `op` is the access, `expression` what wraps
     around. `along` has the assumptions, based on the launches of the phrase `basis`. All other
@@ -82,23 +84,23 @@ class Row:
     bases: tuple[str, ...] = ()
     untried: int = 0
     multiples: tuple[int, int, int] | None = None
+    wraps_from: int | None = None
+    wrap: str = ""
 
 
 @dataclass(frozen=True)
 class ProvenRange:
     """The range `low` to `high` for which claims are proven, and the claims that end it.
 
-    `broken` has the claims that are not proven for the recorded value; the range is that of the
-    others. `limiting` is a claim that is not proven at `high + 1`, `lowest` one that is not proven
-    at `low - 1`, each None if there is none. `wrapping` is the first integer that may wrap around,
-    with the largest value at which it does not. `spent`: the time was used up.
+    `limiting` is a claim that is not proven at `high + 1`, `lowest` one that is not proven
+    at `low - 1`, each None if there is none. `wrapping` is the claim of the first integer that may
+    wrap around, with the first value at which it does. `spent`: the time was used up.
     """
 
     low: int
     high: int
-    broken: tuple[Claim, ...]
     limiting: Claim | None
-    wrapping: tuple[int, Claim] | None
+    wrapping: tuple[Claim, int] | None
     spent: bool
     lowest: Claim | None = None
 
@@ -122,21 +124,14 @@ def unproven_claims(sized: Sized, claims: Sequence[Claim]) -> tuple[Claim, ...]:
 
 
 def proven_range(
-    sized: Sized,
-    claims: Sequence[Claim],
-    broken: tuple[Claim, ...],
-    limits: Interval,
-    is_bad: IsBad,
+    sized: Sized, claims: Sequence[Claim], limits: Interval, is_bad: IsBad
 ) -> ProvenRange:
-    """Return the largest range within `limits` for which all claims but `broken` are proven.
+    """Return the largest range within `limits` for which all claims are proven.
 
     The solver is not used if linear reasoning ends the range before a value that `is_bad`. A claim
     for which no time remains ends the range at the recorded value.
     """
-    sound = [claim for claim in claims if claim not in broken]
-    if broken:  # no range is safe: only the first wrap is searched
-        sound = [claim for claim in sound if claim.group == "overflow"]
-    return _RangeSearch(sized, is_bad).result(sound, broken, limits)
+    return _RangeSearch(sized, is_bad).result(claims, limits)
 
 
 class _RangeSearch:
@@ -150,23 +145,22 @@ class _RangeSearch:
         self._solving = False
         self.spent = False
 
-    def result(
-        self, sound: Sequence[Claim], broken: tuple[Claim, ...], limits: Interval
-    ) -> ProvenRange:
+    def result(self, claims: Sequence[Claim], limits: Interval) -> ProvenRange:
+        """Return the range; each claim that is not proven for the range so far makes it smaller."""
         low, high = min(limits[0], self._first), max(limits[1], self._last)
         limiting: Claim | None = None
         lowest: Claim | None = None
-        wrapping: tuple[int, Claim] | None = None
-        for claim in [claim for claim in sound if not self._holds(claim, low, high)]:
+        wrapping: tuple[Claim, int] | None = None
+        for claim in [claim for claim in claims if not self._holds(claim, low, high)]:
             claim_high = self._farthest(claim, high)
             if claim_high < high and self._ends(claim, claim_high + 1):
                 high, limiting = claim_high, claim
                 if claim.group == "overflow":
-                    wrapping = (claim_high, claim)
+                    wrapping = claim, high + 1
             claim_low = self._farthest(claim, low)
             if claim_low > low and self._ends(claim, claim_low - 1):
                 low, lowest = claim_low, claim
-        return ProvenRange(low, high, broken, limiting, wrapping, self.spent, lowest)
+        return ProvenRange(low, high, limiting, wrapping, self.spent, lowest)
 
     def _ends(self, claim: Claim, value: int) -> bool:
         """Return whether a claim that is not proven at a value ends the range there."""
@@ -313,8 +307,8 @@ class Subject:
         except OutOfTime:
             return False
 
-    def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
-        """Return the row of the proven range, and the row of the first wrap if that is later.
+    def row(self, broken: tuple[Claim, ...] | None = None) -> Row:
+        """Return the row of the proven range.
 
         `broken` has the claims that are not proven for the recorded value; None: to be found.
         """
@@ -323,22 +317,31 @@ class Subject:
             if broken is None:
                 broken = unproven_claims(self.sized, claims)
         except OutOfTime:
-            return [self._row("unknown", reason=self._time_text())]
+            return self._row("unknown", reason=self._time_text())
         limits = max(self.least, self.sized.size.low), self.end - 1
-        proven = proven_range(self.sized, claims, broken, limits, self.is_bad)
-        if proven.low == limits[0] > self.least and not proven.broken:
+        if broken:
+            row = self._broken_row(broken)
+            sound = [c for c in claims if c.group == "overflow" and c not in broken]
+            return self._with_wrap(row, proven_range(self.sized, sound, limits, self.is_bad))
+        proven = proven_range(self.sized, claims, limits, self.is_bad)
+        if proven.low == limits[0] > self.least:
             proven = self.below_zero(proven)
-        proven_limits = proven.low, proven.high
-        rows = [
-            replace(row, fine=proven_limits, **self._fields_below(proven)) if row.contract else row
-            for row in self._rows(proven)
-        ]
-        limiting = proven.limiting
-        has_row = limiting is not None and limiting.group in ("overflow", COVERAGE)
-        if proven.wrapping is not None and (proven.broken or not has_row):
-            row = self._row_after_range(proven.wrapping[1], proven.wrapping[0] + 1, None)
-            rows += [row] if row.first_bad is not None else []
-        return rows
+        range_ = proven.low, proven.high
+        row = replace(self._row_of(proven), fine=range_, **self._fields_below(proven))
+        return row if row.kind in ("overflow", COVERAGE) else self._with_wrap(row, proven)
+
+    def _with_wrap(self, row: Row, proven: ProvenRange) -> Row:
+        """Return a row with the first wrap if one is found, which replaces an unknown end."""
+        defect = None if proven.wrapping is None else self._defect_at(*proven.wrapping)
+        if proven.wrapping is None or defect is None or isinstance(defect, str):
+            return row
+        claim, value = proven.wrapping
+        if row.reason is None:
+            return replace(row, wraps_from=value, wrap=defect[0])
+        return replace(
+            row, kind=claim.group, first_bad=value, what=defect[0], op=claim.op,
+            expression=defect[1],
+        )  # fmt: skip
 
     def _fields_below(self, proven: ProvenRange) -> dict[str, Any]:
         """Return the fields of a row about the value below the proven range."""
@@ -350,20 +353,18 @@ class Subject:
             return {"below": defect, "below_kind": "unknown"}
         return {"last_bad": value, "below": defect[0], "below_kind": proven.lowest.group}
 
-    def _rows(self, proven: ProvenRange) -> list[Row]:
-        if proven.broken:
-            return [self._broken_row(proven)]
+    def _row_of(self, proven: ProvenRange) -> Row:
         contract = self._contract_text(proven)
         if proven.limiting is None:
-            return [self._row_at_limit(contract)]
+            return self._row_at_limit(contract)
         if proven.spent:
-            return [self._row("unknown", contract=contract, reason=self._time_text())]
-        return [self._row_after_range(proven.limiting, proven.high + 1, contract)]
+            return self._row("unknown", contract=contract, reason=self._time_text())
+        return self._row_after_range(proven.limiting, proven.high + 1, contract)
 
-    def _broken_row(self, proven: ProvenRange) -> Row:
-        recorded = self.kernel.as_recorded(proven.broken)
+    def _broken_row(self, broken: Sequence[Claim]) -> Row:
+        recorded = self.kernel.as_recorded(broken)
         if recorded is None:
-            claim = proven.broken[0]
+            claim = broken[0]
             reason = f"{claim.what} is decided for the recorded launch alone"
             return self._row("unknown", op=claim.op, reason=reason)
         claim, verdict = recorded

@@ -123,22 +123,22 @@ class ValuesOfTensor(Subject):
         basis = relations.basis()
         super().__init__(kernel, name, sized, tuple(assumptions), basis, min(smallest, 0), end)
 
-    def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
-        """Return the rows; if recorded values break a claim, those of a range around 0."""
+    def row(self, broken: tuple[Claim, ...] | None = None) -> Row:
+        """Return the row; if recorded values break a claim, that of a range around 0."""
         smallest, largest = self.sized.recorded
         try:
             broken = unproven_claims(self.sized, self.kernel.claims) if broken is None else broken
         except OutOfTime:
-            return super().rows()
+            return super().row()
         has_range = broken and (smallest, largest) != (0, 0)
         recorded = self.kernel.as_recorded(broken) if has_range else None
         if recorded is None or recorded[1].verdict != "violation":
-            return super().rows(broken)
+            return super().row(broken)
         self.sized.recorded = (0, 0)
         self.least = 0
-        rows = super().rows()
+        row = super().row()
         self.sized.recorded = (smallest, largest)
-        return [self._with_recorded(row) for row in rows]
+        return self._with_recorded(row)
 
     def _with_recorded(self, row: Row) -> Row:
         smallest, largest = self.sized.recorded

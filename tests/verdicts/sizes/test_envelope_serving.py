@@ -6,6 +6,7 @@ from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.relations import Relations
 from tests.kernels.defects.corpus import CORPUS
 from tests.support.thorough import THOROUGH
+from tests.verdicts.sizes.envelope_rows import by_kind
 
 WRAP = 2**31
 SAMPLES = {sample.name: sample for sample in CORPUS}
@@ -172,8 +173,8 @@ def test_there_are_twenty_serving_kernels():
 
 @pytest.mark.parametrize("name", NAMES if THOROUGH else NAMES[::4])
 def test_first_bad_sizes_are_those_of_the_arithmetic(name):
-    found = envelope(Relations(SAMPLES[name].call(), ties=ties_of(name)))
-    bad = {(row.quantity, row.kind): row.first_bad for row in found}
+    found = by_kind(envelope(Relations(SAMPLES[name].call(), ties=ties_of(name))))
+    bad = {(row.quantity, row.kind): row.first_bad for row in found.values()}
 
     wanted = {(quantity, kind): first for of, quantity, kind, first in ROWS if of == name}
     assert {key: bad.get(key) for key in wanted} == wanted
