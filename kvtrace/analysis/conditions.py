@@ -6,12 +6,12 @@ with its conditions; a call that does not satisfy them is judged by itself.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from kvtrace.analysis.program_text import ProgramText
 from kvtrace.converters.findings.conditions import AccessLine, KernelConditions, OutsideCall
 from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, SizeVerdict
 from kvtrace.converters.findings.invocation import invocation
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _GRAVEST = ("violation", "unknown", "proven")
 _SECONDS = 6.0
-"""Seconds for the tables of sizes of all kernels together."""
+"""Nominal seconds of work on the tables of sizes of all kernels together."""
 _LEAST_SECONDS = 0.05
 _MAX_BASES = 32
 
@@ -47,7 +47,8 @@ class _Variant:
     elements, `others` has the other calls, `bad` their numbers and message if they are violations,
     `bases` the largest different launches, `numbers` those of all, `launches` them by call,
     `broken` the messages of violated contracts, and `assumed` the contracts in the kernel's source.
-    `ties` are the user's formulas of numbers, `constants` those that are compiled in.
+    `ties` are the user's formulas of numbers, `stated` what the program's text states of them at
+    each call, `constants` those that are compiled in.
     """
 
     conditions: KernelConditions
@@ -62,6 +63,7 @@ class _Variant:
     broken: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, Contract] = field(default_factory=dict)
     ties: tuple[str, ...] = ()
+    stated: list[dict[str, str]] = field(default_factory=list)
     constants: dict[tuple[str, int], None] = field(default_factory=dict)
 
     def completed(
@@ -137,7 +139,13 @@ class _Variant:
         base, *bases = self.chosen_bases()
         others = sorted(self.numbers.keys() - {base, *bases})
         more = [self.numbers[key] for key in (*bases, *others)]  # not all are looked at
-        return Relations(self.bases[base], more, self.ties, self.calls)
+        first, *others_stated = self.stated or [{}]
+        stated = {
+            name: text
+            for name, text in first.items()
+            if all(other.get(name) == text for other in others_stated)
+        }
+        return Relations(self.bases[base], more, self.ties, self.calls, stated)
 
     def add(self, call: Call) -> None:
         """Count a call, and keep it as a base if its numbers are new and large."""
@@ -228,16 +236,21 @@ def kernel_conditions(
 
     """
     from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
+    from kvtrace.symbolic.prover import nominal_seconds
     from kvtrace.verdicts.sizes.index_tensors import violation
+    from kvtrace.verdicts.sizes.launch_numbers import name_of, numbers_of
 
     variants: dict[KernelConditions, _Variant] = {}
     failures: list[str] = []
     for run in selection.runs:
-        table = selection.trace.table("calls", (run,), columns=["call_id", "kernel_id", "args"])
+        columns = ["call_id", "kernel_id", "args", "stack_id"]
+        table = selection.trace.table("calls", (run,), columns=columns)
         rows = table.to_pylist()
         arguments = {row["call_id"]: row["args"] or [] for row in rows}
         contracts_of_kernel, contract_errors = _commented_contracts(selection, run)
         failures += contract_errors
+        stacks = {row["call_id"]: row["stack_id"] for row in rows}
+        program = ProgramText(selection.trace, run)
         kernel_of = {row["call_id"]: row["kernel_id"] for row in rows}
         variants_by_kernel: dict[int, _Variant] = {}
         with progress(f"sizes {run.run_id}") as report:
@@ -251,7 +264,11 @@ def kernel_conditions(
                         variants_by_kernel[key] = variants.setdefault(
                             conditions, _Variant(conditions, ties=tuple(ties))
                         )
-                    _add_call(variants_by_kernel[key], call, run, arguments[call.call_id])
+                    variant, call_arguments = variants_by_kernel[key], arguments[call.call_id]
+                    _add_call(variant, call, run, call_arguments)
+                    names = [name_of(n, call) for n in numbers_of(call)]
+                    stack = stacks[call.call_id]
+                    variant.stated.append(program.ties(stack, call_arguments, names))
                     commented = contracts_of_kernel.get(kernel_of[call.call_id], [])
                     variants_by_kernel[key].assumed |= {
                         contract.text: contract for contract in commented
@@ -275,10 +292,10 @@ def kernel_conditions(
             "of a tensor as x.shape[0], and an axis of the grid as grid_x."
         )
     _check_ties(ties, [variant.relations() for variant in variants.values()] if ties else [])
-    deadline, kernels = time.thread_time() + _SECONDS, []
+    deadline, kernels = nominal_seconds() + _SECONDS, []
     with progress("sizes: safe ranges") as report:
         for number, variant in enumerate(variants.values()):
-            seconds_left = max(deadline - time.thread_time(), 0.0) / (len(variants) - number)
+            seconds_left = max(deadline - nominal_seconds(), 0.0) / (len(variants) - number)
             seconds = max(seconds_left, _LEAST_SECONDS) if envelope else 0.0
             kernels.append(variant.completed(sizes or {}, contracts, seconds, extents))
             report(number + 1, len(variants))

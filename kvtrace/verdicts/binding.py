@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -50,15 +50,16 @@ class Budget:
     """Limits on the cost of judging one call: solver time, processor time and evaluated lanes.
 
     The solver may spend `solver_seconds` on one claim and `solver_seconds_a_call` on all claims of
-    a call. After `seconds_a_call` seconds of the thread's processor time, claims are decided by
-    intervals only. `lanes` limits the lanes of memory accesses (over all programs and trips) of an
-    evaluation that decides verdicts; `replay_lanes` limits an evaluation that only confirms a
-    witness.
+    a call, in nominal seconds. After `seconds_a_call` seconds of the thread's processor time, or of
+    another `clock`, claims are decided by intervals only. `lanes` limits the lanes of memory
+    accesses (over all programs and trips) of an evaluation that decides verdicts; `replay_lanes`
+    limits an evaluation that only confirms a witness.
     """
 
     solver_seconds: float = SOLVER_SECONDS
     solver_seconds_a_call: float = 1.0
     seconds_a_call: float = 2.0
+    clock: Callable[[], float] = time.thread_time
     lanes: int = 1 << 27
     replay_lanes: int = 1 << 23
 
@@ -181,12 +182,12 @@ class BoundCall:
             budget = self.budget
             remaining = budget.solver_seconds_a_call - self._spent
             seconds = max(min(budget.solver_seconds, remaining), 0.0)
-            began = time.thread_time()
+            began = budget.clock()
             if self._spent > budget.seconds_a_call:
                 decision = self._by_intervals(claim, given)
             else:
                 decision = self._decide(claim, given, seconds)
-            self._spent += time.thread_time() - began
+            self._spent += budget.clock() - began
             decided = self._decided[key] = (decision, given)
         return decided[0]
 

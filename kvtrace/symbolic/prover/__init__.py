@@ -23,6 +23,7 @@ from kvtrace.symbolic.prover.procedure import (
     prove,
     strongest,
 )
+from kvtrace.symbolic.prover.work import nominal_seconds
 
 __all__ = [
     "SOLVER_SECONDS",
@@ -41,6 +42,7 @@ __all__ = [
     "follows",
     "interval",
     "is_counterexample",
+    "nominal_seconds",
     "prove",
     "single",
     "strongest",

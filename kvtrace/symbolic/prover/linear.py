@@ -11,6 +11,8 @@ from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequenc
 from math import gcd
 from typing import Final, TypeAlias
 
+from kvtrace.symbolic.prover.work import count
+
 Variable: TypeAlias = Hashable
 Interval: TypeAlias = tuple[int, int]
 """Smallest and largest value, both included."""
@@ -18,6 +20,7 @@ Interval: TypeAlias = tuple[int, int]
 _DEPTH: Final = 8
 _NODES: Final = 80
 _ROUNDS: Final = 12
+_STEPS_A_NODE: Final = 8
 
 
 class Linear:
@@ -164,6 +167,7 @@ class _Search:
         The claim is an integer: it is >= 0 if `scale` times the claim is more than `-scale`.
         """
         steps: list[tuple[float, int, int, Linear, int, int]] = []
+        count(_STEPS_A_NODE)
         for variable, factor in goal.coefficients.items():
             for index in self._by_variable.get((variable, factor > 0), ()):
                 if index in used:
@@ -202,6 +206,7 @@ def propagated(given: Iterable[Linear], ranges: MutableMapping[Variable, Interva
     forms = list(given)
     for _ in range(_ROUNDS):
         changed = False
+        count(len(forms))
         for form in forms:
             outcome = _narrow_by(form, ranges)
             if outcome is None:

@@ -35,6 +35,7 @@ from kvtrace.symbolic.prover.linear import (
     propagated,
     tightened,
 )
+from kvtrace.symbolic.prover.work import count
 from kvtrace.symbolic.terms import Symbol, Term
 
 Method = Literal["interval", "affine", "solver"]
@@ -48,6 +49,7 @@ _MOST_ALTERNATIVES: Final = 16
 _MOST_FORMS: Final = 160
 _MOST_SPLITS: Final = 4
 _MOST_CASES: Final = 16
+_STEPS_A_CLAIM: Final = 10
 _METHODS: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 """Methods of proofs, the weakest first."""
 
@@ -223,6 +225,7 @@ def _proof(claim: Condition, given: Given) -> Method | None:
 
 
 def _new_proof(claim: Condition, given: Given) -> Method | None:
+    count(_STEPS_A_CLAIM)
     if not given.alternatives:
         return "interval"
     ranges = given.ranges

@@ -18,6 +18,7 @@ from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
 from kvtrace.symbolic.prover.intervals import Ranges
+from kvtrace.symbolic.prover.work import SOLVER_STEPS_A_SECOND, count_solver
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
 _SOLVER_LOCK: Final = Lock(taken=True)  # Z3's main context allows one thread at a time
@@ -32,7 +33,7 @@ def counterexample(
         claim: the claim to refute.
         given: conditions that hold at the point.
         ranges: bounds of symbols, both included.
-        seconds: approximate time limit of the solver.
+        seconds: limit of the solver's work, in nominal seconds.
 
     Returns:
         The point; None if no point exists; a text with the reason if this is not known.
@@ -44,14 +45,23 @@ def counterexample(
         goal = [translation.condition(condition) for condition in given]
         goal.append(z3.Not(translation.condition(claim)))
         solver = z3.Solver()
-        solver.set("timeout", max(1, int(seconds * 1000)))
+        solver.set("rlimit", max(1, int(seconds * SOLVER_STEPS_A_SECOND)))
         solver.add(*goal, *translation.facts)
+        steps_before = _steps(solver)
         outcome = solver.check()
+        count_solver(_steps(solver) - steps_before)
         if outcome == z3.unsat:
             return None
         if outcome != z3.sat:
             return f"the solver gave up ({solver.reason_unknown()})"
         return translation.point(solver.model())
+
+
+def _steps(solver: Any) -> int:
+    """Return the steps of all solvers so far, as Z3 counts them."""
+    statistics = solver.statistics()
+    is_counted = "rlimit count" in statistics.keys()  # noqa: SIM118 - statistics are no mapping
+    return int(statistics.get_key_value("rlimit count")) if is_counted else 0
 
 
 _translations: weakref.WeakKeyDictionary[Ranges, _Translation] = weakref.WeakKeyDictionary()

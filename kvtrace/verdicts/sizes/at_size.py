@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.grid_limits import grid_problem
+from kvtrace.symbolic.prover import nominal_seconds
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
@@ -40,7 +41,7 @@ Limit = Literal["grid", "argument", "constants"]
 _VIOLATION: Final = 4
 
 #: No grid is evaluated: production sizes have too many programs.
-_BUDGET = Budget(lanes=0, replay_lanes=0)
+_BUDGET = Budget(lanes=0, replay_lanes=0, clock=nominal_seconds)
 
 
 @dataclass(frozen=True)

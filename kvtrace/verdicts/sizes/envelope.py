@@ -86,7 +86,7 @@ def envelope(
     Args:
         relations: the relations of the recorded launches of a variant.
         contracts: promises on index tensors at other sizes.
-        seconds: processor time for all rows together.
+        seconds: nominal seconds of work on all rows together.
         broken: recorded launches that break a rule.
         calls: different recorded launches, to be tried in this order; none: that of `relations`.
 

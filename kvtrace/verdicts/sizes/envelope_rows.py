@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.symbolic.prover import Interval, Refuted, prove
+from kvtrace.symbolic.prover import Interval, Refuted, nominal_seconds, prove
 from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
@@ -40,10 +40,10 @@ Kind = Literal[
     "overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown", "unseen"
 ]
 
-#: Time limit of a row, after which it is unknown.
+#: Nominal seconds of work on a row, after which it is unknown.
 SECONDS_A_ROW: Final = 2.0
 
-_FORMULAS: Final = Budget(lanes=0)
+_FORMULAS: Final = Budget(lanes=0, clock=nominal_seconds)
 _RECORDABLE: Final = 1 << 20
 
 
@@ -410,7 +410,7 @@ class Subject:
         return self.sized.recorded[1]
 
     def _time_text(self) -> str:
-        return f"its share of the time, {self.sized.clock.seconds:.2g} s, is used up"
+        return f"its share of the work, {self.sized.clock.seconds:.2g} s, is used up"
 
     def _contract_text(self, proven: ProvenRange) -> str:
         if proven.low == proven.high:

@@ -44,6 +44,15 @@ def numbers_of(call: Call) -> dict[Number, int]:
     return numbers
 
 
+def name_of(number: Number, call: Call) -> str:
+    """Return a number's name for messages: "n", "x.shape[0]" or "grid_x"."""
+    kind, position, axis = number
+    if kind == "grid":
+        return f"grid_{'xyz'[position]}"
+    name = call.arguments[position].name
+    return name if kind == "scalar" else f"{name}.{kind}[{axis}]"
+
+
 def key_of(number: Number) -> Key:
     """Return the kind and key of a number's symbol."""
     kind, position, axis = number

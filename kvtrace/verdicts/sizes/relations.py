@@ -28,6 +28,7 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     extents_of,
     holds_at,
     inner_axis,
+    name_of,
     number_of,
     number_symbol,
     numbers_of,
@@ -71,11 +72,13 @@ class Relations:
     """The sizes of one variant's recorded launches, and the readings of its other numbers."""
 
     def __init__(
-        self, call: Call, more: Sequence[Numbers] = (), ties: Sequence[str] = (), count: int = 0
-    ) -> None:
+        self, call: Call, more: Sequence[Numbers] = (), ties: Sequence[str] = (), count: int = 0,
+        stated: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         """Find readings; `call` is the launch to resize, `more` has numbers of other launches.
 
         `count` is the number of all launches, if `more` lacks some that are equal to others.
+        `stated` has the formulas that the program's text gives, by the name of the number.
 
         Raises:
             BadTie: one of `ties`, as "part.shape[0] = n // 32", is malformed.
@@ -103,6 +106,9 @@ class Relations:
         self._stated: set[Number] = set()
         for text in ties:
             self._state(text)
+        for name, expression in (stated or {}).items():
+            if self.number(name) not in self._stated:
+                self._state(f"{name} = {expression}")
         self.sizes = self._sizes()
 
     def of(self, call: Call) -> Relations:
@@ -115,11 +121,7 @@ class Relations:
 
     def name(self, number: Number) -> str:
         """Return a number's name for messages: "n", "x.shape[0]" or "grid_x"."""
-        kind, position, axis = number
-        if kind == "grid":
-            return f"grid_{'xyz'[position]}"
-        name = self.call.arguments[position].name
-        return name if kind == "scalar" else f"{name}.{kind}[{axis}]"
+        return name_of(number, self.call)
 
     def number(self, name: str) -> Number | None:
         """Return the number with a name, None if there is none."""

@@ -8,7 +8,6 @@ never refutes a claim: if a proof fails, only a launch at a single size can show
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +23,7 @@ from kvtrace.symbolic.prover import (
     Ranges,
     Unknown,
     follows,
+    nominal_seconds,
     prove,
 )
 from kvtrace.symbolic.summary import Loop, Summary
@@ -42,35 +42,36 @@ MOST: Final = 1 << 48
 SIZE: Final = Symbol("scalar", ("size", 0, 0), 0, MOST)
 BELOW_ZERO: Final = Symbol("scalar", ("size", 0, 0), -MOST, -1)
 """A negative size, as scalars and strides may be: most formulas assume sizes from 0."""
-BUDGET: Final = Budget(solver_seconds=0.2, solver_seconds_a_call=1.0, lanes=0, replay_lanes=0)
+BUDGET: Final = Budget(
+    solver_seconds=0.2, solver_seconds_a_call=1.0, clock=nominal_seconds, lanes=0, replay_lanes=0
+)
 
 
 class OutOfTime(Exception):
-    """The exception for a row whose processor time is used up."""
+    """The exception for a row whose share of the work is used up."""
 
 
 class Clock:
-    """The processor time for one row, which does not depend on the machine's load."""
+    """The work for one row, in nominal seconds."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._end = time.thread_time() + seconds
+        self._end = nominal_seconds() + seconds
 
     def remaining(self) -> float:
-        """Return the remaining processor time in seconds."""
-        return max(self._end - time.thread_time(), 0.0)
+        """Return the remaining work."""
+        return max(self._end - nominal_seconds(), 0.0)
 
     def solver_seconds(self) -> float:
-        """Return the time limit in seconds for the solver's next claim.
+        """Return the limit of the solver's work on the next claim.
 
         Raises:
-            OutOfTime: no time remains.
+            OutOfTime: no work remains.
 
         """
-        remaining = self._end - time.thread_time()
-        if remaining <= 0:
+        if self.remaining() <= 0:
             raise OutOfTime
-        return min(remaining, BUDGET.solver_seconds)
+        return min(self.remaining(), BUDGET.solver_seconds)
 
 
 @dataclass(frozen=True)
@@ -257,10 +258,10 @@ class SizedCall(BoundCall):
         return Unknown("the claim is not decided for all sizes") if proof is None else proof
 
     def seconds(self) -> float:
-        """Return the time limit in seconds for the solver's next claim, 0 if it is not used.
+        """Return the limit of the solver's work on the next claim, 0 if it is not used.
 
         Raises:
-            OutOfTime: no time remains for the row.
+            OutOfTime: no work remains for the row.
 
         """
         seconds = self.sized.clock.solver_seconds()

@@ -1,0 +1,92 @@
+"""Text of the program around its launches: recorded, or on disk if it is older than the run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.converters.source_lines import SourceLines
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+_MOST_BYTES: Final = 4 << 20
+
+
+class ProgramText:
+    """Reader of the files that are on the stacks of one run's launches."""
+
+    def __init__(self, trace: Trace, run: Run) -> None:
+        self._trace = trace
+        self._run = run
+        self._trees: dict[str, ast.Module | None] = {}
+        self._ties: dict[object, dict[str, str]] = {}
+
+    @cached_property
+    def _stacks(self) -> dict[int, list[dict[str, Any]]]:
+        table = self._trace.table("stacks", (self._run,), columns=["stack_id", "frames"])
+        return {row["stack_id"]: row["frames"] for row in table.to_pylist()}
+
+    @cached_property
+    def _lines(self) -> SourceLines:
+        return SourceLines(self._trace, (self._run,))
+
+    def ties(
+        self, stack: int | None, arguments: Sequence[Mapping[str, Any]], numbers: Sequence[str]
+    ) -> dict[str, str]:
+        """Return what the text at a launch's stack states of its numbers; cached.
+
+        Args:
+            stack: id of the launch's stack, None if it was not recorded.
+            arguments: the launch's row of arguments, with constants.
+            numbers: names of the launch's numbers.
+
+        """
+        from kvtrace.verdicts.sizes.program_ties import ties_of_program
+
+        constants = {
+            str(one["name"]): int(str(one["scalar"]))
+            for one in arguments
+            if one["kind"] == "constexpr" and str(one["scalar"]).isdecimal()
+        }
+        key = stack, tuple(constants.items()), tuple(numbers)
+        if key not in self._ties:
+            frames = []
+            for frame in self._stacks.get(stack or 0, ()):
+                tree = self._tree(frame["file"], frame["line"])
+                if tree is None:
+                    break
+                frames.append((tree, frame["line"]))
+            names = [str(one["name"]) for one in arguments]
+            self._ties[key] = ties_of_program(frames, names, constants, numbers)
+        return self._ties[key]
+
+    def _tree(self, file: str | None, line: int | None) -> ast.Module | None:
+        """Return the syntax tree of a file that has a line; None if the text is not known."""
+        if file is None or line is None:
+            return None
+        if file not in self._trees:
+            recorded = self._lines.text(file, line)
+            if recorded and recorded.strip():
+                text: str | None = "\n".join(self._lines.blocks(file)[0][1])
+            else:
+                text = self._unchanged(Path(file))
+            try:
+                self._trees[file] = None if text is None else ast.parse(text)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                self._trees[file] = None
+        return self._trees[file]
+
+    def _unchanged(self, file: Path) -> str | None:
+        """Return the text of a file that was last written before the run began."""
+        try:
+            status = file.stat()
+            is_older = self._run.started is not None and status.st_mtime_ns <= self._run.started
+            if not is_older or status.st_size > _MOST_BYTES or file.suffix != ".py":
+                return None
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
