@@ -24,7 +24,7 @@ _CREATORS_BEFORE_SHAPE: Final = {"full": (0,), "new_full": (0,), "randint": (2, 
 """Functions that are given more than extents, with the places that may have these."""
 _SAME_SHAPE: Final = frozenset({
     "cuda", "cpu", "to", "contiguous", "float", "half", "bfloat16", "int", "long", "double",
-    "clone", "detach", "requires_grad_", "fill_", "zero_", "normal_", "uniform_", "type", "abs", "bool",
+    "clone", "detach", "requires_grad_", "fill_", "zero_", "normal_", "uniform_", "abs", "bool",
 })  # fmt: skip
 
 
