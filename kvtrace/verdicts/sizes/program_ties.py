@@ -141,7 +141,7 @@ def _scopes(frames: Sequence[Frame]) -> list[_Scope]:
                 break
             callee = inner[-1]
             call = _call_at(frame, lambda call, n=callee.name: _last_name(call.func) == n)
-            if call is None:
+            if call is None or _is_spread(call):
                 break
             names = [argument.arg for argument in (*callee.args.posonlyargs, *callee.args.args)]
             if names[:1] == ["self"]:
@@ -150,6 +150,12 @@ def _scopes(frames: Sequence[Frame]) -> list[_Scope]:
             scopes[-1].caller = scope
         scopes.append(scope)
     return scopes
+
+
+def _is_spread(call: ast.Call) -> bool:
+    """Return whether a call has arguments that its text does not list."""
+    is_starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    return is_starred or any(word.arg is None for word in call.keywords)
 
 
 def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
@@ -383,14 +389,12 @@ class _Reader:
             if not isinstance(quotient, ast.BinOp) or not isinstance(quotient.op, ast.Div):
                 return self._integer(quotient, scope)
             parts = self._integer(quotient.left, scope), self._integer(quotient.right, scope)
-            if None in parts:
-                return None
             return _call("cdiv", *parts) if name == "ceil" else _operation(ast.FloorDiv(), *parts)
         if name in ("cdiv", "min", "max") and len(node.args) > 1:
             values = [self._integer(argument, scope) for argument in node.args]
             result = values[0]
             for value in values[1:]:
-                result = None if None in (result, value) else _call(name, result, value)
+                result = _call(name, result, value)
             return result
         if name == "len" and quotient is not None:
             return self._extent(self._shape(quotient, scope), 0)
@@ -516,8 +520,9 @@ class _Renamed(ast.NodeTransformer):
         return node if name is None else ast.parse(name, mode="eval").body
 
 
-def _call(name: str, *arguments: ast.expr | None) -> ast.expr:
-    return ast.Call(ast.Name(name), [a for a in arguments if a is not None], [])
+def _call(name: str, left: ast.expr | None, right: ast.expr | None) -> ast.expr | None:
+    """Return the expression of a call, None if an argument is none."""
+    return None if left is None or right is None else ast.Call(ast.Name(name), [left, right], [])
 
 
 def _operation(

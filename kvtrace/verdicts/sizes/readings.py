@@ -12,7 +12,6 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from operator import add, mul, sub
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,13 +48,31 @@ def family(size: Reading, divisors: Iterable[int], *, one_more: bool = False) ->
             yield Reading(f"{size.text} // {divisor} + 1", floor + 1)
 
 
-def parts(size: Reading, divisors: Iterable[int]) -> Iterator[Reading]:
-    """Yield quotients, also of a size less what the last window of a convolution covers."""
+def quotients(
+    size: Reading, launches: Iterable[tuple[int, int]], divisors: Iterable[int]
+) -> Iterator[Reading]:
+    """Yield the quotients `(size + k) // divisor` that fit: the usual ones, and both ends of `k`.
+
+    `launches` has the size and the quotient of each launch.
+    """
+    pairs = tuple(launches)
     for divisor in sorted(divisors):
-        yield from islice(family(size, (divisor,)), 1, None)
-        for less in range(1, _MOST_BEYOND_WINDOW):
-            windows = quotient(size.term - less, divisor, floor=True)
-            yield Reading(f"({size.text} - {less}) // {divisor}", windows)
+        low = max(value * divisor - n for n, value in pairs)
+        high = min(value * divisor + divisor - 1 - n for n, value in pairs)
+        low, high = max(low, -divisor - _MOST_BEYOND_WINDOW), min(high, divisor)
+        usual = (k for k in (divisor - 1, 0, divisor) if low <= k <= high)
+        for k in dict.fromkeys((*usual, low, high) if low <= high else ()):
+            yield Reading(
+                _quotient_text(size.text, k, divisor), quotient(size.term + k, divisor, floor=True)
+            )
+
+
+def _quotient_text(size: str, k: int, divisor: int) -> str:
+    if k == divisor - 1:
+        return f"cdiv({size}, {divisor})"
+    if k in (0, divisor):
+        return f"{in_parentheses(size)} // {divisor}{' + 1' if k else ''}"
+    return f"({size} {'+' if k > 0 else '-'} {abs(k)}) // {divisor}"
 
 
 def shifted(size: Reading, offset: int) -> Reading:

@@ -11,7 +11,7 @@ elements are possible and one is certain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import combinations, islice
 from itertools import product as cartesian
@@ -47,8 +47,8 @@ from kvtrace.verdicts.sizes.readings import (
     limits_of,
     multiple,
     padded,
-    parts,
     product,
+    quotients,
     shifted,
     term_of,
     ties_of,
@@ -236,7 +236,7 @@ class Relations:
             return False
         base = self._reading(extent)
         divisors = self._divisors | self._shares
-        fitting = [r for r in parts(base, divisors) if self._fits(scalar, r)]
+        fitting = [r for r in self._quotients(scalar, base, divisors) if self._fits(scalar, r)]
         axes = [self._values[n] for n in self._values if n[:2] == extent[:2]]
         if not self.varies(scalar) or self._values[scalar] in axes or not fitting:
             return False
@@ -294,10 +294,8 @@ class Relations:
         """Yield the equal numbers; an extent may also be padded to, or cut at, whole blocks."""
         varying = self._varying(number, sizes)
         yield from (base for base in varying if self._fits(number, base))
-        kind = "stride" if self._is_stride(number) else "grid" if number[0] == "shape" else None
-        for other, values in self._values.items():
-            is_known = other[0] != "grid" or other in self._readings
-            if other[0] == kind and values == self._values[number] and is_known:
+        for other, values in self._values.items() if self._is_stride(number) else ():
+            if other[0] == "stride" and values == self._values[number]:
                 yield self._reading(other)
         if number[0] == "shape" and self._is_flat(number):
             for axis in range(3):
@@ -311,8 +309,11 @@ class Relations:
         varying = self._varying(number, sizes)
         for base in varying:
             value = self._recorded(base)
-            divisors = self._divisors if number[0] == "grid" else self._divisors | self._shares
-            yield from family(base, divisors, one_more=number[0] == "shape")
+            if number[0] == "grid":
+                yield from family(base, self._divisors)
+            else:
+                yield base
+                yield from self._quotients(number, base, self._divisors | self._shares)
             yield from self._shifted(base, recorded - value)
             yield from self._multiples(number, base, sizes)
         constants = [self._reading(n) for n in sizes if not self.varies(n)]
@@ -320,6 +321,13 @@ class Relations:
             total = Reading(f"{one.text} + {two.text}", one.term + two.term)
             yield from family(total, self._divisors if number[0] == "grid" else ())
             yield Reading(f"{one.text} - {two.text}", one.term - two.term)
+
+    def _quotients(
+        self, number: Number, base: Reading, divisors: Iterable[int]
+    ) -> Iterator[Reading]:
+        """Yield the quotients of a reading that fit a number."""
+        sizes = (base.term.value(assignment) for assignment in self._assignments)
+        yield from quotients(base, zip(sizes, self._values[number], strict=True), divisors)
 
     def _shifted(self, base: Reading, offset: int) -> Iterator[Reading]:
         """Yield the sum of a size with a constant that is small, of the kernel, or seen thrice."""

@@ -23,7 +23,7 @@ def groups(n, scales):
 
 
 def test_an_extent_that_the_kernel_divides_for_grows_by_that_quotient():
-    row = rows(groups(1001, 32), groups(70, 3))["n", "argument"]
+    row = rows(groups(993, 32), groups(70, 3))["n", "argument"]
 
     assert "scales.shape[0] = cdiv(n, 32) or n // 32 + 1" in row.along
     assert row.fine == (0, 2**31 - 1)
@@ -114,7 +114,7 @@ def chunks(size, count):
 
 
 def test_a_number_derived_from_a_scalar_is_no_separate_quantity():
-    launches = relations(chunks(50, 2), chunks(70, 3))
+    launches = relations(chunks(64, 2), chunks(65, 3))
 
     found = at_size(launches, {"h.shape[1]": 9})
 
@@ -183,7 +183,7 @@ def test_no_violation_is_claimed_if_a_tensor_may_grow_differently():
         call(triangle, (n,), x=tensor(n * (n + 7) // 2), y=tensor(n), n=n) for n in (5, 9)
     )
 
-    row = rows(first, other)["n", "unknown"]
+    (row,) = (row for (size, _), row in rows(first, other).items() if size == "n")
 
     assert row.fine == (5, 5)
     assert row.reason == (
@@ -255,7 +255,7 @@ def partial_sums(x, parts, n, B: tl.constexpr):
 def test_a_grid_with_an_element_for_each_program_grows_by_what_programs_are_multiplied_by():
     first, other = (
         call(partial_sums, (-(-n // 64),), x=tensor(n), parts=tensor(-(-n // 64)), n=n, B=64)
-        for n in (200, 500)
+        for n in (192, 449)
     )
 
     found = rows(first, other)

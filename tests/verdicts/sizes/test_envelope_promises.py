@@ -10,6 +10,7 @@ from kvtrace.symbolic.prover import nominal_seconds
 from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from kvtrace.verdicts.sizes.relations import Relations
+from kvtrace.verdicts.sizes.sized import Clock
 from tests.kernels.defects.corpus import CORPUS
 from tests.verdicts import generic_kernels
 from tests.verdicts import promise_kernels as kernels
@@ -244,15 +245,24 @@ def test_rows_end_within_their_time_limit(seconds):
     name = "product of groups, programs in turn"
     relations = Relations(next(s for s in CORPUS if s.name == name).call())
     envelope(relations, seconds=0.0)  # what is worked out once
-    began = time.thread_time(), nominal_seconds()
+    began = time.thread_time()
 
     found = envelope(relations, seconds=seconds)
 
-    assert time.thread_time() - began[0] < 4 * seconds + 1.5
-    assert nominal_seconds() - began[1] < seconds + 1.5
+    assert time.thread_time() - began < 4 * seconds + 1.5
     assert found
     if not seconds:
         assert {row.kind for row in found} == {"unknown"}
+
+
+def test_time_that_passes_beside_a_row_uses_up_nothing():
+    clock, began = Clock(1.0), time.thread_time()
+    while time.thread_time() - began < 0.02:
+        pass
+
+    assert clock.remaining() == 1.0
+    envelope(Relations(next(s for s in CORPUS if s.name == "a program for each row").call()))
+    assert clock.remaining() < 1.0
 
 
 @pytest.mark.costly("searches until its time is up")
@@ -264,5 +274,4 @@ def test_time_may_be_up_while_a_size_is_shown_to_be_bad():
 
     for share in range(1, 40):
         found = envelope(relations, seconds=taken * share / 40)
-        assert share % 13 or found == envelope(relations, seconds=taken * share / 40)
         assert {row.kind for row in found} <= {"constants", "overflow", "unknown", "unseen"}
