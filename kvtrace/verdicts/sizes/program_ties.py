@@ -8,24 +8,28 @@ parameters to the calls of the function; all else states nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-Frame: TypeAlias = tuple[ast.Module, int]
-"""The text of a file that is on the stack of a launch, and the line (from 1) that runs."""
+from kvtrace.verdicts.sizes.program_scopes import (
+    SAME_SHAPE,
+    Frame,
+    Scope,
+    arguments_of,
+    call_at,
+    last_name,
+    literal,
+    scopes_of,
+)
+
 Shape: TypeAlias = "tuple[ast.expr | None, ...] | _Unmade"
 
 _GRID: Final = ("grid_x", "grid_y", "grid_z")
-_MOST_FRAMES: Final = 6
 _MOST_NODES: Final = 60
 _CREATORS: Final = frozenset({"empty", "zeros", "ones", "randn", "rand", "new_empty", "new_zeros"})
 _CREATORS_BEFORE_SHAPE: Final = {"full": (0,), "new_full": (0,), "randint": (2, 1)}
 """Functions that are given more than extents, with the places that may have these."""
-_SAME_SHAPE: Final = frozenset({
-    "cuda", "cpu", "to", "contiguous", "float", "half", "bfloat16", "int", "long", "double",
-    "clone", "detach", "requires_grad_", "fill_", "zero_", "normal_", "uniform_", "abs", "bool",
-})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,21 +37,6 @@ class _Unmade:
     """A tensor that a function is given; `key` names it."""
 
     key: str
-
-
-@dataclass
-class _Scope:
-    """A function, or a file's top level: its bindings by name, and how it was called.
-
-    `bindings` has None for a name that is bound in another way than by one assignment, `given` the
-    expressions of parameters in the scope `caller`.
-    """
-
-    name: str
-    bindings: Mapping[str, ast.expr | None]
-    outer: _Scope | None = None
-    caller: _Scope | None = None
-    given: Mapping[str, ast.expr] = field(default_factory=dict)
 
 
 def ties_of_program(
@@ -66,12 +55,12 @@ def ties_of_program(
 
     """
     launch = (
-        _call_at(frames[0], lambda call: isinstance(call.func, ast.Subscript)) if frames else None
+        call_at(frames[0], lambda call: isinstance(call.func, ast.Subscript)) if frames else None
     )
     if launch is None or not isinstance(launch.func, ast.Subscript):
         return {}
-    arguments = _arguments_of(launch, parameters)
-    chain = _scopes(frames)
+    arguments = arguments_of(launch, parameters)
+    chain = scopes_of(frames)
     ties: dict[str, str] = {}
     for depth in range(len(chain)):
         reader = _Reader(chain[: depth + 1], arguments, constants, numbers)
@@ -97,159 +86,6 @@ def _names_in(text: str) -> set[str]:
     return {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.expr)}
 
 
-# -- scopes ---------------------------------------------------------------------------------------
-
-_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-
-
-def _call_at(frame: Frame, is_wanted: Callable[[ast.Call], bool]) -> ast.Call | None:
-    """Return the only wanted call of a line, None if there is none or more than one."""
-    tree, line = frame
-    calls = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or node.lineno)
-        and is_wanted(node)
-    ]  # fmt: skip
-    first = [call for call in calls if call.lineno == line] or calls
-    return first[0] if len(first) == 1 else None
-
-
-def _arguments_of(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
-    """Return a call's expressions by parameter; those after a `*` are left out."""
-    arguments: dict[str, ast.expr] = {}
-    for name, node in zip(parameters, call.args, strict=False):
-        if isinstance(node, ast.Starred):
-            break
-        arguments[name] = node
-    return arguments | {word.arg: word.value for word in call.keywords if word.arg}
-
-
-def _scopes(frames: Sequence[Frame]) -> list[_Scope]:
-    """Return the scopes of the frames, each with the expressions that its caller gives it."""
-    scopes: list[_Scope] = []
-    for index, frame in enumerate(frames[:_MOST_FRAMES]):
-        functions = _functions_at(*frame)
-        scope: _Scope | None = None
-        for function in (frame[0], *functions):
-            name = f"{index}.{getattr(function, 'name', '')}"
-            scope = _Scope(name, _bindings(function), outer=scope)
-        assert scope is not None
-        if scopes:
-            inner = _functions_at(*frames[index - 1])
-            if not inner or not isinstance(inner[-1], ast.FunctionDef):
-                break
-            callee = inner[-1]
-            call = _call_at(frame, lambda call, n=callee.name: _last_name(call.func) == n)
-            if call is None or _is_spread(call):
-                break
-            names = [argument.arg for argument in (*callee.args.posonlyargs, *callee.args.args)]
-            if names[:1] == ["self"]:
-                names = names[1:]
-            scopes[-1].given = _defaults(callee) | _arguments_of(call, names)
-            scopes[-1].caller = scope
-        scopes.append(scope)
-    return scopes
-
-
-def _is_spread(call: ast.Call) -> bool:
-    """Return whether a call has arguments that its text does not list."""
-    is_starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    return is_starred or any(word.arg is None for word in call.keywords)
-
-
-def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
-    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    last = names[len(names) - len(function.args.defaults) :]
-    return dict(zip(last, function.args.defaults, strict=True))
-
-
-def _functions_at(tree: ast.Module, line: int) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Return the functions around a line, the outermost first."""
-    around = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
-    return sorted(around, key=lambda node: node.lineno)
-
-
-def _bindings(scope: ast.AST) -> dict[str, ast.expr | None]:
-    """Return the expression of each name that a scope binds once; None for others."""
-    bound: dict[str, list[ast.expr | None]] = {}
-    if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
-        arguments = scope.args
-        names = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        bound = {argument.arg: [None] for argument in names}
-    for node in _own_nodes(scope):
-        for name, value in _bound_by(node):
-            if not (value is not None and _is_same_tensor(name, value)):
-                bound.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else _UNKNOWN for name, values in bound.items()}
-
-
-_UNKNOWN: Final = ast.Constant(None)
-"""The expression of a name that has several values."""
-
-
-def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope without those of its functions and classes."""
-    pending = list(ast.iter_child_nodes(scope))
-    while pending:
-        node = pending.pop(0)
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            pending = [*ast.iter_child_nodes(node), *pending]
-
-
-def _bound_by(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield the names that a node binds, with their expressions."""
-    if isinstance(node, ast.FunctionDef) and len(node.body) == 1:
-        returned = node.body[0]
-        if isinstance(returned, ast.Return) and returned.value is not None:
-            yield node.name, ast.Lambda(node.args, returned.value)
-    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
-        yield node.target.id, node.value
-    elif isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from _parts(target, node.value)
-    elif isinstance(node, ast.NamedExpr):
-        yield node.target.id, node.value
-    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        yield node.target.id, _UNKNOWN
-    elif isinstance(node, ast.For | ast.withitem):
-        target = node.target if isinstance(node, ast.For) else node.optional_vars
-        names = ast.walk(target) if target is not None else ()
-        yield from ((name.id, None) for name in names if isinstance(name, ast.Name))
-
-
-def _parts(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr | None]]:
-    if isinstance(target, ast.Name):
-        yield target.id, value
-    elif isinstance(target, ast.Tuple | ast.List):
-        for index, part in enumerate(target.elts):
-            if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
-                yield from _parts(part, value.elts[index])
-            else:
-                yield from _parts(part, ast.Subscript(value, ast.Constant(index)))
-
-
-def _is_same_tensor(name: str, value: ast.expr) -> bool:
-    """Return whether an expression is a name's tensor with the same shape."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr not in _SAME_SHAPE:
-            return False
-        value = value.func.value
-    return isinstance(value, ast.Name) and value.id == name
-
-
-def _last_name(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else None
-
-
 # -- expressions ----------------------------------------------------------------------------------
 
 
@@ -261,7 +97,7 @@ class _Reader:
 
     def __init__(
         self,
-        chain: Sequence[_Scope],
+        chain: Sequence[Scope],
         arguments: Mapping[str, ast.expr],
         constants: Mapping[str, int],
         numbers: Sequence[str],
@@ -315,18 +151,18 @@ class _Reader:
         shape = self._shape(argument, self._scope)
         return self._extent(shape, int(axis[:-1]))
 
-    def _extent_of_grid(self, grid: ast.expr, scope: _Scope, axis: int) -> ast.expr | None:
+    def _extent_of_grid(self, grid: ast.expr, scope: Scope, axis: int) -> ast.expr | None:
         value, scope = self._followed(grid, scope)
         meta = None
         if isinstance(value, ast.Lambda) and value.args.args:
             meta = value.args.args[0].arg
             value = value.body
-            scope = _Scope(scope.name, {meta: _Meta()}, outer=scope)
+            scope = Scope(scope.name, {meta: _Meta()}, outer=scope)
         if not isinstance(value, ast.Tuple | ast.List):
             return None
         return self._integer(value.elts[axis], scope) if axis < len(value.elts) else None
 
-    def _followed(self, node: ast.expr, scope: _Scope) -> tuple[ast.expr, _Scope]:
+    def _followed(self, node: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
         """Return the expression that a name stands for, with its scope; others as they are."""
         while isinstance(node, ast.Name):
             place = self._place(node.id, scope)
@@ -335,9 +171,9 @@ class _Reader:
             node, scope = place[0], place[1]
         return node, scope
 
-    def _place(self, name: str, scope: _Scope) -> tuple[ast.expr | None, _Scope] | None:
+    def _place(self, name: str, scope: Scope) -> tuple[ast.expr | None, Scope] | None:
         """Return the expression that binds a name (None for what is given), and its scope."""
-        inner: _Scope | None = scope
+        inner: Scope | None = scope
         while inner is not None:
             if name in inner.bindings:
                 value = inner.bindings[name]
@@ -352,7 +188,7 @@ class _Reader:
             inner = inner.outer
         return None
 
-    def _integer(self, node: ast.expr, scope: _Scope) -> ast.expr | None:
+    def _integer(self, node: ast.expr, scope: Scope) -> ast.expr | None:
         """Return an integer expression of keys, None for another."""
         self._nodes += 1
         if self._nodes > _MOST_NODES:
@@ -373,7 +209,7 @@ class _Reader:
                 return self._item(value, index, scope)
         return None
 
-    def _integer_named(self, name: str, scope: _Scope) -> ast.expr | None:
+    def _integer_named(self, name: str, scope: Scope) -> ast.expr | None:
         place = self._place(name, scope)
         if name in self._constant_names and scope.name == self._scope.name:
             return ast.Constant(self._constant_names[name])
@@ -382,13 +218,20 @@ class _Reader:
         value, inner = place
         return ast.Name(f"{inner.name}:{name}") if value is None else self._integer(value, inner)
 
-    def _integer_of_call(self, node: ast.Call, scope: _Scope) -> ast.expr | None:
-        name = _last_name(node.func)
+    def _integer_of_call(self, node: ast.Call, scope: Scope) -> ast.expr | None:
+        name = last_name(node.func)
         quotient = node.args[0] if len(node.args) == 1 else None
         if name in ("ceil", "int", "floor") and quotient is not None:
+            is_rounded = name == "int" and isinstance(quotient, ast.BinOp) and _is_half(quotient)
+            if is_rounded:
+                assert isinstance(quotient, ast.BinOp)
+                quotient = quotient.left
             if not isinstance(quotient, ast.BinOp) or not isinstance(quotient.op, ast.Div):
                 return self._integer(quotient, scope)
             parts = self._integer(quotient.left, scope), self._integer(quotient.right, scope)
+            if is_rounded:  # int(n / d + 0.5) is (2 * n + d) // (2 * d)
+                twice = [_operation(ast.Mult(), ast.Constant(2), part) for part in parts]
+                parts = _operation(ast.Add(), twice[0], parts[1]), twice[1]
             return _call("cdiv", *parts) if name == "ceil" else _operation(ast.FloorDiv(), *parts)
         if name in ("cdiv", "min", "max") and len(node.args) > 1:
             values = [self._integer(argument, scope) for argument in node.args]
@@ -400,36 +243,31 @@ class _Reader:
             return self._extent(self._shape(quotient, scope), 0)
         if isinstance(node.func, ast.Attribute) and name in ("numel", "size"):
             shape = self._shape(node.func.value, scope)
-            if (
-                name == "size"
-                and isinstance(quotient, ast.Constant)
-                and type(quotient.value) is int
-            ):
-                return self._extent(shape, quotient.value)
+            axis = None if quotient is None else literal(quotient)
+            if name == "size" and isinstance(axis, int):
+                return self._extent(shape, axis)
             return self._count(shape) if name == "numel" else None
         return None
 
-    def _item(self, value: ast.expr, index: ast.expr, scope: _Scope) -> ast.expr | None:
+    def _item(self, value: ast.expr, index: ast.expr, scope: Scope) -> ast.expr | None:
         """Return the integer of an item: of a shape, a tuple, or constants of the kernel."""
-        if isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
-            index = ast.Constant(-index.operand.value)  # type: ignore[operator]
-        if not isinstance(index, ast.Constant):
-            return None
+        place = literal(index)
         if isinstance(value, ast.Name):
             value, scope = self._followed(value, scope)
         if isinstance(value, _Meta):
-            constant = self._constants.get(str(index.value))
+            constant = self._constants.get(str(place))
             return None if constant is None else ast.Constant(constant)
-        if type(index.value) is not int:
+        if not isinstance(place, int):
             return None
-        if isinstance(value, ast.Tuple | ast.List) and index.value < len(value.elts):
-            return self._integer(value.elts[index.value], scope)
-        is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
-        return self._extent(self._shape(value.value, scope), index.value) if is_shape else None  # type: ignore[attr-defined]
+        if isinstance(value, ast.Tuple | ast.List) and place < len(value.elts):
+            return self._integer(value.elts[place], scope)
+        if isinstance(value, ast.Attribute) and value.attr == "shape":
+            return self._extent(self._shape(value.value, scope), place)
+        return None
 
     # -- tensors ---------------------------------------------------------------------------------
 
-    def _shape(self, node: ast.expr, scope: _Scope) -> Shape | None:
+    def _shape(self, node: ast.expr, scope: Scope) -> Shape | None:
         """Return the shape of a tensor, None if the text does not state it."""
         self._nodes += 1
         if self._nodes > _MOST_NODES:
@@ -446,8 +284,8 @@ class _Reader:
             return self._shape(node.left, scope)
         if not isinstance(node, ast.Call):
             return None
-        name = _last_name(node.func) or ""
-        if isinstance(node.func, ast.Attribute) and name in _SAME_SHAPE:
+        name = last_name(node.func) or ""
+        if isinstance(node.func, ast.Attribute) and name in SAME_SHAPE:
             return self._shape(node.func.value, scope)
         if name.endswith("_like") and node.args:
             return self._shape(node.args[0], scope)
@@ -463,7 +301,7 @@ class _Reader:
             return None
         return self._extents(extents, scope)
 
-    def _extents(self, nodes: Sequence[ast.expr], scope: _Scope) -> Shape | None:
+    def _extents(self, nodes: Sequence[ast.expr], scope: Scope) -> Shape | None:
         """Return the shape of extents: numbers, a tuple of them, or another tensor's shape."""
         if len(nodes) == 1:
             node, inner = self._followed(nodes[0], scope)
@@ -502,6 +340,11 @@ class _Reader:
         for axis in range(1, rank or 0):
             result = _operation(ast.Mult(), result, self._extent(shape, axis))
         return result
+
+
+def _is_half(node: ast.BinOp) -> bool:
+    """Return whether a half is added, as it is to round to the nearest integer."""
+    return isinstance(node.op, ast.Add) and literal(node.right) == 0.5
 
 
 class _Meta(ast.expr):
