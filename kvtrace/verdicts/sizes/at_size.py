@@ -21,7 +21,15 @@ from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
-from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, Numbers, call_with, holds_at
+from kvtrace.verdicts.sizes.launch_numbers import (
+    Ambiguous,
+    Number,
+    Numbers,
+    call_with,
+    grows_unknown,
+    holds_at,
+    launches_at,
+)
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized_claims import (
     ENDLESS,
@@ -109,9 +117,9 @@ def at_size(
             name = relations.name(number)
             return AtSize(reason=f"{name} was {readings}: it follows from that number")
     try:
-        launches, numbers = relations.launches_at(size_of)
+        launches, numbers = launches_at(relations, size_of)
         if not all(map(numbers.is_exact, relations.base)):
-            launches += relations.launches_at(size_of, best=False)[0]
+            launches += launches_at(relations, size_of, best=False)[0]
     except Ambiguous as error:
         return AtSize(reason=str(error))
     different = list({tuple(launch.items()): launch for launch in launches}.values())
@@ -121,7 +129,7 @@ def at_size(
     }
     if len(answers) == 1:
         others = (number for number in relations.sizes if number not in size_of)
-        unknown = (n for n in others if any(relations.grows_unknown(n, size) for size in size_of))
+        unknown = (n for n in others if any(grows_unknown(relations, n, size) for size in size_of))
         other = next(unknown, None)
         if other is None or all(v.verdict != "violation" for v in judged[0].verdicts):
             return judged[0]

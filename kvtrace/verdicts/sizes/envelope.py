@@ -47,7 +47,9 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     Number,
     Sizes,
     call_with,
+    grows_unknown,
     key_of,
+    launches_at,
     numbers_of,
 )
 from kvtrace.verdicts.sizes.readings import symbols_by_access
@@ -268,7 +270,7 @@ class _SizeSubject(Subject):
             for position, argument in enumerate(relations.call.arguments)
             if isinstance(argument, TensorArgument)
             and len(argument.shape) == 1
-            and relations.grows_unknown(("shape", position, 0), size)
+            and grows_unknown(relations, ("shape", position, 0), size)
         )
         along = (*sizes.along, *self._assumption_texts())
         name, basis = relations.name(size), relations.basis(size)
@@ -396,7 +398,7 @@ class _SizeSubject(Subject):
         if position is None:
             return None
         for number in self._numbers_of(claim):
-            if relations.grows_unknown(number, size):
+            if grows_unknown(relations, number, size):
                 return (
                     f"recorded launches differ in {relations.name(number)}, and how it "
                     f"grows with {self.name} is not known"
@@ -459,7 +461,7 @@ class _SizeSubject(Subject):
         """Return the launches at a size by all readings, with the assumed ranges of loads."""
         relations = self._relations
         launches: list[tuple[Any, AssumedRanges]] = []
-        for numbers in relations.launches_at({self._size: value})[0]:
+        for numbers in launches_at(relations, {self._size: value})[0]:
             ranges = ranges_of_loads(self._contracts, relations, numbers)
             with_masked = {key: (min(low, 0), max(high, 0)) for key, (low, high) in ranges.items()}
             launches.append((call_with(relations.call, numbers), self._contents | with_masked))

@@ -18,6 +18,7 @@ from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.sizes.launch_numbers import holds_at, numbers_of
 from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall, last_holding
 from kvtrace.verdicts.sizes.sized_claims import COVERAGE, Claim, claims_of
 from kvtrace.verdicts.sizes.wraps import (
@@ -205,9 +206,6 @@ class _RangeSearch:
                 break
             proven, distance = proven + distance, distance * 16
         return last_holding(holds_to, proven, unproven)
-
-
-# -- rows -----------------------------------------------------------------------------------------
 
 
 class Kernel:
@@ -474,7 +472,10 @@ class Subject:
             return overflow_text(call, claim.use) if is_wrapping else None
         if claim.condition is not None:
             bound = BoundCall(call, (), BUDGET)
-            is_broken = is_refuted(bound, claim.condition, bound.given_of([]))
+            is_false = (
+                claim.group == COVERAGE and holds_at(claim.condition, numbers_of(call)) is False
+            )
+            is_broken = is_false or is_refuted(bound, claim.condition, bound.given_of([]))
             return (claim.broken, None) if is_broken else None
         if claim.access is not None:
             outside = self._bounds_refutation(call, self.certain_ranges(ranges), claim.access)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product as cartesian
+from itertools import combinations, product
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.terms import ONE, Symbol, Term, as_term
-from kvtrace.verdicts.sizes.readings import Reading, difference, larger, smaller
+from kvtrace.verdicts.sizes.readings import Reading, difference, larger, smaller, uses_grid
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -111,6 +112,7 @@ def call_with(call: Call, numbers: Numbers) -> Call:
 Terms = Mapping[Number, Term]
 
 _MOST: Final = 1 << 48
+_MAX_LAUNCHES_AT: Final = 16
 
 
 class Ambiguous(KvtraceError):
@@ -198,7 +200,7 @@ class NumbersAt:
         """Yield a reading for each reading of the numbers that it names."""
         symbols = [a for a in reading.term.atoms() if isinstance(a, Symbol) and is_number(a)]
         choices = [self._of(number_of(symbol)) for symbol in symbols]
-        for options in cartesian(*choices):
+        for options in product(*choices):
             terms = dict(zip(symbols, (option.term for option in options), strict=True))
             is_name = len(symbols) == 1 and reading.term == symbols[0].term
             text = options[0].text if is_name else reading.text
@@ -209,8 +211,20 @@ class NumbersAt:
         extents = extents_of(position, tensor)
         if len(extents) < 2 or not self._given.keys().isdisjoint(extents):
             return None
-        counts = self._relations.counts_of(position, tensor)
+        counts = self._counts_of(position, tensor)
         return next((n for n in counts if self._lower[n] != self._relations.base[n]), None)
+
+    def _counts_of(self, position: int, tensor: TensorArgument) -> list[Number]:
+        """Return the scalars that were the number of a contiguous tensor's elements."""
+        relations, extents = self._relations, extents_of(position, tensor)
+        strides: list[Number] = [("stride", position, n[2]) for n in extents]
+        pairs = zip(strides, strides[1:], extents[1:], strict=False)
+        is_packed = relations.values(strides[-1])[:1] == (1,) if strides else False
+        if not is_packed or not all(relations.is_product(*three) for three in pairs):
+            return []
+        counts = tuple(map(prod, zip(*map(relations.values, extents), strict=True)))
+        scalars = (n for n in relations.base if n[0] == "scalar" and counts[0] > 1)
+        return [n for n in scalars if relations.values(n) == counts]
 
     def _flatten(self, position: int, tensor: TensorArgument, count: Number) -> None:
         """Give a tensor the extents (count, 1, …)."""
@@ -238,6 +252,47 @@ class NumbersAt:
                         f"{tensor.name} was not contiguous, and how {relations.name(stride)} "
                         f"({base[stride]:,}) grows with {relations.name(extent)} is not known"
                     )
+
+
+def launches_at(
+    relations: Relations, sizes: Mapping[Number, int], *, best: bool = True
+) -> tuple[list[Numbers], Sizes]:
+    """Return the launches at sizes by all readings ([] if there are too many), and all numbers.
+
+    With `best`, extents are as large as a reading allows, and grids as small, since what is a
+    violation there is one by all readings, unless the kernel uses the grid's extent; else
+    extents are as small, and grids as large.
+    """
+    size_terms = {number: as_term(value) for number, value in sizes.items()}
+    bounds = NumbersAt(relations, size_terms).sizes()
+    large, small = (bounds.upper, bounds.lower) if best else (bounds.lower, bounds.upper)
+    choices: list[list[tuple[Number, Term]]] = []
+    for number, options in bounds.readings.items():
+        terms = [large[number] if number[0] == "shape" else small[number]]
+        if number[0] == "scalar" or (number[0] == "grid" and uses_grid(relations.call.module)):
+            terms = [option.term for option in options]
+        choices.append([(number, term) for term in terms])
+    launches: list[Numbers] = []
+    for chosen in product(*choices) if prod(map(len, choices)) <= _MAX_LAUNCHES_AT else ():
+        at = NumbersAt(relations, {**size_terms, **dict(chosen)}).sizes()
+        terms_at = at.upper if best else at.lower
+        launches.append({n: term.constant or 0 for n, term in terms_at.items()})
+    return launches, bounds
+
+
+def grows_unknown(relations: Relations, number: Number, size: Number) -> bool:
+    """Return whether another size varies with a size in a way that is not known.
+
+    An extent that is the same at two sizes may be of their blocks, so it is independent only if it
+    differs between launches of one size, too.
+    """
+    is_other = number in relations.sizes and number != size and relations.varies(size)
+    if not is_other or not relations.varies(number):
+        return False
+    pairs = [*combinations(zip(relations.values(number), relations.values(size), strict=True), 2)]
+    is_kept = any(one[0] == two[0] and one[1] != two[1] for one, two in pairs)
+    is_free = any(one[0] != two[0] and one[1] == two[1] for one, two in pairs)
+    return not (is_kept and (is_free or number[0] == "scalar"))
 
 
 def extents_of(position: int, tensor: TensorArgument) -> list[Number]:

@@ -384,6 +384,10 @@ def _operation(
         return ast.BinOp(
             left, ast.Mult() if isinstance(operator, ast.LShift) else ast.FloorDiv(), by
         )
+    if isinstance(operator, ast.Pow) and isinstance(left, ast.Constant):
+        power = literal(right)
+        is_small = isinstance(power, int) and 0 <= power < 63 and left.value == 2
+        return ast.Constant(1 << power) if is_small and isinstance(power, int) else None
     if isinstance(operator, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv):
         return ast.BinOp(left, operator, right)
     return None

@@ -269,6 +269,23 @@ class BadTie(KvtraceError):
     slug = "bad-tie"
 
 
+def parts_of_tie(text: str) -> tuple[str, str, ast.expr]:
+    """Return a tie's number, its expression, and the expression's tree.
+
+    Raises:
+        BadTie: the text is no tie.
+
+    """
+    name, equals, expression = (part.strip() for part in text.partition("="))
+    try:
+        tree = ast.parse(expression, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = None
+    if tree is None or not equals or not name:
+        raise BadTie(f"{text!r} is not a tie such as part.shape[0] = n // 32.")
+    return name, expression, tree
+
+
 _OPERATIONS: Final[Mapping[str | type[ast.operator], Callable[[Term, Term], Term]]] = {
     "min": minimum, "max": maximum, "cdiv": ceiling, ast.FloorDiv: partial(quotient, floor=True),
     ast.Add: add, ast.Sub: sub, ast.Mult: mul,

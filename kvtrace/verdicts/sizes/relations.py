@@ -10,12 +10,10 @@ elements are possible and one is certain.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import combinations, islice
 from itertools import product as cartesian
-from math import prod
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
@@ -25,7 +23,6 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     Numbers,
     NumbersAt,
     Sizes,
-    extents_of,
     holds_at,
     inner_axis,
     name_of,
@@ -34,7 +31,6 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     numbers_of,
 )
 from kvtrace.verdicts.sizes.readings import (
-    BadTie,
     Reading,
     block_extents,
     buffers_of,
@@ -47,6 +43,7 @@ from kvtrace.verdicts.sizes.readings import (
     limits_of,
     multiple,
     padded,
+    parts_of_tie,
     product,
     quotients,
     shifted,
@@ -63,7 +60,6 @@ if TYPE_CHECKING:
 _MAX_READINGS: Final = 12
 _LEAST_QUOTIENT: Final = 8
 """Smaller quotients are often equal to a number by chance."""
-_MAX_LAUNCHES_AT: Final = 16
 _MAX_LAUNCHES: Final = 64
 """Readings are checked on this many different launches."""
 
@@ -137,6 +133,10 @@ class Relations:
         texts = "all of one size" if values <= 1 else f"{values:,} sizes"
         return f"{self._count:,} recorded launches, {texts}"
 
+    def values(self, number: Number) -> tuple[int, ...]:
+        """Return a number's values in all launches, () if some launch has no such number."""
+        return self._values.get(number, ())
+
     def varies(self, number: Number) -> bool:
         """Return whether a number differs between recorded launches."""
         return len(set(self._values.get(number, ()))) > 1
@@ -153,14 +153,8 @@ class Relations:
     # -- sizes and readings ----------------------------------------------------------------------
 
     def _state(self, text: str) -> None:
-        """Read a tie of the user; if it does not fit this kernel, `unfit` has the reason."""
-        name, equals, expression = (part.strip() for part in text.partition("="))
-        try:
-            tree = ast.parse(expression, mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            tree = None
-        if tree is None or not equals or not name:
-            raise BadTie(f"{text!r} is not a tie such as part.shape[0] = n // 32.")
+        """Read a tie; if it does not fit this kernel, `unfit` has the reason."""
+        name, expression, tree = parts_of_tie(text)
         number = self.number(name)
         term = term_of(tree, self._symbol_named)
         if number is None or number not in self._shared or term is None:
@@ -447,21 +441,6 @@ class Relations:
         is_tied = any((key, position) in ties_of(self.call.module) for key in keys)
         return size[0] == "shape" or is_tied
 
-    # -- tensors ---------------------------------------------------------------------------------
-
-    def counts_of(self, position: int, tensor: TensorArgument) -> list[Number]:
-        """Return the scalars that were the number of a contiguous tensor's elements."""
-        extents = extents_of(position, tensor)
-        strides: list[Number] = [("stride", position, n[2]) for n in extents]
-        pairs = zip(strides, strides[1:], extents[1:], strict=False)
-        is_packed = self._values.get(strides[-1], (0,))[0] == 1 if strides else False
-        if not is_packed or not all(self.is_product(*three) for three in pairs):
-            return []
-        columns = zip(*(self._values[n] for n in extents), strict=True)
-        counts = tuple(prod(values) for values in columns)
-        scalars = (n for n, values in self._values.items() if values == counts)
-        return [n for n in scalars if n[0] == "scalar" and counts[0] > 1]
-
     def is_product(self, stride: Number, inner_stride: Number, extent: Number) -> bool:
         """Return whether a stride was the inner axis's stride times its extent in all launches."""
         numbers = stride, inner_stride, extent
@@ -481,31 +460,6 @@ class Relations:
         """
         return NumbersAt(self, sizes).sizes()
 
-    def launches_at(
-        self, sizes: Mapping[Number, int], *, best: bool = True
-    ) -> tuple[list[Numbers], Sizes]:
-        """Return the launches at sizes by all readings ([] if there are too many), and all numbers.
-
-        With `best`, extents are as large as a reading allows, and grids as small, since what is a
-        violation there is one by all readings, unless the kernel uses the grid's extent; else
-        extents are as small, and grids as large.
-        """
-        size_terms = {number: as_term(value) for number, value in sizes.items()}
-        bounds = self.at(size_terms)
-        large, small = (bounds.upper, bounds.lower) if best else (bounds.lower, bounds.upper)
-        choices: list[list[tuple[Number, Term]]] = []
-        for number, options in bounds.readings.items():
-            terms = [large[number] if number[0] == "shape" else small[number]]
-            if number[0] == "scalar" or (number[0] == "grid" and uses_grid(self.call.module)):
-                terms = [option.term for option in options]
-            choices.append([(number, term) for term in terms])
-        launches: list[Numbers] = []
-        for chosen in cartesian(*choices) if prod(map(len, choices)) <= _MAX_LAUNCHES_AT else ():
-            at = self.at({**size_terms, **dict(chosen)})
-            terms_at = at.upper if best else at.lower
-            launches.append({n: term.constant or 0 for n, term in terms_at.items()})
-        return launches, bounds
-
     def follows(self, number: Number) -> str | None:
         """Return the readings of a number that follows from sizes as text, None for others."""
         readings = self._readings.get(number)
@@ -514,22 +468,6 @@ class Relations:
         names = {reading.text: self.number(reading.text) for reading in readings}
         texts = ((n and n != number and self.follows(n)) or text for text, n in names.items())
         return " or ".join(dict.fromkeys(texts))
-
-    def grows_unknown(self, number: Number, size: Number) -> bool:
-        """Return whether another size varies with a size in a way that is not known."""
-        is_other = number in self.sizes and number != size and self.varies(size)
-        return is_other and self.varies(number) and not self._is_independent(number, size)
-
-    def _is_independent(self, number: Number, size: Number) -> bool:
-        """Return whether launches show that a number need not change with a size.
-
-        An extent that is the same at two sizes may be of their blocks, so it has to differ between
-        launches of one size, too.
-        """
-        pairs = [*combinations(zip(self._values[number], self._values[size], strict=True), 2)]
-        is_kept = any(one[0] == two[0] and one[1] != two[1] for one, two in pairs)
-        is_free = any(one[0] != two[0] and one[1] == two[1] for one, two in pairs)
-        return is_kept and (is_free or number[0] == "scalar")
 
     def readings_at(self, number: Number, sizes: Mapping[Number, Term]) -> tuple[Reading, ...]:
         """Return the readings of a number at given sizes, by numbers that vary and by these."""

@@ -27,7 +27,7 @@ from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.functions import maximum
 from kvtrace.symbolic.prover import Given, Proven, follows, prove
 from kvtrace.symbolic.summary import Loop, Place
-from kvtrace.symbolic.terms import ZERO, Monomial, Substitution, Symbol, Term
+from kvtrace.symbolic.terms import ZERO, Monomial, Substitution, Symbol, Term, program
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
@@ -254,6 +254,7 @@ def _ending_claims(module: Module) -> Iterator[Claim]:
         yield Claim("rule", (), loop.op, what, holds, condition=progress, broken=ENDLESS)
 
 
+_PROGRAMS: Final = frozenset().union(*(program(axis).atoms() for axis in range(3)))
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
 
 
@@ -309,8 +310,14 @@ def _reach_claims(module: Module) -> Iterator[Claim]:
             ops.setdefault(condition, access.op)
     for condition, op in ops.items():
         what = "whether every element is stored"
-        holds = partial(_holds_at_all_sizes, condition)
+        holds = partial(_is_covered, condition)
         yield Claim(COVERAGE, (), op, what, holds, condition=condition, broken=NOT_COVERED)
+
+
+def _is_covered(condition: Condition, bound: SizedCall) -> bool:
+    """Return whether a condition is proven, also where no program is launched."""
+    facts = (fact for fact in bound.sized.facts if not fact.atoms() & _PROGRAMS)
+    return bound.proves(condition, Given(facts, bound.ranges))
 
 
 def _holds_at_all_sizes(condition: Condition, bound: SizedCall) -> bool:

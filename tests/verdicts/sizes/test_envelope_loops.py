@@ -9,7 +9,7 @@ from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.launch_numbers import call_with
+from kvtrace.verdicts.sizes.launch_numbers import call_with, launches_at
 from kvtrace.verdicts.sizes.relations import Relations
 from tests.support.thorough import usually
 from tests.verdicts.calls import call, tensor
@@ -67,7 +67,7 @@ def tried(low, high, recorded):
 
 def launched(relations, sizes):
     """Return the launches at a size by all readings, with the most and the least room."""
-    return [n for best in (True, False) for n in relations.launches_at(sizes, best=best)[0]]
+    return [n for best in (True, False) for n in launches_at(relations, sizes, best=best)[0]]
 
 
 def broken_promises(kernel: Kernel, one, counts):

@@ -477,3 +477,16 @@ def test_a_size_that_no_launch_changed_is_unseen(columns):
     row = found["m", "unseen"]
     assert (row.fine[1], row.first_bad) == (columns, None)
     assert f"record a launch with m = {columns + 1}" in row.reason
+
+
+@pytest.mark.parametrize("half", [32, 16])
+def test_sizes_for_which_no_program_is_launched_are_not_covered(half):
+    launches = [
+        call(first_blocks, ((n + half) // 32,), x=tensor(n), y=tensor(n), n=n) for n in (32, 60)
+    ]
+
+    row = rows(*launches, ties=(f"grid_x = (n + {half}) // 32",))[
+        "n", "constants" if half < 32 else "argument"
+    ]
+
+    assert row.fine[0] == (0 if half == 32 else 16)
