@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, TypeAlias
 
 Frame: TypeAlias = tuple[ast.Module, int]
@@ -74,7 +75,7 @@ def scopes_of(frames: Sequence[Frame]) -> list[Scope]:
             if not inner or not isinstance(inner[-1], ast.FunctionDef):
                 break
             callee = inner[-1]
-            call = call_at(frame, lambda call, n=callee.name: last_name(call.func) == n)
+            call = call_at(frame, partial(_is_call_of, callee.name))
             if call is None or _is_spread(call):
                 break
             names = [argument.arg for argument in (*callee.args.posonlyargs, *callee.args.args)]
@@ -84,6 +85,10 @@ def scopes_of(frames: Sequence[Frame]) -> list[Scope]:
             scopes[-1].caller = scope
         scopes.append(scope)
     return scopes
+
+
+def _is_call_of(name: str, call: ast.Call) -> bool:
+    return last_name(call.func) == name
 
 
 def _is_spread(call: ast.Call) -> bool:
@@ -153,8 +158,8 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
     elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         yield node.target.id, _UNKNOWN
     elif isinstance(node, ast.For | ast.withitem):
-        target = node.target if isinstance(node, ast.For) else node.optional_vars
-        names = ast.walk(target) if target is not None else ()
+        bound = node.target if isinstance(node, ast.For) else node.optional_vars
+        names = ast.walk(bound) if bound is not None else ()
         yield from ((name.id, None) for name in names if isinstance(name, ast.Name))
 
 
