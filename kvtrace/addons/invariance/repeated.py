@@ -78,7 +78,7 @@ def _adds_integers(node: Tree, count: int) -> bool:
     )
 
 
-def _is_exact(types: Sequence[str], form: Mapping[str, str]) -> bool:
+def is_exact_product(types: Sequence[str], form: Mapping[str, str]) -> bool:
     """Return whether a matrix product multiplies its f32 operands without rounding them first."""
     return set(types) == {"f32"} and "value=2," in form.get("inputPrecision", "")  # IEEE
 
@@ -213,7 +213,7 @@ class RepeatedValues(ABC):
         form.pop("maxNumImpreciseAcc", None)
         if types[0] != "f32":
             form.pop("inputPrecision", None)  # it is of factors in float32
-        if not _is_exact(types, form):  # both are rounded first, or split, as the op says
+        if not is_exact_product(types, form):  # both are rounded first, or split, as the op says
             factors = [mixed(self._seed, 8, named((types[:2], form)), factor) for factor in factors]
         are_integers = types[2] in INTEGERS
         product = (

@@ -14,7 +14,7 @@ from kvtrace.addons.invariance.compared import (
 from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.loaded_integers import compared_integers
-from kvtrace.addons.invariance.relative import bound_text
+from kvtrace.addons.invariance.rounding_bounds import bound_text
 from kvtrace.addons.invariance.stores import Store, compare_stores, stored_alike, stores_of
 from kvtrace.addons.invariance.trees import Tree, constants_of, exceeded_constants
 from kvtrace.addons.invariance.version_values import (
