@@ -329,6 +329,11 @@ class _TermPrinter:
             return f"({then} if {self.condition(atom.condition)} else {otherwise})"
         if isinstance(atom, Quotient | Remainder):
             left = self.term(atom.arguments[0], _UNIT)
+            divisor = atom.arguments[1].constant or 0
+            if atom.floor and atom.arguments[0].low < 0 < divisor and not divisor & (divisor - 1):
+                if isinstance(atom, Quotient):  # `//` of the source rounds toward 0
+                    return f"({left} >> {divisor.bit_length() - 1})"
+                return f"({left} & {divisor - 1})"
             right = self.term(atom.arguments[1], _UNIT)
             return f"({left} {'//' if isinstance(atom, Quotient) else '%'} {right})"
         if isinstance(atom, Minimum | Maximum):

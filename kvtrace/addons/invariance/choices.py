@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Final
 
-from kvtrace.addons.invariance.trees import Tree, constant_of, function_of
+from kvtrace.addons.invariance.trees import Tree, constant_of, function_of, tree
 
 _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
 _GREATER, _LESS, _UNEQUAL = "2", "4", "13"
@@ -19,6 +19,9 @@ _STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
 """`oge`, `ole`, `uge` and `ule` without the case that both operands are equal."""
 _NEGATED: Final = {8: 6, 9: 5, 10: 4, 13: 1, 14: 7}
 """The opposites of `ueq`, `ugt`, `uge`, `une` and `uno`."""
+_FALSE_FOR_NANS: Final = range(1, 7)
+_UNORDERED: Final = 7
+"""Distance of a predicate from the one that is true for NaNs, too: `oeq` is 1, `ueq` is 8."""
 _NUMBERS: Final = {3: 10, 5: 12, 6: 13, 8: 1, 9: 2, 11: 4}
 """One of two predicates that are equal if no operand is a NaN."""
 _POSITIVE, _NEGATIVE = frozenset({2, 3, 9, 10}), frozenset({4, 5, 11, 12})
@@ -55,11 +58,31 @@ def extreme_kind(node: Tree, operator: str) -> tuple[bool, bool] | None:
 
 
 def comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
-    """Return the predicate and operands of a comparison of floats; None for another node."""
+    """Return the predicate and operands of a comparison of floats; None for another node.
+
+    `(a <= 0) | (a != a)` is one comparison, which is true for NaNs, too.
+    """
+    if node.what == "op" and node.detail[0] == "arith.ori":
+        return _comparison_or_nan(*node.parts) or _comparison_or_nan(*node.parts[::-1])
     if node.what != "op" or node.detail[0] != "arith.cmpf":
         return None
     predicate = dict(node.detail[1])["predicate"].partition(",")[0].rpartition("=")[2]
     return (predicate, node.parts[0], node.parts[1])
+
+
+def _comparison_or_nan(compared: Tree, unequal: Tree) -> tuple[str, Tree, Tree] | None:
+    first, nan = (
+        comparison(part) if part.what == "op" and part.detail[0] == "arith.cmpf" else None
+        for part in (compared, unequal)
+    )
+    if first is None or nan is None or nan[0] != _UNEQUAL or nan[1] is not nan[2]:
+        return None
+    predicate, left, right = int(first[0]), *first[1:]
+    other = right if left is nan[1] else left if right is nan[1] else None
+    is_ordered = predicate in _FALSE_FOR_NANS
+    if other is None or _constant(other) is None or not is_ordered:
+        return None
+    return str(predicate + _UNORDERED), left, right
 
 
 def basic_predicate(predicate: int) -> tuple[int, bool, bool]:
@@ -97,6 +120,8 @@ def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
     is such a choice. Both multiples are NaN if x is, and equal except for a zero's sign if x is 0.
     """
     name, parts = node.detail[0], node.parts
+    if function_of(node) in ("abs", "fabs"):
+        return parts[0], (parts[0], tree("op", ("arith.negf", (), node.detail[2], 0), parts))
     if name in _EXTREMES:
         for x, multiple in (parts, parts[::-1]):
             factor = _factor(multiple, x)
@@ -124,7 +149,12 @@ def _factor(node: Tree, number: Tree) -> float | None:
     """Return the constant factor of a node that is a multiple of `number`, else None."""
     if node is number:
         return 1.0
-    if node.what != "op" or node.detail[0] != "arith.mulf" or number not in node.parts:
+    if node.what != "op" or number not in node.parts:
+        return None
+    is_negated = node.detail[0] == "arith.subf" and _constant(node.parts[0]) == 0
+    if node.detail[0] == "arith.negf" or is_negated:
+        return -1.0
+    if node.detail[0] != "arith.mulf":
         return None
     left, right = node.parts
     return _constant(right if left is number else left)

@@ -23,10 +23,12 @@ from kvtrace.addons.invariance.numbers import (
     Numbers,
     chosen,
     constant,
+    difference_of,
     inverse,
     mixed,
     power,
     product_of,
+    sum_of,
 )
 from kvtrace.addons.invariance.trees import Tree, constant_of, function_of, operator_of
 from kvtrace.ir.floats import float_from_bits
@@ -38,6 +40,12 @@ _SIGNS: Final = {"f32": 1 << 31, "f64": 1 << 63}
 LOG2_E: Final = 1_618_033_988
 """The number in place of log2(e)."""
 LN_2: Final = pow(LOG2_E, -1, PRIME)
+#: sqrt(2) is the inverse of its inverse.
+_ROOT_OF_2: Final = {
+    ("f32", 0x3FB504F3): 0x3F3504F3,
+    ("f64", 0x3FF6A09E667F3BCD): 0x3FE6A09E667F3BCD,
+}
+_MOST_INVERSE: Final = 1 << 16
 _MOST_SUMMANDS: Final = 24
 _MOST_POWER: Final = 8
 _ZERO: Final = np.uint64(0)
@@ -61,10 +69,15 @@ def source_constant(kind: str, bits: int) -> int | None:
             return number
         if (kind, bits ^ sign) in constants:
             return PRIME - number
+    if (kind, bits) in _ROOT_OF_2:
+        return pow(constant(kind, _ROOT_OF_2[kind, bits]) or 1, -1, PRIME)
     value = float_from_bits(bits, kind)
     if not np.isfinite(value) or value == 0:
         return None
     rounded, most_digits = (np.float32(value), 6) if kind == "f32" else (np.float64(value), 15)
+    whole = round(1 / value) if abs(value) * _MOST_INVERSE >= 1 else 0
+    if whole and type(rounded)(1 / whole) == rounded:
+        return pow(whole, -1, PRIME)
     text = np.format_float_scientific(rounded, unique=True, trim="-")
     if sum(map(str.isdigit, text.partition("e")[0])) > most_digits:
         return None
@@ -80,8 +93,12 @@ class Exponentials:
         self._seed = seed
 
     def value(self, node: Tree) -> Numbers | None:
-        """Return the value of an exponential by its laws; None for another node."""
+        """Return the value of an exponential or tanh by its laws; None for another node."""
         function = function_of(node)
+        if function == "tanh":
+            square = self._exponential(node.parts[0], 2)
+            one = np.ones_like(square)
+            return product_of(difference_of(square, one), inverse(sum_of(square, one)))
         if function not in ("exp", "exp2"):
             return None
         return self._exponential(node.parts[0], 1 if function == "exp" else LN_2)
@@ -110,6 +127,11 @@ class Exponentials:
             condition, *branches = factors[0].parts  # chosen before or after the exponential
             if_true, if_false = (self._exponential(branch, factor) for branch in branches)
             return chosen(self._of(condition), if_true, if_false)
+        function = function_of(factors[0]) if len(factors) == 1 else ""
+        if function in ("log", "log2") and _is_positive(factors[0].parts[0]):
+            times = _small(factor if function == "log" else factor * LOG2_E % PRIME)
+            if times is not None:
+                return _raised(self._of(factors[0].parts[0]), times)
         value = reduce(product_of, map(self._of, factors), np.asarray(1, np.uint64))
         if (exponent := _small(factor)) is not None and factors:
             return _raised(self._single(value), exponent)
@@ -121,6 +143,19 @@ class Exponentials:
         image = mixed(self._seed, 21, np.minimum(value, negative))
         image = np.where(value == 0, np.uint64(1), image)
         return np.where(value > negative, inverse(image), image)
+
+
+def _is_positive(node: Tree) -> bool:
+    """Return whether a node is an exponential, or a sum of such: it is its logarithm's power."""
+    if node.what == "reduction" and len(node.parts) == 2:
+        combination, elements = node.parts
+        is_sum = operator_of(combination) == "+" and {p.what for p in combination.parts} == {
+            "combined"
+        }
+        return is_sum and _is_positive(elements)
+    if operator_of(node) == "+":
+        return all(map(_is_positive, node.parts))
+    return function_of(node) in ("exp", "exp2")
 
 
 def _raised(value: Numbers, exponent: int) -> Numbers:

@@ -18,9 +18,9 @@ from kvtrace.addons.invariance.numbers import (
     product_of,
     sum_of,
 )
-from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
+from kvtrace.addons.invariance.trees import TRIPS, Tree, bound, tree
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.terms import ONE, Symbol, Term
 
 Arithmetic = Literal["ordered", "sums", "exact", "functions"]
 
@@ -208,14 +208,17 @@ class RepeatedValues(ABC):
     def _matrix(self, node: Tree) -> Numbers:
         types, attributes, extent, level = node.detail
         left, right, addend = node.parts
+        are_integers = types[2] in INTEGERS
+        if are_integers and left.what == right.what == "integer":  # one formula, as of `x * y`
+            left = tree("integer", (left.detail[0] * right.detail[0], types[2]))
+            right = tree("integer", (ONE, types[2]))
         factors = self._under({bound(level, extent): _along(level, extent)}, (left, right))
         form = dict(attributes)
         form.pop("maxNumImpreciseAcc", None)
         if types[0] != "f32":
             form.pop("inputPrecision", None)  # it is of factors in float32
-        if not is_exact_product(types, form):  # both are rounded first, or split, as the op says
+        if not are_integers and not is_exact_product(types, form):  # rounded first, or split
             factors = [mixed(self._seed, 8, named((types[:2], form)), factor) for factor in factors]
-        are_integers = types[2] in INTEGERS
         product = (
             product_of(*factors)
             if self._exact or are_integers

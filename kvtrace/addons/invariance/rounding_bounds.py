@@ -19,6 +19,8 @@ from itertools import product
 from typing import Final
 
 from kvtrace.addons.invariance.choices import choice_by_sign
+from kvtrace.addons.invariance.exponentials import source_constant
+from kvtrace.addons.invariance.numbers import constant
 from kvtrace.addons.invariance.repeated import is_exact_product
 from kvtrace.addons.invariance.trees import Tree, constant_of, function_of
 from kvtrace.evaluate.registry import ELEMENTWISE
@@ -52,6 +54,11 @@ _EXTREMES: Final = {
 """The sign of the infinity that makes no difference to a maximum or minimum."""
 
 
+_Sign = frozenset[Tree | str]
+_POSITIVE: Final[_Sign] = frozenset()
+_NEGATIVE: Final[_Sign] = frozenset({"-"})
+
+
 @dataclass(frozen=True, slots=True)
 class _Number:
     """All values of a node, which are off by at most `units` * 2^-24 of their scale.
@@ -60,7 +67,7 @@ class _Number:
         units: the error; 0: exact.
         least: the least scale that is not 0.
         largest: the largest scale.
-        is_positive: no value is below 0.
+        sign: nodes of whose product the values have the sign, each once; None: not known.
         zero: 2: any value may be 0; 1: lanes are that a mask of known integers leaves out; 0: none.
         cancels: the scale is not the value's magnitude, but that of its terms.
         infinity: the sign of an infinity in lanes that such a mask leaves out; 0: none.
@@ -69,10 +76,20 @@ class _Number:
     units: float
     least: float
     largest: float
-    is_positive: bool
+    sign: _Sign | None
     zero: int
     cancels: bool = False
     infinity: int = 0
+
+    @property
+    def is_positive(self) -> bool:
+        """No value is below 0."""
+        return self.sign == _POSITIVE
+
+    @property
+    def unplaced(self) -> _Number:
+        """The values of all lanes, or of all trips, whose signs may differ."""
+        return self if self.is_positive else replace(self, sign=None)
 
 
 class _NoBound(Exception):
@@ -104,7 +121,7 @@ def bound_text(trees: Iterable[tuple[Tree, ...]]) -> str | None:
             units = _SECOND_ORDER * sum(number.units for number in numbers)
             if units > _MOST_UNITS or numbers[0].cancels < numbers[-1].cancels:
                 continue
-            has_logarithms = any(
+            has_logarithms = numbers[0].cancels and any(
                 function_of(node) in _LOGARITHMS
                 for version in versions for root in version for node in root.walk()
             )  # fmt: skip
@@ -133,7 +150,7 @@ class _Bounds:
     """The numbers of a tree's nodes for inputs of magnitudes from 2^-low to 2^high."""
 
     def __init__(self, high: int, low: int, canceled: int, *, has_zeros: bool) -> None:
-        self._input = _Number(0.0, 2.0**-low, 2.0**high, False, 2 if has_zeros else 0)
+        self._input = _Number(0.0, 2.0**-low, 2.0**high, None, 2 if has_zeros else 0)
         self._canceled = canceled
         self._numbers: dict[Tree, _Number] = {}
         self._carried: dict[tuple[int, int], _Number] = {}
@@ -152,8 +169,11 @@ class _Bounds:
             if self._nodes > _MOST_NODES:
                 raise _NoRule
             number = self._of(node)
-            if not 2.0**-125 <= number.least <= number.largest <= _LARGEST:
+            is_constant = node.what == "constant"
+            if not is_constant and not 2.0**-125 <= number.least <= number.largest <= _LARGEST:
                 raise _NoBound
+            if number.sign is None:
+                number = replace(number, sign=frozenset({node}))
             self._numbers[node] = number
         return self._numbers[node]
 
@@ -162,7 +182,7 @@ class _Bounds:
             case "constant":
                 return _constant(node)
             case "argument" if is_float(node.detail[1]):
-                return self._input
+                return replace(self._input, sign=frozenset({node}))
             case "element" if is_float(node.detail[2]):
                 return self._element(node)
             case "op":
@@ -181,11 +201,10 @@ class _Bounds:
         parts = list(node.parts)
         if node.detail[1] is None:
             self._check_exact(parts.pop(0))
-        if not parts:
-            return self._input
-        self._check_exact(parts[0])
+        if parts:
+            self._check_exact(parts[0])
         others = [self._padding(parts[0], other) for other in parts[1:]]
-        return reduce(_joined, others, self._input)
+        return replace(reduce(_joined, others, self._input), sign=frozenset({node}))
 
     def _padding(self, mask: Tree, node: Tree) -> _Number:
         """Return the values of lanes that a mask leaves out: an infinity only by known integers."""
@@ -207,12 +226,12 @@ class _Bounds:
         numbers = [self.number(part) for part in node.parts]
         function = name if name in _RULES else f"math.{function_of(node)}"
         if function in ("math.abs", "math.fabs"):
-            return replace(numbers[0], is_positive=True)
+            return replace(numbers[0], sign=_POSITIVE)
         if function not in ELEMENTWISE:
             raise _NoRule
         accuracy = ELEMENTWISE[function].accuracy
         if name in _RULES:
-            made = self._arithmetic(name, node, numbers)
+            made = self._arithmetic(name, numbers)
             own = 2 * accuracy.ulps or _RULES[name][1]
         else:
             made = self._function(function.removeprefix("math."), numbers)
@@ -226,12 +245,10 @@ class _Bounds:
             raise _NoBound
         return replace(made, units=made.units + own * unit)
 
-    def _arithmetic(self, name: str, node: Tree, numbers: list[_Number]) -> _Number:
+    def _arithmetic(self, name: str, numbers: list[_Number]) -> _Number:
         if name in ("arith.divf", "tt.precise_divf"):
             numbers = [numbers[0], self._uncanceled(numbers[1])]
-        made = _RULES[name][0](*numbers)
-        is_square = name == "arith.mulf" and node.parts[0] is node.parts[1]
-        return replace(made, is_positive=True) if is_square else made
+        return _RULES[name][0](*numbers)
 
     def _function(self, function: str, numbers: list[_Number]) -> _Number:
         (number,) = numbers
@@ -247,7 +264,7 @@ class _Bounds:
                 raise _NoBound
             ends = (abs(_LOGARITHMS[function](end)) for end in (number.least, number.largest))
             scale = _LOGARITHMS[function](math.e) * number.units
-            return _Number(scale, 1.0, 1 + max(ends), False, 2, cancels=True)
+            return _Number(scale, 1.0, 1 + max(ends), None, 2, cancels=True)
         if function not in _STEEPEST:
             raise _NoRule
         steepest = _STEEPEST[function]
@@ -274,7 +291,8 @@ class _Bounds:
         low, high = self._ranges.interval(node.detail[0])
         largest = max(abs(low), abs(high), 1)
         units = 0.0 if largest <= 1 / unit_of(kind) else unit_of(kind) / _UNIT
-        return _Number(units, 1.0, float(largest), low >= 0, 2 if low <= 0 <= high else 0)
+        sign = _POSITIVE if low >= 0 else _NEGATIVE if high <= 0 else None
+        return _Number(units, 1.0, float(largest), sign, 2 if low <= 0 <= high else 0)
 
     def _chosen(self, node: Tree) -> _Number:
         condition, *branches = node.parts
@@ -307,7 +325,7 @@ class _Bounds:
         if len(node.parts) != 2:
             raise _NoRule
         combination, elements = node.parts
-        terms, count = self.number(elements), node.detail[1]
+        terms, count = self.number(elements).unplaced, node.detail[1]
         if combination.what != "op" or any(part.what != "combined" for part in combination.parts):
             raise _NoRule
         name = combination.detail[0]
@@ -331,7 +349,7 @@ class _Bounds:
         ):
             raise _NoRule
         left, right, addend = map(self.number, node.parts)
-        terms = _product(left, right)
+        terms = _product(left, right).unplaced
         if terms.infinity or addend.infinity:
             raise _NoRule
         total = replace(terms, largest=terms.largest * extent)
@@ -348,7 +366,7 @@ class _Bounds:
         values = [self.number(part) for part in node.parts[::2]]
         results = [values[0]] if low <= 0 else []
         for trip in range(1, int(min(high, _MOST_NODES)) + 1):
-            self._carried |= {(level, index): value for index, value in enumerate(values)}
+            self._carried |= {(level, index): n.unplaced for index, n in enumerate(values)}
             self._numbers = {}
             values = [self.number(part) for part in node.parts[1::2]]
             if trip >= low:
@@ -356,7 +374,7 @@ class _Bounds:
         self._numbers, self._carried = outer, carried
         if not results:
             raise _NoRule
-        return reduce(_joined, results)
+        return reduce(_joined, results).unplaced
 
 
 def _constant(node: Tree) -> _Number:
@@ -364,9 +382,13 @@ def _constant(node: Tree) -> _Number:
     if value is None or math.isnan(value):
         raise _NoRule
     if math.isinf(value):
-        return _Number(0.0, 1.0, 1.0, value > 0, 0, infinity=1 if value > 0 else -1)
+        sign = _POSITIVE if value > 0 else _NEGATIVE
+        return _Number(0.0, 1.0, 1.0, sign, 0, infinity=1 if value > 0 else -1)
     size = abs(value) or 1.0
-    return _Number(0.0, size, size, value >= 0, 0 if value else 2)
+    kind, bits = node.detail
+    source = source_constant(kind, bits[0])
+    units = 0.0 if source in (None, constant(kind, bits[0])) else unit_of(kind) / _UNIT
+    return _Number(units, size, size, _NEGATIVE if value < 0 else _POSITIVE, 0 if value else 2)
 
 
 def _joined(left: _Number, right: _Number) -> _Number:
@@ -376,11 +398,15 @@ def _joined(left: _Number, right: _Number) -> _Number:
         max(left.units, right.units),
         min(left.least, right.least),
         max(left.largest, right.largest),
-        left.is_positive and right.is_positive,
+        left.sign if left.sign == right.sign else None,
         max(left.zero, right.zero),
         left.cancels or right.cancels,
         left.infinity or right.infinity,
     )
+
+
+def _sign_of_product(left: _Number, right: _Number) -> _Sign | None:
+    return None if left.sign is None or right.sign is None else left.sign ^ right.sign
 
 
 def _product(left: _Number, right: _Number) -> _Number:
@@ -393,7 +419,7 @@ def _product(left: _Number, right: _Number) -> _Number:
         left.units + right.units,
         left.least * right.least,
         left.largest * right.largest,
-        left.is_positive and right.is_positive,
+        _sign_of_product(left, right),
         max(left.zero, right.zero),
         left.cancels or right.cancels,
         infinity,
@@ -410,21 +436,21 @@ def _quotient(left: _Number, right: _Number) -> _Number:
         units=left.units + right.units,
         least=left.least / right.largest,
         largest=left.largest / right.least,
-        is_positive=left.is_positive and right.is_positive,
+        sign=_sign_of_product(left, right),
     )
 
 
 def _sum(left: _Number, right: _Number) -> _Number:
-    is_positive = left.is_positive and right.is_positive
+    sign = left.sign if left.sign == right.sign else None
     if left.infinity * right.infinity < 0:
         raise _NoRule
     made = _Number(
         max(left.units, right.units),
         min(left.least, right.least),
         left.largest + right.largest,
-        is_positive,
-        min(left.zero, right.zero) if is_positive else 2,
-        left.cancels or right.cancels or not is_positive,
+        sign,
+        2 if sign is None else min(left.zero, right.zero),
+        left.cancels or right.cancels or sign is None,
         left.infinity or right.infinity,
     )
     if made.cancels and not (left.units or right.units):  # digits that cancel are exact
@@ -433,14 +459,21 @@ def _sum(left: _Number, right: _Number) -> _Number:
 
 
 def _negative(number: _Number) -> _Number:
-    return replace(number, is_positive=False, infinity=-number.infinity)
+    sign = None if number.sign is None else number.sign ^ _NEGATIVE
+    return replace(number, sign=sign, infinity=-number.infinity)
 
 
 def _extreme(neutral: int) -> Callable[[_Number, _Number], _Number]:
     """Return the rule of a maximum or minimum, to which one infinity makes no difference."""
 
     def rule(left: _Number, right: _Number) -> _Number:
+        for number, other in ((left, right), (right, left)):
+            is_constant = number.units == 0 and number.least == number.largest > other.largest
+            if is_constant and not number.zero and number.is_positive == (neutral > 0):
+                return replace(other, infinity=0)
         made = _joined(left, right)
+        if neutral < 0 and (left.is_positive or right.is_positive):
+            made = replace(made, sign=_POSITIVE)
         is_neutral = made.infinity == neutral and not (left.infinity and right.infinity)
         return replace(made, infinity=0) if is_neutral else made
 
@@ -455,7 +488,7 @@ def _exponential(power: _Number, scale: float) -> _Number:
     if power.infinity > 0:
         raise _NoRule
     return _Number(
-        largest * power.units, math.exp(-largest), math.exp(largest), True,
+        largest * power.units, math.exp(-largest), math.exp(largest), _POSITIVE,
         1 if power.infinity else 0,
     )  # fmt: skip
 

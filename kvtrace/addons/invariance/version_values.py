@@ -304,19 +304,17 @@ class Bounds:
         tolerances = 2 * before.near + self.unit * self._largest()
         return bool((np.where(are_finite, differences <= tolerances, _same(before, after))).all())
 
-    def farthest(self, *, of_both: bool) -> Witness | None:
+    def farthest(self) -> Witness | None:
         """Return the finite element that is farthest beyond the first version's bound.
 
-        Beyond the smaller of both bounds with `of_both`. None if all differences are within twice
-        that bound and roundings of the element itself.
+        None if all differences are within twice that bound and roundings of the element itself.
         """
         before, after = self.first, self.second
         are_finite = np.isfinite(before.evaluated) & np.isfinite(after.evaluated)
         with np.errstate(all="ignore"):
             differences = np.abs(before.evaluated - after.evaluated)
             sizes = np.maximum(np.abs(before.exact), np.abs(before.evaluated))
-            near = np.minimum(before.near, after.near) if of_both else before.near
-            allowed = 2 * near + self.unit * sizes
+            allowed = 2 * before.near + self.unit * sizes
             shares = np.where(are_finite & (differences > allowed), differences / allowed, 0.0)
         if not shares.size or not shares.max() > 0:
             return None

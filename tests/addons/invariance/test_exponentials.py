@@ -77,8 +77,11 @@ def test_only_powers_vanish_at_minus_infinity() -> None:
 
 
 def test_constant_of_many_digits_is_not_taken_as_a_rounded_decimal() -> None:
-    tenth, third = 0x3DCCCCCD, 0x3EAAAAAB
+    tenth, third, root, pi = 0x3DCCCCCD, 0x3EAAAAAB, 0x3FB504F3, 0x40490FDB
+    prime = (1 << 31) - 1
 
-    assert source_constant("f32", tenth) == pow(10, -1, (1 << 31) - 1)
-    assert source_constant("f32", third) is None
+    assert source_constant("f32", tenth) == pow(10, -1, prime)
+    assert source_constant("f32", third) == pow(3, -1, prime)
+    assert source_constant("f32", root) == pow(constant("f32", 0x3F3504F3) or 0, -1, prime)
+    assert source_constant("f32", pi) is None
     assert source_constant("bf16", 0x3DCD) is None
