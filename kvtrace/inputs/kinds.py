@@ -25,7 +25,8 @@ Inputs = Literal["random numbers", "small numbers", "negative numbers",
                  "nothing but NaNs", "NaNs among numbers", "nothing but -infinities",
                  "numbers far below zero", "numbers far above zero", "numbers beyond the constants",
                  "zeros in one tensor", "rows far apart", "operands that cancel",
-                 "other integers", "integers that are 0"]  # fmt: skip
+                 "other integers", "integers that are 0",
+                 "negative integers"]  # fmt: skip
 """Kinds of contents of float tensors on which two versions are compared.
 
 Squares of "large" and "minute" numbers are finite and not 0, fourth powers are not; squares of
@@ -37,8 +38,10 @@ EXPONENTS: Final[Inputs] = "numbers up to the limit of exp"
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
 
-WITH_INTEGERS: Final[frozenset[Inputs]] = frozenset({"other integers", "integers that are 0"})
-"""Random floats with integers other than the recorded ones: extreme integers, or zeros."""
+WITH_INTEGERS: Final[frozenset[Inputs]] = frozenset(
+    {"other integers", "integers that are 0", "negative integers"}
+)
+"""Random floats with integers other than the recorded ones: extreme ones, zeros, or of one sign."""
 
 OPTIONAL: Final[frozenset[Inputs]] = frozenset({
     "infinities among numbers", "constants of the kernels", "numbers beyond the constants",
@@ -152,7 +155,7 @@ def numbers_of(
             numbers = structured(ROWS, plain, random)
         case "operands that cancel":
             numbers = _canceling(plain, seed)
-        case "random numbers" | "other integers" | "integers that are 0":
+        case "random numbers" | "other integers" | "integers that are 0" | "negative integers":
             numbers = plain
     return np.asarray(
         np.clip(numbers, -largest, largest) if np.isfinite(numbers).all() else numbers

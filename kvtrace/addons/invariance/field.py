@@ -161,6 +161,17 @@ def _inverse_of_power_of_two(node: Tree) -> int | None:
     return constant(kind, bits_from_float(1 / value, kind))
 
 
+def _unsigned_shift(node: Tree) -> int | None:
+    """Return how far an op shifts an unsigned integer right, as some divisions do, or None."""
+    name = node.detail[0]
+    if name not in ("arith.divui", "arith.shrui") or node.parts[1].what != "integer":
+        return None
+    number = node.parts[1].detail[0].constant or 0
+    if name == "arith.shrui":
+        return int(number) if number >= 0 else None
+    return int(number).bit_length() - 1 if number > 0 and not number & (number - 1) else None
+
+
 def _is_relaxed(attributes: Sequence[tuple[str, str]]) -> bool:
     """Return whether fast-math attributes allow the compiler to change the op's result."""
     return any(name == "fastmath" and "none" not in text for name, text in attributes)
@@ -353,6 +364,8 @@ class _Evaluation(RepeatedValues):
             if kind == "f32" and (np.abs(integer_value) < 1 << 24).all():
                 return (integer_value % PRIME).astype(np.uint64)
             values = [mixed(self._seed, 1, integer_value)]
+        if (bits := _unsigned_shift(node)) is not None:
+            return mixed(self._seed, 24, named(kind), bits, values[0])
         multiplier = _inverse_of_power_of_two(node.parts[1]) if name == "arith.divf" else None
         if self._ordered and name == "arith.addf" and node.parts[0] is node.parts[1]:
             multiplier = 2

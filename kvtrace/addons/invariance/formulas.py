@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from math import isfinite, prod
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.invariance.trees import Tree, tree
+from kvtrace.addons.invariance.trees import Tree, constant_of, tree
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.floats import bits_from_float, float_from_bits
 from kvtrace.ir.ops import MODULAR, SIGNED, operator_of
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, equal, less
@@ -179,12 +180,22 @@ def rounded_once(node: Tree) -> Tree | None:
     )
     if name not in ("arith.addf", "arith.subf", "arith.mulf") or not is_exact:
         return None
-    if any(part.what != "op" or part.detail[0] != "arith.extf" for part in wide.parts):
+    operands = [_before_widening(part, narrow) for part in wide.parts]
+    if any(operand is None for operand in operands):
         return None
-    operands = tuple(part.parts[0] for part in wide.parts)
-    if any(_float_type(operand) != narrow for operand in operands):
+    return tree("op", (name, attributes, narrow, position), tuple(filter(None, operands)))
+
+
+def _before_widening(node: Tree, narrow: str) -> Tree | None:
+    """Return the node of a narrow type that a node widens, or None; a constant may be of both."""
+    if node.what == "op" and node.detail[0] == "arith.extf":
+        return node.parts[0] if _float_type(node.parts[0]) == narrow else None
+    value = constant_of(node)
+    if value is None or not isfinite(value):
         return None
-    return tree("op", (name, attributes, narrow, position), operands)
+    bits = bits_from_float(value, narrow)
+    is_exact = float_from_bits(bits, narrow) == value
+    return tree("constant", (narrow, (bits,))) if is_exact else None
 
 
 def _float_type(node: Tree) -> str | None:

@@ -152,6 +152,11 @@ def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]
         return None
     if inputs == "integers that are 0":
         integers = {rank: np.zeros_like(array) for rank, array in integers.items()}
+    if inputs == "negative integers":
+        integers = {
+            rank: np.minimum(array, -1 - array) if array.dtype.kind == "i" else array
+            for rank, array in integers.items()
+        }
     constants = {
         "constants of the kernels": values.constants,
         "numbers beyond the constants": values.exceeded,

@@ -31,6 +31,7 @@ from kvtrace.inputs.kinds import (
     INPUTS,
     PLAIN,
     SINGULAR,
+    WITH_INTEGERS,
     FillValues,
     Inputs,
 )
@@ -196,6 +197,13 @@ def _compare_output(
         or not isinstance(tensor, TensorArgument)
     ):
         is_order_free = any(map(_has_free_order, (first, second)))
+        if difference is False and isinstance(tensor, TensorArgument):
+            shown = _integer_witness(tensor, versions, deadline)
+            if shown is not None:
+                witness, inputs = shown
+                return OutputMeaning(
+                    first.kernel, name, "violation", witness=witness, inputs=inputs
+                )
         if witness is None or (is_order_free and witness.ulps <= _SUMS):
             return OutputMeaning(first.kernel, name, "unknown")
         return OutputMeaning(first.kernel, name, "violation", witness=witness)
@@ -257,6 +265,19 @@ def _compare_output(
         tuple(store.tree for store in stores) for stores in (first_stores, second_stores)
     )
     return replace(result, meaning=meaning, witness=None, apart=tuple(differences), bound=bound)
+
+
+def _integer_witness(
+    tensor: TensorArgument, versions: VersionCalls, deadline: float
+) -> tuple[Witness, Inputs] | None:
+    """Return an element of an output of integers with two values, and its inputs, or None."""
+    if tensor.element.kind == "f":
+        return None
+    for inputs in sorted(WITH_INTEGERS):
+        witness = versions_differ_on(inputs, versions) if thread_time() < deadline else None
+        if isinstance(witness, Witness):
+            return witness, inputs
+    return None
 
 
 def _is_contracted(comparison: Comparison, tensor: TensorArgument, witness: Witness) -> bool:
