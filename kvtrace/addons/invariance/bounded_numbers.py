@@ -160,7 +160,7 @@ def _extreme(neutral: int) -> Callable[[Number, Number], Number]:
 
     def rule(left: Number, right: Number) -> Number:
         for number, other in ((left, right), (right, left)):
-            is_constant = number.units == 0 and number.least == number.largest > other.largest
+            is_constant = number.least == number.largest > other.largest
             if is_constant and not number.zero and number.is_positive == (neutral > 0):
                 return replace(other, infinity=0)
         made = joined(left, right)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.addons.invariance.laws import X, Y, are_equal, extreme, number, times, where
+from tests.addons.invariance.laws import X, Y, are_equal, extreme, minus, number, op, times, where
 
 ZERO, ONE = number(0.0), number(1.0)
 QUARTER, MORE = times(X, number(0.25)), times(X, number(1.25))
@@ -16,6 +16,7 @@ HOLDING = {
     "of a slope above one": (where("ogt", POSITIVE, MORE, X), extreme("max", MORE, X)),
     "as a minimum": (where("ogt", POSITIVE, QUARTER, X), extreme("min", QUARTER, X)),
     "a clamp": (where("ogt", (X, ONE), ONE, X), where("oge", (X, ONE), ONE, X)),
+    "a magnitude": (where("olt", POSITIVE, minus(ZERO, X), X), op("math.absf", X)),
     "a NaN either way": (where("ogt", (X, ONE), times(X, Y), X), where("ugt", (X, ONE),
                          times(X, Y), X)),
 }  # fmt: skip
@@ -33,6 +34,7 @@ BROKEN = {
     "a NaN that is chosen away": (
         where("ogt", POSITIVE, X, ZERO), where("ole", POSITIVE, ZERO, X),
     ),
+    "a magnitude's negative": (where("ogt", POSITIVE, minus(ZERO, X), X), op("math.absf", X)),
     "a step at one": (where("ogt", (X, ONE), ONE, ZERO), where("oge", (X, ONE), ONE, ZERO)),
     "a NaN that passes": (extreme("max", X, Y), extreme("max or NaN", X, Y)),
 }  # fmt: skip

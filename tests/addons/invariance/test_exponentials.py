@@ -3,6 +3,7 @@
 import pytest
 
 from kvtrace.addons.invariance.exponentials import source_constant
+from kvtrace.addons.invariance.numbers import constant
 from kvtrace.addons.invariance.trees import Tree
 from tests.addons.invariance.laws import (
     X,
@@ -34,6 +35,12 @@ HOLDING = {
     "a multiple of an exponent": (exp(times(TWO, X)), times(exp(X), exp(X))),
     "an exponent multiplied out": (
         exp(times(minus(X, Y), HALF)), exp(minus(times(HALF, X), times(HALF, Y))),
+    ),
+    "a logarithm of exponentials": (
+        exp(minus(X, log(plus(exp(X), exp(Y))))), over(exp(X), plus(exp(X), exp(Y))),
+    ),
+    "a hyperbolic tangent": (
+        op("math.tanh", X), minus(over(TWO, plus(ONE, exp(times(number(-2.0), X)))), ONE),
     ),
     "base two": (exp(X), exp2(times(X, LOG2_E))),
     "base e": (exp2(X), exp(times(LN_2, X))),
