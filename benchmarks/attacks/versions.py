@@ -6,6 +6,7 @@ is more: a yes to the latter is false.
 
 Six labels were corrected after kvtrace was asked, towards its page: what rounds to a narrower type
 on the way, or cuts factors to tf32, is not equal in exact arithmetic, as it was labeled at first.
+So was a seventh: a constant that rounds 1/3 counts as 1/3, as decimals that are rounded count.
 """
 
 from benchmarks.attacks.case import Case

@@ -57,6 +57,10 @@ class Number:
         return self if self.is_positive else replace(self, sign=None)
 
 
+_NOTHING: Final = Number(0.0, 1.0, 1.0, POSITIVE, 2)
+"""The constant 0."""
+
+
 class NoBound(Exception):
     """A node without a bound in a range of inputs."""
 
@@ -73,11 +77,13 @@ def bounded_constant(node: Tree) -> Number:
     if math.isinf(value):
         sign = POSITIVE if value > 0 else NEGATIVE
         return Number(0.0, 1.0, 1.0, sign, 0, infinity=1 if value > 0 else -1)
-    size = abs(value) or 1.0
+    if value == 0:
+        return _NOTHING
+    size = abs(value)
     kind, bits = node.detail
     source = source_constant(kind, bits[0])
     units = 0.0 if source in (None, constant(kind, bits[0])) else unit_of(kind) / UNIT
-    return Number(units, size, size, NEGATIVE if value < 0 else POSITIVE, 0 if value else 2)
+    return Number(units, size, size, NEGATIVE if value < 0 else POSITIVE, 0)
 
 
 def joined(left: Number, right: Number) -> Number:
@@ -133,6 +139,9 @@ def _quotient(left: Number, right: Number) -> Number:
 
 def sum_number(left: Number, right: Number) -> Number:
     """Return the sums of two numbers; exact operands lose no digits where they cancel."""
+    for number, other in ((left, right), (right, left)):
+        if number is _NOTHING:
+            return other
     sign = left.sign if left.sign == right.sign else None
     if left.infinity * right.infinity < 0:
         raise NoRule

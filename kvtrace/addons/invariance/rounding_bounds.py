@@ -52,6 +52,7 @@ _MOST_UNITS: Final = float(1 << 14)
 """A bound of more units is none."""
 _MOST_NODES: Final = 20_000
 """Limit on the nodes that are bounded for a range, each trip of a loop counted."""
+_SAME_SCALE: Final = 2.0**12
 _SECOND_ORDER: Final = 1.01
 """Factor that covers products of errors, each of which is below 2^-9."""
 _DIVISORS: Final = (
@@ -82,7 +83,7 @@ def bound_text(trees: Iterable[tuple[Tree, ...]]) -> str | None:
             except (NoBound, ValueError, OverflowError, ZeroDivisionError):
                 continue
             units = _SECOND_ORDER * sum(number.units for number in numbers)
-            if units > _MOST_UNITS or numbers[0].cancels < numbers[-1].cancels:
+            if units > _MOST_UNITS or _loses_digits(*numbers):
                 continue
             has_logarithms = numbers[0].cancels and any(
                 function_of(node) in _LOGARITHMS
@@ -96,6 +97,15 @@ def bound_text(trees: Iterable[tuple[Tree, ...]]) -> str | None:
                 + (f" where {_DIVISORS}" if canceled else "")
             )
     return None
+
+
+def _loses_digits(before: Number, after: Number) -> bool:
+    """Return whether the second version may cancel digits that the first one keeps.
+
+    So does `sum(x) - n * c` for `sum(x - c)`, whose differences are exact.
+    """
+    has_larger_scale = after.least > _SAME_SCALE * before.least
+    return after.cancels and (has_larger_scale or not before.cancels)
 
 
 def _unrounded(versions: list[tuple[Tree, ...]]) -> tuple[list[tuple[Tree, ...]], str]:

@@ -75,6 +75,10 @@ def added(a, b, c, y, N, FORM: tl.constexpr, BLOCK: tl.constexpr):
         result = q * (p - r)
     elif FORM == "expanded":
         result = q * p - q * r
+    elif FORM == "multiplied":
+        result = p * q + r
+    elif FORM == "fused":
+        result = tl.fma(p, q, r)
     tl.store(y + at, result, mask=at < N)
 
 

@@ -337,7 +337,8 @@ def test_maximum_that_begins_at_a_number_is_not_the_same(
         ("subtracted first", "added first", False),
         ("added first", "subtracted first", False),
         ("factored", "expanded", False),
-        ("factored", "factored", True),
+        ("expanded", "factored", True),
+        ("multiplied", "fused", True),
     ],
 )
 def test_operands_that_cancel_are_compared(

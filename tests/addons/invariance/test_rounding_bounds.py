@@ -76,6 +76,9 @@ UNBOUNDED = {
     "digits that the first version keeps": (
         times(plus(X, Y), THIRD), plus(times(X, THIRD), times(Y, THIRD)),
     ),
+    "a constant that is subtracted first": (
+        total(minus(LANES, HALF)), minus(total(LANES), number(COUNT / 2)),
+    ),
     "a condition that roundings decide": (
         X, where("ogt", (plus(X, times(Y, THIRD)), number(1.0)), X, Y),
     ),
