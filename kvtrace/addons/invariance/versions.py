@@ -198,9 +198,9 @@ def _compare_output(
     ):
         is_order_free = any(map(_has_free_order, (first, second)))
         if difference is False and isinstance(tensor, TensorArgument):
-            shown = _integer_witness(tensor, versions, deadline)
-            if shown is not None:
-                witness, inputs = shown
+            integer_witness = _integer_witness(tensor, versions, deadline)
+            if integer_witness is not None:
+                witness, inputs = integer_witness
                 return OutputMeaning(
                     first.kernel, name, "violation", witness=witness, inputs=inputs
                 )
