@@ -172,11 +172,13 @@ def _slow_steps_sentence(all_steps: Sequence[StepTimes]) -> str | None:
 
     A step is slow from `_SLOW_STEP` times the median of its run on.
     """
+    medians = [(steps, median(steps.duration_ns)) for steps in all_steps if steps.duration_ns]
     slow = [
-        (ns - median(steps.duration_ns), steps, number)
-        for steps in all_steps
+        (ns - usual, steps, number)
+        for steps, usual in medians
+        if len(steps.duration_ns) >= _LEAST_STEPS
         for number, ns in enumerate(steps.duration_ns)
-        if ns > _SLOW_STEP * median(steps.duration_ns) and len(steps.duration_ns) >= _LEAST_STEPS
+        if ns > _SLOW_STEP * usual
     ]
     if not slow:
         return None
