@@ -73,14 +73,22 @@ def read_unevaluated(trace: "Trace", runs: "Sequence[Run]") -> Unevaluated | Non
     return Unevaluated(tuple(kernels), sum(len(kernel.calls) for kernel in kernels))
 
 
-def notes_on(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
-    """Return the notes that `kvtrace info` and the report show of some runs of a trace."""
+def unevaluated_notes(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
+    """Return the notes on kernels that are not evaluated, without those of imported runs."""
     unevaluated = read_unevaluated(trace, runs)
+    return () if unevaluated is None else unevaluated.notes(imported=False)
+
+
+def notes_on(
+    trace: "Trace", runs: "Sequence[Run]", unevaluated: tuple[str, ...] | None = None
+) -> tuple[str, ...]:
+    """Return the notes that `kvtrace info` and the report show of some runs of a trace.
+
+    `unevaluated` are `unevaluated_notes`, if the caller has read them.
+    """
+    if unevaluated is None:
+        unevaluated = unevaluated_notes(trace, runs)
     of_add_ons = (
         note for _, notes in registry.loaded("trace_notes") for note in notes(trace, runs)
     )
-    return (
-        *trace.notes,
-        *(() if unevaluated is None else unevaluated.notes(imported=False)),
-        *of_add_ons,
-    )
+    return (*trace.notes, *unevaluated, *of_add_ons)

@@ -5,7 +5,7 @@ with pyarrow alone; `kernel_overviews.py` reads times of kernels and devices, wh
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -172,39 +172,46 @@ def read_overview(
     """
     overview = Overview(
         path=str(trace.path),
-        runs=tuple(_run_overviews(trace, runs)),
+        runs=(),
         other_runs=len(trace.run_ids) - len(runs),
         kernels=(),
-        messages=_messages(trace, runs),
+        messages=(),
         notes=(),
         since=since,
     )
-    try:
-        from kvtrace.converters.info.kernel_overviews import with_kernels
 
-        with_times = with_kernels(overview, trace, runs, part)
+    def read() -> tuple[tuple[RunOverview, ...], tuple[Message, ...]]:
+        return tuple(_run_overviews(trace, runs)), _messages(trace, runs)
+
+    try:
+        from kvtrace.converters.info.kernel_overviews import first_screen
+
+        screen = first_screen(trace, runs, part, read)
     except ModuleNotFoundError as problem:
         missing = missing_package(problem)
         if missing is None or recompiles or warmup or part != STEADY:
             raise
-        return replace(overview, missing=missing, notes=notes_on(trace, runs))
+        own, messages = read()
+        notes = notes_on(trace, runs)
+        return replace(overview, runs=own, messages=messages, missing=missing, notes=notes)
+    with_times = replace(overview, **{f.name: getattr(screen, f.name) for f in fields(screen)})
     if recompiles or warmup:
         from kvtrace.converters.profile.recompiles import delayed_launches, read_recompiles
 
         variants = read_recompiles(trace, runs) if recompiles else ()
         delayed = delayed_launches(trace, runs, since) if warmup else None
         with_times = replace(with_times, recompiles=variants, held=delayed)
-    return replace(with_times, notes=notes_on(trace, runs))
+    return replace(with_times, notes=notes_on(trace, runs, screen.notes))
 
 
 def overview_object(overview: Overview) -> dict[str, Any]:
     """Return an overview as JSON-ready dicts; `further` is merged into each kernel."""
-    fields = asdict(overview)
-    for kernel in fields["kernels"]:
+    shown = asdict(overview)
+    for kernel in shown["kernels"]:
         kernel |= kernel.pop("further")
     if overview.ranks is not None:
-        del fields["ranks"]["late_map"]  # for pictures
-    return fields
+        del shown["ranks"]["late_map"]  # for pictures
+    return shown
 
 
 def _run_overviews(trace: "Trace", runs: Sequence["Run"]) -> Iterator[RunOverview]:

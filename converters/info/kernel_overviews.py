@@ -1,22 +1,24 @@
 """Kernels and device times of an overview, for a part of the runs."""
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from kvtrace.converters.info.info import KernelOverview, Overview
+from kvtrace.converters.info.info import KernelOverview, Message, RunOverview
+from kvtrace.converters.notes import unevaluated_notes
 from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
 from kvtrace.figures.identity import KernelKey, is_own
-from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, LAUNCHED
-from kvtrace.figures.launch_costs import read_launch_costs
-from kvtrace.figures.ranks import read_ranks
+from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, KERNEL_FIGURES, LAUNCHED
+from kvtrace.figures.launch_costs import LaunchCost, read_launch_costs
+from kvtrace.figures.ranks import RanksFigures, read_ranks
 from kvtrace.figures.requested_part import RequestedPart
+from kvtrace.figures.stored import kept_value
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import Times, host_times
-from kvtrace.figures.window import windowed
+from kvtrace.figures.window import Window, windowed
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -75,26 +77,51 @@ _KERNELS: Final = f"""
 """  # noqa: S608
 
 
-def with_kernels(
-    overview: Overview, trace: "Trace", runs: Sequence["Run"], part: RequestedPart
-) -> Overview:
-    """Return the overview with its kernels, device times, and the part of the runs they cover.
+@dataclass(frozen=True, slots=True)
+class FirstScreen:
+    """What follows from the files of the runs alone: fields of `Overview`."""
+
+    runs: tuple[RunOverview, ...]
+    messages: tuple[Message, ...]
+    kernels: tuple[KernelOverview, ...]
+    device_time: DeviceTime | None
+    ranks: RanksFigures | None
+    launch_costs: tuple[LaunchCost, ...]
+    window: Window | None
+    notes: tuple[str, ...]
+
+
+def first_screen(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    part: RequestedPart,
+    read: Callable[[], tuple[tuple[RunOverview, ...], tuple[Message, ...]]],
+) -> FirstScreen:
+    """Return the first screen of a part of the runs; `read` returns their rows and messages.
+
+    That of long runs is kept (`figures/stored.py`).
 
     Raises:
         BadSetting: there is no such part.
     """
-    add_up(trace, runs)
-    windowed_trace, window = windowed(trace, runs, part)
-    time = read_device_time(windowed_trace, runs, window)
-    times = host_times(windowed_trace, runs)
-    return replace(
-        overview,
-        kernels=_kernels(trace, runs, times, time),
-        device_time=time,
-        ranks=None if time is None else read_ranks(windowed_trace, runs),
-        window=window,
-        launch_costs=read_launch_costs(windowed_trace, runs, times, window),
-    )
+
+    def built() -> FirstScreen:
+        add_up(trace, runs)
+        windowed_trace, window = windowed(trace, runs, part)
+        time = read_device_time(windowed_trace, runs, window)
+        times = host_times(windowed_trace, runs)
+        return FirstScreen(
+            *read(),
+            kernels=_kernels(trace, runs, times, time),
+            device_time=time,
+            ranks=None if time is None else read_ranks(windowed_trace, runs),
+            launch_costs=tuple(read_launch_costs(windowed_trace, runs, times, window)),
+            window=window,
+            notes=unevaluated_notes(trace, runs),
+        )
+
+    facts = [asdict(part), sorted(KERNEL_FIGURES)]
+    return kept_value(trace, runs, "info", facts, FirstScreen, built)
 
 
 def _kernels(

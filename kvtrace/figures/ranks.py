@@ -26,18 +26,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from kvtrace.figures.collectives import Collectives, matched_collectives
 from kvtrace.figures.contention import compute_alone
 from kvtrace.figures.parallelism import Experts, Pipeline, experts_of, pipeline_of
 from kvtrace.figures.rank_steps import IDLE, PARTS, Part, RankSteps, read_rank_steps
-from kvtrace.figures.stored import kept_rows, sizes_of_parts
-from kvtrace.figures.sums_reading import facts_to_keep
-from kvtrace.schema.window import whole_trace
+from kvtrace.figures.stored import kept_value
+from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -61,8 +58,6 @@ _MOST_COLUMNS: Final = 400
 _HALF: Final = 0.5
 _COLLECTIONS: Final[tuple[Part, ...]] = ("recording", "collect")
 _SAVED: Final[tuple[Part, Part]] = ("transfer", "launch")
-#: Tables besides executions that the figures follow from.
-_FOLLOWED: Final = ("collectives", "host_events", "marks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,19 +244,14 @@ def read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:
         trace: The trace, or the window of it that figures cover.
         runs: The runs to look at.
 
-    Those of many ranks are kept (`stored.py`). Errors as `Trace.table`.
+    Those of long runs are kept (`stored.py`). Errors as `Trace.table`.
 
     """
-    facts = facts_to_keep(trace, runs, "execution_sums")
-    if facts is None:
-        return _read_ranks(trace, runs)
-    tables = [[sizes_of_parts(trace, run, name) for name in _FOLLOWED] for run in runs]
-
-    def read() -> pa.Table:
-        return pa.table({"figures": [msgspec.json.encode(_read_ranks(trace, runs))]})
-
-    (row,) = kept_rows(trace, "ranks", [*facts, tables], read)["figures"]
-    return msgspec.json.decode(row.as_py(), type=RanksFigures | None)
+    windows = trace.windows if isinstance(trace, TraceWindow) else {}
+    facts = [windows.get(run.run_id) for run in runs]
+    return kept_value(
+        trace, runs, "ranks", facts, RanksFigures | None, lambda: _read_ranks(trace, runs)
+    )
 
 
 def _read_ranks(trace: "Trace", runs: Sequence["Run"]) -> RanksFigures | None:

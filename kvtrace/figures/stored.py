@@ -16,7 +16,8 @@ what it follows from. Nothing else is derived from it, and it may be removed.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, ParamSpec, TypeVar
@@ -198,14 +199,16 @@ _MOST_FILES: Final = 96
 _NAME: Final = "kept"
 
 
-def are_kept(trace: "Trace", runs: Sequence["Run"]) -> bool:
-    """Return whether rows of the runs are kept: many runs, all sealed, of much altogether.
+def are_kept(trace: "Trace", runs: Sequence["Run"], fewest: int | None = None) -> bool:
+    """Return whether figures of the runs are kept: several runs, all sealed, of much altogether.
 
-    They have stored sums, or the files of their launches and executions have many bytes. Errors as
-    `stored_settings`.
+    They have stored sums, or the files of their launches and executions have many bytes. `fewest`
+    is the least number of runs, by default `LEAST_RUNS`. Errors as `stored_settings`.
     """
     out = whole_trace(trace).path
-    if len(runs) < LEAST_RUNS or remote_folder(out) is not None or folders_beside(out):
+    if len(runs) < (LEAST_RUNS if fewest is None else fewest):
+        return False
+    if remote_folder(out) is not None or folders_beside(out):
         return False
     if not all(run.sealed for run in runs):
         return False
@@ -247,6 +250,54 @@ def kept(
 def kept_rows(trace: "Trace", what: str, facts: Any, read: Callable[[], pa.Table]) -> pa.Table:
     """Return the kept table of a kind that has one alone; see `kept`."""
     return kept(trace, what, facts, ["rows"], lambda: {"rows": read()})["rows"]
+
+
+def kept_value(
+    trace: "Trace", runs: Sequence["Run"], what: str, facts: Any, kind: Any, read: Callable[[], T]
+) -> T:
+    """Return what `read` returns, a dataclass `kind`, which is kept of runs of which rows are.
+
+    It follows from `facts`, as JSON, and from the files of the runs in all tables, by their names,
+    sizes and times of change: `read` may add some. Of a trace whose opening had something to note
+    nothing is kept. Errors as `read`.
+    """
+    whole = whole_trace(trace)
+    if whole.notes or not are_kept(whole, runs, fewest=1):
+        return read()
+    import msgspec  # not for runs of which nothing is kept
+    import numpy as np
+
+    def path() -> Path:
+        text = json.dumps([FORMAT_VERSION, DEFINITION, __version__, facts])
+        digest = hashlib.sha256(text.encode())
+        for line in _files_of(whole.path, runs):
+            digest.update(line.encode())
+        return whole.path / KEPT_TIMES / f"{what}-value-{digest.hexdigest()}.parquet"
+
+    rows = _rows_of_file(whole, path())
+    if rows is not None:
+        with suppress(msgspec.DecodeError):  # of another commit of this version
+            value: T = msgspec.msgpack.decode(rows["value"][0].as_py(), type=kind)
+            return value
+    value = read()
+    if not whole.notes:
+        encoded = msgspec.msgpack.encode(value, enc_hook=np.generic.item)
+        _keep(whole, path(), pa.table({"value": [encoded]}))
+    return value
+
+
+def _files_of(out: Path, runs: Sequence["Run"]) -> Iterator[str]:
+    """Yield name, size and time of change of each file of the runs, table by table."""
+    for table in sorted(entry.name for entry in os.scandir(out) if entry.is_dir()):
+        for run in runs:
+            try:
+                with os.scandir(run_folder(out, table, run.run_id)) as entries:
+                    facts = sorted(
+                        (e.name, (s := e.stat()).st_size, s.st_mtime_ns) for e in entries
+                    )
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            yield f"{table} {run.run_id} {facts}\n"
 
 
 def _rows_of_file(trace: "Trace", path: Path) -> pa.Table | None:

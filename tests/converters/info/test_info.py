@@ -1,18 +1,24 @@
 """`info`: what a trace holds, at a glance."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.info.info import overview_object, read_overview
 from kvtrace.converters.info.info_text import overview_text
 from kvtrace.converters.profile.recompiles import Change
+from kvtrace.figures import stored
+from kvtrace.figures.requested_part import WHOLE
 from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.sums_building import add_up
+from kvtrace.schema.layout import KEPT_TIMES
 from kvtrace.schema.trace import open_trace, resolve
 from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
 from tests.support.synthetic_trace import build_synthetic_trace
@@ -46,6 +52,36 @@ def test_runs_are_counted_from_stored_sums_as_from_launches(tmp_path):
         assert all(sums_stored(trace, run) for run in trace.select())
 
         assert overview_of(resolve(folder)).runs == before.runs
+
+
+@pytest.mark.parametrize("name", ["h100/slow_rank", "h200/llama_ranks"])
+def test_first_screen_is_kept_until_a_file_of_the_runs_changes(tmp_path, monkeypatch, name):
+    # given runs of which figures are kept
+    monkeypatch.setattr(stored, "_LEAST_BYTES", 0)
+    folder = shutil.copytree(FIXTURES.parent / name, tmp_path / "out")
+    first = overview_of(resolve(folder))
+    with monkeypatch.context() as patch:
+        patch.delattr("kvtrace.converters.info.kernel_overviews.windowed")  # it is not read again
+        assert overview_of(resolve(folder)) == first
+        with pytest.raises(NameError):
+            overview_of(resolve(folder), part=WHOLE)
+    # when a file is written again, of the same size
+    part = next(folder.glob("marks/*/*.parquet"))
+    os.utime(part, ns=(0, 0))
+    # then what follows from it is read again
+    with monkeypatch.context() as patch:
+        patch.setattr("kvtrace.converters.info.kernel_overviews.read_ranks", lambda *_: None)
+        assert overview_of(resolve(folder)) == replace(first, ranks=None)
+
+
+def test_kept_screen_of_another_shape_is_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(stored, "_LEAST_BYTES", 0)
+    folder = shutil.copytree(FIXTURES / "train", tmp_path / "out")
+    first = overview_of(resolve(folder))
+    (kept,) = (folder / KEPT_TIMES).glob("info-*")
+    table = pq.read_table(kept)
+    pq.write_table(table.set_column(0, table.schema.field(0), pa.array([b"\x80"])), kept)
+    assert overview_of(resolve(folder)) == first
 
 
 def test_kernels_by_launches_with_host_time(tmp_path):
