@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.timeline.captions import script_name
-from kvtrace.figures.columns import Integers, integers, summed_by
+from kvtrace.figures.columns import Integers, coded, integers, summed_by
 from kvtrace.figures.identity import KernelKey, key_of, kind_of
 from kvtrace.figures.kernels import LAUNCH_COLUMNS, compiled_here
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.times import execution_sums, launch_sums
 from kvtrace.schema.cached_property import cached_property
+from kvtrace.schema.collective_names import is_collective
 from kvtrace.schema.following import News
 from kvtrace.schema.launch_flags import LaunchFlags
 from kvtrace.schema.runs import Run, plain_rows
@@ -58,15 +59,19 @@ class ProcessLine:
     """A process: launches so far and per second, its devices' busy share, and its variants.
 
     `device_share` is the mean of the devices; None without a device timeline. Overlapping
-    executions of a device are added. `state` is
+    executions of a device are added. It leaves out collectives, which may wait for other ranks:
+    `collective_share` is theirs. `state` is
     "recording", "not running" (it left a journal), or how the process ended.
     """
 
     name: str
+    group: str | None
+    rank: int | None
     state: str
     launches: int
     launches_per_second: float
     device_share: float | None
+    collective_share: float | None
     variants: int
 
 
@@ -153,8 +158,10 @@ class _Process:
     compiled: set[tuple[KernelKey, str | None]] = field(default_factory=set)
     """Key and file of kernels that have a variant."""
     busy: Counter[int] = field(default_factory=Counter)
+    """Nanoseconds of executions, without collectives, by the second in which they began."""
+    collectives: Counter[int] = field(default_factory=Counter)
+    """The same of collectives."""
     devices: set[int | None] = field(default_factory=set)
-    """Nanoseconds of executions by the second in which they began."""
     flags: LaunchFlags = field(default_factory=LaunchFlags)
 
     @property
@@ -205,7 +212,9 @@ class Live:
             for table in _ORDER:
                 for piece in tables.get(table, ()):
                     self._add_rows(process, table, piece, now)
-            by_second: tuple[dict[int, Any], ...] = (process.launched, process.busy, process.recent)
+            by_second: tuple[dict[int, Any], ...] = (
+                process.launched, process.busy, process.collectives, process.recent
+            )  # fmt: skip
             for seconds in by_second:
                 for second in [s for s in seconds if s < now // _SECOND - EVENT_SECONDS]:
                     del seconds[second]
@@ -244,7 +253,14 @@ class Live:
                         _add_figures(sums_of_name, row)
             process.devices.update(table_rows["device"].unique().to_pylist())
             busy_ns = np.maximum(integers(table_rows["end"]) - integers(table_rows["start"]), 0)
-            _add_seconds(process.busy, table_rows, "start", busy_ns * weights(table_rows))
+            busy_ns *= weights(table_rows)
+            names, codes = coded(table_rows["name"])
+            of_collective = np.array([is_collective(name) for name in names])[codes]
+            for seconds, part in (
+                (process.busy, ~of_collective),
+                (process.collectives, of_collective),
+            ):
+                _add_seconds(seconds, table_rows, "start", np.where(part, busy_ns, 0))
 
     def _add_variant(self, process: _Process, row: dict[str, Any], now: int) -> None:
         process.kernels[row["kernel_id"]] = row
@@ -349,14 +365,23 @@ def _process_line(process: _Process, now: int) -> ProcessLine:
     # The current second is not complete, so it is left out.
     counted_seconds = range(second - span, second)
     launch_count = sum(process.launched[past_second] for past_second in counted_seconds)
-    busy_ns = sum(process.busy[past_second] for past_second in counted_seconds)
     device_ns = span * _SECOND * max(len(process.devices), 1)
+
+    def share(busy: Counter[int]) -> float | None:
+        """Return the share of the devices' time."""
+        if not (process.has_device and process.live):
+            return None
+        return sum(busy[past_second] for past_second in counted_seconds) / device_ns
+
     return ProcessLine(
         name=_process_name(run),
+        group=run.group_id,
+        rank=run.rank,
         state=_process_state(process),
         launches=process.launches,
         launches_per_second=launch_count / span if process.live else 0.0,
-        device_share=busy_ns / device_ns if process.has_device and process.live else None,
+        device_share=share(process.busy),
+        collective_share=share(process.collectives),
         variants=len(process.kernels),
     )
 

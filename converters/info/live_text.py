@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Final
 
-from kvtrace.converters.info.live import EVENT_SECONDS, RATE_SECONDS, Event, LivePage
+from kvtrace.converters.info.live import EVENT_SECONDS, RATE_SECONDS, Event, LivePage, ProcessLine
 from kvtrace.figures.identity import names_apart
 from kvtrace.text import columns, count, duration, percent, plural, printable, shorten, wrapped
 
@@ -12,6 +14,10 @@ _MOST_EVENTS = 5
 #: Most lines of one event.
 _MOST_LINES = 3
 _FEWEST_KERNELS = 5
+#: Share of the time that each other rank spends in collectives more than the one to name.
+_LEAST_WAITING: Final = 0.1
+#: A rank has done its part if its device was busy for so much of what the others' were.
+_AS_BUSY: Final = 0.9
 
 
 def page_lines(
@@ -43,26 +49,57 @@ def _process_lines(page: LivePage, width: int) -> Iterator[str]:
     if not page.processes:
         yield "no process that is being recorded here has launched a kernel yet"
     else:
-        header = ("process", "launches", "a second", "device busy", "variants", "state")
+        header = ["process", "launches", "a second", "device busy", "variants", "state"]
         rows = [
-            (
+            [
                 process.name,
                 count(process.launches),
                 _rate_text(process.launches_per_second),
                 percent(process.device_share),
                 count(process.variants),
                 process.state,
-            )
+            ]
             for process in page.processes[:_MOST_PROCESSES]
         ]
+        if any(process.collective_share for process in page.processes):
+            header.insert(4, "collectives")
+            for row, process in zip(rows, page.processes, strict=False):
+                row.insert(4, percent(process.collective_share))
         yield from columns(header, rows, width)
     hidden = len(page.processes) - _MOST_PROCESSES
     if hidden > 0:
         yield f"… {plural(hidden, 'more process')}"
     if page.idle:
         yield f"{plural(page.idle, 'more process')} launched no kernels"
+    late = _late_rank(page.processes)
+    if late is not None:
+        yield from wrapped(late, width)
     if not page.whole:
         yield "rows sealed before kvtrace top started are not counted: kvtrace info counts all"
+
+
+def _late_rank(processes: Sequence[ProcessLine]) -> str | None:
+    """Return which rank of a job the others wait for; None unless one stands out.
+
+    The ranks of a collective end it together: what one spends less in it than another, the other
+    waited. A rank that was busy for less than the others may only be read later than they are.
+    """
+    ranks = sorted(
+        (process.collective_share, process.rank, process.device_share or 0.0)
+        for process in processes
+        if process.rank is not None and process.collective_share is not None
+    )
+    groups = {process.group for process in processes if process.rank is not None}
+    if len(ranks) < 2 or len(groups) > 1 or ranks[1][0] - ranks[0][0] < _LEAST_WAITING:
+        return None
+    (least, rank, busy), *others = ranks
+    if busy < _AS_BUSY * median(other for _, _, other in others):
+        return None
+    usual = median(share for share, _, _ in others)
+    return (
+        f"rank {rank} is in collectives for {percent(least)} of the time, the others for "
+        f"{percent(usual)} (median): where all call the same ones, they wait for it"
+    )
 
 
 def _kernel_lines(page: LivePage, most: int, width: int) -> Iterator[str]:

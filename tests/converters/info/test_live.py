@@ -208,6 +208,47 @@ def test_busy_share_of_a_device_is_over_the_last_ten_seconds(tmp_path):
     assert (line.state, line.device_share) == ("recording", 0.4)
 
 
+def ranks_page(out, ranks):
+    """Return a page of a job whose ranks work and then wait or transfer, for ms in each second."""
+    for rank, (work, collective) in enumerate(ranks):
+        recording = Recording(out, rank, rank=rank, group_id="job", mode="timeline")
+        begin = NOW - (1 + np.arange(9)) * SECOND
+        middle = begin + work * 1_000_000
+        recording.append(
+            "gpu_kernels", record=np.arange(18), start=np.append(begin, middle),
+            end=np.append(middle, middle + collective * 1_000_000),
+            name=["matmul"] * 9 + ["ncclDevKernel_AllReduce_Sum_bf16_RING_LL"] * 9,
+        )  # fmt: skip
+    (found,) = pages(out, NOW)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ranks", "late"),
+    [
+        ([(500, 400), (500, 400), (850, 50)], 2),  # more work
+        ([(500, 50), (500, 400), (500, 400)], 0),  # or a late host
+        ([(500, 400), (500, 410), (500, 390)], None),
+        ([(500, 400), (500, 400), (50, 40)], None),  # of which less is known yet
+        ([(500, 400), (500, 50), (500, 50)], None),  # two may be late
+        ([(500, 50)], None),
+    ],
+)
+def test_rank_that_spends_least_time_in_collectives_is_named(tmp_path, ranks, late):
+    found = ranks_page(tmp_path / "out", ranks)
+
+    assert [(line.device_share, line.collective_share) for line in found.processes] == [
+        (pytest.approx(9 * work / 10_000), pytest.approx(9 * collective / 10_000))
+        for work, collective in ranks
+    ]
+    lines = page_lines(found, "out", NOW, 200, 40)
+    assert [line for line in lines if "they wait for it" in line] == [
+        line for line in lines if line.startswith(f"rank {late} is in collectives for 4.5 %")
+    ]
+    assert any("they wait for it" in line for line in lines) == (late is not None)
+    assert "collectives" in lines[2]
+
+
 def test_new_variants_and_recompiles_are_of_the_last_minute(recording):
     kernel(recording, 0, "scale", compile_begin=NOW - 300 * SECOND, compile_ns=SECOND)
     kernel(recording, 1, "scale", compile_begin=NOW - 20 * SECOND, compile_ns=2 * SECOND)
