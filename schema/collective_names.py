@@ -29,7 +29,7 @@ _OTHERS: Final = (
 )
 
 
-def operation_of(text: str) -> str:
+def operation_of_word(text: str) -> str:
     """Return the operation that a tool's word names; the word itself if it is none of ours.
 
     Example: `nccl:_all_gather_base`, `allgather_into_tensor_coalesced` and `ncclAllGather` are
@@ -44,7 +44,7 @@ def is_collective(name: str | None) -> bool:
     return name is not None and _operation_in(name) is not None
 
 
-def operation(name: str) -> str:
+def operation_of_kernel(name: str) -> str:
     """Return the operation in the name of a kernel; the name if it has none."""
     return _operation_in(name) or name
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kvtrace.converters.importers.json_values import integer, mapping, text
 from kvtrace.converters.importers.rows import NONE, RunRows
-from kvtrace.schema.collective_names import bytes_of, listed_ranks, operation_of
+from kvtrace.schema.collective_names import bytes_of, listed_ranks, operation_of_word
 
 #: Name of torch's event around the request of a collective.
 KINETO_EVENT: Final = "record_param_comms"
@@ -34,7 +34,7 @@ class CollectiveRows:
         name = text(args.get("Collective name")) or ""
         if name in _NONE_OF_THESE:
             return
-        operation, dtype = operation_of(name), text(args.get("dtype"))
+        operation, dtype = operation_of_word(name), text(args.get("dtype"))
         elements = _or_none(integer(args.get("In msg nelems")))
         source, target = (_rank(args.get(key)) for key in ("Src Rank", "Dst Rank"))
         self._rows.append(
@@ -59,7 +59,7 @@ class CollectiveRows:
             return
         facts = _payload(payload)
         communicator = facts.get("NCCL communicator ID")
-        operation = operation_of(name.replace("Bcast", "Broadcast"))
+        operation = operation_of_word(name.replace("Bcast", "Broadcast"))
         self._rows.append(
             {
                 "requested": begin,

@@ -7,7 +7,7 @@ import numpy as np
 from kvtrace.converters.timeline.captions import Caption
 from kvtrace.converters.timeline.timeline import Integers, Slices, Track
 from kvtrace.figures.collectives import Collectives
-from kvtrace.schema.collective_names import operation
+from kvtrace.schema.collective_names import operation_of_kernel
 from kvtrace.schema.runs import Run
 
 
@@ -27,7 +27,7 @@ def collective_slices(
     )
     waits = transfer > start
     ranks = [Caption(f"waiting for rank {other.rank}") for other in collectives.runs]
-    moving = [Caption(operation(text), (("kernel", text),)) for text in ran.names]
+    moving = [Caption(operation_of_kernel(text), (("kernel", text),)) for text in ran.names]
     digest = blake2b(f"collectives of {run.group_id}".encode(), digest_size=8).digest()
     flow = matched.astype(np.uint64) + np.uint64(int.from_bytes(digest, "little"))
     slices = Slices(

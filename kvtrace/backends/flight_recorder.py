@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.device_copies import relaxed_capture
-from kvtrace.schema.collective_names import bytes_of, listed_ranks, operation_of
+from kvtrace.schema.collective_names import bytes_of, listed_ranks, operation_of_word
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -121,7 +121,7 @@ def _row(entry: Mapping[str, Any], ranks: Sequence[int] | None) -> dict[str, Any
         "ranks": ranks,
         "sequence": entry[sequence],
         "peer": _peer(entry["profiling_name"], ranks),
-        "operation": operation_of(entry["profiling_name"]),
+        "operation": operation_of_word(entry["profiling_name"]),
         "type": dtype,
         "elements": elements,
         "bytes": bytes_of(elements, dtype),

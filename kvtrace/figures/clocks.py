@@ -26,7 +26,7 @@ from kvtrace.figures.collective_kernels import (
     kernels_by_key,
 )
 from kvtrace.figures.columns import Integers
-from kvtrace.schema.collective_names import operation
+from kvtrace.schema.collective_names import operation_of_kernel
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 
@@ -126,7 +126,7 @@ def _collective_ends(trace: Trace, run: Run, is_numbered: bool) -> _Ends:
     for key, kernels in kernels_by_key(trace, run, numbered_ones=is_numbered):
         for code, name in enumerate(kernels.names):
             here = kernels.name == code
-            if operation(name) in SYNCHRONIZING and here.any():
+            if operation_of_kernel(name) in SYNCHRONIZING and here.any():
                 ends[key, name] = kernels.number[here], kernels.end[here]
     return ends
 

@@ -38,7 +38,7 @@ from kvtrace.figures.collective_kernels import (
 )
 from kvtrace.figures.columns import Integers
 from kvtrace.figures.scans import row_count
-from kvtrace.schema.collective_names import operation
+from kvtrace.schema.collective_names import operation_of_kernel
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import whole_trace
 
@@ -85,7 +85,9 @@ class _Stream:
 
     def are(self, operations: frozenset[str]) -> npt.NDArray[np.bool_]:
         """Return for each kernel if it is one of some operations."""
-        return np.array([operation(name) in operations for name in self.names], bool)[self.name]
+        return np.array([operation_of_kernel(name) in operations for name in self.names], bool)[
+            self.name
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ def _are_exchanges(kernels: Kernels, key: Key) -> Integers:
     """Return 1 for kernels that exchange among all ranks of a communicator, else 0."""
     if not isinstance(key, Communicator) or key.is_pair:
         return np.zeros_like(kernels.start)
-    are = np.array([operation(name) in _EXCHANGES for name in kernels.names], np.int64)
+    are = np.array([operation_of_kernel(name) in _EXCHANGES for name in kernels.names], np.int64)
     return are[kernels.name]
 
 
@@ -201,7 +203,9 @@ def _moved(kernels: Kernels, key: Key) -> Integers:
         "AllReduce": 2 * (ranks - 1) / ranks, "AllGather": ranks - 1,
         "ReduceScatter": (ranks - 1) / ranks, "Broadcast": 1, "Reduce": 1,
     }  # fmt: skip
-    share = np.array([shares.get(operation(name), -1.0) for name in kernels.names])[kernels.name]
+    share = np.array([shares.get(operation_of_kernel(name), -1.0) for name in kernels.names])[
+        kernels.name
+    ]
     is_known = (kernels.size >= 0) & (share >= 0)
     return np.where(is_known, np.rint(kernels.size * share), UNKNOWN).astype(np.int64)
 
@@ -369,8 +373,8 @@ def _disagree(
 ) -> None:
     """Name the first disagreement of a rank with those before it."""
     rank = collectives.runs[index].rank
-    calls = "ends" if own_call is None else f"calls {operation(own_call)}"
-    others = "end" if next_call is None else f"call {operation(next_call)}"
+    calls = "ends" if own_call is None else f"calls {operation_of_kernel(own_call)}"
+    others = "end" if next_call is None else f"call {operation_of_kernel(next_call)}"
     stream.problem = (
         f"rank {rank} {calls} where earlier ranks {others}, after {agreed:,} collectives that "
         "agree: nothing after that is matched"

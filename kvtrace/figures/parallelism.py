@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kvtrace.figures.columns import Coverage, Integers, integers
-from kvtrace.schema.collective_names import operation
+from kvtrace.schema.collective_names import operation_of_kernel
 
 if TYPE_CHECKING:
     from kvtrace.figures.collectives import RankCollectives
@@ -66,7 +66,7 @@ def sends(trace: "Trace", run: "Run", ran: "RankCollectives", steps: Integers) -
 
     `steps` are the steps' bounds on the host. Errors as `Trace.table`.
     """
-    if "SendRecv" not in map(operation, ran.names):
+    if "SendRecv" not in map(operation_of_kernel, ran.names):
         return {}
     table = trace.table("collectives", [run], ["operation", "peer", "requested"])
     peer = integers(table["peer"], -1)

@@ -33,7 +33,7 @@ from kvtrace.figures.gap_causes import PAUSE
 from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.parallelism import between_exchanges, sends
 from kvtrace.figures.steps import program_steps
-from kvtrace.schema.collective_names import is_collective, operation
+from kvtrace.schema.collective_names import is_collective, operation_of_kernel
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ PARTS: Final[tuple[Part, ...]] = (
     "pause", "launch",
 )  # fmt: skip
 IDLE: Final = PARTS[4:]
+_WAITING: Final = PARTS.index("waiting")
 _IS_UNKNOWN: Final = np.array([[name == "unknown"] for name in IDLE])
 #: In place of the time of a request: it is not recorded, or no execution follows.
 _UNKNOWN: Final = -1
@@ -131,10 +132,8 @@ def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSt
         is_work = ~executions.is_collective
         work = union_of(executions.start[is_work], executions.end[is_work])
         busy, exposed = _busy_parts(work, ran, bounds)
-        compared = busy
-        if has_collectives_alone:
-            compared, _ = _busy_parts((bounds[:0], bounds[:0]), ran, bounds)
-        waited = compared[PARTS.index("waiting")]
+        # Work hides waiting, which of ranks with collectives alone is not known.
+        waited = _all_waiting(ran, bounds) if has_collectives_alone else busy[_WAITING]
         if run.has_collectives_alone:
             idle = np.where(_IS_UNKNOWN, idle.sum(axis=0), 0)
         step = np.searchsorted(bounds, ran.start, "right") - 1
@@ -157,10 +156,14 @@ def _transfers(
     sums: dict[str, tuple[int, int, int]] = {}
     for code, name in enumerate(ran.names):
         here = is_counted & (ran.name == code)
-        number, moved, ns = sums.get(operation(name), (0, 0, 0))
+        number, moved, ns = sums.get(operation_of_kernel(name), (0, 0, 0))
         ns += int((ran.end - ran.transfer)[here].sum())
         if here.any():
-            sums[operation(name)] = number + int(here.sum()), moved + int(ran.moved[here].sum()), ns
+            sums[operation_of_kernel(name)] = (
+                number + int(here.sum()),
+                moved + int(ran.moved[here].sum()),
+                ns,
+            )
     return sums
 
 
@@ -229,6 +232,16 @@ def _busy_parts(
         if not number:
             exposed = ran.transfer - ran.start - coverage.of(ran.start, ran.transfer)
     return np.diff(np.stack(totals), axis=0, prepend=0), exposed
+
+
+def _all_waiting(ran: RankCollectives, bounds: Integers) -> Integers:
+    """Return the time of each step in which collectives waited and none transferred."""
+    is_known = ran.last >= 0
+    of_all, of_transfers = (
+        Coverage(*union_of(begin[is_known], ran.end[is_known])).of(bounds[:-1], bounds[1:])
+        for begin in (ran.start, ran.transfer)
+    )
+    return of_all - of_transfers
 
 
 def _idle_parts(

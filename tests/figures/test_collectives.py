@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kvtrace.figures.collectives import matched_collectives
-from kvtrace.schema.collective_names import is_collective, operation
+from kvtrace.schema.collective_names import is_collective, operation_of_kernel
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
 from tests.support.simulated_ranks import (
@@ -155,4 +155,4 @@ def test_collectives_of_hosts_whose_clocks_differ_are_the_same(tmp_path):
 def test_names_of_collectives(name, called):
     assert is_collective(name) == (called is not None)
     if called is not None:
-        assert operation(name) == called
+        assert operation_of_kernel(name) == called

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.schema.collective_names import bytes_of, listed_ranks, operation_of
+from kvtrace.schema.collective_names import bytes_of, listed_ranks, operation_of_word
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from kvtrace.schema.collective_names import bytes_of, listed_ranks, operation_of
     ],
 )
 def test_operations(word, operation):
-    assert operation_of(word) == operation
+    assert operation_of_word(word) == operation
 
 
 def test_ranks_are_known_only_if_all_are_listed():
