@@ -1,8 +1,10 @@
 """Notes on a trace as a whole: what reading it found, what was not evaluated, and of add-ons."""
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
 from kvtrace.schema.layout import GLUON, IMPORTED
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from kvtrace.schema.without_ir import KernelWithoutIr
 
 _SHOWN = 4
+#: What notes of several runs differ by.
+_RUN: Final = re.compile(r"^run \S+ ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +95,13 @@ def notes_on(
     of_add_ons = (
         note for _, notes in registry.loaded("trace_notes") for note in notes(trace, runs)
     )
-    return (*trace.notes, *unevaluated, *of_add_ons)
+    return (*_once_for_runs(trace.notes), *unevaluated, *of_add_ons)
+
+
+def _once_for_runs(notes: Sequence[str]) -> Iterator[str]:
+    """Yield notes that are the same of several runs once, with the number of the other runs."""
+    numbers = Counter(_RUN.sub("", note) for note in notes)
+    for note in notes:
+        number = numbers.pop(_RUN.sub("", note), 0)
+        if number:
+            yield note + (f"; the same of {plural(number - 1, 'more run')}" if number > 1 else "")

@@ -46,7 +46,7 @@ def keeps_sums(run: Run) -> bool:
 
 
 def missing_launch_notes(run: Run) -> Iterator[str]:
-    """Yield sentences about launches that the run lacks, by KVTRACE_WINDOW, _SAMPLE or _LIMIT."""
+    """Yield sentences about launches that the run lacks, by settings such as KVTRACE_WINDOW."""
     sample, limit = run.settings.get("sample"), run.settings.get("limit")
     window = run.settings.get("window")
     if window:
@@ -70,7 +70,12 @@ def missing_launch_notes(run: Run) -> Iterator[str]:
         )
     elif keeps_newest(run):
         yield f"run {run.run_id} holds only its newest launches (KVTRACE_LIMIT={limit})"
-    named = window or limit or run.dropped_rows
+    if run.has_collectives_alone:
+        yield (
+            f"run {run.run_id} records collectives alone (KVTRACE_RANKS="
+            f"{run.settings['ranks']}): neither launches nor other executions"
+        )
+    named = window or limit or run.dropped_rows or run.has_collectives_alone
     if "partial" in run.required_features and not named:
         yield f"run {run.run_id} does not hold all launches of its program, as its producer says"
     if run.ending == LIMIT:

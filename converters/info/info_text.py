@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _SHOWN_KERNELS: Final = 15
 _SHOWN_ON_DEVICE: Final = 5
 _SHOWN_NOTES: Final = 2
+#: Runs that are shown of more than `_MOST_RUNS`.
+_SHOWN_RUNS: Final = 2
+_MOST_RUNS: Final = 16
 _NANOSECONDS: Final = 1_000_000_000
 
 
@@ -42,11 +45,15 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     runs_without_calls = (
         []
         if full or len(overview.runs) == 1
-        else [run for run in overview.runs if not run.calls and not run.source]
+        else [run for run in overview.runs if not (run.calls or run.gpu_kernels or run.source)]
     )
-    for run in overview.runs:
-        if run not in runs_without_calls:
-            lines += ["", *_run_text(run, width)]
+    left_out = {run.run_id for run in runs_without_calls}
+    shown = [run for run in overview.runs if run.run_id not in left_out]
+    further = 0 if full or len(shown) <= _MOST_RUNS else len(shown) - _SHOWN_RUNS
+    for run in shown[: len(shown) - further]:
+        lines += ["", *_run_text(run, width)]
+    if further:
+        lines += ["", f"{plural(further, 'more run')} (--all shows each)"]
     if runs_without_calls:
         processes = plural(len(runs_without_calls), "more process")
         text = f"{processes} launched no kernels (for example a compiler's worker)"

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, integers
-from kvtrace.schema.collective_names import is_collective
+from kvtrace.schema.collective_names import is_collective, operation_of_kernel
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +31,12 @@ UNKNOWN: Final = -1
 _BETWEEN_TWO: Final = frozenset({"Send", "Recv"})
 #: Most kernels of one request.
 _KERNELS: Final = 256
+#: In the name of RCCL's kernel for all operations; and the kernels of operations without their own.
+_ANY_OPERATION: Final = "Generic"
+_KERNEL_OF: Final = {
+    "Barrier": "AllReduce", "Send": "SendRecv", "Recv": "SendRecv", "Gather": "SendRecv",
+    "Scatter": "SendRecv",
+}  # fmt: skip
 
 
 class Communicator(NamedTuple):
@@ -50,12 +56,17 @@ Key = Communicator | int
 
 
 class _Numbers(NamedTuple):
-    """Communicator (an index in `communicators`), number and bytes of each kernel, or UNKNOWN."""
+    """Communicator (an index in `communicators`), number and bytes of each kernel, or UNKNOWN.
+
+    `operation` is that of its request, as an index in `operations`, or UNKNOWN.
+    """
 
     communicators: tuple[Communicator, ...]
     communicator: Integers
     number: Integers
     size: Integers
+    operations: list[str | None]
+    operation: Integers
 
 
 class Kernels(NamedTuple):
@@ -112,7 +123,9 @@ def kernels_by_key(
     if numbered_ones and start.size:
         # Replays of a graph are requested once for all of its kernels.
         requested = np.where(graph >= 0, UNKNOWN, requested)
-        communicators, communicator, number, size = _numbered(trace, run, requested, stream)
+        requests = _numbered(trace, run, requested, stream)
+        communicators, communicator, number, size = requests[:4]
+        name = _named_by_requests(numbers, name, requests)
         for code, of_communicator in enumerate(communicators):
             here = np.flatnonzero(communicator == code)
             here = here[np.argsort(number[here], kind="stable")]
@@ -124,6 +137,20 @@ def kernels_by_key(
         here = np.flatnonzero((stream == of_stream) & (communicator == UNKNOWN))
         columns_here = (column[here] for column in (start, end, record, size))
         yield place, Kernels(tuple(numbers), name[here], np.arange(here.size), *columns_here)
+
+
+def _named_by_requests(numbers: dict[str, int], name: Integers, requests: _Numbers) -> Integers:
+    """Return the names of kernels, those of any operation named by what was requested.
+
+    `numbers` has the index of each name; operations are added to it.
+    """
+    are_of_any = np.array([operation_of_kernel(text) == _ANY_OPERATION for text in numbers], bool)
+    called = [
+        UNKNOWN if text is None else numbers.setdefault(_KERNEL_OF.get(text, text), len(numbers))
+        for text in requests.operations
+    ]
+    requested = np.array([*called, UNKNOWN], np.int64)[requests.operation]
+    return np.where(are_of_any[name] & (requested != UNKNOWN), requested, name)
 
 
 def common_places(number: Integers, other: Integers) -> tuple[Integers, Integers]:
@@ -177,7 +204,9 @@ def _numbered(trace: "Trace", run: "Run", requested: Integers, stream: Integers)
     number = _distinct(communicator, number)
     for of_stream in np.unique(stream).tolist():
         _count_back(np.flatnonzero(stream == of_stream), communicator, number)
-    return _Numbers(communicators, communicator, number, size)
+    operations, operation = coded(table["operation"])
+    operation = np.where(is_inside, np.append(operation, UNKNOWN)[place], UNKNOWN)
+    return _Numbers(communicators, communicator, number, size, operations, operation)
 
 
 def _communicators(

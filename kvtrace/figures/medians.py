@@ -130,6 +130,8 @@ _GROUPS: Final = """
 """
 #: Rows of kernels and groups from which on they are added up, before those of further runs.
 _MOST_PENDING_ROWS: Final = 1 << 21
+#: Rows that are taken from DuckDB at once.
+_PIECE: Final = 1 << 18
 
 
 def add_medians(
@@ -146,7 +148,8 @@ def add_medians(
     """
     group_of_place, groups = _groups(database) if has_groups else (None, pa.array([], pa.string()))
     binned = bool(sums.stored)
-    medians_of_calls, of_kernels, of_groups = [_NO_MEDIANS], _Counts(), _Counts()
+    medians_of_calls = [_NO_MEDIANS]
+    of_kernels, of_groups, of_calls = _Counts(), _Counts(), _Counts()
     for rows in _pieces(database, trace, sums, table):
         place, kernel, value, count = (
             integers(rows[name]) for name in ("place", "kernel", "value", "count")
@@ -155,9 +158,13 @@ def add_medians(
         is_placed = place > 0
         if not is_placed.all():
             place, value, count = place[is_placed], value[is_placed], count[is_placed]
-        medians_of_calls.append(medians_of(place, value, count, binned=binned))
+        if binned:  # all times of a call are in one piece
+            medians_of_calls.append(medians_of(place, value, count, binned=True))
+        else:
+            of_calls.add(place, value, count)
         if group_of_place is not None:
             of_groups.add(group_of_place[place], value, count)
+    medians_of_calls.append(medians_of(*of_calls.total, binned=binned))
     places, medians = map(np.concatenate, zip(*medians_of_calls, strict=True))
     database.register("place_medians", pa.table({"place": places, "ns": medians}))
     kernels, medians = medians_of(*of_kernels.total, binned=binned)
@@ -195,9 +202,10 @@ class _Counts:
 def _pieces(
     database: duckdb.DuckDBPyConnection, trace: "Trace", sums: AllSums, table: Sums
 ) -> Iterator[pa.Table]:
-    """Yield the steady times of runs, with the columns of `_PLACED`."""
+    """Yield the steady times of runs, with the columns of `_PLACED`; stored ones run by run."""
     if not sums.stored:
-        yield database.sql(_PLACED.format(rows=_ROWS[table])).to_arrow_table()
+        reader = database.sql(_PLACED.format(rows=_ROWS[table])).to_arrow_reader(_PIECE)
+        yield from (pa.Table.from_batches([batch]) for batch in reader)
         return
     keys = _KEYS[table]
     others = {} if sums.binned is None else dict(split_by_run(sums.binned.sort_by("run")))

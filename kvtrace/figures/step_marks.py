@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.columns import Integers, coded, integers
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -97,18 +96,27 @@ class ProgramMarks:
         self._trace, self._run = trace, run
         table = trace.table("marks", [run], ["name", "begin", "end", "attributes"])
         table = table.filter(pc.is_valid(table["begin"]))
-        names = table["name"].cast(pa.string()).to_pylist()
-        steps = pc.map_lookup(table["attributes"], "step", "first").is_valid().to_pylist()
-        begins, ends = integers(table["begin"]).tolist(), integers(table["end"], -1).tolist()
+        names, codes = coded(table["name"])
+        begins, ends = integers(table["begin"]), integers(table["end"], -1)
+        is_numbered = pc.map_lookup(table["attributes"], "step", "first").is_valid().to_numpy()
+        numbered = set(np.unique(codes[is_numbered]).tolist())
         self._ranges: dict[str, list[tuple[int, int]]] = {}
         self._instants: dict[str, list[int]] = {}
         self._stepping: set[str] = set()
-        for name, begin, end, has_step in zip(names, begins, ends, steps, strict=True):
-            if end < 0:
-                self._instants.setdefault(name, []).append(begin)
-            else:
-                self._ranges.setdefault(name, []).append((begin, end))
-            if has_step or names_step(name):
+        order = np.argsort(codes, kind="stable")
+        first = np.searchsorted(codes[order], np.arange(len(names) + 1))
+        for code, name in enumerate(names):
+            rows = order[first[code] : first[code + 1]]
+            if name is None or not rows.size:
+                continue
+            is_range = ends[rows] >= 0
+            ranges, instants = rows[is_range], rows[~is_range]
+            if ranges.size:
+                spans = zip(begins[ranges].tolist(), ends[ranges].tolist(), strict=True)
+                self._ranges[name] = list(spans)
+            if instants.size:
+                self._instants[name] = begins[instants].tolist()
+            if code in numbered or names_step(name):
                 self._stepping.add(name)
 
     def called(self, name: str) -> StepMark | None:

@@ -195,6 +195,12 @@ def program_steps(trace: "Trace", run: "Run", *, search: bool = True) -> Steps |
     A period is searched (only if `search` is true) where no mark names a step: one that does, even
     once, is the program's step, and what repeats inside is its layers. Errors as `Trace.table`.
     """
+    return _program_steps(trace, [run], search=search)
+
+
+@once_per_trace
+def _program_steps(trace: "Trace", runs: Sequence["Run"], *, search: bool) -> Steps | None:
+    (run,) = runs
     stored = run_at_rest(trace, run)
     if stored is not None:
         return _stored_steps(stored, search=search)

@@ -258,11 +258,11 @@ def kept_value(
     """Return what `read` returns, a dataclass `kind`, which is kept of runs of which rows are.
 
     It follows from `facts`, as JSON, and from the files of the runs in all tables, by their names,
-    sizes and times of change: `read` may add some. Of a trace whose opening had something to note
-    nothing is kept. Errors as `read`.
+    sizes and times of change: `read` may add some. It is not kept if reading it had something to
+    note. Errors as `read`.
     """
     whole = whole_trace(trace)
-    if whole.notes or not are_kept(whole, runs, fewest=1):
+    if not are_kept(whole, runs, fewest=1):
         return read()
     import msgspec  # not for runs of which nothing is kept
     import numpy as np
@@ -279,8 +279,9 @@ def kept_value(
         with suppress(msgspec.DecodeError):  # of another commit of this version
             value: T = msgspec.msgpack.decode(rows["value"][0].as_py(), type=kind)
             return value
+    notes = len(whole.notes)
     value = read()
-    if not whole.notes:
+    if len(whole.notes) == notes:
         encoded = msgspec.msgpack.encode(value, enc_hook=np.generic.item)
         _keep(whole, path(), pa.table({"value": [encoded]}))
     return value

@@ -199,3 +199,29 @@ def test_unequal_numbers_of_sends_and_receives_are_not_matched(tmp_path):
     )  # fmt: skip
     assert collectives.matched == 0
     assert "ranks 0 and 1 do not have as many sends and receives" in collectives.problems[0]
+
+
+def test_kernels_of_any_operation_have_that_of_their_requests(tmp_path):
+    # given ranks of RCCL, which has one kernel for all operations
+    any_ = "ncclDevKernel_Generic(ncclDevComm*, channelMasks, ncclWork*)"
+    called = ["AllReduce", "Broadcast", "Barrier"]
+    first = [(any_, 10 * n, 10 * n + 8, "a", n) for n in range(1, 4)]
+    second = [(any_, 10 * n + 3, 10 * n + 9, "a", n) for n in range(1, 4)]
+
+    def requests(_, record):
+        return {"operation": called[record]}
+
+    collectives = written(tmp_path / "a", first, second, peers=requests)
+    assert (collectives.matched, collectives.problems) == (3, [])
+    assert waits(collectives) == [[3, 3, 3], [0, 0, 0]]
+    assert {name for run in collectives.runs for name in collectives.of_rank(run).names} >= {
+        "AllReduce", "Broadcast"
+    }  # fmt: skip
+    # when one rank calls another operation, or no request says which
+    other = {1: "AllGather"}
+    differing = written(
+        tmp_path / "b", first, second,
+        peers=lambda rank, n: {"operation": other.get(n * rank, called[n])},
+    )  # fmt: skip
+    assert "rank 1 calls AllGather where earlier ranks call Broadcast" in differing.problems[0]
+    assert waits(written(tmp_path / "c", first, second)) == [[None] * 3] * 2
