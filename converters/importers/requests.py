@@ -7,7 +7,6 @@ process and thread, and only if no other execution has the same: two kernels of 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from kvtrace.converters.importers.rows import NONE, Integers
 from kvtrace.figures.causes import RequestRows
+from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Columns of requests; `thread` numbers a thread of a process.
 REQUESTS: Final = ("correlation", "process", "begin", "end", "thread")

@@ -6,12 +6,13 @@ boost clock. A device partition (MIG) has no entry, since its share depends on t
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, Final, Literal
 
 from kvtrace import registry
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.lazy_dataclass import dataclass
 
 TERA: Final = 1e12
 

@@ -4,7 +4,6 @@ Format: https://protobuf.dev/programming-guides/encoding/
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from kvtrace.converters.timeline.pieces import (
     total_lengths,
     windows,
 )
+from kvtrace.schema.lazy_dataclass import dataclass
 
 Words = npt.NDArray[np.uint64]
 

@@ -18,12 +18,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
+from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from kvtrace.evaluate.values import (
     sum_of_terms,
 )
 from kvtrace.ir import Op
+from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ their bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.ir.types import PointerType, SharedType, TensorDescriptorType, TensorType, Type
+from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

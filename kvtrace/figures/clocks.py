@@ -12,7 +12,6 @@ Example: ends on the second host are behind by 100.2, 100.3 and 104.4 µs, then 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np

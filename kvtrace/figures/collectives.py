@@ -19,7 +19,7 @@ begins at 40 ms; the first two ranks waited for 30 and 28 ms, and the third came
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np

@@ -13,7 +13,6 @@ and 4 ms between dispatch and combine the second has 1.6 times the mean.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np

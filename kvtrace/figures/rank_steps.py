@@ -20,7 +20,6 @@ the last rank began at 30 ms: 18 ms compute, 8 ms transfer, 10 ms waiting, and 4
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np

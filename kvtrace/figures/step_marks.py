@@ -9,7 +9,6 @@ other tools, the ends of torch's `Optimizer.step#SGD.step` lie between the steps
 """
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from time import thread_time
 from typing import TYPE_CHECKING, Final
@@ -19,6 +18,7 @@ from kvtrace.addons.invariance.compared import (
     sampled_indices,
 )
 from kvtrace.addons.invariance.elements import TooLarge
+from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

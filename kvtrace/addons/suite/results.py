@@ -5,8 +5,10 @@ A suite has a copy of this file beside its run.py: it imports the standard libra
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Of the result's JSON; a minor version adds fields.
 VERSION = "1.0"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.code.cells import Cell, GeneratedCode

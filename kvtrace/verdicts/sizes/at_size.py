@@ -9,7 +9,7 @@ that was run. So a condition that is too strict causes no false positive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument

@@ -9,7 +9,7 @@ with exact integers: for `n * 4` in 32 bits, 536,870,911 is proven and 536,870,9
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.evaluate import TensorArgument

@@ -1,7 +1,8 @@
 """Answers of kvtrace's GPU kernels: words in pinned memory, which the journal's thread reads."""
 
 import ctypes
-from dataclasses import dataclass
+
+from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True)
