@@ -10,19 +10,17 @@ inside of the function, so that `kvtrace --help` and completion stay quick; a mi
 reported in a sentence. Only the folder `commands` of an add-on imports this package.
 """
 
-import gc
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
+from kvtrace.cli.own_process import as_own_process, end_own_process
 from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -156,6 +154,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + int(interrupt.args[0]) if interrupt.args else INTERRUPTED
     except BrokenPipeError:
         return _silence_output()
+    if argv is None:
+        end_own_process(code)
     return code
 
 
@@ -222,7 +222,7 @@ def _run(name: str, words: list[str]) -> int:
             for deprecation in line.deprecations:
                 note(deprecation)
             displaying = nullcontext() if quiet else shown_by(_display)
-            with displaying, nullcontext() if passthrough else _as_own_program():
+            with displaying, nullcontext() if passthrough else as_own_process():
                 code = function(**arguments)
             sys.stdout.flush()
     except HelpRequested:
@@ -418,37 +418,6 @@ def _printing_to(file: "Path | None") -> Iterator[None]:
             yield
         text.flush()
         text.detach()
-
-
-@contextmanager
-def _as_own_program() -> Iterator[None]:
-    """End the context by SIGTERM and SIGHUP as by Ctrl-C; run the garbage collector less often.
-
-    So temporary folders are removed. Most objects of a command live until it ends, and collections
-    took a seventh of the time of `profile` of 128,000 calls.
-    """
-    previous_threshold = gc.get_threshold()
-    gc.set_threshold(100_000, 50, 1_000)
-    ended_by: list[int] = []
-    if threading.current_thread() is threading.main_thread():
-        by_default = (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
-        ended_by = [n for n in dict.fromkeys(by_default) if signal.getsignal(n) is signal.SIG_DFL]
-    for number in ended_by:
-        signal.signal(number, partial(_interrupt, os.getpid()))
-    try:
-        yield
-    finally:
-        gc.set_threshold(*previous_threshold)
-        for number in ended_by:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _interrupt(process: int, number: int, _: object) -> None:
-    """Interrupt a command; a process that it forked ends at once, since it cleans up nothing."""
-    if os.getpid() == process:
-        raise KeyboardInterrupt(number)
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
 
 
 def note(sentence: str) -> None:

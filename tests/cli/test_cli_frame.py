@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace import __version__, cli, registry
+from kvtrace import __version__, registry
 from kvtrace.cli import GROUPS, main, own_commands
+from kvtrace.cli.own_process import as_own_process
 from kvtrace.schema.errors import BadSetting
+from tests.support.tree import ROOT
 
-ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "tests" / "fixtures" / "h200" / "planted" / "good"
+
 COMMANDS = own_commands()
 
 
@@ -310,7 +313,7 @@ def test_an_addon_may_have_commands_of_two_words_beside_one(monkeypatch, capsys)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_command_that_is_ended_removes_its_temporary_folders(tmp_path, number):
     def ended():
-        with cli._as_own_program(), tempfile.TemporaryDirectory(dir=tmp_path):
+        with as_own_process(), tempfile.TemporaryDirectory(dir=tmp_path):
             # To this thread: another of this process would leave the handler to a later moment,
             # perhaps within a callback, which swallows what it raises.
             signal.raise_signal(number)
@@ -329,7 +332,7 @@ def test_a_command_that_is_ended_removes_its_temporary_folders(tmp_path, number)
 def test_a_signal_that_is_ignored_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
-        with cli._as_own_program():
+        with as_own_process():
             signal.raise_signal(signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
@@ -338,10 +341,45 @@ def test_a_signal_that_is_ignored_stays_ignored():
 
 @pytest.mark.process
 def test_a_forked_process_is_ended_without_cleaning_up_for_the_command(tmp_path):
-    with cli._as_own_program(), tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+    with as_own_process(), tempfile.TemporaryDirectory(dir=tmp_path) as folder:
         child = os.fork()
         if child == 0:
             os.kill(os.getpid(), signal.SIGTERM)
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
         assert Path(folder).is_dir()
+
+
+PROGRAM = """
+import atexit, sys
+from kvtrace import cli
+class Slow:
+    def __del__(self):
+        print("freed")
+kept = Slow()
+atexit.register(print, "at exit")
+sys.argv[1:] = {words!r}
+sys.exit(cli.main({argument}))
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("words", "argument", "expected"),
+    [
+        (["info", "TRACE"], "", (0, "at exit")),
+        (["info", "none"], "", (2, "at exit")),
+        (["info", "TRACE"], "sys.argv[1:]", (0, "freed")),
+    ],
+)
+def test_the_process_of_a_command_ends_without_freeing_objects(tmp_path, words, argument, expected):
+    """One that another program asked for ends as any of Python's."""
+    (tmp_path / "program.py").write_text("")
+    words = [str(RECORDED) if word == "TRACE" else word for word in words]
+    (tmp_path / "caller.py").write_text(PROGRAM.format(words=words, argument=argument))
+
+    done = subprocess.run(
+        [sys.executable, "caller.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout.splitlines()[-1]) == expected

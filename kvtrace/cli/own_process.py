@@ -1,0 +1,69 @@
+"""The process of a command that runs no program of the user's: its signals, garbage, and end."""
+
+import atexit
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Final
+
+_IS_OWN: Final = ContextVar("is_own", default=False)
+
+
+@contextmanager
+def as_own_process() -> Iterator[None]:
+    """End the context by SIGTERM and SIGHUP as by Ctrl-C; run the garbage collector less often.
+
+    So temporary folders are removed. Most objects of a command live until it ends, and collections
+    took a seventh of the time of `profile` of 128,000 calls.
+    """
+    _IS_OWN.set(True)
+    previous_threshold = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 1_000)
+    ended_by: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        by_default = (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
+        ended_by = [n for n in dict.fromkeys(by_default) if signal.getsignal(n) is signal.SIG_DFL]
+    for number in ended_by:
+        signal.signal(number, partial(_interrupt, os.getpid()))
+    try:
+        yield
+    finally:
+        gc.set_threshold(*previous_threshold)
+        for number in ended_by:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt(process: int, number: int, _: object) -> None:
+    """Interrupt a command; a process that it forked ends at once, since it cleans up nothing."""
+    if os.getpid() == process:
+        raise KeyboardInterrupt(number)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def end_own_process(code: int) -> None:
+    """Have a process that has run such a command end with this code, without freeing its objects.
+
+    Python would free each object and module, a sixth of the time of `kvtrace info`. The process
+    ends after the functions that others registered, and after what called the command line, as a
+    profiler that writes its file.
+    """
+    if _IS_OWN.get():
+        atexit.register(_end, code)
+
+
+def _end(code: int) -> None:
+    atexit.unregister(_end)
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):
+        return  # Python says so where it flushes them
+    os._exit(code)
