@@ -113,14 +113,14 @@ def _repr(cls: type) -> "Callable[[Any], str]":
     return __repr__
 
 
-def _frozen(cls: type) -> "dict[str, Callable[..., None]]":
+def _frozen(cls: Any) -> "dict[str, Callable[..., None]]":
     def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807 - a class's method
-        if type(self) is cls or name in cls.__dataclass_fields__:  # type: ignore[attr-defined]
+        if type(self) is cls or name in cls.__dataclass_fields__:
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
         super(cls, self).__setattr__(name, value)
 
     def __delattr__(self: Any, name: str) -> None:  # noqa: N807 - a class's method
-        if type(self) is cls or name in cls.__dataclass_fields__:  # type: ignore[attr-defined]
+        if type(self) is cls or name in cls.__dataclass_fields__:
             raise FrozenInstanceError(f"cannot delete field {name!r}")
         super(cls, self).__delattr__(name)
 
