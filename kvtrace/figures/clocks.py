@@ -26,6 +26,7 @@ from kvtrace.figures.collective_kernels import (
 )
 from kvtrace.figures.columns import Integers
 from kvtrace.schema.collective_names import operation_of_kernel
+from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 

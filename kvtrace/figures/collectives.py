@@ -39,6 +39,7 @@ from kvtrace.figures.collective_kernels import (
 from kvtrace.figures.columns import Integers
 from kvtrace.figures.scans import row_count
 from kvtrace.schema.collective_names import operation_of_kernel
+from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import whole_trace
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from kvtrace.figures.columns import Coverage, Integers, integers
 from kvtrace.schema.collective_names import operation_of_kernel
+from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.figures.collectives import RankCollectives

@@ -33,6 +33,7 @@ from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.parallelism import between_exchanges, sends
 from kvtrace.figures.steps import program_steps
 from kvtrace.schema.collective_names import is_collective, operation_of_kernel
+from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:

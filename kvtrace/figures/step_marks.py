@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, integers
+from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

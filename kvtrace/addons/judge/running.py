@@ -33,6 +33,7 @@ from kvtrace.addons.judge.request import (
     read_file,
 )
 from kvtrace.addons.judge.walls import leftovers
+from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.rules.choice import added_rules
 
 #: Cases that a reference may be killed for, before no further ones are tried.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.grid_limits import grid_problem
+from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.prover import nominal_seconds
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.prover import Interval, Refuted, nominal_seconds, prove
 from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.walk import summarize
