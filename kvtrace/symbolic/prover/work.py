@@ -6,7 +6,7 @@ A budget of nominal seconds ends at the same claim everywhere, so that no verdic
 import threading
 from typing import Final
 
-STEPS_A_SECOND: Final = 40_000
+STEPS_A_SECOND: Final = 150_000
 """Claims, constraints propagated and nodes searched in a second, with all that is around them."""
 SOLVER_STEPS_A_SECOND: Final = 2_000_000
 """Steps of Z3's own count (`rlimit`) in a second."""
