@@ -18,7 +18,7 @@ from kvtrace.addons.invariance.witness import is_finite
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.evaluate.compiler import attribute
-from kvtrace.inputs.kinds import INPUTS, OPTIONAL, PLAIN
+from kvtrace.inputs.kinds import INPUTS, OPTIONAL
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.launch_flags import are_trials
@@ -127,11 +127,7 @@ def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, st
         return "not known", f"{MEANINGS[meaning.meaning]}, but not evaluated on {untried_inputs[0]}"
     if narrower := narrower_ops(first, second):
         return "not known", f"{MEANINGS[meaning.meaning]}, but {narrower}"
-    roundings = (
-        a for a in meaning.apart
-        if a.witness is not None and a.accuracy is None
-        and (meaning.bound is None or a.inputs in PLAIN)
-    )  # fmt: skip
+    roundings = (a for a in meaning.apart if a.witness is not None and a.accuracy is None)
     largest_ulps = max((a.witness.ulps for a in roundings if a.witness is not None), default=0.0)
     if not largest_ulps <= _ulps_of_roundings(first, meaning):
         return (
