@@ -3,11 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
 from kvtrace.schema.layout import GLUON, IMPORTED
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.window import whole_trace
 from kvtrace.schema.without_ir import kernels_without_ir
 from kvtrace.text import plural

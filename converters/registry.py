@@ -5,12 +5,12 @@ is imported when the converter is used.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, nearest
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Selection
 from kvtrace.text import printable, size
 

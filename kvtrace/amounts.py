@@ -2,10 +2,10 @@
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _AMOUNT: Final = re.compile(
     r"(?P<newest>ring:|sums:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"

@@ -7,7 +7,7 @@ does not set is set by the project (`[tool.kvtrace]` in pyproject.toml), else it
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, get_args
 
@@ -15,7 +15,6 @@ from kvtrace import registry
 from kvtrace.amounts import Limit, limit_of, seconds_of
 from kvtrace.project import Project, read_project
 from kvtrace.schema.errors import BadSetting, nearest
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Mode = Literal["launch", "timeline", "ops"]
 Tensors = Literal["none", "index", "stats", "int", "all"]

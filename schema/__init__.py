@@ -35,8 +35,7 @@ A column's definition says what private data it may hold, and what replaces the 
 
 Rows become Arrow arrays through `arrays.py`, not `pyarrow.array`, which would import pandas into
 the recorded program. `cached_property.py` is the standard one without Python 3.11's lock, which a
-forked child would find held, and `lazy_dataclass.py` the standard `dataclass` whose methods are
-compiled at their first use.
+forked child would find held.
 """
 
 # The folder lies at the top of the repository, from where it could be imported a second time.

@@ -17,7 +17,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,7 +42,6 @@ from kvtrace.schema.layout import (
     sync_file,
     sync_folder,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.opened_parts import damaged, open_part, part_facts
 from kvtrace.schema.parts import write_part

@@ -6,13 +6,11 @@ Nothing is written.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
 import pyarrow as pa
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Columns of `kernels` in which missing values are filled.
 _FILLED: Final = ("registers", "spills", "shared_bytes", "options", "stages")

@@ -5,10 +5,10 @@ Traces before format 1.3 have contents only in `calls.args`, for a call's first 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.schema.layout import GLUON, NOT_EVALUATED
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

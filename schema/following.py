@@ -8,7 +8,7 @@ between is read from the part.
 import contextlib
 import os
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import BadSetting, DamagedFile
 from kvtrace.schema.journal import SegmentReader
 from kvtrace.schema.layout import JOURNAL, part_numbers, run_folder, run_ids, segments
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.parts import part_pieces
 from kvtrace.schema.reading import journal_runs_row, quietly, sealed_runs_row
 from kvtrace.schema.recovery import may_live

@@ -14,6 +14,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple
@@ -21,7 +22,6 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from kvtrace.schema.layout import refuse_irregular
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.versions import FileFacts, read_facts
 

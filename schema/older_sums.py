@@ -11,6 +11,7 @@ empties caches between two trials, at a part's end by the execution before it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,6 @@ from kvtrace.schema.arrays import array_of
 from kvtrace.schema.columns import batch_of_columns
 from kvtrace.schema.launch_flags import LaunchFlags, are_trials, extreme
 from kvtrace.schema.layout import part_path
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.older_parts import OLDER_SUMS
 from kvtrace.schema.parts import read_part, write_part
 from kvtrace.schema.tables import TABLES

@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,7 +31,6 @@ from kvtrace.schema.layout import (
     sync_folder,
     write_whole,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.tables import TABLES
 
 T = TypeVar("T")

@@ -1,8 +1,7 @@
 """Kinds of private contents of columns, and actions that redact them."""
 
+from dataclasses import dataclass
 from typing import Final, Literal, get_args
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Private = Literal[
     "source", "paths", "names", "scalars", "tensors", "command", "host", "git", "marks"

@@ -7,7 +7,7 @@ group always stays. The trace stays valid whenever the process is killed.
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -30,7 +30,6 @@ from kvtrace.schema.layout import (
     run_folder,
     run_ids,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.parts import write_part
 from kvtrace.schema.plans import (
     Replacement,

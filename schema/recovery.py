@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +33,6 @@ from kvtrace.schema.layout import (
     segments,
     spooled_runs,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.older_parts import remove_uncounted
 from kvtrace.schema.parts import write_part
 from kvtrace.schema.plans import carry_out, carry_out_removal, unfinished, unfinished_removals

@@ -11,7 +11,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -32,7 +32,6 @@ from kvtrace.schema.layout import (
     spooled_runs,
     sync_folder,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.opened_parts import open_part, part_facts
 from kvtrace.schema.parts import sorted_rows, write_part

@@ -1,12 +1,12 @@
 """References: columns that name rows of another table of the same run."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.tables import TABLES
 
 if TYPE_CHECKING:

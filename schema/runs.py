@@ -1,7 +1,7 @@
 """Runs: the recorded processes, each a row of the table `runs`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import pyarrow as pa
@@ -11,7 +11,6 @@ from kvtrace.schema.features import (
     keeps_collectives_alone,
     refuse_unknown_features,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.table_types import NAME
 
 

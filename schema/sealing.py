@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import lt
 from pathlib import Path
@@ -14,7 +15,6 @@ from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import NewerFormat
 from kvtrace.schema.journal import Damage, SegmentReader, damage_text
 from kvtrace.schema.layout import aside_path, set_aside
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.parts import sorted_rows, write_part
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.versions import FileFacts

@@ -5,7 +5,7 @@ import time
 from array import array
 from base64 import b64decode
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from struct import Struct
@@ -27,7 +27,6 @@ from kvtrace.schema.layout import (
     segment_path,
     segments,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.parts import read_part
 from kvtrace.schema.reading import captured_rows, quietly, segment_rows
 from kvtrace.schema.spool import (

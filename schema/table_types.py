@@ -1,12 +1,12 @@
 """Definitions of tables: columns with types, meanings, versions and private contents."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import pyarrow as pa
 
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.private import Leaf
 
 Origin = Literal["captured", "derived"]

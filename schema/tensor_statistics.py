@@ -1,11 +1,10 @@
 """Numbers of tensors at calls' first launches, read from the table `tensor_statistics`."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow.compute as pc
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:

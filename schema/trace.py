@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +31,6 @@ from kvtrace.schema.layout import (
     run_ids,
     spooled_runs,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.opened_parts import part_definition, part_facts, part_footer
 from kvtrace.schema.reading import (
     RUN_COLUMNS,

@@ -3,6 +3,7 @@
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +29,6 @@ from kvtrace.schema.layout import (
     segments,
     segments_aside,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.opened_parts import damaged, open_part, part_facts
 from kvtrace.schema.parts import sorted_rows
 from kvtrace.schema.plans import unfinished, unfinished_removals

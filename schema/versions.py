@@ -8,11 +8,10 @@ Files of another major version are refused.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.schema.errors import DamagedFile, NewerFormat, OlderFormat, SchemaMismatch
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.tables import TABLES
 
 _VERSION_KEY = b"kvtrace.format_version"

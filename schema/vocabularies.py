@@ -6,9 +6,8 @@ row below, by a pull request that says what it means; a word never changes its m
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

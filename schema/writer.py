@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,7 +35,6 @@ from kvtrace.schema.layout import (
     segment_path,
 )
 from kvtrace.schema.layout import new_run_id as new_run_id
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.older_parts import remove_uncounted
 from kvtrace.schema.parts import write_part
 from kvtrace.schema.sealing import seal_segment

@@ -136,19 +136,6 @@ def test_parts_import_only_what_the_picture_shows(part: str) -> None:
     assert broken == []
 
 
-def test_dataclasses_are_compiled_late_wherever_the_schema_may_be_imported() -> None:
-    """The standard decorator takes 1 ms a class while its module is imported."""
-    late = "kvtrace.schema.lazy_dataclass"
-    broken = [
-        f"{name} has to import dataclass from {late}"
-        for name, path in MODULES
-        if name not in COPIED | {late}
-        and "kvtrace.schema" in ALLOWED.get(part_of(name), OUTSIDE) | {part_of(name)}
-        and "dataclasses.dataclass" in imports_of(name, path)
-    ]
-    assert broken == []
-
-
 def test_add_ons_import_neither_each_other_nor_the_command_line() -> None:
     broken = [
         f"{name} imports {target}"

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from kvtrace import registry
 from kvtrace.converters.diff.model import Certainty, KernelMeaning, Results
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container

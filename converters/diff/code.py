@@ -8,13 +8,12 @@ lines must correspond one to one: `%7` may be `%9` on the other side, but not `%
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Final
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.model import CodeDifference
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: The compiler's stages that are compared, in its order.
 _STAGES: Final = ("ttir", "glir", "ttgir", "llir", "ptx")

@@ -7,6 +7,7 @@ a row of its own. Where that is not known, as of some ranks alone, collectives a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -30,7 +31,6 @@ from kvtrace.figures.identity import kind_of, own_kind
 from kvtrace.figures.names import titled
 from kvtrace.figures.tables import open_times
 from kvtrace.figures.times import UNKNOWN
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.gate import Gate

@@ -10,13 +10,12 @@ that ends in `?` is skipped; any other is an error, since it would pass unchecke
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
 
 from kvtrace.converters.diff.figures import variant_occupancy, work_per_launch
 from kvtrace.project import read_project
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import count, duration, percent, plural, size
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """Records of the difference between two selections of runs, the input of all output forms."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from kvtrace.converters.findings import Finding
 from kvtrace.converters.profile.recompiles import Change
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Status = Literal["added", "removed", "changed"]
 Word = Literal["yes", "no", "not known"]

@@ -9,10 +9,10 @@ A bound is compared only if the other side tried the same other sizes (its base)
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.diff.model import BoundChange, Direction
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.converters.findings.conditions import KernelConditions

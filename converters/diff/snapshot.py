@@ -5,7 +5,7 @@ merged by their facts. Sums over launches are computed in DuckDB, not in Python 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,7 +41,6 @@ from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import close_times, scratch
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.columns import without_dictionary
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection, Trace

@@ -10,7 +10,7 @@ excludes 1, the kernel is reported as slower.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from kvtrace.converters.diff.model import KernelTime, TimeComparison
 from kvtrace.figures.columns import narrow
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run

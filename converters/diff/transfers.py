@@ -6,7 +6,7 @@ match, that is not known.
 """
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,6 @@ from kvtrace.figures.collectives import RankCollectives, matched_collectives
 from kvtrace.figures.columns import Integers, Positions
 from kvtrace.figures.identity import kind_of
 from kvtrace.figures.names import titled
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.window import TraceWindow
 
 if TYPE_CHECKING:

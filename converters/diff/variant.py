@@ -1,12 +1,11 @@
 """Record of a compiled variant of a kernel on one side of a comparison, with its unique calls."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvtrace.converters.diff.model import Totals
 from kvtrace.figures.identity import KernelKey
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from textwrap import dedent
 from typing import Any, Final
@@ -22,7 +22,6 @@ from kvtrace.converters.diff.snapshot import Snapshot, call_rows
 from kvtrace.converters.diff.stages import Disassembly, stage_differences
 from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.profile.recompiles import Change, changes, without_addresses
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import count, duration, plural, size
 
 #: Most unique calls that are read in full to find what changed; counts always cover all calls.

@@ -9,11 +9,11 @@ verdicts share a cause if their reasons are equal but for numbers.
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kvtrace.converters.findings.model import FOLLOWED, Finding, Findings, Operator, RuleText
 from kvtrace.converters.profile.call_paths import fused_operators
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Lint rules of old traces, whose passes did not record which rules are lints. A lint changes no
 #: result and is expected in generated code: Inductor writes one kernel for several cases, and masks

@@ -5,7 +5,7 @@ Plain dataclasses, their text for a terminal and their JSON form.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any, Final, Literal
 
@@ -19,7 +19,6 @@ from kvtrace.converters.findings.envelope import (
     gravity,
     location_text,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import WIDTH, columns, percent, plural, wrapped
 
 _INDENT: Final = 4

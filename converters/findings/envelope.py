@@ -5,10 +5,9 @@ Dataclasses and their text for `kvtrace sizes`; also the verdicts at the sizes o
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import printable, wrapped
 
 _INDENT: Final = 4

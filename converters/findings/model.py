@@ -3,11 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from kvtrace.schema.layout import OBSERVED
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 
 VERDICTS: Final = ("violation", "unknown", "proven")

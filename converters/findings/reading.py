@@ -6,7 +6,7 @@ are reported, so that all outputs agree.
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,7 +39,6 @@ from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.times import launches_by_phase
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.layout import PARTIAL, pass_parts, run_folder
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.without_ir import (
     KernelWithoutIr,
     evaluated_without_rules,

@@ -9,10 +9,10 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kvtrace.converters.findings.model import StackFrame
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _MARK: Final = "kvtrace:"
 _COMMENT: Final = re.compile(r"#\s*kvtrace:\s*ignore\b(?:\s*\[([^\]]*)\])?[\s:–-]*(.*)")

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kvtrace.converters.importers.importing import head_of
 from kvtrace.converters.importers.registry import BadSource, importer_names, load_importer
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: rocprofv3's names of one process's files, by what precedes this ending; the first of these
 #: formats has all that the others have.

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -31,7 +31,6 @@ from kvtrace.converters.importers.rows import RunRows, ToGeneric
 from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import JOURNAL, refuse_links
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.writer import RunWriter, new_run_id
 
 #: A function that is called with the number of bytes read of the current file.

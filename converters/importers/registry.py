@@ -6,7 +6,7 @@ reports begin with `NVR` and a zero byte.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -14,7 +14,6 @@ from kvtrace import registry
 from kvtrace.converters.importers.rows import RunRows
 from kvtrace.converters.registry import load_named
 from kvtrace.schema.errors import BadSetting, KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 class BadSource(KvtraceError):

@@ -7,6 +7,7 @@ process and thread, and only if no other execution has the same: two kernels of 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy.typing as npt
 
 from kvtrace.converters.importers.rows import NONE, Integers
 from kvtrace.figures.causes import RequestRows
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Columns of requests; `thread` numbers a thread of a process.
 REQUESTS: Final = ("correlation", "process", "begin", "end", "thread")

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +27,6 @@ from kvtrace.converters.importers.rocprofv3 import (
 )
 from kvtrace.converters.importers.rows import NONE, RunRows
 from kvtrace.converters.importers.tables import SqliteTables, has_table, opened_sqlite, readable
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _DISPATCHES, _COPIES, _REGIONS = "kernel_dispatch", "memory_copy", "region"
 _TABLE: Final = re.compile(

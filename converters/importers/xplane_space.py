@@ -7,13 +7,13 @@ TensorFlow nor generated code is needed; the parser is that of the package `prot
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.converters.importers.json_values import text
 from kvtrace.converters.importers.registry import BadSource
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Types of fields, as FieldDescriptorProto.Type numbers them. Texts are read as bytes, since XLA
 #: does not check that they are UTF-8, and a parser of texts would refuse the whole file.

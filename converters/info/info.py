@@ -5,7 +5,7 @@ with pyarrow alone; `kernel_overviews.py` reads times of kernels and devices, wh
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -20,7 +20,6 @@ from kvtrace.figures.stored import settled
 from kvtrace.figures.sums_reading import at_rest, stored_sums
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import missing_package
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.weights import number_of, weights_of
 from kvtrace.schema.window import split_by_run
 from kvtrace.schema.without_ir import runs_without_ir

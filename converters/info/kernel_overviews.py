@@ -1,7 +1,7 @@
 """Kernels and device times of an overview, for a part of the runs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -19,7 +19,6 @@ from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import Times, host_times
 from kvtrace.figures.window import Window, windowed
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -6,7 +6,7 @@ call are stored, and seconds and events of the last minute.
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,7 +23,6 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.collective_names import is_collective
 from kvtrace.schema.following import News
 from kvtrace.schema.launch_flags import LaunchFlags
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.weights import weights
 from kvtrace.text import duration

@@ -9,7 +9,7 @@ it has none: a launch on the host takes equally long for all configurations.
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +22,6 @@ from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
 from kvtrace.figures.stored import once_per_trace
 from kvtrace.figures.times import launches_by_phase, trial_times
 from kvtrace.schema.columns import without_dictionary
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.window import split_by_run
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 

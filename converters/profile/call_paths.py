@@ -7,12 +7,12 @@ has one path: the common part of their modules (or lines), then one step that li
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.modules import module_rows, node_row, runs_backward
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.figures.identity import KernelKey

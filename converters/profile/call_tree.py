@@ -13,7 +13,7 @@ forwards of several modules share all lines, nothing is added.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -41,7 +41,6 @@ from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import scratch
 from kvtrace.figures.times import Times, device_times, figures_of_calls, host_times
 from kvtrace.figures.window import Window, windowed
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import duration, percent
 
 if TYPE_CHECKING:

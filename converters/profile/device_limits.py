@@ -6,13 +6,12 @@ boost clock. A device partition (MIG) has no entry, since its share depends on t
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Literal
 
 from kvtrace import registry
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 
 TERA: Final = 1e12
 

@@ -1,6 +1,7 @@
 """Time on devices, ranked: kernels of every library, copies, fills, and idle time."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.figures.executions import Busy
@@ -12,7 +13,6 @@ from kvtrace.figures.sums_reading import has_executions
 from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count as count_from
 from pathlib import PurePath
 from typing import Final, Literal
@@ -11,7 +12,6 @@ from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile_model import KernelProfile, Profile
 from kvtrace.figures.identity import TRITON, is_own, names_apart
 from kvtrace.figures.lines import GENERATED, HASH_SHOWN
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
 
 #: A file that Inductor generated, and the line.

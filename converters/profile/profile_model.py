@@ -1,7 +1,7 @@
 """Plain data of a profile: figures of kernels, calls and lines, advice, add-ons' sections; JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,6 @@ from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.ranks import RanksFigures
 from kvtrace.figures.window import Window
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import duration, percent
 
 if TYPE_CHECKING:

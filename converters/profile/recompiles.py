@@ -6,6 +6,7 @@ The reason is what specializes a variant: the facts that distinguish it from oth
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -17,7 +18,6 @@ from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import compiling_launches
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.features import TRIALS
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.without_ir import TRITON_ORIGINS
 from kvtrace.text import count, plural, shorten

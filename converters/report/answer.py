@@ -1,6 +1,7 @@
 """First screen of the page: time by cause, advice, and the table of all device work."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kvtrace.converters.profile.device_text import (
     CAUSES,
@@ -17,7 +18,6 @@ from kvtrace.converters.profile.profile_text import notable_sentences
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.ranks import LateMap, RanksFigures
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

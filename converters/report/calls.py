@@ -1,7 +1,7 @@
 """Unique calls merged over runs, with measured figures and the derived work of one launch."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -16,7 +16,6 @@ from kvtrace.figures.columns import coded, integers
 from kvtrace.figures.kernels import KERNEL_FIGURES
 from kvtrace.figures.times import Times, figures_of_calls
 from kvtrace.schema.contents import first_contents, with_values
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.converters.report.merged_kernels import KernelRows

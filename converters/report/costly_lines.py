@@ -1,10 +1,9 @@
 """Lines of the program by the GPU time of what they launch, for the page's first screen."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from kvtrace.converters.profile.call_tree import CallSums, call_tree
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Most lines on the first screen.
 _MOST: Final = 3

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -51,7 +51,6 @@ from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
 from kvtrace.schema.layout import PARTIAL, replayed_parts, run_folder
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.without_ir import kernels_without_ir
 

@@ -4,6 +4,7 @@ They are read from the kernel's TTIR; fields that it does not determine are None
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Module, Op, Value
@@ -11,7 +12,6 @@ from kvtrace.ir.flow import Flow, backward, enclosing_ops, flow_of, forward
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import LOOPS, WRITING, Kind, effect_of, named, operator_of
 from kvtrace.ir.types import TensorType
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _PRODUCTS: Final = named(lambda row: row.kind is Kind.PRODUCT)
 #: Ops that keep a tile's elements in place, or transpose the tile.

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pyarrow as pa
@@ -15,7 +15,6 @@ from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.merged_kernels import KernelRows
 from kvtrace.converters.report.model import Cause, FindingCount, PlacedFinding
 from kvtrace.converters.report.slices import Integers
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _ORDER: Final = {"violation": 0, "suppressed": 1, "unknown": 2, "proven": 3}
 

@@ -6,7 +6,7 @@ the launches that caused executions in theirs.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -38,7 +38,6 @@ from kvtrace.figures.names import full_name
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.stored import has_older_sums, older_sums
 from kvtrace.figures.tiles import LEAVES, read_tiles
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.weights import weights

@@ -8,12 +8,11 @@ ops, so a new op cannot break them; a line with an unreadable location has no li
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
 from kvtrace.ir.locations import without_inner_places
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Frame = tuple[str, int]
 """File and line, both as the compiler wrote them."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -25,7 +25,6 @@ from kvtrace.converters.report.slices import MISSING, NO_CALL, Integers, Lookup
 from kvtrace.figures.columns import coded, combined_codes, integers
 from kvtrace.figures.identity import TRITON, KernelKey, key_of, own_kind
 from kvtrace.figures.kernels import FURTHER
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:

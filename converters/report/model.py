@@ -5,7 +5,7 @@ report, so that the runs of one job share a page. None means "not known", which 
 as zero. Times are whole nanoseconds, sizes bytes.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict
 
 from kvtrace.converters.findings.model import Finding
@@ -19,7 +19,6 @@ from kvtrace.converters.report.detail import Range
 from kvtrace.converters.report.slices import Bins, Executions, Slices
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.window import Window
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

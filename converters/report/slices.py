@@ -5,14 +5,13 @@ function creates more than a few arrays of that length; other work is done in ba
 """
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kvtrace.figures.columns import Positions, narrow
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Whole numbers of any width.
 Integers = npt.NDArray[Any]

@@ -4,7 +4,7 @@ A source is an entry point of the group `kvtrace.report_views`; kvtrace's own ar
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,7 +15,6 @@ from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.tensor_elements import Histogram, Layout
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.ir import IRSyntaxError, Module, parse
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:

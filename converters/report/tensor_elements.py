@@ -6,13 +6,12 @@ MLIR's documentation have one NaN, in place of negative zero).
 """
 
 import math
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _NUMPY_TYPES: Final = {
     "fp64": "<f8", "fp32": "<f4", "fp16": "<f2",

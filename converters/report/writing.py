@@ -4,7 +4,7 @@ import functools
 import html
 import importlib.resources
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from operator import is_not
 from pathlib import Path
@@ -28,7 +28,6 @@ from kvtrace.converters.report.slices import (
 )
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
 from kvtrace.schema.errors import BadSetting, DamagedFile
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import re
 import statistics
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kvtrace.converters.scripts.repro_source import expression, kernel_module, literal_value
@@ -17,7 +17,6 @@ from kvtrace.schema.contents import (
     with_values,
 )
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tensor_statistics import TensorStatistics, call_statistics
 from kvtrace.schema.trace import Selection, Trace

@@ -4,6 +4,7 @@ The figures come from `kvtrace replay` and the findings from `kvtrace sanitize`;
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -17,7 +18,6 @@ from kvtrace.converters.profile.device_limits import (
     position,
 )
 from kvtrace.converters.timeline.captions import Facts
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

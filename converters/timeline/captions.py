@@ -5,12 +5,12 @@ All launches of a unique call share one caption.
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
 from kvtrace.converters.profile.device_limits import occupancy_of
 from kvtrace.figures.names import full_name
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run
 
 Row = Mapping[str, Any]

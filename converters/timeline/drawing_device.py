@@ -1,7 +1,7 @@
 """Device tracks of a timeline: streams, replays of graphs, steps, and rates."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,6 @@ from kvtrace.converters.timeline.launch_rows import LaunchColumns
 from kvtrace.converters.timeline.timeline import Counter, Integers, Slices, Track
 from kvtrace.figures.columns import combined_codes, dictionary_values, integers
 from kvtrace.figures.names import shown_names
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run
 
 #: Columns that all kernels of one graph replay share, as it is one launch.

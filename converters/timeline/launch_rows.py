@@ -4,7 +4,7 @@ The table is read in pieces and narrowed, so that a launch takes 20 bytes of mem
 """
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,7 +18,6 @@ from kvtrace.figures.columns import (
     integers,
     narrow,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -7,12 +7,11 @@ are on different lanes: of 0..10, 5..15 and 10..20, the second is on lane 1.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Times = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ flag that clears the state, readers drop events silently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -66,7 +66,6 @@ from kvtrace.converters.timeline.timeline import (
     Unit,
 )
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Selection
 
 # TracePacket

@@ -8,6 +8,7 @@ The tables are summed here, independently of the code that wrote the file.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,6 @@ from kvtrace.converters.timeline.captions import device_symbol
 from kvtrace.converters.timeline.timeline import timeline_parts
 from kvtrace.figures.names import shown_names
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Selection, Trace
 from kvtrace.text import duration, plural

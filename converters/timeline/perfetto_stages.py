@@ -12,6 +12,7 @@ page's section "Launch Statistics" shows.
 """
 
 from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
 from math import prod
 from typing import Final
 
@@ -36,7 +37,6 @@ from kvtrace.converters.timeline.pieces import (
 )
 from kvtrace.converters.timeline.protobuf import Varint, bytes_field, integer_field, varint
 from kvtrace.converters.timeline.timeline import Slices, Track
-from kvtrace.schema.lazy_dataclass import dataclass
 
 # TracePacket
 _RENDER_STAGE: Final = 53

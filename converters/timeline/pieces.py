@@ -7,12 +7,11 @@ into one buffer, so the cost is a few NumPy operations per piece, not per row.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Bytes = npt.NDArray[np.uint8]
 Lengths = npt.NDArray[np.int64]

@@ -4,6 +4,7 @@ Format: https://protobuf.dev/programming-guides/encoding/
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,6 @@ from kvtrace.converters.timeline.pieces import (
     total_lengths,
     windows,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Words = npt.NDArray[np.uint64]
 

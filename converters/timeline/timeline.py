@@ -7,7 +7,7 @@ tracks beside theirs (below it for a thread) that say so. Times are ns since 197
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,7 +17,6 @@ import numpy.typing as npt
 from kvtrace import registry
 from kvtrace.converters.timeline.captions import Caption
 from kvtrace.converters.timeline.nesting import lanes
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run

@@ -7,7 +7,7 @@ with its conditions; a call that does not satisfy them is judged by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, SizeVerdi
 from kvtrace.converters.findings.invocation import invocation
 from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

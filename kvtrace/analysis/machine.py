@@ -1,8 +1,7 @@
 """A part of kvtrace on this machine, as `kvtrace doctor` shows it; add-ons have parts, too."""
 
+from dataclasses import dataclass
 from typing import Literal
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 State = Literal["ok", "missing", "broken"]
 

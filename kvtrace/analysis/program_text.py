@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.source_lines import SourceLines
+from kvtrace.schema.cached_property import cached_property
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

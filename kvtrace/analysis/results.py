@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
 
@@ -13,7 +13,6 @@ from kvtrace.analysis.shown.markup import Column
 from kvtrace.converters.query.query import column_values
 from kvtrace.converters.query.query_output import table_lines
 from kvtrace.schema.errors import BadSetting, MissingPackage
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.tables import TABLES
 from kvtrace.text import broken, display_width, distinct, plural, printable, shorten, wrapped
 

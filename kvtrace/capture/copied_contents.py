@@ -12,6 +12,7 @@ With `index`, the native hot path copies by itself (`looks`, in `_hot_looks.h`).
 import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.device_copies import (
@@ -24,7 +25,6 @@ from kvtrace.capture.device_copies import (
 )
 from kvtrace.capture.host_devices import host_kind, memory_kind
 from kvtrace.capture.launch_copies import Copied, LaunchCopier, LaunchCopies
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal

@@ -15,11 +15,11 @@ import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Bytes of pinned memory, allocated once in a process and never freed: that would synchronize.
 ARENA_BYTES: Final = 16 << 20

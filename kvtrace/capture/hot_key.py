@@ -8,12 +8,12 @@ that moves through its storage, apart from all others, makes no new call.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from struct import Struct
 from typing import Any
 
 from kvtrace.capture.adapters import Describe
 from kvtrace.capture.arguments import span_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _double = Struct("=d")
 

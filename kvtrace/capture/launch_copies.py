@@ -9,11 +9,11 @@ import ctypes
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from kvtrace.capture.device_copies import Copy, DeviceCopies, device_copies
 from kvtrace.capture.messages import message_row
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal

@@ -1,11 +1,10 @@
 """Records that backends pass to a session: frozen data, turned into rows by the journal."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 from kvtrace.schema.content import UNKNOWN, Producer
-from kvtrace.schema.lazy_dataclass import dataclass
 
 RUN, AUTOTUNE, WARMUP, GRAPH_CAPTURE = range(4)
 

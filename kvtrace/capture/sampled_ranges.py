@@ -9,9 +9,8 @@ multiple of a row: pieces of a matrix at distances of whole rows would all be of
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Most bytes that are read of a tensor, and bytes of a piece.
 SAMPLE_BYTES: Final = 64 << 10

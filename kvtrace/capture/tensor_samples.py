@@ -6,6 +6,7 @@ and nothing waits. NumPy computes the numbers in the journal's thread; copied by
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.arguments import short_dtype
@@ -14,7 +15,6 @@ from kvtrace.capture.device_copies import ARENA_BYTES, CopyFailed
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.launch_copies import LaunchCopier, LaunchCopies
 from kvtrace.capture.sampled_ranges import SampledRanges, sampled_ranges
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal

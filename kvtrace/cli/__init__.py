@@ -15,13 +15,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
 from kvtrace.cli.own_process import as_own_process, end_own_process
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

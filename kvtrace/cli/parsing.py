@@ -9,7 +9,7 @@ not accept values that begin with a dash, nor a varying number of arguments betw
 import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from inspect import Parameter as Declared
 from inspect import cleandoc, signature
 from pathlib import Path
@@ -18,7 +18,6 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError, nearest
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _WIDEST: Final = 80
 #: The rightmost column at which texts begin.

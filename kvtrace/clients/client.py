@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args
 
 from kvtrace.evaluate import Argument, Observer
@@ -10,7 +11,6 @@ from kvtrace.ir import Op, source_stack
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.schema.errors import BadSetting, KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

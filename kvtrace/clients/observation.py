@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -25,7 +26,6 @@ from kvtrace.recorded_calls.compiled_code import CompiledFacts
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.arrays import array_of
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.trace import Trace, open_trace
 

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from types import MappingProxyType
@@ -17,7 +17,6 @@ from kvtrace.progress import Report
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, evaluable_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import PARTIAL
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.schema.without_ir import runs_without_ir
 

@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +31,6 @@ from kvtrace.ir import Op
 from kvtrace.metrics.distinct import distinct
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError, SchemaMismatch
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

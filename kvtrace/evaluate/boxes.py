@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from kvtrace.evaluate.sums import factors_of
 from kvtrace.evaluate.values import Array, Sum
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _Cuttable = TypeVar("_Cuttable", bound=Any)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,6 @@ from kvtrace.ir.attributes import (
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import POINTED, ROUNDED, SILENT, Kind, computing, named
 from kvtrace.ir.types import SharedType, TensorType
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.dialects.cf import FunctionBody

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.shadows.errors.roundings import is_float, rounding, unit_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Numbers = NDArray[np.float64]
 

@@ -7,6 +7,7 @@ axis, so they vary independently. Extremes add up, and counts multiply, over the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.sums import factors_of
 from kvtrace.evaluate.values import Array, Sum
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _HUGE = np.int64(1 << 62)
 

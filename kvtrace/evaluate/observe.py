@@ -9,14 +9,13 @@ n - 1 per result, a scan n - 1 per row. Integer ops count 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.ir import Op
-from kvtrace.schema.lazy_dataclass import dataclass
 
 AccessKind = Literal["load", "store", "atomic"]
 

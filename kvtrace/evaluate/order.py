@@ -9,6 +9,7 @@ bytes at which two programs conflict.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -30,7 +31,6 @@ from kvtrace.ir.ops import (
     effect_of,
     waits_for_memory,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _COUNTERS = frozenset({4})
 """Read-modify-write kinds whose old values are a running sum: integer add."""

@@ -9,6 +9,7 @@ kernel's own arguments as tensors of one axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,6 @@ from kvtrace.evaluate.types import element_of_short_name, value_type
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import READING, Kind, named
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _TABLES = ("i64", "u64")
 _LEAST_ADDRESS = 1 << 22

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvtrace.evaluate.accuracy import EXACT, Accuracy
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.scope import Scope
 from kvtrace.ir import Op, source_stack
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.compiler import Compiler

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import TooLarge
 from kvtrace.evaluate.observe import Observer
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

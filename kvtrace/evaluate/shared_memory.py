@@ -9,6 +9,7 @@ defect of the compiler.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +27,6 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 
 READS_EARLY: Final = "reads elements that a copy in flight may not have written yet"
 WRITES_EARLY: Final = "writes elements that an asynchronous product may still read"

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Integers = NDArray[np.int64]
 Actors = NDArray[np.int32]

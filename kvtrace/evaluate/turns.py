@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from kvtrace.evaluate.errors import Deadlock
 from kvtrace.evaluate.plan.torch_kernels import unobserved
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 class _ProgramAbandoned(Exception):

@@ -6,6 +6,7 @@ their bits.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.ir.types import PointerType, SharedType, TensorDescriptorType, TensorType, Type
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

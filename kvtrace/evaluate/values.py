@@ -18,7 +18,7 @@ broadcasts and loop-invariant scalars cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import ValueType
 from kvtrace.ir.integers import wrapped
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Array = NDArray[Any]
 

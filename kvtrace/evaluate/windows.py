@@ -8,13 +8,13 @@ the offsets (the base) indexes the first axis of a view of all overlapping windo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.sums import joined_terms
 from kvtrace.evaluate.values import Array, Sum
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

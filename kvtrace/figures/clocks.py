@@ -12,6 +12,7 @@ Example: ends on the second host are behind by 100.2, 100.3 and 104.4 µs, then 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,7 +27,6 @@ from kvtrace.figures.collective_kernels import (
 )
 from kvtrace.figures.columns import Integers
 from kvtrace.schema.collective_names import operation_of_kernel
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 

@@ -19,7 +19,7 @@ begins at 40 ms; the first two ranks waited for 30 and 28 ms, and the third came
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -39,7 +39,6 @@ from kvtrace.figures.collective_kernels import (
 from kvtrace.figures.columns import Integers
 from kvtrace.figures.scans import row_count
 from kvtrace.schema.collective_names import operation_of_kernel
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import whole_trace
 

@@ -6,7 +6,7 @@ overlaps few row groups, however long the run is. All other runs are one block.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, Positions, integers
 from kvtrace.figures.scans import row_groups
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.window import RunWindow, pieces_near, whole_trace
 

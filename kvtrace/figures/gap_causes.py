@@ -23,6 +23,7 @@ took, and on when later executions were requested.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -40,7 +41,6 @@ from kvtrace.figures.executions import (
 from kvtrace.figures.gap_groups import Groups
 from kvtrace.figures.host_events import KINDS, HostEvents
 from kvtrace.figures.lines import Place
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.sum_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES

@@ -4,7 +4,7 @@ Of sealed runs whose sums are stored, no execution is read (`steps.py`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +30,6 @@ from kvtrace.figures.steps import (
     read_ahead,
     rows_of_part,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.sum_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
 from kvtrace.schema.window import TraceWindow, whole_trace
 

@@ -1,6 +1,7 @@
 """Activities of the host in a run: what it did while devices were idle."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -10,7 +11,6 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Coverage, Integers, integers, union_of
 from kvtrace.schema.launch_flags import are_trials
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.sum_tables import ACTIVITIES, Cause
 from kvtrace.schema.window import pieces_near
 

@@ -5,9 +5,8 @@ or `execution_times` that says which rows count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Unit = Literal["count", "ns", "bytes"]
 #: Certainty of a figure: timed, or counted from records.

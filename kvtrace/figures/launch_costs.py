@@ -9,6 +9,7 @@ launches take 12 * 49 µs = 588 µs a step more than usual.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median, mode
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,6 @@ from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.tables import known_rows, scratch
 from kvtrace.figures.times import Times
 from kvtrace.figures.window import Window
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import count, duration, printable
 
 if TYPE_CHECKING:

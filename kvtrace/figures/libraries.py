@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -14,7 +15,6 @@ from kvtrace.figures.names import shown_names
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_reading import sums_of
 from kvtrace.figures.tables import scratch
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

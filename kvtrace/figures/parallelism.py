@@ -13,13 +13,13 @@ and 4 ms between dispatch and combine the second has 1.6 times the mean.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kvtrace.figures.columns import Coverage, Integers, integers
 from kvtrace.schema.collective_names import operation_of_kernel
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.figures.collectives import RankCollectives

@@ -20,6 +20,7 @@ the last rank began at 30 ms: 18 ms compute, 8 ms transfer, 10 ms waiting, and 4
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -33,7 +34,6 @@ from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.parallelism import between_exchanges, sends
 from kvtrace.figures.steps import program_steps
 from kvtrace.schema.collective_names import is_collective, operation_of_kernel
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:

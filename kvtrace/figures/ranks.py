@@ -23,7 +23,7 @@ waits for none: it is late by 8 ms, by 9 ms more device work.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -34,7 +34,6 @@ from kvtrace.figures.contention import compute_alone
 from kvtrace.figures.parallelism import Experts, Pipeline, experts_of, pipeline_of
 from kvtrace.figures.rank_steps import IDLE, PARTS, Part, RankSteps, read_rank_steps
 from kvtrace.figures.stored import kept_value
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:

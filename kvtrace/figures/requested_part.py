@@ -1,8 +1,7 @@
 """The options by which a user selects the part of the runs that figures cover; see `window.py`."""
 
+from dataclasses import dataclass
 from typing import Final
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

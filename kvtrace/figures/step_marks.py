@@ -9,13 +9,13 @@ other tools, the ends of torch's `Optimizer.step#SGD.step` lie between the steps
 """
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, integers
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

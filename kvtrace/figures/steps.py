@@ -1,6 +1,7 @@
 """Steps and parts of a program: those that are stored, else by marks or the period of launches."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,6 @@ from kvtrace.figures.executions import ExecutionBlock, ExecutionBlocks
 from kvtrace.figures.step_marks import ProgramMarks
 from kvtrace.figures.stored import once_per_trace, rows_of_runs, sums_stored
 from kvtrace.schema.features import TRIALS
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.repair import LATEST, RANGES
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES

@@ -6,6 +6,7 @@ dropped (`schema/older_sums.py`) are read with the stored ones.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -25,7 +26,6 @@ from kvtrace.figures.stored import (
     sums_stored,
 )
 from kvtrace.figures.stored import Sums as Sums
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.weights import keeps_sums
 from kvtrace.schema.window import TraceWindow, whole_trace
 

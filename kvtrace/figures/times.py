@@ -6,6 +6,7 @@ engine.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
@@ -37,7 +38,6 @@ from kvtrace.figures.sums_reading import (
 from kvtrace.figures.tables import add_rows, open_times, scratch
 from kvtrace.figures.views import LAUNCHES_AT_REST
 from kvtrace.schema.launch_flags import LaunchFlags
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.weights import weights
 from kvtrace.schema.window import whole_trace
 

@@ -8,6 +8,7 @@ step begins with the first execution that was requested in the step.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -29,7 +30,6 @@ from kvtrace.figures.steps import (
     time_bounds,
 )
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.window import RunWindow, TraceWindow
 from kvtrace.text import duration, plural, printable
 

@@ -1,10 +1,10 @@
 """What contents of storages are drawn from where none were recorded: numbers of their tensors."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kvtrace.schema.checked_tables import LEVELS
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.tensor_statistics import TensorStatistics
 
 #: Significant digits of a quantile in a script: those of a float32.

@@ -6,6 +6,7 @@ Each kind is a range in which some formulas overflow, vanish, cancel or divide b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import log
 from typing import Any, Final, Literal, get_args
 
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 
 from kvtrace.inputs.structure import ROWS, structured
 from kvtrace.inputs.values import BEYOND_CONSTANTS, ZERO, awkward_numbers
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Inputs = Literal["random numbers", "small numbers", "negative numbers",
                  "numbers up to the limit of exp", "numbers around 10,000", "large numbers",

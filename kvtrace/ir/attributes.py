@@ -5,12 +5,12 @@ value have the field ``value``.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from kvtrace.ir.floats import float_from_bits
 from kvtrace.ir.locations import Location
 from kvtrace.ir.types import FloatType, IndexType, IntegerType, TensorType, Type
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ IEEE 754 interchange formats, the OCP 8-bit formats (arXiv:2209.05433), their FN
 """
 
 import math
+from dataclasses import dataclass
 from typing import Final, Literal
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Encoding of infinity and NaN. ieee: the largest exponent is infinity and NaN. fn: only the
 #: all-ones pattern is NaN, no infinity. fnuz: the pattern of minus zero is NaN, no infinity.

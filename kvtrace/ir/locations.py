@@ -9,9 +9,8 @@ Grammar: https://mlir.llvm.org/docs/Dialects/Builtin/#location-attributes.
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

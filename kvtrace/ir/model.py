@@ -4,7 +4,7 @@ The parser builds the model; all other code treats it as read-only. Identity is 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.ir.attributes import Attribute, StringAttribute
@@ -13,7 +13,6 @@ from kvtrace.ir.ops import FUNCTIONS, KINDS
 from kvtrace.ir.types import Type
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 class NoKernel(KvtraceError):

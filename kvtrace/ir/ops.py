@@ -9,12 +9,11 @@ such as the computed values. Operands are those of MLIR (`TritonOps.td`, `ArithO
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir.attributes import DenseArrayAttribute
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.ir.model import Op, Value

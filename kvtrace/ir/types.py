@@ -4,11 +4,11 @@ Grammar: https://mlir.llvm.org/docs/LangRef/#type-system. Dialect types are Trit
 `!tt.tensordesc`, `!ttg.memdesc`); types of all other dialects are opaque.
 """
 
+from dataclasses import dataclass
 from math import prod
 from typing import Final
 
 from kvtrace.ir.floats import FORMATS
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: The size of a dimension printed as `?`.
 DYNAMIC: Final = -1

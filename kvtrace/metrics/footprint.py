@@ -13,7 +13,7 @@ are repeated with a different constant, as in a loop, are evaluated once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,7 +33,6 @@ from kvtrace.metrics.patterns import Patterns, patterns_of
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
 from kvtrace.metrics.unique_bytes import Repetition, size_of_union, touched
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 class Count(Protocol):

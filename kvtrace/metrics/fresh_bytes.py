@@ -6,11 +6,11 @@ they are combs, and listed only if they may overlap.
 """
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from kvtrace.metrics.byte_ranges import MOST_RANGES, TooManyRanges
 from kvtrace.metrics.combs import Comb, size_of_combs
 from kvtrace.metrics.unique_bytes import Repetition, size_of_union
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ They are rows of `ops`, `accesses` and `loops`. Figures are exact over the whole
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,7 +23,6 @@ from kvtrace.metrics.formula_counts import FormulaCounts
 from kvtrace.metrics.fresh_bytes import TouchedBytes, fresh_bytes
 from kvtrace.metrics.stacks import OpStacks, Stack, StackRows
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

@@ -5,6 +5,7 @@ mostly true in all lanes. A launch of millions of lanes is therefore counted on 
 distinct pattern; if programs really differ (in a gather), each has its own pattern.
 """
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import AccessParts
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

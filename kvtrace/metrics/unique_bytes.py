@@ -1,6 +1,7 @@
 """Unions of sets of bytes that are moved by many offsets: repeated, or listed as ranges."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -10,7 +11,6 @@ from kvtrace.metrics.combs import overlapping_groups
 from kvtrace.metrics.distinct import distinct
 from kvtrace.metrics.patterns import Patterns
 from kvtrace.metrics.progressions import nested_progression
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _BATCH = 1 << 21
 """Number of ranges that are sorted at once."""

@@ -14,14 +14,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.locations import column_shift
 from kvtrace.ir.ops import MEMORY, POINTED, effect_of
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _BODY: Final = re.compile(r"^\.(?:visible|weak) \.entry .*?^\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _LINE: Final = re.compile(r"^(?:\{\s*)?(?:@!?(%\w+)\s+)?(\.?[A-Za-z$_][\w.:$]*)\s*(.*?)\s*$")

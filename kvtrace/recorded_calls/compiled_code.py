@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeVar
 
@@ -23,7 +23,6 @@ from kvtrace.ir.locations import column_shift, without_inner_places
 from kvtrace.ir.ops import POINTED
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers, instructions
 from kvtrace.recorded_calls.thread_layouts import VECTOR_BYTES, BlockedLayout
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ recorded contents; other contents are unknown. `Call.launches` has the data of o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +32,6 @@ from kvtrace.schema.contents import (
     least_storage_bytes,
 )
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.without_ir import (
     TRITON_ORIGINS,
     TTIR,

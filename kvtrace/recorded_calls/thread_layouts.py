@@ -4,14 +4,13 @@ Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html. compiled_
 layout that an op was compiled with.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 VECTOR_BYTES: Final = 16
 """Limit of bytes that one thread moves with one instruction."""

@@ -8,6 +8,7 @@ statement uses.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
@@ -34,7 +35,6 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.types import FloatType, TensorDescriptorType
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import (
     And,

@@ -10,13 +10,12 @@ calls of its function. `guard` does *not* say that loops run: that is `Loop.runn
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.ops import AccessKind
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
 from kvtrace.symbolic.terms import Key, Symbol, Term, signed_range
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.integers import counter_ranges, signed_range, wrapped, wraps_around
 from kvtrace.ir.ops import MEMORY
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.deciding import Purpose
 from kvtrace.verdicts.replaying import program_at
 

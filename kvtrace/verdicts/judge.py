@@ -13,11 +13,10 @@ before format 1.12, which have the offset of a view once for a call.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete

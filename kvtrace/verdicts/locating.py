@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,7 +13,6 @@ from kvtrace.evaluate import Access, Observer, evaluate
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.replaying import program_at
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.ir import Frame, Op, source_stack
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS
 from kvtrace.metrics.stacks import StackRows
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

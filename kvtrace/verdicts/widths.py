@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.evaluate.shadows.ideal.integers import FIRST_UNSIGNED
@@ -49,7 +50,6 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import FloatType
 from kvtrace.ir.updates import positions_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.hashes import is_hash, is_mixed

@@ -7,7 +7,7 @@ recorded contents of tensor arguments. A call without ops has no block.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final, NotRequired, TypedDict
 
@@ -21,7 +21,6 @@ from kvtrace.converters.report.tensor_elements import Histogram, Layout, element
 from kvtrace.ir import Module
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _MOST_BYTES: Final = 256 << 20
 

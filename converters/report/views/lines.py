@@ -6,7 +6,7 @@ the whole. A variant without ops has no block.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -22,7 +22,6 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.figures.columns import sum_of_known
 from kvtrace.ir import Op
 from kvtrace.ir.ops import Kind, named
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +20,6 @@ import numpy as np
 from kvtrace.addons.check.comparing import expected
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,6 @@ from kvtrace.ir.relocation import module_defined_in
 from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import UnreadyCall, stage_artifact
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.schema.without_ir import runs_without_ir
 from kvtrace.text import plural

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,7 +30,6 @@ from kvtrace.progress import Report
 from kvtrace.recorded_calls.recorded import UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.locating import pattern, writers
 from kvtrace.verdicts.replaying import program_at

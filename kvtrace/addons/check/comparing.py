@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -18,7 +18,6 @@ from kvtrace.evaluate.shadows.errors.analysis import Radii
 from kvtrace.evaluate.types import ElementType, element_of
 from kvtrace.ir.tensor_maps import within_extents
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch, StorageAfter

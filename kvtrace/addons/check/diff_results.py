@@ -7,6 +7,7 @@ grid. Without such a change the kernel is not deterministic, and its IR may say 
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.diff.model import DifferentResult, Results
@@ -21,7 +22,6 @@ from kvtrace.ir.ops import COMBINING, KINDS, computing
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.ir.updates import update_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run

@@ -8,6 +8,7 @@ values would be stored. Values from masked-off lanes, and values that are never 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,7 +17,6 @@ from kvtrace.addons.check.kept import checked_launches
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.recorded_calls.recorded import UnreadyCall
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.contents.index_arguments import index_arguments
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.rules.non_finite import births

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,7 +20,6 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.ir.tensor_maps import within_extents
 from kvtrace.ir.updates import data_of
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,6 +5,7 @@ measured, the IR's values and the bounds derived; the stage at fault is in the f
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,6 @@ from kvtrace.addons.check.stage_faults import Fault, fault_in
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.schema.columns import without_dictionary
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:

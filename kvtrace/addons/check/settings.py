@@ -1,10 +1,10 @@
 """Settings of this add-on: data of launches to record for checks."""
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.settings import AddedSetting, whole_number
 
 if TYPE_CHECKING:

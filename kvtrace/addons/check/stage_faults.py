@@ -3,9 +3,8 @@
 A message ends with the fault, from which readers of the table `findings` get it back.
 """
 
+from dataclasses import dataclass
 from typing import Final, Literal
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Stage = Literal["ttgir", "behind ttgir", "descriptor stores", "unknown"]
 

@@ -8,13 +8,13 @@ is the project's.
 import re
 import secrets
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.findings import read_findings
 from kvtrace.schema.errors import BadSetting, TraceWriteError
 from kvtrace.schema.excerpts import write_excerpt
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Selection, open_trace
 from kvtrace.schema.weights import number_of
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal
@@ -25,7 +25,6 @@ from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compare_runs
 from kvtrace.addons.ci.recording import end_session, record_program
 from kvtrace.converters.diff.gate import read_rules
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Selection, open_trace
 
 Verdict = Literal["good", "bad", "skip"]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +12,6 @@ from kvtrace.converters.diff.model import Answer
 from kvtrace.converters.diff.outputs import Outputs, write_outputs
 from kvtrace.converters.findings import read_findings, sarif, without_proven
 from kvtrace.converters.output import whole_file
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Selection
 from kvtrace.version import __version__
 

@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
 from kvtrace.schema.errors import BadSetting, EmptyTrace, TraceNotFound
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Selection, open_trace
 
 #: Seconds that a program has to end after Ctrl-C before it is killed.

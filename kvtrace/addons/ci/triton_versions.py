@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +25,6 @@ from kvtrace.converters.findings import read_findings
 from kvtrace.converters.findings.model import SEVERITIES
 from kvtrace.converters.profile.recompiles import specialization
 from kvtrace.schema.errors import BadSetting, KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Selection
 from kvtrace.text import columns, count, duration, plural, printable, shorten, size, wrapped
 

@@ -11,14 +11,13 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
 
 from kvtrace.addons.fault.stacks import REQUEST, STACKS
 from kvtrace.addons.fault.starting import FOLDER, PIPE, SUFFIX
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Seconds until stacks have to be there: the thread that writes them needs the interpreter's lock.
 _STACK_PATIENCE: Final = 10.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace.addons.fault.dump.exceptions import ExceptionKind, Subject
@@ -10,7 +11,6 @@ from kvtrace.converters.findings.causes import is_generated
 from kvtrace.converters.findings.hints import hint_for
 from kvtrace.converters.findings.model import RuleText
 from kvtrace.metrics.stacks import StackRows
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.rules.table import rule_texts
 from kvtrace.verdicts.verdict import row_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +23,6 @@ from kvtrace.addons.fault.texts import ShownFault, process_text, shown_faults
 from kvtrace.addons.fault.threads import Asked, Process, UnreadableStacks, read_answer
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.schema.columns import without_dictionary
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import select_runs
 from kvtrace.schema.without_ir import runs_without_ir
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.fault.arguments import Argument, argument_named, nearest_argument
@@ -34,7 +34,6 @@ from kvtrace.addons.fault.ranks import collective_of
 from kvtrace.addons.fault.suspects import RULES
 from kvtrace.ir.ops import KINDS
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.feeding import loads_behind

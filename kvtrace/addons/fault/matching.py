@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
 from kvtrace.backends.compiled_kernels.elf import SectionTable
 from kvtrace.recorded_calls.recorded import stage_artifact
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.reading import Grid

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,6 @@ from kvtrace.backends.compiled_kernels.elf import SectionTable
 from kvtrace.ir import source_stack
 from kvtrace.ir.locations import without_inner_places
 from kvtrace.ir.ops import KINDS, MEMORY
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.sass import Effect

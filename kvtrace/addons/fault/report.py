@@ -6,12 +6,12 @@ launches has no block.
 
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.fault.starting import FOLDER, SUFFIX
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.texts import ShownFault

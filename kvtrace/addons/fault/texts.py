@@ -6,7 +6,7 @@ import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,6 @@ from kvtrace.addons.fault.dump.exceptions import Subject
 from kvtrace.addons.fault.explaining import BARRIER
 from kvtrace.addons.fault.places import short_path
 from kvtrace.converters.findings.findings_text import source_excerpt
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 
 if TYPE_CHECKING:

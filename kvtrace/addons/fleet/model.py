@@ -1,9 +1,7 @@
 """Figures of many runs as plain data; durations in ns, points in time in ns since 1970."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Kind = Literal["device", "host"]
 

@@ -8,6 +8,7 @@ times. For example, with 10 earlier jobs whose logarithms have a standard deviat
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import geometric_mean, median
 from typing import Final
 
@@ -16,7 +17,6 @@ import numpy.typing as npt
 
 from kvtrace.addons.fleet.model import Change, JobComparison, Kind
 from kvtrace.converters.diff.times import THRESHOLD
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Earlier jobs to compare with, at most and at least.
 WINDOW: Final = 20

@@ -17,12 +17,12 @@ A result that is written into an input takes no further memory.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from math import prod
 from typing import Final
 
 from kvtrace.addons.graphs.rows import BODY_ROLES, GraphOp, by_graph
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Ops whose result is their operand's memory, or none at all.
 RENAMES: Final = frozenset({"copy", "get_tuple_element", "parameter", "reshape"})

@@ -8,10 +8,10 @@ belong to have these ids (`condition`, `body`, `true`, `false`).
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import Selection
 
 #: A graph id has the body's number above these bits, and the outermost graph's id below.

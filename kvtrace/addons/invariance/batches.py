@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from time import thread_time
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,6 @@ from kvtrace.addons.invariance.compared import (
     sampled_indices,
 )
 from kvtrace.addons.invariance.elements import TooLarge
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

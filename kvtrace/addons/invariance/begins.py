@@ -9,10 +9,10 @@ change. A begin that is rounded to blocks, or used as a number, does change.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.addons.invariance.coordinates import is_uniform
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.functions import Quotient
 from kvtrace.symbolic.terms import Monomial, Substitution, Symbol, Term

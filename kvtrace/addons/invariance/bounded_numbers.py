@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kvtrace.addons.invariance.exponentials import source_constant
 from kvtrace.addons.invariance.numbers import constant
 from kvtrace.addons.invariance.trees import Tree, constant_of
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 UNIT: Final = unit_of("f32")
 _MOST_OF_EXPONENTIAL: Final = 80.0

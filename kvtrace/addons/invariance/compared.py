@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal
@@ -21,7 +21,6 @@ from kvtrace.addons.invariance.loaded_integers import compared_integers, data_ke
 from kvtrace.addons.invariance.repeated import Arithmetic, NotEvaluated
 from kvtrace.addons.invariance.trees import COMMUTATIVE, Tree, operator_of
 from kvtrace.addons.invariance.wording import coordinate_names, node_text
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition, conjunction, disjunction, equal
 from kvtrace.symbolic.prover import Decision, Given, Proven, Ranges, Refuted, prove
 from kvtrace.symbolic.terms import Symbol, Term

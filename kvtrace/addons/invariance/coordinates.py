@@ -8,12 +8,11 @@ digits of indices that are sums of programs and lanes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition, at_least, less
 from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term

@@ -7,6 +7,7 @@ number, except in addresses of the row's own data.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kvtrace.addons.invariance.begins import Through, locating_integers, moving_uses
@@ -29,7 +30,6 @@ from kvtrace.addons.invariance.reads import (
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.trees import tree as made
 from kvtrace.addons.invariance.wording import formula_text
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.prover import Given, follows

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir.flow import flow_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.judge import judge
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from math import prod
 from time import thread_time
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,6 @@ from kvtrace.inputs.kinds import INPUTS, OPTIONAL
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.launch_flags import are_trials
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -23,7 +23,6 @@ from kvtrace.ir.updates import update_of
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.content import artifact_row
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Selection
 from kvtrace.symbolic.conditions import Condition

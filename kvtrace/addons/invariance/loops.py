@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.addons.invariance.formulas import Coordinates, is_followed
 from kvtrace.addons.invariance.trees import Tree, bound, level_of, tree
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.flow import counter_of, terminator
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.summary import Loop, Summary
 from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
 

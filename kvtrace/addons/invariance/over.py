@@ -7,6 +7,7 @@ in a kernel or right above it.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.addons.invariance.text import (
@@ -21,7 +22,6 @@ from kvtrace.converters.findings.suppressions import marked_comments
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import wrapped
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ All data are derived from the IR of recorded launches by the pass `kvtrace sanit
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import OF_RUNS
-from kvtrace.schema.lazy_dataclass import dataclass
 
 __all__ = ["SOURCE", "InvarianceRow", "InvarianceTrees"]
 

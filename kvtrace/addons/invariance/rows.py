@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kvtrace.addons.invariance.coordinates import (
@@ -41,7 +41,6 @@ from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.reads import without_contents
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition, at_least, less
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.terms import Symbol, Term

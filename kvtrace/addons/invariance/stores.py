@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING, Final
@@ -29,7 +29,6 @@ from kvtrace.addons.invariance.trees import Tree, level_of
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.observe import Access as ObservedAccess
 from kvtrace.evaluate.observe import Observer
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import TRUE, conjunction
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.replaying import TooManyLanes, run

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kvtrace.ir.locations import triton_of, without_inner_places
 from kvtrace.recorded_calls.compiled_barriers import instructions
 from kvtrace.recorded_calls.recorded import stage_artifact
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import wrapped
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import ml_dtypes
@@ -34,7 +35,6 @@ from kvtrace.inputs.kinds import (
     numbers_of,
 )
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.shadows.errors.exact_values import ExactValues

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import thread_time
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -35,7 +35,6 @@ from kvtrace.inputs.kinds import (
     FillValues,
     Inputs,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:

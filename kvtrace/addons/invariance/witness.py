@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,6 @@ from kvtrace.addons.invariance.launches import (
 )
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.inputs.kinds import Inputs, numbers_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

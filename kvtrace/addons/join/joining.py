@@ -3,6 +3,7 @@
 By time: the host requests a kernel's execution while the launching function runs.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,6 @@ from kvtrace.addons.join.orders import join_by_order, join_only_calls
 from kvtrace.addons.join.replays import are_replayed, join_replays
 from kvtrace.addons.join.sides import JoinSides, RecordedLaunches, TimedExecutions, sides
 from kvtrace.figures.causes import NONE, Flags, Integers
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 

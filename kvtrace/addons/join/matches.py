@@ -1,12 +1,12 @@
 """Matches of device executions: launch, call and certainty, or the reason why there is no match."""
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
 from kvtrace.addons.join.sides import TimedExecutions
 from kvtrace.figures.causes import NONE, Flags, Integers
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 class Grade(IntEnum):

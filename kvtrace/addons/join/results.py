@@ -4,6 +4,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from kvtrace.figures.columns import integers
 from kvtrace.figures.scans import row_count
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.layout import JOIN
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES

@@ -11,7 +11,7 @@ Proton, only names are compared.
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from typing import Final, NamedTuple
 
@@ -26,7 +26,6 @@ from kvtrace.figures.columns import (
     integers,
 )
 from kvtrace.schema.columns import without_dictionary
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from time import process_time
 from typing import Any, Final
 
@@ -26,7 +26,6 @@ from kvtrace.addons.judge.confining import ANSWERS, CALLS
 from kvtrace.addons.judge.messages import SIZES, receive
 from kvtrace.capture import threads as recording_threads
 from kvtrace.inputs.cases import Input, ScalarInput, TensorInput, tensor_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _MOST_BYTES: Final = 1 << 31
 _TIMERS: Final = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)

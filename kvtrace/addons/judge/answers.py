@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -48,7 +48,6 @@ from kvtrace.inputs.values import (
     is_integers,
     other_values,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Elements of a case that is also drawn with awkward values, at most.
 _MOST_ELEMENTS: Final = 1 << 21

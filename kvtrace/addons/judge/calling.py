@@ -17,7 +17,7 @@ import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,6 @@ from kvtrace.addons.judge.messages import Malformed, receive, send
 from kvtrace.addons.judge.request import INITIAL, CannotJudge
 from kvtrace.addons.judge.walls import system_calls
 from kvtrace.inputs.cases import DTYPES, EPSILON, FEW, Input, TensorInput, numpy_dtype, read_cases
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: The file of all calls' results.
 ANSWERED: Final = "answered.json"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.shadows.errors.roundings import meaning_radius
 from kvtrace.inputs.cases import EPSILON
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 
 #: Rounding of float32 factors by dots on tensor cores, unless a dot asks for `ieee`.

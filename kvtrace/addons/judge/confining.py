@@ -19,6 +19,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +33,6 @@ from kvtrace.addons.judge.walls import (
     processes,
     system_calls,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: The descriptor that a confined process writes events to; they arrive in the file `EVENTS_FILE`.
 EVENTS: Final = 3

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +29,6 @@ from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
 from kvtrace.inputs.cases import EPSILON
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Bounds are derived for launches on at most this much memory; planes take 14 times as much.
 _MOST_BYTES: Final = 32 << 20

@@ -7,7 +7,7 @@ the trace and the log are used.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +31,6 @@ from kvtrace.analysis.traces import open as open_trace
 from kvtrace.converters.findings.conditions import KernelConditions, unjudged_at_sizes
 from kvtrace.inputs.cases import BEYOND, Case, extents_by_name, read_cases
 from kvtrace.recorded_calls.recorded import Call, calls_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.judge import judge_launches
 
 _MOST_FINDINGS: Final = 100

@@ -10,6 +10,7 @@ kernel, the kernel's output is tainted.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kvtrace.addons.judge.launches import memory_steps
@@ -19,7 +20,6 @@ from kvtrace.ir.flow import Flow, backward, deciding, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import BRANCHES, KINDS, LOOPS, READING, WRITING, address_of, computing, mask_of
 from kvtrace.ir.updates import data_of, positions_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.contents.index_arguments import PointerRoots, leads_to_memory
 
 _COMPARING = computing("compare")

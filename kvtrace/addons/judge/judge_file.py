@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -42,7 +42,6 @@ from kvtrace.addons.judge.request import (
 from kvtrace.addons.judge.running import Examination, FileRun, compare_results, import_all, run_file
 from kvtrace.addons.judge.walls import leftovers
 from kvtrace.progress import progress
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import amount, duration, plural, size
 
 #: Schema version of the printed object: a minor version adds fields, a major version changes some.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvtrace.analysis.results import CommandResult
@@ -18,7 +18,6 @@ from kvtrace.capture.api import capture
 from kvtrace.converters.findings import Finding, Findings
 from kvtrace.converters.profile.profile_model import CallProfile, Profile
 from kvtrace.schema.errors import EmptyTrace, KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import amount, duration, size
 
 

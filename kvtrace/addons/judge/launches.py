@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +30,6 @@ from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.inputs.cases import Case, numpy_dtype, strided
 from kvtrace.ir import Module, Op, Options
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.vocabularies import TORCH_NAMES
 
 #: Bits of NaNs that no operation computes: the contents of memory that was never written.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.addons.judge.tensors import array
 from kvtrace.inputs.cases import EPSILON, Case, TensorInput, numpy_dtype
 from kvtrace.ir import Op
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: The rule of writes outside of a tensor's storage.
 STRAY_WRITE: Final = "out-of-bounds"

@@ -14,6 +14,7 @@ import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations
 from pathlib import Path
@@ -23,7 +24,6 @@ from kvtrace.addons.judge.confining import EVENTS, EVENTS_FILE, run_confined
 from kvtrace.addons.judge.errors import CannotJudge
 from kvtrace.addons.judge.surroundings import reads_of
 from kvtrace.addons.judge.walls import leftovers, neighbors
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Names of functions that make inputs.
 INPUTS: Final = ("inputs", "get_inputs")

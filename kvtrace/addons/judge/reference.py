@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,6 @@ from kvtrace.backends.triton.log_sums import by_log_sums
 from kvtrace.evaluate.condition import FLOATS, Draw
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
 from kvtrace.inputs.cases import Case, TensorInput
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: The function of a reference's file that says how exact the reference is in float64. It is called
 #: as the reference is, and its results are distances from what is meant: those of a formula with

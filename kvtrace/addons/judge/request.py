@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,6 @@ from kvtrace.addons.judge.errors import CannotJudge as CannotJudge
 from kvtrace.addons.judge.parsing import INPUTS as INPUTS
 from kvtrace.addons.judge.parsing import FileText as FileText
 from kvtrace.addons.judge.parsing import read_file as read_file
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Classes of files in the style of KernelBench: the candidate's, then the reference's.
 MODELS: Final = ("ModelNew", "Model")

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -33,7 +34,6 @@ from kvtrace.addons.judge.request import (
     read_file,
 )
 from kvtrace.addons.judge.walls import leftovers
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.rules.choice import added_rules
 
 #: Cases that a reference may be killed for, before no further ones are tried.

@@ -8,7 +8,7 @@ arrays of programs and lanes, as in `kvtrace.metrics`.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import groupby
 from math import prod
 from typing import Final
@@ -20,7 +20,6 @@ from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges, TooManyRanges
 from kvtrace.metrics.combs import Comb, ascending_steps, comb_of
 from kvtrace.metrics.patterns import patterns_of
 from kvtrace.metrics.unique_bytes import Repetition, touched
-from kvtrace.schema.lazy_dataclass import dataclass
 
 MOST_LANES: Final = 1 << 22
 """Limit of lanes of one access that are not described by a formula."""

@@ -8,7 +8,7 @@ arithmetic wraps around, which is checked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +30,6 @@ from kvtrace.addons.memory.digit_forms import (
 from kvtrace.evaluate import Access, TensorArgument
 from kvtrace.evaluate.observe import AffineAxis, AffineFormula
 from kvtrace.evaluate.types import value_type
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven, interval

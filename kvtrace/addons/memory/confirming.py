@@ -13,12 +13,12 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from kvtrace.addons.memory.fresh_memory import FILL, FILLED
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Answer = Literal["changes", "same", "varies", "unfilled", "failed"]
 

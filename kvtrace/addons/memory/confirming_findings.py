@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.confirmations import is_recorded, keep_confirmations
@@ -17,7 +17,6 @@ from kvtrace.addons.memory.judged import unwritten_memory
 from kvtrace.addons.memory.rules import RULES
 from kvtrace.analysis.judging import judge_by_kernel
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.addons.memory.effects import StorageEffect, Unknown
 from kvtrace.addons.memory.rules import DECLARED
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:

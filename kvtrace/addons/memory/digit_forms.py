@@ -9,10 +9,10 @@ that divide each other, here 64 and 1280, and those are sums of the digits of `x
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Any, Final
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or, at_least
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.prover import Interval, Linear, constant, interval, single

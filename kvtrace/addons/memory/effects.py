@@ -13,7 +13,7 @@ nothing. A lane whose value is dropped later, as in an unmasked load before a ma
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -30,7 +30,6 @@ from kvtrace.ir import Op
 from kvtrace.ir.ops import AccessKind
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.contents.index_arguments import index_arguments
 from kvtrace.verdicts.replaying import TooManyLanes, run

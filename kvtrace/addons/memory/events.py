@@ -8,6 +8,7 @@ the order of time; an event is passed on when no later piece can have an earlier
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,7 +18,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kvtrace.figures.columns import integers
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

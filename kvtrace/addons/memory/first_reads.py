@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,6 @@ from kvtrace.ir.ops import AccessKind
 from kvtrace.ir.updates import update_of
 from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.metrics.distinct import distinct
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.replaying import TooManyLanes
 
 MOST_ELEMENTS: Final = 1 << 21

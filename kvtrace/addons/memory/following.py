@@ -11,6 +11,7 @@ reads it is *unknown*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Operated
@@ -21,7 +22,6 @@ from kvtrace.addons.memory.reads import Answered, Reads
 from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
 from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or loaded from memory"
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"

@@ -7,6 +7,7 @@ unwritten memory, which is no harm until something uses them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
@@ -16,7 +17,6 @@ from kvtrace.addons.memory.states import Spoiling
 from kvtrace.addons.memory.used_reads import uses_of
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.ops import effect_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import FALSE, TRUE, AtLeast, Condition, conjunction, disjunction
 
 if TYPE_CHECKING:

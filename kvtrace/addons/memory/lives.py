@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
 from kvtrace.addons.memory.states import State
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Kind = Literal["launch", "operator"]
 Origin = Literal["operator", "allocation", "host", "unseen"]

@@ -7,6 +7,7 @@ few of many bytes seem to be a mask's: the reason is that of the most bytes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
@@ -14,7 +15,6 @@ from kvtrace.addons.memory.boxed_accesses import Boxing
 from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.ir import Op
 from kvtrace.metrics.byte_ranges import ByteRanges, TooManyRanges
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import conjunction
 from kvtrace.symbolic.summary import Access
 

@@ -10,7 +10,7 @@ elements of the tensors that it is given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final, Literal
 
@@ -20,7 +20,6 @@ from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.metrics.byte_ranges import MOST_RANGES, NOTHING, ByteRanges, TooManyRanges
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 def tensor_bytes(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kvtrace.addons.memory.lives import Birth, Life, Place
 from kvtrace.addons.memory.moves import is_computed
 from kvtrace.addons.memory.states import Answer, Reading, Spoiling, State
-from kvtrace.schema.lazy_dataclass import dataclass
 
 UNSEEN: Final = "its storage was made where kvtrace does not see it"
 HOST: Final = (

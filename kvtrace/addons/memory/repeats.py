@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,7 +32,6 @@ from kvtrace.addons.memory.following import Follower
 from kvtrace.addons.memory.lives import Birth, Life, Place
 from kvtrace.addons.memory.reads import Answered
 from kvtrace.addons.memory.states import State
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Least events of a block; it has fewer than twice as many. New ones are cut into smaller ones.
 _LEAST: Final = (1024, 64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -18,7 +19,6 @@ from kvtrace.evaluate import Access, Observer, TensorArgument
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir import source_stack
 from kvtrace.ir.locations import Frame
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 from kvtrace.verdicts.replaying import run as evaluate_call
 from kvtrace.verdicts.verdict import Verdict, row_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +23,6 @@ from kvtrace.figures.lines import is_plumbing, place_of
 from kvtrace.ir.locations import Frame
 from kvtrace.metrics.byte_ranges import ByteRanges
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.lives import Birth

@@ -8,11 +8,10 @@ one effect is worked out once; following a launch costs a lookup.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Answer = Literal["proven", "violation", "unknown"]
 

@@ -3,10 +3,9 @@
 A finding does not end the run: the kernel continues if possible.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.rules.choice import AddedRules
 
 OUT_OF_BOUNDS: Final = "out-of-bounds"

@@ -11,7 +11,7 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Final, Protocol
 
@@ -28,7 +28,6 @@ from kvtrace.addons.neuron.recorder import Recorder
 from kvtrace.addons.neuron.targets import Target, target_named
 from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.evaluate.threads import ONE_THREAD
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 class NkiWarning(UserWarning):

@@ -8,6 +8,7 @@ import dis
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from types import CodeType, FrameType
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 from kvtrace.addons.neuron.findings import Finding
 from kvtrace.addons.neuron.iterations import Iteration
 from kvtrace.addons.neuron.memory import BufferLife, Memory
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Maximum number of executed ops to keep one by one; further ones are only counted.
 ROWS_LIMIT: Final = 1_000_000

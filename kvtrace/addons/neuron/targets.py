@@ -12,10 +12,10 @@ Sources, all public documentation of AWS Neuron:
 """
 
 import os
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Partitions of SBUF and of PSUM, and so the longest partition dimension of a tile (a).
 PARTITIONS: Final = 128

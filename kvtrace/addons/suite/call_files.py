@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import zlib
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.suite.model import CALLS, CONTENTS, BadSuite
@@ -17,7 +17,6 @@ from kvtrace.converters.scripts.repro import (
     TensorArgument,
 )
 from kvtrace.inputs.drawn import Drawn
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

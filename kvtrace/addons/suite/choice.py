@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.scripts.repro import options_of
@@ -11,7 +12,6 @@ from kvtrace.figures.times import device_times, figures_of_calls, host_times
 from kvtrace.figures.window import windowed
 from kvtrace.recorded_calls.recorded import stage_artifact
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

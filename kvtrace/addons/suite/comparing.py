@@ -1,9 +1,9 @@
 """Comparison of two results of suites: call by call, beyond the noise of their rounds."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from kvtrace.addons.suite.results import Measured, Result, Times, Verdict, change, duration
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import ast
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
@@ -21,7 +22,6 @@ from kvtrace.addons.suite.model import Entry, read_index
 from kvtrace.converters.profile.autotune import arguments_text, read_tunings
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:

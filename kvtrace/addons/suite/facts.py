@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.clients.recorded import estimated_costs
@@ -15,7 +15,6 @@ from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import pass_parts, run_folder
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.judge import judge_launches
 
 if TYPE_CHECKING:

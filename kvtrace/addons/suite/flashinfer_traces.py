@@ -16,7 +16,7 @@ import math
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +33,6 @@ from kvtrace.converters.scripts.repro import (
     item_bytes,
 )
 from kvtrace.schema.errors import BadSetting, KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import Run
 
 _RUN: Final = Run("imported", source="flashinfer-bench")

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,6 @@ from kvtrace.addons.suite.model import Entry, Suite, read_index
 from kvtrace.addons.suite.reducing import reduced
 from kvtrace.addons.suite.reference import write_launch
 from kvtrace.progress import progress
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 
 #: The name of the function that launches a kernel which was given without one.

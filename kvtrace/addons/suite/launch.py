@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +26,6 @@ from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.types import ElementType, element_of_short_name
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Scalar = int | float | bool | None
 Bytes = NDArray[np.uint8]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -45,7 +45,6 @@ from kvtrace.figures.window import windowed
 from kvtrace.progress import Report, progress
 from kvtrace.schema.contents import first_contents
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.runs import plain_rows
 from kvtrace.text import plural, printable
 

@@ -5,10 +5,8 @@ A suite has a copy of this file beside its run.py: it imports the standard libra
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Of the result's JSON; a minor version adds fields.
 VERSION = "1.0"

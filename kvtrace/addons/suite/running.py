@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -15,7 +16,6 @@ from kvtrace.addons.suite.model import read_index
 from kvtrace.addons.suite.results import Result, result_of
 from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting, KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Files of this add-on that a suite has a copy of: they need torch, Triton and launching.py alone.
 STANDALONE: Final = ("run.py", "results.py", "candidates.py", "cache.py", "device.py")

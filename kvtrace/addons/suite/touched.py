@@ -13,6 +13,7 @@ says; one that has views alone as results touches nothing.
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -27,7 +28,6 @@ from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.figures.columns import integers
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

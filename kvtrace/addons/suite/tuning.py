@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,6 @@ from kvtrace.addons.suite.configurations import write_configurations
 from kvtrace.addons.suite.model import read_index
 from kvtrace.addons.suite.running import STANDALONE, has_gpu
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.trace import open_trace
 
 #: Files of this add-on that tune.py consists of.

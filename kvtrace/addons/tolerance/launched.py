@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,7 +14,6 @@ from kvtrace.capture import api
 from kvtrace.capture.api import capture
 from kvtrace.evaluate.arguments import Argument, Storage, with_storages
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.evaluating_launcher import ExecutedLaunch

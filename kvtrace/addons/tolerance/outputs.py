@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from kvtrace.addons.tolerance.launched import NotDerived, ReplayableLaunch
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.shadows.errors.exact_values import exact_values
 from kvtrace.evaluate.shadows.errors.roundings import largest_of, meaning_radius
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import columns
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from kvtrace.evaluate.condition import (
     reference_losses,
 )
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

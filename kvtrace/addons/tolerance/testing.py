@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +18,6 @@ from kvtrace.evaluate.shadows.errors.analysis import CHANCE
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from kvtrace.ir import Op, source_stack
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.locating import writers
 from kvtrace.verdicts.replaying import program_at
 

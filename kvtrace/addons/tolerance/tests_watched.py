@@ -11,7 +11,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +29,6 @@ from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.shadows.errors.exact_values import elements_of
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import columns, printable
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ Without the style sheet, which some viewers remove, all elements are plain table
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from typing import Final, Generic, Literal, TypeVar
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import printable
 
 Row = TypeVar("Row")

@@ -1,8 +1,8 @@
 """The report inside of a notebook: one self-contained page in an isolated frame."""
 
+from dataclasses import dataclass
 from html import escape
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural, size
 
 

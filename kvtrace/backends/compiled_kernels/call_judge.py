@@ -13,7 +13,7 @@ from __future__ import annotations
 import linecache
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.findings.causes import by_cause
@@ -33,7 +33,6 @@ from kvtrace.ir import source_stack
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.layout import OBSERVED
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge

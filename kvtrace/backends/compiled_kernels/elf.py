@@ -5,10 +5,10 @@ Layout: the System V ABI's "Object Files" chapter (https://refspecs.linuxfoundat
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")

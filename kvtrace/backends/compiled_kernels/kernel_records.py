@@ -5,7 +5,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import get_native_id
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ from kvtrace.backends.compiled_kernels.written_lines import with_program_locatio
 from kvtrace.backends.python_source import recorded_file_content
 from kvtrace.capture.arguments import flattened, literal
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.settings import Source
 
 #: The compiler's stages in order; other stages follow.

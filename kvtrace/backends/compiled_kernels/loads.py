@@ -7,9 +7,8 @@ both add to `LOADS`.
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any, Final
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Most loads that are stored until their kernel is launched.
 _LIMIT: Final = 10_000

@@ -17,7 +17,7 @@ number. So a graph's executions, in order of nodes, must equal the captured laun
 time, of an earlier graph: of the graph numbered one lower, or else of the only graph that fits.
 """
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.records import Kernels, joined
 from kvtrace.figures.causes import NONE, Launches, by_place, places
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Nanoseconds without an execution after which a stream counts as idle.
 _IDLE: Final = 200_000

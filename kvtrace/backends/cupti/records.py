@@ -7,6 +7,7 @@ in `CUpti_ActivityKernel10` to `13` (CUDA 13.0 to 13.5), which differ in length;
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Final
 
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.record_kinds import FILL
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _FIELDS: Final = {
     "registers": (6, "<u2"),

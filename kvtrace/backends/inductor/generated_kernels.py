@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
@@ -27,7 +27,6 @@ from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import origins_of
 from kvtrace.backends.python_source import recorded_file_content
 from kvtrace.capture.records import KernelRecord, Parameter, capped
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.settings import Source
 
 #: Modules with Inductor's static launchers (torch 2.11 and newer, older).

@@ -11,6 +11,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,6 @@ from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge

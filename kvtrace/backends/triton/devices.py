@@ -6,10 +6,10 @@ product of each architecture from its data sheet (A100 SXM4, A10, L40S, H100 SXM
 5090, T4, V100 SXM2). AMD: the CDNA white papers and data sheets of MI250X, MI300X and MI355X.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _KIB: Final = 1024
 

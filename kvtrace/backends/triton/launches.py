@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,6 @@ from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
 from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
 from kvtrace.capture.session import Session
 from kvtrace.schema.layout import GLUON
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module

@@ -8,11 +8,10 @@ import math
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.capture.session import Session
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Most messages on tunings in one session, since a run's messages are limited.
 _MOST: Final = 200

@@ -14,6 +14,7 @@ import time
 import weakref
 from collections import namedtuple
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +32,6 @@ from kvtrace.backends.triton.compiler_key import cache_folder, read_own, write_w
 from kvtrace.backends.triton.device_free_state import preparing
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 from kvtrace.forks import Lock
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Attributes that a kernel has only after all stages.
 _OF_LATER_STAGES: Final = frozenset(

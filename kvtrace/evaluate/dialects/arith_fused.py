@@ -11,7 +11,7 @@ decides. With `enable_fp_fusion=False`, or where the target is unknown, nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -24,7 +24,6 @@ from kvtrace.ir import Value as IRValue
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import Flow, flow_of
 from kvtrace.ir.memo import once_per_module
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Axes = tuple[int | None, ...]
 """Source axis of each axis of a result; None: a new one."""

@@ -8,6 +8,7 @@ the waiting blocks, the first in that order runs next.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from kvtrace.ir import Block, Op
 from kvtrace.ir.flow import deciding, jumps
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import Type
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass

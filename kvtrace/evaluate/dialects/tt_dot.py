@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +35,6 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Module, Op
 from kvtrace.ir.asynchronous import is_asynchronous
 from kvtrace.ir.ops import KINDS
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _PRECISIONS: Final = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 """Triton's InputPrecision, by number."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.code.cells import Cell, GeneratedCode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer,
 from kvtrace.evaluate.plan.walk import FIRST_TRIP, Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir.integers import wrapped
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _MOST_REGIONS = 64
 _MOST_WALKS = 160

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from kvtrace.evaluate.plan.affine import Affine, Interval
 from kvtrace.evaluate.plan.values import Box, Register
 from kvtrace.evaluate.types import ElementType
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.staircase import Staircase

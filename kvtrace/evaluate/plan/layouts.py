@@ -8,9 +8,10 @@ it then combines whole rows of memory.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kvtrace.evaluate.plan.instructions import Dot, Instruction, Loop, Map, Reduce
 from kvtrace.evaluate.plan.values import Register
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Layout = tuple[int, ...]
 """Logical axis per axis of memory, slowest first."""

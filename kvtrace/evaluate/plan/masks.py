@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kvtrace.evaluate.plan.affine import Affine, Interval, whole
 from kvtrace.evaluate.plan.signals import SplitAxis
 from kvtrace.evaluate.plan.values import Box, Condition
 from kvtrace.evaluate.plan.walk import Walk
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

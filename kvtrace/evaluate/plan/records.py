@@ -6,11 +6,10 @@ This module imports no planning module, so that a cached plan can run without th
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import Access, AccessKind

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kvtrace.evaluate.plan.affine import Affine, Domain, Interval, substituted
 from kvtrace.evaluate.plan.instructions import Atomic, Dot, Loop, Store
 from kvtrace.evaluate.plan.layouts import folding
 from kvtrace.evaluate.plan.records import AccessRecord, LoopRecord, Region
 from kvtrace.ir import Op
-from kvtrace.schema.lazy_dataclass import dataclass
 
 LEAST_STEPS = 3
 """With fewer distinct numbers of trips, the programs are split instead."""

@@ -6,6 +6,7 @@ meanings/) become instructions that call the array evaluator's functions.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,6 @@ from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Block, Module, Op
 from kvtrace.ir.ops import SILENT, Kind, named
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

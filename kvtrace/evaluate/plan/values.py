@@ -5,12 +5,12 @@ Integers, pointers and masks stay affine; floats, and integers that are not affi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.plan.affine import Affine
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Box = tuple[tuple[int, int] | None, ...]
 """Active lanes per axis: first and one past the last; None: the whole axis."""

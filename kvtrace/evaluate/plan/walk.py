@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,6 @@ from kvtrace.evaluate.plan.values import (
     Register,
     Tensor,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.steps import PlannedBlock

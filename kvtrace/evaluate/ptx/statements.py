@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain
 
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kvtrace.evaluate.directed import Direction
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.ptx.types import TYPES, Type
-from kvtrace.schema.lazy_dataclass import dataclass
 
 SIGNED = ("s16", "s32", "s64")
 UNSIGNED = ("u16", "u32", "u64")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import ml_dtypes
@@ -17,7 +18,6 @@ import numpy as np
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.ptx.statements import Literal
 from kvtrace.evaluate.values import Array
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

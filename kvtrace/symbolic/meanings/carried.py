@@ -12,10 +12,9 @@ Boolean as 0 or 1). The yielded term decides the formula:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition, at_least
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.meanings.invariants import Bound, proven_bounds

@@ -7,11 +7,11 @@ jumps' conditions. A jump backward makes a loop of blocks, whose arguments and t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import SymbolAttribute
 from kvtrace.ir.flow import jumps
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction, disjunction
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen

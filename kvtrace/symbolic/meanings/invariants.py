@@ -9,9 +9,9 @@ guesses that are not proven for the next trip are dropped, until all remaining g
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import AtLeast, Condition, Equal, at_least, equal
 from kvtrace.symbolic.functions import Maximum, Minimum, maximum, minimum, ways
 from kvtrace.symbolic.prover import Given, Ranges, follows

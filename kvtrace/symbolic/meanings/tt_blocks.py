@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.tensor_maps import elements_stored_at_once
 from kvtrace.ir.updates import REDUCTIONS
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, less
 from kvtrace.symbolic.functions import quotient
 from kvtrace.symbolic.meanings import meaning

@@ -8,9 +8,9 @@ any earlier trip. For other outcomes the taint is over-approximated: it covers m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import (
     FALSE,
     Condition,

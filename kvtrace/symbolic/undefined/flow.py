@@ -12,7 +12,7 @@ Source: Triton's language reference leaves masked-off lanes of a load without `o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir import Op
@@ -31,7 +31,6 @@ from kvtrace.ir.ops import (
     operands_of,
 )
 from kvtrace.ir.updates import DATA
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque
 from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 from kvtrace.symbolic.meanings.tt_shape import reshaped

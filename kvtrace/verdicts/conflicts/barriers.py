@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
@@ -37,7 +37,6 @@ from kvtrace.ir.ops import (
     effect_of,
 )
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.verdicts.feeding import are_ideal, has_ideal_trips
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -35,7 +35,6 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.ops import KINDS, WRITING, waits_for_memory
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.conflicts.orders import (
     MOST_PROGRAMS,
     Order,

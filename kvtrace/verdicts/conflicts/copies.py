@@ -12,9 +12,9 @@ Example: lanes of program `p` store to bytes `256 * p + 4 * l`. The second copy 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import (
     And,
     Condition,

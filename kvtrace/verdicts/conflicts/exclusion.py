@@ -9,6 +9,7 @@ program is in a section of the same lock, so accesses in the sections are ordere
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
@@ -17,7 +18,6 @@ from kvtrace.ir.flow import counter_of, deciding
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import KINDS, LOOPS, MEMORY, effect_of, operator_of
 from kvtrace.ir.types import TensorType
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.prover import Linear, Variable
 from kvtrace.symbolic.prover.digits import Common, Side, are_apart

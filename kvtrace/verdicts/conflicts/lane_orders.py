@@ -7,7 +7,7 @@ execution of an op that touches the watched byte, with the lanes that touch it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +22,6 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.ops import BARRIERS, MEMORY, effect_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.walk_types import shape_of
 from kvtrace.verdicts.conflicts.outcomes import Touch
 from kvtrace.verdicts.conflicts.threads import Lane

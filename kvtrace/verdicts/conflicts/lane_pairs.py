@@ -8,11 +8,11 @@ layouts of the compiled code. A pair that no step decides is run in two orders.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kvtrace.ir import Op
 from kvtrace.ir.ops import POINTED
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term

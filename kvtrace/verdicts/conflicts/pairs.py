@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from kvtrace.ir import Op
 from kvtrace.metrics.of_ops import kind_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.prover import strongest
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.messages import proven, unknown

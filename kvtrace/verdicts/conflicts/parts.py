@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.evaluate.compiler import attribute
@@ -19,7 +20,6 @@ from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import effect_of, mask_of, operator_of, waits_for_memory
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _CTA_SCOPE: Final = 2
 """tt.MemSyncScope of `scope="cta"`: other programs are not in it."""

@@ -8,6 +8,7 @@ orders are run; where it decides an address, no evaluation is a proof.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
@@ -19,7 +20,6 @@ from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Module, Op
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access as AccessFormula
 from kvtrace.symbolic.terms import Atom, Symbol

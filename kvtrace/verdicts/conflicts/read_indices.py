@@ -22,13 +22,13 @@ lies in the span [12288, 16384) of program 3's loads; no other spans of two prog
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, prove
 from kvtrace.symbolic.prover.digits import Common, Side, nothing

@@ -17,6 +17,7 @@ through a barrier. A lane of a block acquires for its own thread alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,6 @@ import numpy as np
 
 from kvtrace.ir import Op
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.summary import Access
 from kvtrace.verdicts.conflicts.barriers import Barriers
 from kvtrace.verdicts.conflicts.parts import roles_of

@@ -12,6 +12,7 @@ a constant address, so all programs store the same. `program_id * 2` is not equa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate.compiler import attribute
@@ -32,7 +33,6 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.types import TensorType
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.summary import Access, Pointer

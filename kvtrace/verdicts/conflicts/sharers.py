@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +21,6 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.types import IntegerType, TensorType
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.prover import Given, Proven, Refuted
 from kvtrace.symbolic.prover.digits import Shared, Side

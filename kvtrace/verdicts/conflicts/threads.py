@@ -7,7 +7,7 @@ stored by the first one.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -23,7 +23,6 @@ from kvtrace.ir.ops import (
     effect_of,
 )
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.terms import ZERO, Term, lane
 

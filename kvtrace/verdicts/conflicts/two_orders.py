@@ -8,7 +8,7 @@ lane then stores another value, one of the updates is lost.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,7 +20,6 @@ from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.rounding import to_memory
 from kvtrace.ir import Op
 from kvtrace.ir.ops import MEMORY, READING
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.rules.fills import Numbers, evaluated, with_contents

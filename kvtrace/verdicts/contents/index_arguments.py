@@ -7,6 +7,7 @@ rule checks it (a divisor, an assertion). Values that are not tracked count as r
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
@@ -22,7 +23,6 @@ from kvtrace.ir.ops import (
     named,
     waits_for_memory,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.feeding import feeding
 
 _CHECKED_OPS: Final = (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Key, Symbol, signed_range

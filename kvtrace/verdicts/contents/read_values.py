@@ -9,12 +9,12 @@ before they are made: loop bounds and masks bound the next column.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Not, Opaque, Or
 from kvtrace.symbolic.functions import Applied, Choice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.types import IndexType, IntegerType
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.pipeline.state import Known, State
 
 

@@ -7,7 +7,7 @@ operations in flight.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +28,6 @@ from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS
 from kvtrace.ir.types import SharedType, TensorType
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import (
     OVERWRITES,

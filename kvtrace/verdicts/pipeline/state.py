@@ -7,10 +7,9 @@ the order in which they were started, and the numbers that select parts of buffe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from kvtrace.ir import Op
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.pipeline.views import View, size_bytes
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from kvtrace.evaluate.compiler import attribute
@@ -11,7 +11,6 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import Act, act_of
 from kvtrace.ir.types import SharedType
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.pipeline.faults import Unexplored
 
 

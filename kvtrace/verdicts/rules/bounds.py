@@ -10,13 +10,12 @@ the condition that makes the access safe is proven, as `0 <= index < 1000`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import effect_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.prover import (
     Given,
     Interval,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Observer, TensorArgument
@@ -19,7 +19,6 @@ from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import value_before
 from kvtrace.ir.ops import SPREADING, mask_of, operator_of
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.expressions import value_expression
 from kvtrace.symbolic.prover import Proven, Refuted, prove

@@ -7,11 +7,11 @@ group `kvtrace.rules`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, nearest
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

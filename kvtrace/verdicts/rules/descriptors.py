@@ -16,6 +16,7 @@ start, https://github.com/triton-lang/triton/issues/8657.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,7 +31,6 @@ from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.tensor_maps import CHUNK_BYTES, has_tensor_maps
 from kvtrace.ir.updates import positions_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest

@@ -9,7 +9,7 @@ recorded, or the evaluation ended before.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvtrace.evaluate import Argument, TensorArgument
@@ -17,7 +17,6 @@ from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import plural
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.verdict import Verdict

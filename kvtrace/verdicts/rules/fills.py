@@ -7,6 +7,7 @@ depend on no contents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import nan, prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,6 @@ from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.ops import ELEMENTWISE
 from kvtrace.ir.types import IntegerType, TensorType, Type
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.taint import leaves_lanes, undefined_cause
 from kvtrace.verdicts.replaying import Limit, program_at, read_only_arguments, run_with
 

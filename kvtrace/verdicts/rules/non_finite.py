@@ -9,6 +9,7 @@ that is masked off later, or multiplied by zero, does no harm.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -28,7 +29,6 @@ from kvtrace.ir.ops import (
     operands_of,
 )
 from kvtrace.ir.types import FloatType
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.walk_types import element_of, number_of
 from kvtrace.verdicts.replaying import holds_floats, program_at, run
 from kvtrace.verdicts.rules.fills import filling_masked

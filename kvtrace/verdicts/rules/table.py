@@ -8,12 +8,12 @@ decides them by an evaluation of the call, or None.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.schema.errors import BadSetting, nearest
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:

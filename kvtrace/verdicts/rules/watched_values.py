@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir.types import IntegerType, TensorType, Type
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.prover import Point
 from kvtrace.symbolic.terms import Symbol, Term

@@ -9,12 +9,11 @@ that was run. So a condition that is too strict causes no false positive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.grid_limits import grid_problem
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.prover import nominal_seconds
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize

@@ -15,11 +15,11 @@ address.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir.memo import once_per_module
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import (
     FALSE,
     TRUE,

@@ -9,11 +9,10 @@ with exact integers: for `n * 4` in 32 bits, 536,870,911 is proven and 536,870,9
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.prover import Interval, Refuted, nominal_seconds, prove
 from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.walk import summarize

@@ -14,7 +14,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +24,6 @@ from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.expressions import assigned_name
 from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access

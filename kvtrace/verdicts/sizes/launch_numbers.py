@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.terms import ONE, Symbol, Term, as_term
 from kvtrace.verdicts.sizes.readings import Reading, difference, larger, smaller, uses_grid
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Frame: TypeAlias = tuple[ast.Module, int]
 """The text of a file that is on the stack of a launch, and the line (from 1) that runs."""

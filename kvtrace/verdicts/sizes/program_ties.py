@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.verdicts.sizes.program_scopes import (
     SAME_SHAPE,
     Frame,

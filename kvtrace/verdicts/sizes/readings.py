@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from operator import add, mul, sub
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.functions import Applied, Quotient, Remainder, maximum, minimum, quotient
 from kvtrace.symbolic.terms import Symbol, Term, as_term, program
 from kvtrace.symbolic.walk import summarize

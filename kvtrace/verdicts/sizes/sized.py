@@ -9,11 +9,10 @@ never refutes a claim: if a proof fails, only a launch at a single size can show
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition, at_least
 from kvtrace.symbolic.functions import maximum
 from kvtrace.symbolic.prover import (

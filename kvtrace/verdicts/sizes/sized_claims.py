@@ -7,12 +7,12 @@ rules; a range of sizes is safe only if every claim is proven for the range.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.ops import operator_of
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import (
     FALSE,
     TRUE,

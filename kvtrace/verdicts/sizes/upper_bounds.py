@@ -10,10 +10,10 @@ check `scale * term + sum(factor * fact) == limit` without the search.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from math import gcd
 from typing import Final, TypeVar
 
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder, quotient
 from kvtrace.symbolic.prover import Given, follows

@@ -7,6 +7,7 @@ not at all, and the total of a run stays below the setting `check_bytes`.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.check.recording.graph_copies import (
@@ -21,7 +22,6 @@ from kvtrace.capture.launch_copies import Copied, LaunchCopier, LaunchCopies
 from kvtrace.capture.messages import message_row
 from kvtrace.forks import Lock
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal

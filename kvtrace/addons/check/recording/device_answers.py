@@ -1,8 +1,7 @@
 """Answers of kvtrace's GPU kernels: words in pinned memory, which the journal's thread reads."""
 
 import ctypes
-
-from kvtrace.schema.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(slots=True)

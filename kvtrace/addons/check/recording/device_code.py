@@ -10,9 +10,8 @@ Memory is read in vectors of 16 aligned bytes. A tensor's first and last vector 
 tensor (but not into another page); the bytes there count as zeros.
 """
 
+from dataclasses import dataclass
 from typing import Final
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Threads per block, and vectors that a thread reads at a time.
 THREADS: Final = 256

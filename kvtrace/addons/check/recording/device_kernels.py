@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from struct import Struct
 from typing import Any, Final, NamedTuple
@@ -31,7 +31,6 @@ from kvtrace.addons.check.recording.device_code import (
 )
 from kvtrace.capture.device_copies import CopyFailed, has_failed, relaxed_capture
 from kvtrace.forks import Lock
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Most launches with unread answers; half of them may be nodes of graphs.
 FINITE_SLOTS: Final = 1 << 16

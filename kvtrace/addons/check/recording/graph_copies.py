@@ -7,6 +7,7 @@ they end at once, so that the copies do not change while they are read.
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
@@ -14,7 +15,6 @@ from kvtrace.addons.check.recording.device_code import THREADS, VECTOR
 from kvtrace.addons.check.recording.device_kernels import DeviceKernels, Piece, device_kernels
 from kvtrace.capture.device_copies import Copy
 from kvtrace.forks import Lock
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Most pinned memory for launches in graphs that were not replayed, or not read, yet.
 GRAPH_BYTES: Final = 256 << 20

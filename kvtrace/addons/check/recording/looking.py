@@ -5,7 +5,7 @@ Trial launches of autotuners are not examined. `OutputExaminer` has the methods 
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.check.recording.checking import launched
@@ -15,7 +15,6 @@ from kvtrace.backends.compiled_kernels.contents_to_copy import in_trials, is_mem
 from kvtrace.capture.device_copies import CopyFailed
 from kvtrace.capture.records import Parameter
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.recording.outputs import ExaminedLaunch, Outputs

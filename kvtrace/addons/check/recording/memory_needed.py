@@ -7,7 +7,7 @@ that determine addresses. If addresses depend on other data, nothing is recorded
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Final
@@ -26,7 +26,6 @@ from kvtrace.evaluate.errors import TooLarge
 from kvtrace.ir import Module, Op
 from kvtrace.recorded_calls.recorded import Call, call_of
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Most bytes copied for a launch, before and after it together.
 LAUNCH_BYTES: Final = 64 << 20

@@ -9,7 +9,7 @@ so that they can be evaluated.
 import ctypes
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.check.recording.device_answers import Answer
@@ -35,7 +35,6 @@ from kvtrace.addons.check.recording.plans import (
 from kvtrace.addons.check.recording.touched import Storage, memory_of
 from kvtrace.addons.check.settings import CHECK_BYTES, checks_of
 from kvtrace.capture.launch_copies import LaunchCopier, LaunchCopies
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal

@@ -6,11 +6,10 @@ which drivers before that report.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 class Subject(Enum):

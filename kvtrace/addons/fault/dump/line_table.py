@@ -8,9 +8,8 @@ writes version 2, with further extended opcodes for inlined functions, which are
 
 import struct
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import Final
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _HEADER: Final = struct.Struct("<IHIBBbBB")
 _LENGTH_BYTES: Final = 4

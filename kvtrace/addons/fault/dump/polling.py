@@ -12,11 +12,11 @@ The encodings are not documented; a test compares them with `nvdisasm`, for thre
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
 from kvtrace.addons.fault.dump.sass import INSTRUCTION_BYTES, word_at
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Kind = Literal["mbarrier", "grid", "atomic", "load"]
 

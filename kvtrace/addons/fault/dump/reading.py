@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -13,7 +13,6 @@ from kvtrace.addons.fault.dump.tables import Kind, Row, rows_of
 from kvtrace.backends.compiled_kernels.elf import SectionTable, text_at
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Warps of a kernel whose threads are kept in a dump that is made smaller.
 MOST_WARPS: Final = 8

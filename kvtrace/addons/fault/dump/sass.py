@@ -7,9 +7,8 @@ first of the two registers with the address, 40 to 63 a displacement in bytes.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 INSTRUCTION_BYTES: Final = 16
 #: The register that reads as 0.

@@ -8,11 +8,11 @@ it. Newer drivers append fields to rows, so a field can be absent. Source: NVIDI
 
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 from kvtrace.backends.compiled_kernels.elf import SectionTable
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 class Kind(IntEnum):

@@ -7,6 +7,7 @@ clients whose rows on a call depend on that call alone (`by_call`) can run on Sp
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +21,6 @@ from kvtrace.clients.recorded import Outcome, examine
 from kvtrace.clients.running import ClientFailed, ClientPass, Member, Sample
 from kvtrace.recorded_calls.recorded import evaluable_calls
 from kvtrace.schema.errors import BadSetting, KvtraceError
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.trace import Run, Selection, Trace, open_trace
 

@@ -10,11 +10,11 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
 from kvtrace.addons.graphs.hlo.errors import BadArgument, GraphError, SignatureMismatch
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 class _AnnotationWord:

@@ -11,6 +11,7 @@ Example: rows 5 and 2 of a [9, 4] tensor have `indices` [[5], [2]], `index_axes`
 StableHLO specification.
 """
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from kvtrace.addons.graphs.hlo.arguments import Shape
@@ -27,7 +28,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     select,
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: How a written value is combined with the present element.
 Update = Literal["assign", "add", "multiply", "maximum", "minimum", "and", "or"]

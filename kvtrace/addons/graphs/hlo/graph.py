@@ -10,6 +10,7 @@ graphs.
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,6 @@ import numpy as np
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
 from kvtrace.addons.graphs.hlo.frames import user_locations
 from kvtrace.addons.graphs.hlo.op import Op
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.addons.graphs.figures import GraphFigures

@@ -13,7 +13,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -28,7 +28,6 @@ from kvtrace.addons.graphs.hlo.masked import MaskedElements
 from kvtrace.addons.graphs.hlo.primitives import lift
 from kvtrace.addons.graphs.hlo.run import Leaf, run
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
-from kvtrace.schema.lazy_dataclass import dataclass
 
 __all__ = ["Call", "TracedFunction", "families", "listeners", "trace"]
 

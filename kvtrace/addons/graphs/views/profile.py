@@ -1,13 +1,13 @@
 """Tensor graphs in a profile: FLOPs, bytes and live memory of one run of each (docs/hlo.md)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.profile.profile_model import ProfileSection
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import amount, columns, count, size
 
 if TYPE_CHECKING:

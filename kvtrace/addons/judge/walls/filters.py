@@ -11,10 +11,10 @@ import ctypes
 import errno
 import struct
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.addons.judge.walls import system_calls
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _SET_SECCOMP: Final = 22
 _FILTER: Final = 2

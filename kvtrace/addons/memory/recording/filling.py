@@ -9,6 +9,7 @@ filled with zeros, so that what the program does with it does not vary between r
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.memory.fresh_memory import FILL, FILLED
 from kvtrace.capture.stacks import is_hidden
 from kvtrace.figures.lines import Place, is_plumbing
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.backends.replacements import Replacements

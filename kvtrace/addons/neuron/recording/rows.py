@@ -7,6 +7,7 @@ them all loops.
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import median_low
 from typing import Any
 
@@ -29,7 +30,6 @@ from kvtrace.addons.neuron.recording.samples import TileSample
 from kvtrace.addons.neuron.targets import Target
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
 from kvtrace.schema.content import stack_id, stack_row
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 

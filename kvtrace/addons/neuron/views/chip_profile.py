@@ -5,13 +5,13 @@ rates allow (`engine_times.py`).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.neuron.views.engine_times import shortest_ns
 from kvtrace.addons.neuron.views.on_chip import CALLS, OPS
 from kvtrace.converters.profile.device_limits import DeviceLimits, limits_for_target
 from kvtrace.converters.profile.profile_model import ProfileSection
-from kvtrace.schema.lazy_dataclass import dataclass
 from kvtrace.text import columns, count, duration, percent, size
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ limits allow, for each op alone.
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -32,7 +32,6 @@ from kvtrace.converters.profile.device_limits import (
 )
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
-from kvtrace.schema.lazy_dataclass import dataclass
 
 __all__ = ["SOURCE"]
 

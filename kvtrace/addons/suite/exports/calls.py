@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from kvtrace.addons.suite.call_files import SuiteCall, number_of, read_call
@@ -19,7 +20,6 @@ from kvtrace.converters.scripts.repro import (
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir import Module, parse
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ import base64
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
 from kvtrace.addons.suite.exports.calls import Call, Storage, call_expression
 from kvtrace.converters.scripts.repro_text import launching_text
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.lazy_dataclass import dataclass
 
 _NAME_LENGTH: Final = 100
 

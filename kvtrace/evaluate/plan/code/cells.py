@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from kvtrace.schema.lazy_dataclass import dataclass
 
 Run = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[int], Sequence[int]], None]
 """(buffers, numbers, cells, starts, extents), see planning.py."""

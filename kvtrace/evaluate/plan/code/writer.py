@@ -9,7 +9,7 @@ text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvtrace.evaluate.plan.code.cells import Cell
@@ -31,7 +31,6 @@ from kvtrace.evaluate.plan.instructions import (
 )
 from kvtrace.evaluate.plan.layouts import Layouts
 from kvtrace.evaluate.plan.values import Register
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 def shares_memory(instruction: Instruction) -> bool:

@@ -7,6 +7,7 @@ errors. All other ops follow the rules of `radius_rules.py`, one distance at a t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -40,7 +41,6 @@ from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op
 from kvtrace.ir.model import Module
 from kvtrace.ir.ops import operator_of
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Float64's own rounding, and that of NumPy's functions.
 _OWN_LOSS: Final = 2.0**-51

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.errors.planes import PLANES, exact_from
-from kvtrace.schema.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.arguments import TensorArgument

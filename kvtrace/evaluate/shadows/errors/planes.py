@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import Array, ShadowedValue, actual
-from kvtrace.schema.lazy_dataclass import dataclass
 
 PLANES: Final = np.dtype(
     [(name, np.float64) for name in ("off", "worst", "meaning", "near", "bias", "own", "common")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,6 @@ from kvtrace.evaluate.shadows.errors.planes import (
 )
 from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array, actual
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Bits of the significand, and the exponent of the smallest normal number, by MLIR's name.
 _FORMS: Final = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -39,7 +39,6 @@ from kvtrace.evaluate.shadows.errors.roundings import (
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, actual, full_array
 from kvtrace.ir import Op
-from kvtrace.schema.lazy_dataclass import dataclass
 
 #: Error of splitting float32 into parts, relative to a product.
 _SPLIT: Final = {"tf32x3": 3 * 2.0**-20, "bf16x3": 3 * 2.0**-14, "bf16x6": 3 * 2.0**-20}

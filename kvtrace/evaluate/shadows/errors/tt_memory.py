@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +33,6 @@ from kvtrace.evaluate.values import (
     to_array,
 )
 from kvtrace.ir import Op
-from kvtrace.schema.lazy_dataclass import dataclass
 
 StoragePlanes = tuple[int, int, Array]
 """Planes of a storage: the elements' size, the first element's offset in bytes, and the planes."""

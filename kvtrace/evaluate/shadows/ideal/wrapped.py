@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from kvtrace.evaluate.values import (
     offset_array,
     to_array,
 )
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

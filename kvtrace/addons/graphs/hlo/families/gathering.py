@@ -5,6 +5,7 @@ nearest element, a write outside is dropped.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import EllipsisType, NoneType
 from typing import Any
 
@@ -59,7 +60,6 @@ from kvtrace.addons.graphs.hlo.primitives import dynamic_slice as dynamic_slice_
 from kvtrace.addons.graphs.hlo.primitives import dynamic_update_slice as dynamic_update_slice_op
 from kvtrace.addons.graphs.hlo.views import viewed
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ A basic index returns a view; an assignment through it is a `dynamic_update_slic
 are adjacent, else a `select` between the padded value and the old elements.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
 )
 from kvtrace.addons.graphs.hlo.views import viewed
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
-from kvtrace.schema.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
