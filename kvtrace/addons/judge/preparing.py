@@ -132,7 +132,10 @@ class _Tried(Reference):
         if label in self._without:
             raise RuntimeError("its process was killed")
         self._file.write_text(label, encoding="utf-8")
-        return super().run(case, inputs)
+        try:
+            return super().run(case, inputs)
+        finally:
+            self._file.unlink()  # a process that is killed leaves it
 
 
 def _of_suitable_size(
