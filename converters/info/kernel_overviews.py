@@ -79,7 +79,7 @@ _KERNELS: Final = f"""
 
 @dataclass(frozen=True, slots=True)
 class FirstScreen:
-    """What follows from the files of the runs alone: fields of `Overview`."""
+    """The fields of `Overview` that depend on the files of the runs alone."""
 
     runs: tuple[RunOverview, ...]
     messages: tuple[Message, ...]

@@ -79,7 +79,7 @@ def _process_lines(page: LivePage, width: int) -> Iterator[str]:
 
 
 def _late_rank(processes: Sequence[ProcessLine]) -> str | None:
-    """Return which rank of a job the others wait for; None unless one stands out.
+    """Return a sentence on the rank that a job's others wait for; None unless one stands out.
 
     The ranks of a collective end it together: what one spends less in it than another, the other
     waited. A rank that was busy for less than the others may only be read later than they are.

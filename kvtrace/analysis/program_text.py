@@ -37,7 +37,7 @@ class ProgramText:
     def ties(
         self, stack: int | None, arguments: Sequence[Mapping[str, Any]], numbers: Sequence[str]
     ) -> dict[str, str]:
-        """Return what the text at a launch's stack states of its numbers; cached.
+        """Return the formulas that the text at a launch's stack gives for its numbers; cached.
 
         Args:
             stack: id of the launch's stack, None if it was not recorded.

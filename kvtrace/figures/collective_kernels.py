@@ -145,6 +145,8 @@ def _named_by_requests(numbers: dict[str, int], name: Integers, requests: _Numbe
     `numbers` has the index of each name; operations are added to it.
     """
     are_of_any = np.array([operation_of_kernel(text) == _ANY_OPERATION for text in numbers], bool)
+    if not are_of_any.any():
+        return name
     called = [
         UNKNOWN if text is None else numbers.setdefault(_KERNEL_OF.get(text, text), len(numbers))
         for text in requests.operations

@@ -66,7 +66,7 @@ def compute_alone(
 def _kernels(
     trace: "Trace", steps: "RankSteps", begin: int, end: int
 ) -> tuple[Integers, Integers, Integers]:
-    """Return a number of name and grid, begin and end of a rank's kernels between two times."""
+    """Return a rank's kernels between two times: a code of name and grid, begin and end."""
     rows = []
     for piece in trace.pieces("gpu_kernels", [steps.run], _COLUMNS):
         begins = integers(piece["start"], -1)
@@ -82,7 +82,7 @@ def _kernels(
 
 
 def _slowdown(kernel: Integers, took: Integers, waiting: Integers, covered: Integers) -> float:
-    """Return how many times as long kernels take beside a waiting collective; 1 if not known.
+    """Return the factor by which kernels are slower beside a waiting collective; 1 if not known.
 
     Args:
         kernel: What each kernel is.

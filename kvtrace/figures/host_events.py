@@ -91,8 +91,8 @@ class HostEvents:
             of_cause = of_cause.take(pa.array(order))
             begins, ends = integers(of_cause["begin"]), integers(of_cause["end"])
             rows[cause] = _Rows(begins, ends, integers(of_cause["stack_id"], -1))
-        own = events.filter(pc.equal(kinds, "collect_recording"))
-        recording = integers(own["begin"]), integers(own["end"])
+        collections = events.filter(pc.equal(kinds, "collect_recording"))
+        recording = integers(collections["begin"]), integers(collections["end"])
         waits = union_of(rows["synchronize"].begins, rows["synchronize"].ends)
         compiled = np.array([kernel[:2] for kernel in kernels], np.int64).reshape(-1, 2)
         spans = {cause: (rows[cause].begins, rows[cause].ends) for cause in KINDS}

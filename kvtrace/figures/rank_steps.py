@@ -156,14 +156,11 @@ def _transfers(
     sums: dict[str, tuple[int, int, int]] = {}
     for code, name in enumerate(ran.names):
         here = is_counted & (ran.name == code)
-        number, moved, ns = sums.get(operation_of_kernel(name), (0, 0, 0))
-        ns += int((ran.end - ran.transfer)[here].sum())
         if here.any():
-            sums[operation_of_kernel(name)] = (
-                number + int(here.sum()),
-                moved + int(ran.moved[here].sum()),
-                ns,
-            )
+            operation = operation_of_kernel(name)
+            number, moved, ns = sums.get(operation, (0, 0, 0))
+            ns += int((ran.end - ran.transfer)[here].sum())
+            sums[operation] = number + int(here.sum()), moved + int(ran.moved[here].sum()), ns
     return sums
 
 

@@ -419,7 +419,7 @@ def _cause(times: _Times, index: int, late_ns: float) -> tuple[Part, float, floa
 def _more_alone(
     trace: "Trace", collectives: Collectives, steps: Sequence[RankSteps], late: int
 ) -> float:
-    """Return how much longer a rank computes than some others, as if no collective waited."""
+    """Return a rank's compute beyond some others', in ns a step, as if no collective waited."""
     ordered = sorted(steps, key=lambda rank: rank.run.rank != late)[: _COMPARED + 1]
     compute = [
         compute_alone(whole_trace(trace), rank, collectives.of_rank(rank.run)) for rank in ordered

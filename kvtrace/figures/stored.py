@@ -200,9 +200,9 @@ _NAME: Final = "kept"
 
 
 def are_kept(trace: "Trace", runs: Sequence["Run"], fewest: int | None = None) -> bool:
-    """Return whether figures of the runs are kept: several runs, all sealed, of much altogether.
+    """Return whether figures of the runs are kept: all are sealed, and together they are large.
 
-    They have stored sums, or the files of their launches and executions have many bytes. `fewest`
+    Some have stored sums, or the files of their launches and executions have many bytes. `fewest`
     is the least number of runs, by default `LEAST_RUNS`. Errors as `stored_settings`.
     """
     out = whole_trace(trace).path
@@ -255,7 +255,7 @@ def kept_rows(trace: "Trace", what: str, facts: Any, read: Callable[[], pa.Table
 def kept_value(
     trace: "Trace", runs: Sequence["Run"], what: str, facts: Any, kind: Any, read: Callable[[], T]
 ) -> T:
-    """Return what `read` returns, a dataclass `kind`, which is kept of runs of which rows are.
+    """Return the value of type `kind` that `read` makes, which is kept in a file for large runs.
 
     It follows from `facts`, as JSON, and from the files of the runs in all tables, by their names,
     sizes and times of change: `read` may add some. It is not kept if reading it had something to

@@ -27,7 +27,7 @@ def rounded_up(n):
 
 
 def short_by_one(n):
-    """Leave `part` at 65, where cdiv(n, 64) fits 130 and 1,000 alike."""
+    """Leave the view `part` at n = 65; `cdiv(n, 64)` fits launches of 130 and 1,000, too."""
     part = torch.zeros((n + 62) // 64)
     maxima[(triton.cdiv(n, 64),)](torch.zeros(n), part, n, B=64)
 

@@ -373,7 +373,7 @@ sys.exit(cli.main({argument}))
     ],
 )
 def test_the_process_of_a_command_ends_without_freeing_objects(tmp_path, words, argument, expected):
-    """One that another program asked for ends as any of Python's."""
+    """A process that runs a command by `main` ends as any process of Python's."""
     (tmp_path / "program.py").write_text("")
     words = [str(RECORDED) if word == "TRACE" else word for word in words]
     (tmp_path / "caller.py").write_text(PROGRAM.format(words=words, argument=argument))

@@ -1,4 +1,4 @@
-"""Slowdown of kernels beside waiting collectives, and what is left out of it."""
+"""Slowdown of kernels beside waiting collectives, and the kernels that are not compared."""
 
 import numpy as np
 

@@ -134,7 +134,7 @@ def _who_has_not_arrived(processes: Sequence[Process]) -> Iterator[str]:
 
 
 def _calls(members: Sequence[tuple[Process, RequestedCollective]]) -> dict[str, list[Process]]:
-    """Return which ranks called which operation of one number; several contradict each other.
+    """Return ranks by what they called under one sequence number; two operations contradict.
 
     Who has passed an operation that all others are in does not count.
     """

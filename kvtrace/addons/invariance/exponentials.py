@@ -97,8 +97,8 @@ class Exponentials:
         function = function_of(node)
         if function == "tanh":
             square = self._exponential(node.parts[0], 2)
-            one = np.ones_like(square)
-            return product_of(difference_of(square, one), inverse(sum_of(square, one)))
+            ones = np.ones_like(square)
+            return product_of(difference_of(square, ones), inverse(sum_of(square, ones)))
         if function not in ("exp", "exp2"):
             return None
         return self._exponential(node.parts[0], 1 if function == "exp" else LN_2)
@@ -146,7 +146,7 @@ class Exponentials:
 
 
 def _is_positive(node: Tree) -> bool:
-    """Return whether a node is an exponential, or a sum of such: it is its logarithm's power."""
+    """Return whether a node is an exponential or a sum of exponentials, so that it is positive."""
     if node.what == "reduction" and len(node.parts) == 2:
         combination, elements = node.parts
         is_sum = operator_of(combination) == "+" and {p.what for p in combination.parts} == {

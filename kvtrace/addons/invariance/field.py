@@ -162,7 +162,7 @@ def _inverse_of_power_of_two(node: Tree) -> int | None:
 
 
 def _unsigned_shift(node: Tree) -> int | None:
-    """Return how far an op shifts an unsigned integer right, as some divisions do, or None."""
+    """Return the bits that an op, also a division, shifts an unsigned integer right, or None."""
     name = node.detail[0]
     if name not in ("arith.divui", "arith.shrui") or node.parts[1].what != "integer":
         return None

@@ -205,18 +205,18 @@ class _Bounds:
         accuracy = ELEMENTWISE[function].accuracy
         if name in RULES:
             made = self._arithmetic(name, numbers)
-            own = 2 * accuracy.ulps or RULES[name][1]
+            own_units = 2 * accuracy.ulps or RULES[name][1]
         else:
             made = self._function(function.removeprefix("math."), numbers)
-            own = 2 * (accuracy.ulps + accuracy.argument * numbers[0].largest)
+            own_units = 2 * (accuracy.ulps + accuracy.argument * numbers[0].largest)
         unit = unit_of(kind) / UNIT
         if made.infinity and name not in WITH_INFINITIES:
             raise NoRule
-        if own and kind in ("f16", "bf16", "f32") and made.least < 2 * smallest_of(kind):
+        if own_units and kind in ("f16", "bf16", "f32") and made.least < 2 * smallest_of(kind):
             raise NoBound
         if kind == "f16" and made.largest > 2.0**15:
             raise NoBound
-        return replace(made, units=made.units + own * unit)
+        return replace(made, units=made.units + own_units * unit)
 
     def _arithmetic(self, name: str, numbers: list[Number]) -> Number:
         if name in ("arith.divf", "tt.precise_divf"):

@@ -281,7 +281,7 @@ def _integer_witness(
 
 
 def _is_contracted(comparison: Comparison, tensor: TensorArgument, witness: Witness) -> bool:
-    """Return whether the same operations are rounded otherwise, as where a product is added."""
+    """Return whether the same operations differ in roundings alone, as by a fused product."""
     is_kept = comparison.relation in ("same", "equal") and tensor.element.kind == "f"
     return is_kept and witness.is_finite and witness.ulps <= ROUNDINGS
 

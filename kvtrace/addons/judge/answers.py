@@ -348,7 +348,7 @@ def _kernel_constants(child: Path) -> list[float]:
 
 
 def read_answers(folder: Path, count: int) -> list[Answer | None]:
-    """Read the reference's answers to so many cases; None: it was killed before there was one.
+    """Read the reference's answers to `count` cases; None where it was killed before it answered.
 
     Raises:
         CannotJudge: the cases cannot be read.

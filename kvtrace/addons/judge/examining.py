@@ -124,7 +124,7 @@ class _LaunchOfCase:
 
     @property
     def is_beyond(self) -> bool:
-        """The given inputs do not ask for the launch."""
+        """The launch is of a case beyond the given inputs."""
         return self.case is not None and self.case.kind == BEYOND
 
 

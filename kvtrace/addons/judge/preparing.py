@@ -112,7 +112,7 @@ def prepare(
 
 
 class _Tried(Reference):
-    """The reference, which leaves the label of the case that it works on in a file.
+    """The reference, which writes the label of the case at work into a file.
 
     It refuses the cases `without`.
     """

@@ -159,7 +159,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
 
 
 def _killed_text(process: ProcessResult) -> str:
-    """Return the begin of a sentence on the reference's process, which did not complete."""
+    """Return the beginning of a sentence on a reference's process that did not complete."""
     return f"the reference's process {process.in_words} on a case"
 
 

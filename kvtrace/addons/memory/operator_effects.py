@@ -235,7 +235,7 @@ class Operator:
     """The operator is one of torch's own: what happens inside of it is not recorded apart."""
 
     def __post_init__(self) -> None:
-        """Note whose it is, which is asked at each call."""
+        """Set `is_torchs`, which is read at each call."""
         object.__setattr__(self, "is_torchs", self.name.startswith("aten::"))
 
 

@@ -194,7 +194,7 @@ class Rows:
         ))  # fmt: skip
 
     def _operators(self, places: Sequence[Place]) -> _Row:
-        """Return the verdict on operators of which each has read what was written, at the last."""
+        """Return one verdict on all operators that read only what was written, at the last one."""
         tensors = plural(len(places), "tensor")
         names = list(dict.fromkeys(self._memory.operators[place.row].name for place in places))
         message = f"all that operators of PyTorch read of {tensors} was written before: "

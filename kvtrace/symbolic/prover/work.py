@@ -7,7 +7,7 @@ import threading
 from typing import Final
 
 STEPS_A_SECOND: Final = 150_000
-"""Claims, constraints propagated and nodes searched in a second, with all that is around them."""
+"""Steps (claims, propagated constraints, searched nodes) that take a second with what is around."""
 SOLVER_STEPS_A_SECOND: Final = 2_000_000
 """Steps of Z3's own count (`rlimit`) in a second."""
 

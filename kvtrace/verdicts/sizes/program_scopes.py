@@ -63,6 +63,7 @@ def arguments_of(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.exp
 def scopes_of(frames: Sequence[Frame]) -> list[Scope]:
     """Return the scopes of the frames, each with the expressions that its caller gives it."""
     scopes: list[Scope] = []
+    callee: ast.AST | None = None
     for index, frame in enumerate(frames[:_MOST_FRAMES]):
         functions = _functions_at(*frame)
         scope: Scope | None = None
@@ -71,10 +72,8 @@ def scopes_of(frames: Sequence[Frame]) -> list[Scope]:
             scope = Scope(name, _bindings(function), outer=scope)
         assert scope is not None
         if scopes:
-            inner = _functions_at(*frames[index - 1])
-            if not inner or not isinstance(inner[-1], ast.FunctionDef):
+            if not isinstance(callee, ast.FunctionDef):
                 break
-            callee = inner[-1]
             call = call_at(frame, partial(_is_call_of, callee.name))
             if call is None or _is_spread(call):
                 break
@@ -84,6 +83,7 @@ def scopes_of(frames: Sequence[Frame]) -> list[Scope]:
             scopes[-1].given = _defaults(callee) | arguments_of(call, names)
             scopes[-1].caller = scope
         scopes.append(scope)
+        callee = functions[-1] if functions else None
     return scopes
 
 

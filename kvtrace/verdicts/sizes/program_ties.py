@@ -70,7 +70,7 @@ def ties_of_program(
 
 
 def _is_cyclic(number: str, text: str, ties: Mapping[str, str]) -> bool:
-    """Return whether a number would follow from itself."""
+    """Return whether a tie makes a number depend on itself, directly or by other ties."""
     pending, seen = [text], set[str]()
     while pending:
         names = _names_in(pending.pop())
@@ -90,9 +90,9 @@ def _names_in(text: str) -> set[str]:
 
 
 class _Reader:
-    """Reader of the numbers of one launch, in the innermost scopes of its stack.
+    """Expressions of one launch's numbers, as the innermost scopes of its stack state them.
 
-    Expressions are of Python, in which names of scopes are replaced by keys such as "0.run:n".
+    In these expressions of Python, names of scopes are replaced by keys such as "0.run:n".
     """
 
     def __init__(
@@ -153,11 +153,9 @@ class _Reader:
 
     def _extent_of_grid(self, grid: ast.expr, scope: Scope, axis: int) -> ast.expr | None:
         value, scope = self._followed(grid, scope)
-        meta = None
         if isinstance(value, ast.Lambda) and value.args.args:
-            meta = value.args.args[0].arg
+            scope = Scope(scope.name, {value.args.args[0].arg: _Meta()}, outer=scope)
             value = value.body
-            scope = Scope(scope.name, {meta: _Meta()}, outer=scope)
         if not isinstance(value, ast.Tuple | ast.List):
             return None
         return self._integer(value.elts[axis], scope) if axis < len(value.elts) else None
@@ -222,14 +220,12 @@ class _Reader:
         name = last_name(node.func)
         quotient = node.args[0] if len(node.args) == 1 else None
         if name in ("ceil", "int", "floor") and quotient is not None:
-            is_rounded = name == "int" and isinstance(quotient, ast.BinOp) and _is_half(quotient)
-            if is_rounded:
-                assert isinstance(quotient, ast.BinOp)
-                quotient = quotient.left
+            rounded = _without_half(quotient) if name == "int" else None
+            quotient = rounded or quotient
             if not isinstance(quotient, ast.BinOp) or not isinstance(quotient.op, ast.Div):
                 return self._integer(quotient, scope)
             parts = self._integer(quotient.left, scope), self._integer(quotient.right, scope)
-            if is_rounded:  # int(n / d + 0.5) is (2 * n + d) // (2 * d)
+            if rounded is not None:  # int(n / d + 0.5) is (2 * n + d) // (2 * d)
                 twice = [_operation(ast.Mult(), ast.Constant(2), part) for part in parts]
                 parts = _operation(ast.Add(), twice[0], parts[1]), twice[1]
             return _call("cdiv", *parts) if name == "ceil" else _operation(ast.FloorDiv(), *parts)
@@ -342,9 +338,11 @@ class _Reader:
         return result
 
 
-def _is_half(node: ast.BinOp) -> bool:
-    """Return whether a half is added, as it is to round to the nearest integer."""
-    return isinstance(node.op, ast.Add) and literal(node.right) == 0.5
+def _without_half(node: ast.expr) -> ast.expr | None:
+    """Return what a half is added to, as it is to round to the nearest integer; else None."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and literal(node.right) == 0.5:
+        return node.left
+    return None
 
 
 class _Meta(ast.expr):

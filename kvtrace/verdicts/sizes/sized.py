@@ -48,7 +48,7 @@ BUDGET: Final = Budget(
 
 
 class OutOfTime(Exception):
-    """The exception for a row whose share of the work is used up."""
+    """Raised when a row has used up its share of the work."""
 
 
 class Clock:
@@ -69,9 +69,10 @@ class Clock:
             OutOfTime: no work remains.
 
         """
-        if self.remaining() <= 0:
+        remaining = self.remaining()
+        if remaining <= 0:
             raise OutOfTime
-        return min(self.remaining(), BUDGET.solver_seconds)
+        return min(remaining, BUDGET.solver_seconds)
 
 
 @dataclass(frozen=True)

@@ -28,15 +28,16 @@ def relu(x):
 
 
 def judged(folder, condition, shapes="x=f32[300]"):
-    """Return verdict, cases with results, and what is said of a reference that ends its process
-    where the condition on `x` holds.
+    """Return the verdict, the cases with results, and the messages on the reference.
+
+    The reference ends its process where the condition on `x` holds.
     """
     file = folder / "reference.py"
     file.write_text(KILLED.replace("CONDITION", condition))
     request = Request(Place(RELU, "relu"), Place(file, "relu"), (shapes,), views=False)
     judgment = judge_file(request, SEED).object
-    told = [e["message"] for e in judgment["findings"] if e["rule"] == "reference"]
-    return judgment["verdict"], {case["case"] for case in judgment["cases"]}, told
+    messages = [e["message"] for e in judgment["findings"] if e["rule"] == "reference"]
+    return judgment["verdict"], {case["case"] for case in judgment["cases"]}, messages
 
 
 @pytest.mark.costly("two judgments, each with one more process")
@@ -58,10 +59,10 @@ def test_a_reference_killed_on_one_case_leaves_the_others_results(tmp_path, cond
 @pytest.mark.costly("a judgment with three processes of the reference")
 @pytest.mark.process
 def test_a_reference_killed_on_the_given_inputs_names_them(tmp_path):
-    verdict, cases, told = judged(tmp_path, "x.shape[0] == 300")
+    verdict, cases, messages = judged(tmp_path, "x.shape[0] == 300")
 
     assert (verdict, cases) == ("unjudged", set())
-    assert any(text.endswith("on a case: x=f32[300]") for text in told)
+    assert any(text.endswith("on a case: x=f32[300]") for text in messages)
 
 
 @pytest.mark.costly("two judgments, one of them beside busy processes")
