@@ -270,12 +270,14 @@ def _random_integers(integers: Sequence[int], tensor: TensorArgument, seed: int)
 class Bounds:
     """The values of one output in two versions of a kernel on the same inputs, with error bounds.
 
-    `unit` is the tolerance in multiples of the largest element.
+    `unit` is the tolerance in multiples of the largest element, `limit` the output type's largest
+    finite number.
     """
 
     first: ExactValues
     second: ExactValues
     unit: float
+    limit: float
 
     def accuracy(self, inputs: Inputs) -> Accuracy | None:
         """Return the second version's accuracy relative to the first version's.
@@ -291,7 +293,9 @@ class Bounds:
         if inputs in PLAIN and (has_digits & ~is_finite_after).any():
             return "lost"
         are_same_kind = (is_finite_before == is_finite_after) | ~has_bound
-        are_same_kind &= np.where(is_finite_before, True, _same(before, after))
+        overflow = np.copysign(np.inf, after.exact)
+        is_right = (np.abs(after.exact) > self.limit) & (after.evaluated == overflow)
+        are_same_kind &= is_finite_before | is_right | _same(before, after)
         bounded = after.near <= _TIMES * before.near + self.unit * self._largest()
         are_within_bound = np.where(is_finite_before & is_finite_after & has_bound, bounded, True)
         return "as exact" if bool((are_same_kind & are_within_bound).all()) else None
@@ -376,7 +380,8 @@ def error_bounds(inputs: Inputs, versions: VersionCalls, ulps: float) -> Bounds 
     before, after = results
     if before.evaluated.shape != after.evaluated.shape:
         return None
-    return Bounds(before, after, ulps * float(ml_dtypes.finfo(tensor.element.memory).eps))
+    form = ml_dtypes.finfo(tensor.element.memory)
+    return Bounds(before, after, ulps * float(form.eps), float(form.max))
 
 
 def _same(before: ExactValues, after: ExactValues) -> NDArray[np.bool_]:

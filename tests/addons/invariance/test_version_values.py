@@ -47,6 +47,13 @@ def _variance(x, y, NEW: tl.constexpr, N: tl.constexpr):
     tl.store(y + at, apart * 0 + var)
 
 
+@triton.jit
+def _factored(x, y, NEW: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    p, q, r = tl.load(x + at), tl.load(x + (at + 1) % N), tl.load(x + (at + 2) % N)
+    tl.store(y + at, q * (p - r) if NEW else q * p - q * r)
+
+
 @pytest.fixture
 def bounds(recorded: Recorded) -> Any:
     def of(kernel: Any, inputs: Inputs, versions: tuple[int, int] = (0, 1)) -> Bounds:
@@ -69,6 +76,14 @@ def test_overflow_in_the_second_version_is_lost_accuracy(bounds: Any) -> None:
     assert bounds(_softmax, "random numbers").accuracy("random numbers") == "as exact"
     assert bounds(_softmax, "numbers around 10,000").accuracy("numbers around 10,000") == "lost"
     assert bounds(_softmax, "huge numbers").accuracy("huge numbers") is None
+
+
+def test_overflow_with_the_right_sign_is_as_exact_as_another_overflow(bounds: Any) -> None:
+    """`q * p - q * r` is NaN, or of the wrong sign, where `q * (p - r)` is beyond all numbers."""
+    huge: Inputs = "huge numbers"
+
+    assert bounds(_factored, huge).accuracy(huge) == "as exact"
+    assert bounds(_factored, huge, (1, 0)).accuracy(huge) is None
 
 
 def test_one_pass_variance_is_less_exact_than_two_passes(bounds: Any) -> None:
