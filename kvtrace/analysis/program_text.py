@@ -1,9 +1,15 @@
-"""Text of the program around its launches: recorded, or on disk if it is older than the run."""
+"""Text of the program around its launches: recorded, or on disk if it is that of the run.
+
+A file on disk is that of the run if its content and its entry were last changed before the run
+began, and the kernels that it defines are those that were recorded. The time of the content alone
+proves nothing: `cp -p`, `rsync -t` and `touch -r` set it.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -81,12 +87,23 @@ class ProgramText:
         return self._trees[file]
 
     def _unchanged(self, file: Path) -> str | None:
-        """Return the text of a file that was last written before the run began."""
+        """Return the text of a file on disk if it is that of the run, else None."""
         try:
             status = file.stat()
-            is_older = self._run.started is not None and status.st_mtime_ns <= self._run.started
+            changed = max(status.st_mtime_ns, status.st_ctime_ns)
+            is_older = self._run.started is not None and changed <= self._run.started
             if not is_older or status.st_size > _MOST_BYTES or file.suffix != ".py":
                 return None
-            return file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return None
+        return text if self._has_recorded_kernels(file, text) else None
+
+    def _has_recorded_kernels(self, file: Path, text: str) -> bool:
+        """Return whether the recorded kernels of a file are in its text, at the same lines."""
+        lines = text.splitlines()
+        return all(
+            not line or line.strip() == (there or "").strip()
+            for first, block in self._lines.blocks(str(file))
+            for line, there in zip_longest(block, lines[first - 1 : first - 1 + len(block)])
+        )

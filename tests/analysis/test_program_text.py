@@ -3,7 +3,10 @@
 import json
 import os
 from contextlib import redirect_stdout
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
+from pathlib import Path
 from types import FunctionType
 
 import pytest
@@ -12,7 +15,9 @@ import triton
 import triton.language as tl
 
 import kvtrace
+from kvtrace.analysis.program_text import ProgramText
 from kvtrace.cli import main
+from kvtrace.schema.trace import open_trace
 
 
 @triton.jit
@@ -37,10 +42,14 @@ def one_more_program(n):
     maxima[lambda meta: (n // meta["B"] + 1,)](torch.zeros(n), part, n, B=64)
 
 
-def sizes(run, values, folder):
+def recorded(run, values, folder):
     with kvtrace.capture(folder):
         for value in values:
             run(value)
+    return folder
+
+
+def row_of(folder):
     printed = StringIO()
     with redirect_stdout(printed):
         main(["sizes", str(folder), "--json"])
@@ -54,21 +63,72 @@ def sizes(run, values, folder):
     [(rounded_up, 2**31, None), (short_by_one, 193, 129), (one_more_program, 192, 128)],
 )
 def test_partials_are_those_that_the_program_makes(run, first_bad, last_bad, tmp_path):
-    row = sizes(run, (130, 1000), tmp_path / "out")
+    row = row_of(recorded(run, (130, 1000), tmp_path / "out"))
 
     assert (row["first_bad"], row["last_bad"]) == (first_bad, last_bad)
     assert row["high"] == first_bad - 1
 
 
-@pytest.mark.parametrize("run", [rounded_up, short_by_one, one_more_program])
-def test_a_file_that_was_written_after_the_run_states_nothing(run, tmp_path):
+@pytest.mark.parametrize(
+    ("run", "is_dated_back"),
+    [(rounded_up, False), (short_by_one, True), (one_more_program, True)],
+)
+def test_a_file_that_was_changed_after_the_run_states_nothing(run, is_dated_back, tmp_path):
     """Without its text all three fit both readings, and no range is beyond what both allow."""
     file = tmp_path / "program.py"
-    file.write_text("\n" * 200)
+    source = Path(__file__).read_text("utf-8")
+    file.write_text(source)
     moved = FunctionType(run.__code__.replace(co_filename=str(file)), run.__globals__)
-    os.utime(file, (2e9, 2e9))
+    folder = recorded(moved, (130, 1000), tmp_path / "out")
+    was = file.stat()
+    file.write_text(source.replace("// 64", "// 32"))
+    if is_dated_back:
+        os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
 
-    row = sizes(moved, (130, 1000), tmp_path / "out")
+    row = row_of(folder)
 
     assert row["kind"] == "unknown"
     assert row["high"] <= 192
+
+
+PROGRAM = """
+import torch, triton, triton.language as tl
+
+def made():
+    @triton.jit
+    def maxima(x, part, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(part + tl.program_id(0), tl.max(tl.load(x + i, mask=i < n, other=0), 0))
+    return maxima
+
+def run(n, kernel=made()):
+    part = torch.zeros(triton.cdiv(n, 64))
+    kernel[(triton.cdiv(n, 64),)](torch.zeros(n), part, n, B=64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "is_trusted"),
+    [
+        (("", ""), True),
+        (("    return maxima", "    return maxima  # as it is"), True),
+        (("other=0", "other=1"), False),
+        (("import torch", "import os\nimport torch"), False),
+    ],
+)
+def test_a_file_whose_kernels_are_not_those_recorded_states_nothing(change, is_trusted, tmp_path):
+    """A copy of another version may be older than the run: an image, or an unpacked archive."""
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    spec = spec_from_file_location("program", file)
+    program = module_from_spec(spec)
+    spec.loader.exec_module(program)
+    trace = open_trace(recorded(program.run, (130, 1000), tmp_path / "out"))
+    (run,) = trace.runs
+    file.write_text(PROGRAM.replace(*change))
+    call = trace.table("calls", (run,)).to_pylist()[0]
+
+    text = ProgramText(trace, replace(run, started=2**62))
+    ties = text.ties(call["stack_id"], call["args"], ("part.shape[0]", "n", "grid_x"))
+
+    assert ties == ({"part.shape[0]": "cdiv(n, 64)", "grid_x": "cdiv(n, 64)"} if is_trusted else {})
