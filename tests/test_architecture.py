@@ -34,7 +34,7 @@ _COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled_kernels", "kvtr
 _OPENED = (
     _VERDICTS
     | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.progress"}
-    | {"kvtrace.settings"}
+    | {"kvtrace.settings", "kvtrace.converters.findings.envelope"}
     | {"kvtrace.backends.triton"}  # the stages of kernels that were recorded without them
 )
 ALLOWED = {
@@ -57,15 +57,16 @@ ALLOWED = {
     "kvtrace.figures.causes": set(),  # what recorded programs need of it
     "kvtrace.figures.modules": set(),  # so is this
     "kvtrace.figures.names": set(),  # and this
+    "kvtrace.converters.findings.envelope": {"kvtrace.text"},  # rows that `verdicts/sizes` makes
     "kvtrace.converters": _LANGUAGE
-    | {"kvtrace.inputs"}
+    | {"kvtrace.inputs", "kvtrace.converters.findings.envelope"}
     | {f"kvtrace.figures{part}" for part in ("", ".causes", ".modules", ".names")}
     | {"kvtrace.text", "kvtrace.progress", "kvtrace.project"},
     "kvtrace.evaluate": _LANGUAGE,
     "kvtrace.recorded_calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
-    "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
+    "kvtrace.verdicts": _VERDICTS | {"kvtrace.text", "kvtrace.converters.findings.envelope"},
     "kvtrace.clients": _VERDICTS | {"kvtrace.progress"},
     "kvtrace.amounts": {"kvtrace.schema"},
     "kvtrace.settings": {"kvtrace.amounts", "kvtrace.schema", "kvtrace.project"},

@@ -26,8 +26,8 @@ _INDENT: Final = 4
 _SHOWN_PROBLEMS: Final = 4
 _SHOWN_SIZES: Final = 12
 _FULL_HINT: Final = (
-    "Ranges hold under assumptions; --full shows these, the conditions, and which launch or tie "
-    "would decide what is unknown."
+    "Proven: in bounds, no races, no wraps. That all is written is tried, not proven. --full "
+    "shows assumptions, conditions, and which launch or tie would decide what is unknown."
 )
 _FAILING: Final = ("violation",)
 _VERDICTS: Final = ("violation", "unknown", "proven")
@@ -194,8 +194,8 @@ def _sizes_table(kernels: Sequence[KernelConditions], width: int) -> list[str]:
     table = [(*names, *cells(rows)) for names, rows in sizes[:_SHOWN_SIZES]]
     if not table:
         return []
-    header = ("kernel", "size", "was", "proven for", "beyond")
-    lines = ["", *columns(header, table, width, texts=(0, 1, 4), optional=(2,))]
+    header = ("kernel", "size", "was", "proven for", "beyond", "all written at")
+    lines = ["", *columns(header, table, width, texts=(0, 1, 4, 5), optional=(2,))]
     if (hidden := len(sizes) - len(table)) > 0:
         lines.append(f"… {hidden} more (--full shows them)")
     return [*lines, "", *wrapped(_FULL_HINT, width)]

@@ -5,10 +5,10 @@ Dataclasses and their text for `kvtrace sizes`; also the verdicts at the sizes o
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.text import printable, wrapped
+from kvtrace.text import plural, printable, wrapped
 
 _INDENT: Final = 4
 _OPEN: Final = ("unknown", "unseen")
@@ -32,19 +32,20 @@ class EnvelopeRow:
     """One quantity of a kernel, such as a size: its safe range, and the values that end the range.
 
     `first_bad` is the least value above the range that is a problem of this `kind`: overflow,
-    tensor (an access leaves its tensor), rule (another rule is violated), grid, argument (it no
-    longer fits its type), constants (the blocks no longer cover the quantity), none, or unknown,
-    for `reason`; unseen, if all launches had one value and nothing is known of others. An overflow
-    with a `reason` is the first wrap, and values before it are unknown; after another bad value,
-    an integer wraps around from `wraps_from` on, as `wrap` says. `contract`
-    is the range as text, from `low` to `high`; None if no value is proven.
-    The range assumes `along` (other quantities that change with this one), which the launches of
-    `basis` suggest. `last_bad` is the greatest value below the range that is a problem, described
-    by `below` and `below_kind`. If it is None, `below` is the reason why it is unknown, or "".
-    `equal` names the other quantities that had the same value in all recorded launches.
-    Other sizes are those of the recorded launch with the sizes `base`: of `bases`, the one with the
-    narrowest range; `untried` others were not tried for want of time. With `multiples` (64, 0,
-    1024), each multiple of 64 up to 1024 is proven, too.
+    tensor (an access leaves its tensor), rule (another rule is violated, or elements of an output
+    stay unwritten), grid, argument (it no longer fits its type), constants (the blocks no longer
+    cover the quantity), none, or unknown, for `reason`; unseen, if all launches had one value and
+    nothing is known of others. An overflow with a `reason` is the first wrap, and values before it
+    are unknown; after another bad value, an integer wraps around from `wraps_from` on, as `wrap`
+    says. `expression` is what wraps around. `contract` is the range as text, from `low` to `high`;
+    None if no value is proven. The range assumes `along` (other quantities that change with this
+    one), which the launches of `basis` suggest. `last_bad` is the greatest value below the range
+    that is a problem, described by `below` and `below_kind`. If it is None, `below` is the reason
+    why it is unknown, or "". `equal` names the other quantities that had the same value in all
+    recorded launches. Other sizes are those of the recorded launch with the sizes `base`: of
+    `bases`, the one with the narrowest range; `untried` others were not tried for want of time.
+    `written` has the sizes at which a launch was evaluated and left no element of an output
+    unwritten, where recorded launches leave none.
     """
 
     quantity: str
@@ -68,9 +69,14 @@ class EnvelopeRow:
     base: str = ""
     bases: tuple[str, ...] = ()
     untried: int = 0
-    multiples: tuple[int, int, int] | None = None
     wraps_from: int | None = None
     wrap: str = ""
+    written: tuple[int, ...] = ()
+
+    @property
+    def fine(self) -> tuple[int, int] | None:
+        """Both ends of the proven range, None without one."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +118,15 @@ def envelope_text(rows: Sequence[EnvelopeRow], width: int, base: str | None) -> 
     return lines
 
 
-def cells(rows: Sequence[EnvelopeRow]) -> tuple[str, str, str]:
-    """Return a quantity's recorded value, its proven range, and what ends it, for a table."""
+def cells(rows: Sequence[EnvelopeRow]) -> tuple[str, str, str, str]:
+    """Return a quantity's recorded value, proven range, what ends it, and tries, for a table."""
     proven = next((_range_text(row) for row in rows if row.contract), "none")
     ends = dict.fromkeys(text for row in rows for text in _ends(row))
-    return f"{rows[0].recorded:,}", proven, ", ".join(ends)
+    tries = plural(len(rows[0].written), "size") if rows[0].written else "not tried"
+    return f"{rows[0].recorded:,}", proven, ", ".join(ends), tries if rows[0].contract else ""
 
 
 def _range_text(row: EnvelopeRow) -> str:
-    if row.multiples is not None:
-        step, low, high = row.multiples
-        return f"{_range_text(replace(row, multiples=None))}, {step} i from {low:,} to {high:,}"
     if row.low == row.high:
         return f"{row.high:,}"
     is_open = row.contract is not None and row.contract.startswith(row.quantity)
@@ -201,6 +205,8 @@ def _row_text(row: EnvelopeRow, base: str | None) -> str:
         text += f"; between, unknown: {row.reason}" if row.reason else ""
     if row.wraps_from is not None:
         text += f"; from {row.wraps_from:,} on, {row.wrap}"
+    if row.written:
+        text += f"; every element is written at the sizes tried: {', '.join(map(str, row.written))}"
     return text + _lower_end_text(row)
 
 

@@ -21,7 +21,6 @@ from kvtrace.schema.errors import BadSetting
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Selection
     from kvtrace.verdicts.sizes.at_size import ComparedAccess
@@ -96,15 +95,9 @@ class _Variant:
 
         rows = envelope(relations, contracts, seconds, self.bad, [*self.chosen_bases().values()])
         return tuple(
-            EnvelopeRow(
-                row.quantity, row.recorded, row.kind, row.first_bad, row.what,
-                *_source_line(row.op), row.expression, row.contract,
-                (*row.along, *self._constants_by(row.recorded)), row.basis, row.reason,
-                low=row.fine[0] if row.fine else None,
-                high=row.fine[1] if row.fine else None, last_bad=row.last_bad, below=row.below,
-                below_kind=row.below_kind, equal=relations.equal_sizes(row.quantity),
-                base=row.base, bases=row.bases, untried=row.untried, multiples=row.multiples,
-                wraps_from=row.wraps_from, wrap=row.wrap,
+            replace(
+                row, along=(*row.along, *self._constants_by(row.recorded)),
+                equal=relations.equal_sizes(row.quantity),
             )
             for row in rows
         )  # fmt: skip
@@ -333,14 +326,6 @@ def _commented_contracts(
     return contracts, list(errors)
 
 
-def _source_line(op: Op | None) -> tuple[str | None, int | None]:
-    """Return file and line of the op's innermost source location; (None, None) if unknown."""
-    from kvtrace.ir import source_stack
-
-    frames = source_stack(op) if op is not None else ()
-    return (frames[0].file, frames[0].line) if frames else (None, None)
-
-
 def _without_floats(call: Call) -> Call:
     """Return a call without the contents of floats, which no size depends on."""
     from kvtrace.evaluate import Storage, TensorArgument
@@ -372,6 +357,7 @@ def _at_sizes(
     of the bases in turn.
     """
     from kvtrace.verdicts.sizes.at_size import at_worst
+    from kvtrace.verdicts.sizes.envelope_rows import source_line
 
     own_names = {name: relations.name(n) for name, n in numbers.items() if n is not None}
     if not own_names:
@@ -390,7 +376,7 @@ def _at_sizes(
         judged.along,
         judged.limit,
         len(judged.verdicts) - len(verdicts),
-        tuple(SizeVerdict(v.rule, v.verdict, v.message, *_source_line(v.op)) for v in verdicts),
+        tuple(SizeVerdict(v.rule, v.verdict, v.message, *source_line(v.op)) for v in verdicts),
         judged.reason,
         judged.base,
     )

@@ -5,6 +5,7 @@ stays inside its tensor; `wording.py` makes text of the formula. `envelope.py` f
 size in which all rules hold: `relations.py` finds by which formulas (`readings.py`) other numbers
 follow from the size, `launch_numbers.py` computes them, `sized.py` makes the size a symbol, and
 `sized_claims.py` lists the claims to prove. `at_size.py` judges one size that was not recorded, and
-compares recorded calls with formulas. `program_ties.py` reads in the program's text
+compares recorded calls with formulas; `unwritten.py` tries whether outputs are wholly written.
+`program_ties.py` reads in the program's text
 (`program_scopes.py`) how numbers follow. `index_tensors.py` has the values of index tensors.
 """

@@ -8,8 +8,9 @@ that was run. So a condition that is too strict causes no false positive.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
@@ -39,6 +40,7 @@ from kvtrace.verdicts.sizes.sized_claims import (
     rules_of_sizes,
     uncertain_values,
 )
+from kvtrace.verdicts.sizes.unwritten import Gap, gap_at, growing_outputs, wholly_written
 from kvtrace.verdicts.sizes.wraps import is_refuted
 from kvtrace.verdicts.verdict import Verdict
 
@@ -79,13 +81,28 @@ def at_worst(relations: Relations, sizes: Mapping[str, int], calls: Sequence[Cal
         if base.base.keys() == relations.base.keys():
             different.setdefault(tuple(base.base[n] for n in others), base)
     judged: list[AtSize] = []
+    outputs = wholly_written([base.call for base in different.values()])
     for values, base in different.items():
         names = zip(map(relations.name, others), values, strict=True)
         text = ", ".join(f"{name} = {value:,}" for name, value in names)
-        judged.append(replace(at_size(base, sizes), base=text if len(different) > 1 else ""))
+        at = replace(at_size(base, sizes), base=text if len(different) > 1 else "")
+        if at.limit is None and at.reason is None:
+            at = replace(at, verdicts=(*at.verdicts, *_unwritten(base, outputs, sizes)))
+        judged.append(at)
         if _gravity(judged[-1]) == _VIOLATION:
             break
     return max(judged, key=_gravity)
+
+
+def _unwritten(
+    relations: Relations, outputs: Iterable[int], sizes: Mapping[str, int]
+) -> Iterator[Verdict]:
+    """Yield a violation for an output that a launch at sizes does not write wholly."""
+    size_of = {n: sizes[name] for name in sizes if (n := relations.number(name))}
+    growing = growing_outputs(relations, outputs, size_of)
+    gap = gap_at(relations, growing, size_of)
+    if isinstance(gap, Gap):
+        yield Verdict("unwritten", "violation", gap.op, gap.text)
 
 
 def _gravity(judged: AtSize) -> int:
@@ -128,14 +145,13 @@ def at_size(
         (one.limit, tuple((v.rule, v.op.index, v.verdict) for v in one.verdicts)) for one in judged
     }
     if len(answers) == 1:
-        others = (number for number in relations.sizes if number not in size_of)
-        unknown = (n for n in others if any(grows_unknown(relations, n, size) for size in size_of))
-        other = next(unknown, None)
-        if other is None or all(v.verdict != "violation" for v in judged[0].verdicts):
-            return judged[0]
-        names = relations.name(other), ", ".join(map(relations.name, size_of))
-        reason = f"recorded launches differ in {names[0]}, and how it grows with {names[1]} is not"
-        return AtSize(numbers.along, reason=f"{reason} known: give both")
+        others = [number for number in relations.sizes if number not in size_of]
+        is_violated = any(v.verdict == "violation" for v in judged[0].verdicts)
+        for other, given in product(others, size_of):
+            if (is_violated or other[0] == "grid") and grows_unknown(relations, other, given):
+                reason = f"{relations.unknown_growth(other, given)}, or give both"
+                return AtSize(numbers.along, reason=reason)
+        return judged[0]
     number = next(n for n in relations.base if not numbers.is_exact(n))
     texts = dict.fromkeys(option.text for option in numbers.readings.get(number, ()))
     bounds = [f"{terms[number].constant:,}" for terms in (numbers.lower, numbers.upper)]

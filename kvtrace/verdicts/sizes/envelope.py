@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import lcm
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import TensorArgument
-from kvtrace.symbolic.functions import Quotient
-from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
@@ -25,7 +23,6 @@ from kvtrace.verdicts.sizes.envelope_rows import (
     Kernel,
     Kind,
     ProvenRange,
-    Row,
     Subject,
     proven_range,
     unproven_claims,
@@ -65,6 +62,7 @@ from kvtrace.verdicts.sizes.sized import (
     last_holding,
 )
 from kvtrace.verdicts.sizes.sized_claims import Claim
+from kvtrace.verdicts.sizes.unwritten import elements_of, with_gaps
 from kvtrace.verdicts.sizes.wraps import AssumedRanges, accesses_last_element
 
 if TYPE_CHECKING:
@@ -80,7 +78,7 @@ def envelope(
     seconds: float = float("inf"),
     broken: Sequence[RecordedViolation] = (),
     calls: Sequence[Call] = (),
-) -> list[Row]:
+) -> list[EnvelopeRow]:
     """Return the row of each quantity that affects an access or the grid, and of index tensors.
 
     A row is for the launch of `calls` whose other sizes allow the quantity the narrowest range.
@@ -104,13 +102,15 @@ def envelope(
         for call in calls or [relations.call]
         if numbers_of(call).keys() == relations.base.keys()
     ]
-    rows: list[Row] = []
+    rows: list[EnvelopeRow] = []
     for index, subject in enumerate(subjects):
         clock = Clock(min(SECONDS_A_ROW, total_clock.remaining() / (len(subjects) - index)))
         size = None if isinstance(subject, int) else subject
         row = _worst_row(bases, subject, clock)
         rows += [_as_recorded(row, broken, size)] if row else []
-    return rows
+    smallest = min(bases, key=lambda base: elements_of(base.relations.call))
+    recorded = [base.relations.call for base in bases]
+    return with_gaps(rows, smallest.relations, recorded, smallest.text)
 
 
 class _Base:
@@ -150,7 +150,9 @@ class _Base:
         sizes = (size for size in relations.sizes if size != quantity)
         return ", ".join(f"{relations.name(size)} = {relations.base[size]:,}" for size in sizes)
 
-    def row(self, quantity: Number | int, clock: Clock, worst: Row | None) -> Row | None:
+    def row(
+        self, quantity: Number | int, clock: Clock, worst: EnvelopeRow | None
+    ) -> EnvelopeRow | None:
         """Return the row of a quantity; None if it affects nothing, or all of `worst` is proven."""
         subject = self._subject(quantity, clock)
         if not isinstance(subject, Subject):
@@ -163,7 +165,7 @@ class _Base:
             self._unproven = self._unproven_as_recorded(clock)
         return subject.row(self._unproven)
 
-    def _subject(self, quantity: Number | int, clock: Clock) -> Subject | Row | None:
+    def _subject(self, quantity: Number | int, clock: Clock) -> Subject | EnvelopeRow | None:
         """Return the subject of a quantity's row, or the row if nothing is to be searched."""
         relations = self.relations
         if isinstance(quantity, int):
@@ -173,12 +175,17 @@ class _Base:
             sizes = relations.at({quantity: SIZE.term})
         except Ambiguous as error:
             kind: Kind = "unknown" if relations.varies(quantity) else "unseen"
-            return Row(name, recorded, kind, reason=str(error))
+            return EnvelopeRow(name, recorded, kind, reason=str(error))
+        grids = (n for n in self._relevant if n[0] == "grid")
+        grid = next((n for n in grids if grows_unknown(relations, n, quantity)), None)
+        if grid is not None:
+            reason = relations.unknown_growth(grid, quantity)
+            return EnvelopeRow(name, recorded, "unknown", reason=reason)
         if all(sizes.is_exact(n) and sizes.lower[n].constant is not None for n in self._relevant):
             return None
         refusal = refusal_of(relations, relations.base)
         if refusal is not None:
-            return Row(name, recorded, refusal[0], first_bad=recorded, what=refusal[1])
+            return EnvelopeRow(name, recorded, refusal[0], first_bad=recorded, what=refusal[1])
         return _SizeSubject(self.kernel, relations, quantity, self._contracts, sizes, clock)
 
     def _unproven_as_recorded(self, clock: Clock) -> tuple[Claim, ...] | None:
@@ -191,7 +198,7 @@ class _Base:
             return None
 
 
-def _worst_row(bases: Sequence[_Base], quantity: Number | int, clock: Clock) -> Row | None:
+def _worst_row(bases: Sequence[_Base], quantity: Number | int, clock: Clock) -> EnvelopeRow | None:
     """Return the row of a quantity for the base that allows the narrowest range.
 
     Of bases that differ in the quantity alone, the one with the smallest value is tried.
@@ -202,7 +209,7 @@ def _worst_row(bases: Sequence[_Base], quantity: Number | int, clock: Clock) -> 
         other = different.setdefault(key, base)
         if not isinstance(quantity, int) and base.value(quantity) < other.value(quantity):
             different[key] = base
-    worst: Row | None = None
+    worst: EnvelopeRow | None = None
     tried: list[str] = []
     for base in different.values():
         if tried and (clock.remaining() <= 0 or (worst is not None and worst.fine is None)):
@@ -216,19 +223,29 @@ def _worst_row(bases: Sequence[_Base], quantity: Number | int, clock: Clock) -> 
     return replace(worst, bases=tuple(tried), untried=len(different) - len(tried))
 
 
-def _range_key(row: Row) -> tuple[float, bool]:
+def _range_key(row: EnvelopeRow) -> tuple[float, bool]:
     """Return a key that is least for the narrowest range, and of equal ones for a known end."""
     return row.fine[1] if row.fine else float("-inf"), row.kind == "unknown"
 
 
-def _as_recorded(row: Row, broken: Sequence[RecordedViolation], size: Number | None) -> Row:
+def _as_recorded(
+    row: EnvelopeRow, broken: Sequence[RecordedViolation], size: Number | None
+) -> EnvelopeRow:
     """Return a row without a range if a recorded launch of a size in the range breaks a rule."""
     values = [(numbers.get(size), message) for numbers, message in broken] if size else []
     for value, message in sorted((v, message) for v, message in values if v is not None):
         if row.fine is not None and row.fine[0] <= value <= row.fine[1]:
             message_ = f"in another recorded launch, {message}"
             return replace(
-                row, kind="rule", first_bad=value, what=message_, op=None, contract=None, fine=None
+                row,
+                kind="rule",
+                first_bad=value,
+                what=message_,
+                file=None,
+                line=None,
+                contract=None,
+                low=None,
+                high=None,
             )
     return row
 
@@ -324,43 +341,13 @@ class _SizeSubject(Subject):
         grid = (size for n, size in self.sized.numbers(value).items() if n[0] == "grid")
         return min(grid) >= 1 and self._has_extents(value)
 
-    def row(self, broken: tuple[Claim, ...] | None = None) -> Row:
-        """Return the row; beside an unknown end, it has the multiples that are proven."""
+    def row(self, broken: tuple[Claim, ...] | None = None) -> EnvelopeRow:
+        """Return the row; its kind is "unseen" if no launch shows what is beyond the recorded."""
         row = super().row(broken)
-        if row.reason is None or row.fine is None:
+        is_end_known = row.reason is None or row.first_bad is not None
+        if is_end_known or self._relations.varies(self._size) or row.high != self.recorded:
             return row
-        if not self._relations.varies(self._size) and row.fine[1] == self.recorded:
-            return replace(row, kind="unseen") if row.first_bad is None else row
-        proven = self._proven_multiples(row.fine)
-        if proven is None:
-            return row
-        step, low, high = proven
-        contract = f"{row.contract}, and for each multiple of {step} from {low:,} to {high:,}"
-        return replace(row, contract=contract, multiples=proven)
-
-    def _proven_multiples(self, fine: Interval) -> tuple[int, int, int] | None:
-        """Return (divisor, first, last) of the proven multiples, if some are beyond `fine`.
-
-        All readings agree there: at multiples of 64, `cdiv(n, 64)` is `n // 64`.
-        """
-        relations, recorded = self._relations, self.sized.recorded[0]
-        options = (option for many in self.sized.sizes.readings.values() for option in many)
-        atoms = (atom for option in options for atom in option.term.atoms())
-        divisors = (a.arguments[1].constant or 1 for a in atoms if isinstance(a, Quotient))
-        step = lcm(*(divisor for divisor in divisors if recorded % divisor == 0))
-        if step < 2 or recorded < step:
-            return None
-        sizes = relations.at({self._size: SIZE.term * step})
-        contents = assumed_contents(relations, self._contracts, sizes)
-        count = recorded // step
-        sized = Sized(relations.call, sizes, contents, self.sized.clock, (count, count))
-        sized.open_tensors = self.sized.open_tensors
-        limits = max(-(-self.least // step), 0), self._first_impossible(sized) - 1
-        proven = proven_range(
-            sized, self.kernel.claims, limits, lambda claim, n: self.is_bad(claim, n * step)
-        )
-        low, high = proven.low * step, proven.high * step
-        return None if fine[0] <= low and high <= fine[1] else (step, low, high)
+        return replace(row, kind="unseen")
 
     def below_zero(self, proven: ProvenRange) -> ProvenRange:
         """Return the range extended below zero, by formulas with the symbol `BELOW_ZERO`."""
@@ -399,10 +386,7 @@ class _SizeSubject(Subject):
             return None
         for number in self._numbers_of(claim):
             if grows_unknown(relations, number, size):
-                return (
-                    f"recorded launches differ in {relations.name(number)}, and how it "
-                    f"grows with {self.name} is not known"
-                )
+                return relations.unknown_growth(number, size)
         if relations.varies(size):
             return None
         shape = [n for n in relations.base if n[:2] == ("shape", position)]

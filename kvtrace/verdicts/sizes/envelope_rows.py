@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import source_stack
 from kvtrace.symbolic.prover import Interval, Refuted, nominal_seconds, prove
 from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.walk import summarize
@@ -46,47 +48,6 @@ SECONDS_A_ROW: Final = 2.0
 
 _FORMULAS: Final = Budget(lanes=0, clock=nominal_seconds)
 _RECORDABLE: Final = 1 << 20
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the envelope: one quantity of a kernel, its proven range, and what ends the range.
-
-    Above the proven range `fine` (its text is `contract`), `first_bad` is the first value with a
-    defect `what` of a `kind`; for "argument", which no longer fits its type, and "constants", whose
-    blocks no longer cover the quantity, it belongs to another variant. "unseen": all launches had
-    one value, and readings differ at others, for `reason`. If the first wrap of an integer is bad,
-    and values between the range and the wrap are unknown for `reason`, the row is of the wrap;
-    after another bad value, the defect `wrap` is there from `wraps_from` on. `last_bad`, `below`,
-    `below_kind` are the same below the range. Without such a value, the kind is "none", or
-    "unknown" for `reason`, or for the reason `below`. `op` is the access, `expression` what wraps
-    around. `along` has the assumptions, based on the launches of the phrase `basis`. All other
-    numbers are those of the recorded launch with the sizes `base`, of which `bases` were tried, and
-    `untried` were not for want of time. `multiples`: each multiple of the first number from the
-    second to the third is proven, too.
-    """
-
-    quantity: str
-    recorded: int
-    kind: Kind
-    first_bad: int | None = None
-    what: str = ""
-    op: Op | None = None
-    expression: str | None = None
-    contract: str | None = None
-    along: tuple[str, ...] = ()
-    basis: str = ""
-    reason: str | None = None
-    fine: Interval | None = None
-    last_bad: int | None = None
-    below: str = ""
-    below_kind: Kind = "none"
-    base: str = ""
-    bases: tuple[str, ...] = ()
-    untried: int = 0
-    multiples: tuple[int, int, int] | None = None
-    wraps_from: int | None = None
-    wrap: str = ""
 
 
 @dataclass(frozen=True)
@@ -208,6 +169,12 @@ class _RangeSearch:
         return last_holding(holds_to, proven, unproven)
 
 
+def source_line(op: Op | None) -> tuple[str | None, int | None]:
+    """Return file and line of an op's innermost source location; (None, None) if unknown."""
+    frames = source_stack(op) if op is not None else ()
+    return (frames[0].file, frames[0].line) if frames else (None, None)
+
+
 class Kernel:
     """A kernel's claims and recorded verdicts, shared by all of its rows."""
 
@@ -305,7 +272,7 @@ class Subject:
         except OutOfTime:
             return False
 
-    def row(self, broken: tuple[Claim, ...] | None = None) -> Row:
+    def row(self, broken: tuple[Claim, ...] | None = None) -> EnvelopeRow:
         """Return the row of the proven range.
 
         `broken` has the claims that are not proven for the recorded value; None: to be found.
@@ -324,11 +291,12 @@ class Subject:
         proven = proven_range(self.sized, claims, limits, self.is_bad)
         if proven.low == limits[0] > self.least:
             proven = self.below_zero(proven)
-        range_ = proven.low, proven.high
-        row = replace(self._row_of(proven), fine=range_, **self._fields_below(proven))
+        row = replace(
+            self._row_of(proven), low=proven.low, high=proven.high, **self._fields_below(proven)
+        )
         return row if row.kind in ("overflow", COVERAGE) else self._with_wrap(row, proven)
 
-    def _with_wrap(self, row: Row, proven: ProvenRange) -> Row:
+    def _with_wrap(self, row: EnvelopeRow, proven: ProvenRange) -> EnvelopeRow:
         """Return a row with the first wrap if one is found, which replaces an unknown end."""
         defect = None if proven.wrapping is None else self._defect_at(*proven.wrapping)
         if proven.wrapping is None or defect is None or isinstance(defect, str):
@@ -336,8 +304,9 @@ class Subject:
         claim, value = proven.wrapping
         if row.reason is None:
             return replace(row, wraps_from=value, wrap=defect[0])
+        file, line = source_line(claim.op)
         return replace(
-            row, kind=claim.group, first_bad=value, what=defect[0], op=claim.op,
+            row, kind=claim.group, first_bad=value, what=defect[0], file=file, line=line,
             expression=defect[1],
         )  # fmt: skip
 
@@ -351,7 +320,7 @@ class Subject:
             return {"below": defect, "below_kind": "unknown"}
         return {"last_bad": value, "below": defect[0], "below_kind": proven.lowest.group}
 
-    def _row_of(self, proven: ProvenRange) -> Row:
+    def _row_of(self, proven: ProvenRange) -> EnvelopeRow:
         contract = self._contract_text(proven)
         if proven.limiting is None:
             return self._row_at_limit(contract)
@@ -359,7 +328,7 @@ class Subject:
             return self._row("unknown", contract=contract, reason=self._time_text())
         return self._row_after_range(proven.limiting, proven.high + 1, contract)
 
-    def _broken_row(self, broken: Sequence[Claim]) -> Row:
+    def _broken_row(self, broken: Sequence[Claim]) -> EnvelopeRow:
         recorded = self.kernel.as_recorded(broken)
         if recorded is None:
             claim = broken[0]
@@ -371,14 +340,14 @@ class Subject:
             return self._row("unknown", op=claim.op, reason=what)
         return self._row(claim.group, first_bad=self.recorded, what=what, op=claim.op)
 
-    def _row_at_limit(self, contract: str | None) -> Row:
+    def _row_at_limit(self, contract: str | None) -> EnvelopeRow:
         kind, what = self.end_reason()
         if kind == "unknown":
             return self._row(kind, contract=contract, reason=what)
         bad = None if kind == "none" else self.end
         return self._row(kind, first_bad=bad, what=what, contract=contract)
 
-    def _row_after_range(self, claim: Claim, value: int, contract: str | None) -> Row:
+    def _row_after_range(self, claim: Claim, value: int, contract: str | None) -> EnvelopeRow:
         """Return the row of a claim that is not proven at a value: bad if refuted, else unknown."""
         defect = self._defect_at(claim, value)
         if isinstance(defect, str):
@@ -399,8 +368,12 @@ class Subject:
         undecided = f"{claim.what} is not decided at {value:,}"
         return self.readings_text(claim, value) or self.doubt(claim) or undecided
 
-    def _row(self, kind: Kind, **more: Any) -> Row:
-        return Row(self.name, self.recorded, kind, along=self.along, basis=self.basis, **more)
+    def _row(self, kind: Kind, op: Op | None = None, **more: Any) -> EnvelopeRow:
+        file, line = source_line(op)
+        return EnvelopeRow(
+            self.name, self.recorded, kind, file=file, line=line, along=self.along,
+            basis=self.basis, **more,
+        )  # fmt: skip
 
     @property
     def recorded(self) -> int:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
@@ -30,7 +31,7 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.sizes.envelope_rows import Kernel, Row, Subject, unproven_claims
+from kvtrace.verdicts.sizes.envelope_rows import Kernel, Subject, unproven_claims
 from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, Sizes, Terms, call_with
 from kvtrace.verdicts.sizes.readings import symbols_by_access, term_of
 from kvtrace.verdicts.sizes.relations import Relations
@@ -123,7 +124,7 @@ class ValuesOfTensor(Subject):
         basis = relations.basis()
         super().__init__(kernel, name, sized, tuple(assumptions), basis, min(smallest, 0), end)
 
-    def row(self, broken: tuple[Claim, ...] | None = None) -> Row:
+    def row(self, broken: tuple[Claim, ...] | None = None) -> EnvelopeRow:
         """Return the row; if recorded values break a claim, that of a range around 0."""
         smallest, largest = self.sized.recorded
         try:
@@ -140,7 +141,7 @@ class ValuesOfTensor(Subject):
         self.sized.recorded = (smallest, largest)
         return self._with_recorded(row)
 
-    def _with_recorded(self, row: Row) -> Row:
+    def _with_recorded(self, row: EnvelopeRow) -> EnvelopeRow:
         smallest, largest = self.sized.recorded
         row = replace(row, recorded=largest)
         if row.first_bad is None or row.first_bad > largest:

@@ -1,9 +1,9 @@
 """Readings of a number: formulas of sizes that give it in all recorded launches.
 
-The family of readings is small and fixed: a size itself, its quotient rounded down, up, or
-down plus 1, a multiple, a sum with a constant or with another size, padding to a multiple, a
-minimum with a constant, and products of two of these. A number that is the same in all launches
-may be a constant. If two readings fit, nothing here chooses between them.
+The family of readings is small and fixed: a size itself, its quotients rounded in any way, whole
+blocks, and a minimum with the length of a buffer. A number that is the same in all launches may be
+a constant, one more or less than a size, or a multiple of blocks. If two readings fit, nothing here
+chooses between them.
 """
 
 from __future__ import annotations
@@ -78,12 +78,6 @@ def _quotient_text(size: str, k: int, divisor: int) -> str:
 def shifted(size: Reading, offset: int) -> Reading:
     """Return the sum of a size with a constant."""
     return Reading(f"{size.text} {'+' if offset > 0 else '-'} {abs(offset)}", size.term + offset)
-
-
-def triangle(size: Reading) -> Reading:
-    """Return the number of elements of a triangle."""
-    elements = quotient(size.term * (size.term + 1), 2, floor=True)
-    return Reading(f"{size.text} * ({size.text} + 1) // 2", elements)
 
 
 def padded(size: Reading, divisors: Iterable[int]) -> Iterator[Reading]:

@@ -10,10 +10,9 @@ elements are possible and one is certain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from itertools import combinations, islice
-from itertools import product as cartesian
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
@@ -49,7 +48,6 @@ from kvtrace.verdicts.sizes.readings import (
     shifted,
     term_of,
     ties_of,
-    triangle,
     uses_grid,
 )
 
@@ -190,7 +188,7 @@ class Relations:
                     by_scalars = self._fitting(axis, [n for n in sizes if n[0] == "scalar"])
                     self._readings |= {axis: tuple(by_scalars)} if by_scalars else {}
             if number not in self._readings and self._is_size(number, sizes):
-                sizes = [*(n for n in sizes if not self._is_part(n, number)), number]
+                sizes.append(number)
         for number in (*grid, *strides):
             if number not in self._readings and self._is_size(number, sizes):
                 sizes.append(number)
@@ -220,23 +218,6 @@ class Relations:
             self._readings[number] = readings
         return not readings
 
-    def _is_part(self, scalar: Number, extent: Number) -> bool:
-        """Return whether an argument is a part of an extent that follows from none, and keep how.
-
-        A program that takes `n // 2` or `(n - 3) // 2 + 1` of a tensor passes no `n`. The columns
-        of the tensor are no part of its rows.
-        """
-        if extent[0] != "shape" or scalar[0] != "scalar" or not self.varies(extent):
-            return False
-        base = self._reading(extent)
-        divisors = self._divisors | self._shares
-        fitting = [r for r in self._quotients(scalar, base, divisors) if self._fits(scalar, r)]
-        axes = [self._values[n] for n in self._values if n[:2] == extent[:2]]
-        if not self.varies(scalar) or self._values[scalar] in axes or not fitting:
-            return False
-        self._readings[scalar] = tuple(fitting[:_MAX_READINGS])
-        return True
-
     def _fits(self, number: Number, reading: Reading) -> bool:
         return all(
             reading.term.value(assignment) == value
@@ -249,8 +230,7 @@ class Relations:
         Kinds of readings are tried in turn, the simplest first: a maximum that was not reached, or
         padding of what has none, fits any launch.
         """
-        kinds = (self._identical, self._candidates, self._scaled, self._limited, self._products)
-        for kind in kinds:
+        for kind in (self._identical, self._quotients):
             fitting = {r.term: r for r in kind(number, sizes) if self._fits(number, r)}
             if fitting:
                 readings = list(fitting.values())[:_MAX_READINGS]
@@ -297,75 +277,24 @@ class Relations:
                 for base in varying:
                     yield from padded(base, blocks)
 
-    def _candidates(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
-        """Yield quotients, multiples and sums of sizes."""
-        recorded = self._values[number][0]
-        varying = self._varying(number, sizes)
-        for base in varying:
-            value = self._recorded(base)
+    def _quotients(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
+        """Yield quotients of sizes, for an extent all that fit, and one element more or less."""
+        for base in self._varying(number, sizes):
             if number[0] == "grid":
                 yield from family(base, self._divisors)
             else:
-                yield base
-                yield from self._quotients(number, base, self._divisors | self._shares)
-            yield from self._shifted(base, recorded - value)
-            yield from self._multiples(number, base, sizes)
-        constants = [self._reading(n) for n in sizes if not self.varies(n)]
-        for one, two in (*combinations(varying, 2), *cartesian(varying, constants)):
-            total = Reading(f"{one.text} + {two.text}", one.term + two.term)
-            yield from family(total, self._divisors if number[0] == "grid" else ())
-            yield Reading(f"{one.text} - {two.text}", one.term - two.term)
+                values = [base.term.value(assignment) for assignment in self._assignments]
+                launches = zip(values, self._values[number], strict=True)
+                yield from quotients(base, launches, self._divisors | self._shares)
+                yield from (shifted(base, 1), shifted(base, -1))
 
-    def _quotients(
-        self, number: Number, base: Reading, divisors: Iterable[int]
-    ) -> Iterator[Reading]:
-        """Yield the quotients of a reading that fit a number."""
-        sizes = (base.term.value(assignment) for assignment in self._assignments)
-        yield from quotients(base, zip(sizes, self._values[number], strict=True), divisors)
-
-    def _shifted(self, base: Reading, offset: int) -> Iterator[Reading]:
-        """Yield the sum of a size with a constant that is small, of the kernel, or seen thrice."""
-        values = {abs(base.term.value(assignment)) for assignment in self._assignments}
-        of_blocks = {abs(offset), abs(offset) + 1} & self._fixed
-        if offset and (of_blocks or len(values) > 2 or abs(offset) * 4 <= max(*values, 4)):
-            yield shifted(base, offset)
-
-    def _scaled(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
-        """Yield multiples of quotients."""
-        for base in self._varying(number, sizes):
-            for reading in family(base, self._divisors, one_more=True):
-                yield reading
-                yield from self._multiples(number, reading, sizes)
-
-    def _multiples(
-        self, number: Number, reading: Reading, sizes: Sequence[Number]
-    ) -> Iterator[Reading]:
-        """Yield the multiple of a reading that a number was, by a number of the launch or kernel.
-
-        A tensor of one axis may have any multiple of a size.
-        """
-        value, recorded = self._recorded(reading), self._values[number][0]
-        if not self._is_flat(number) or value < 1 or recorded <= value or recorded % value:
-            return
-        factor = recorded // value
-        of_launch = {self.base[n] for n in self.base if n[0] != "stride" and not self.varies(n)}
-        is_size = number[0] == "shape" and self.number(reading.text) is not None
-        if is_size or factor in of_launch or factor in self._fixed:
-            yield multiple(reading, factor)
-        for size in sizes:
-            if not self.varies(size) and self.base[size] == factor:
-                yield product(self._reading(size), reading)
-
-    def _limited(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
-        """Yield readings that are at most the largest recorded value, as a persistent grid is.
-
-        Blocks may also be two to four times as large as those of the kernel.
-        """
-        wider = {divisor * times for divisor in self._divisors for times in (2, 3, 4)}
-        for base in self._varying(number, sizes):
-            yield from family(base, wider)
-            for reading in family(base, self._divisors, one_more=number[0] == "shape"):
-                yield limited(reading, max(self._values[number]))
+    def unknown_growth(self, number: Number, size: Number) -> str:
+        """Return the reason of an unknown row: nothing states how a number follows from a size."""
+        name, of_size = self.name(number), self.name(size)
+        return (
+            f"recorded launches differ in {name}, and how it grows with {of_size} is not known: "
+            f'record a launch in which {of_size} alone changes, or state it as --tie "{name} = …"'
+        )
 
     def _recorded(self, reading: Reading) -> int:
         return reading.term.value(self._assignments[0])
@@ -374,17 +303,6 @@ class Relations:
         """Return whether a number is no extent of a tensor of several axes."""
         argument = self.call.arguments[number[1]] if number[0] == "shape" else None
         return not isinstance(argument, TensorArgument) or len(argument.shape) == 1
-
-    def _products(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
-        """Yield products of two sizes, or of their numbers of blocks."""
-        factors: list[Reading] = []
-        for size in (n for n in sizes if self.base[n] > 1):
-            base = self._reading(size)
-            factors += family(base, self._divisors if number[0] == "grid" else ())
-            if number[0] == "shape" and self._is_flat(number):
-                yield from (product(base, base), triangle(base))
-        for left, right in combinations(factors, 2):
-            yield product(left, right)
 
     def _reading(self, number: Number) -> Reading:
         return Reading(self.name(number), number_symbol(number).term)

@@ -1,5 +1,9 @@
 """Text of `kvtrace sizes`: the answer first, each finding once; kernels not judged at sizes."""
 
+import re
+
+import pytest
+
 from kvtrace.converters.findings.conditions import (
     AccessLine,
     KernelConditions,
@@ -68,7 +72,8 @@ def test_the_answer_comes_first_on_one_screen_and_the_gravest_kernel_above_all()
     assert lines[0].startswith("42 unique calls of 42 kernel variants: 1 outside (judged alone: a")
     text = "\n".join(lines)
     assert f"broken: violation: {PAST_END}" in text
-    names = [line.split()[0] for line in lines if line.endswith(("bad", "overflow", "unknown"))]
+    ends = ("bad", "overflow  not tried", "unknown  not tried")
+    names = [line.split()[0] for line in lines if re.sub(" {2,}", "  ", line).endswith(ends)]
     assert names[:3] == ["broken", "wrapping", "kernel_0"]
     assert "… 30 more (--full shows them)" in lines
 
@@ -110,3 +115,18 @@ def test_sizes_that_differ_or_end_differently_keep_their_own_rows():
     bad = row("stride", "overflow", 8, equal=("n",))
     apart = printed(kernel("scale", bad, row("n", equal=("stride",)), row("m")), full=True)
     assert sum(" (was 7): " in line for line in apart) == 3
+
+
+@pytest.mark.parametrize(
+    ("written", "cell"), [((), "not tried"), ((3,), "1 size"), ((3, 65), "2 sizes")]
+)
+def test_it_is_said_where_all_elements_were_written_and_that_this_is_not_proven(written, cell):
+    tried = kernel("scale", row("n", "none", written=written))
+
+    text = "\n".join(printed(tried))
+
+    assert "all written at" in text
+    assert cell in text
+    assert "That all is written is tried, not proven." in text
+    full = "\n".join(printed(tried, full=True, width=200))
+    assert ("every element is written at the sizes tried: 3" in full) == bool(written)

@@ -19,7 +19,13 @@ def by_kind(found):
     """Return rows by quantity and kind; a wrap after another bad value is a row of its own here."""
     wraps = [
         replace(
-            row, kind="overflow", first_bad=row.wraps_from, what=row.wrap, fine=None, contract=None
+            row,
+            kind="overflow",
+            first_bad=row.wraps_from,
+            what=row.wrap,
+            low=None,
+            high=None,
+            contract=None,
         )
         for row in found
         if row.wraps_from is not None

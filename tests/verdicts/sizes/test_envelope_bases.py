@@ -14,8 +14,12 @@ def tiles(rows, columns):
     )  # fmt: skip
 
 
-def rows_of(*launches):
-    return [row for row in envelope(relations(*launches), calls=launches) if row.first_bad]
+TIES = ("grid_x = rows * cdiv(columns, 8)",)
+
+
+def rows_of(*launches, ties=()):
+    found = envelope(relations(*launches, ties=ties), calls=launches)
+    return [row for row in found if row.first_bad]
 
 
 def test_the_first_bad_size_is_that_of_the_worst_launch_in_any_order():
@@ -24,12 +28,12 @@ def test_the_first_bad_size_is_that_of_the_worst_launch_in_any_order():
     answers = {
         (row.quantity, row.first_bad, row.base, row.untried)
         for order in (launches, launches[::-1])
-        for row in rows_of(*order)
+        for row in rows_of(*order, ties=TIES)
         if row.quantity == "rows"
     }
 
     assert answers == {("rows", 2**31 // 330 + 1, "columns = 330", 0)}
-    (row,) = (row for row in rows_of(*launches) if row.quantity == "rows")
+    (row,) = (row for row in rows_of(*launches, ties=TIES) if row.quantity == "rows")
     assert set(row.bases) == {"columns = 20", "columns = 330"}
 
 
@@ -50,7 +54,9 @@ def test_given_sizes_are_judged_with_the_worst_of_the_other_sizes():
     launches = tiles(5, 20), tiles(7, 20), tiles(5, 330)
 
     for order in (launches, launches[::-1]):
-        judged = at_worst(relations(*order), {"rows": 2**31 // 330 + 1}, order)
+        judged = at_worst(relations(*order, ties=TIES), {"rows": 2**31 // 330 + 1}, order)
         assert judged.base == "columns = 330"
         assert "overflow" in {v.rule for v in judged.verdicts if v.verdict == "violation"}
-    assert at_worst(relations(*launches), {"rows": 9, "columns": 20}, launches).base == ""
+    assert (
+        at_worst(relations(*launches, ties=TIES), {"rows": 9, "columns": 20}, launches).base == ""
+    )

@@ -188,12 +188,12 @@ def flat_tiles(m, n):
     )  # fmt: skip
 
 
-def test_a_product_is_read_where_launches_of_different_sizes_show_it():
+def test_a_product_is_read_where_it_is_stated():
     alone = rows(flat_tiles(5, 20))["rows", "unseen"]
     assert "grid_x = 15 or 3 * rows" in alone.along
 
-    found = rows(flat_tiles(5, 20), flat_tiles(7, 20), flat_tiles(5, 33))
-    row = found["rows", "overflow"]
+    launches = flat_tiles(5, 20), flat_tiles(7, 20), flat_tiles(5, 33)
+    row = rows(*launches, ties=["grid_x = cdiv(columns, 8) * rows"])["rows", "overflow"]
     assert "grid_x = cdiv(columns, 8) * rows" in row.along
     assert row.basis == "3 recorded launches, 2 sizes"
     assert row.first_bad == 2**31 // 20 + 1

@@ -105,9 +105,9 @@ def test_a_limit_of_the_grid_hides_no_element_that_the_mask_admits():
 
 
 def test_a_tensor_that_only_some_launches_limit_is_no_smaller_than_they_say():
-    row = rows(*launches(flags, (70, 250, 500, 700), lambda n: min(up(n), 16)))["n", "tensor"]
+    limited = launches(flags, (70, 250, 500, 700), lambda n: min(up(n), 16))
+    row = rows(*limited, ties=("part.shape[0] = min(cdiv(n, 32), 16)",))["n", "tensor"]
 
-    assert "part.shape[0] = min(cdiv(n, 32), 16) or min(n // 32 + 1, 16)" in row.along
     assert (row.fine, row.first_bad) == ((0, 512), 513)
 
 
@@ -158,12 +158,15 @@ def whole_blocks(x, part, n):
 
 
 @pytest.mark.parametrize(("more", "bad"), [(31, None), (30, 129), (40, None)])
-def test_a_tensor_may_be_longer_by_any_constant_that_three_launches_show(more, bad):
+def test_a_tensor_is_longer_by_a_constant_if_that_is_stated(more, bad):
     sizes = (100, 64, 190)
-    found = rows(*launches(whole_blocks, sizes, lambda n: n + more, extent=lambda n: n + more))
+    longer = launches(whole_blocks, sizes, lambda n: n + more, extent=lambda n: n + more)
+    ties = ("grid_x = cdiv(n, 32)", *(f"{name}.shape[0] = n + {more}" for name in ("x", "part")))
 
-    first_bad = [row.first_bad for (size, kind), row in found.items() if kind == "tensor"]
+    first_bad = [row.first_bad for (_, kind), row in rows(*longer, ties=ties).items()
+                 if kind == "tensor"]  # fmt: skip
     assert first_bad == ([bad] if bad else [])
+    assert not any(kind == "tensor" for _, kind in rows(*longer))
 
 
 @triton.jit
@@ -178,23 +181,6 @@ def convolved(sizes, count):
     return [
         call(windows, (-(-out // 16),), x=tensor(n), y=tensor(out), out=out) for n, out in parts
     ]
-
-
-def test_an_argument_follows_from_an_extent_of_which_it_is_a_part():
-    found = rows(*convolved((33, 64, 122), lambda n: (n - 3) // 2 + 1))
-    row = found["x.shape[0]", "overflow"]
-
-    assert "out = (x.shape[0] - 1) // 2" in row.along
-    assert row.fine[0] <= 3
-    assert row.fine[1] > 2**30
-
-
-@pytest.mark.parametrize("count", [lambda n: n // 2, lambda n: (n - 1) // 2])
-def test_a_part_of_odd_extents_may_be_of_two_kinds(count):
-    row = rows(*convolved((33, 65, 121), count))["x.shape[0]", "unknown"]
-
-    assert (row.first_bad, row.last_bad) == (None, None)
-    assert "out was 16, which may be x.shape[0] // 2 or (x.shape[0] - 1) // 2" in row.reason
 
 
 def test_a_stated_part_leaves_its_extent_a_size():
@@ -258,7 +244,8 @@ def persistent(x, n):
 
 @pytest.mark.parametrize("sizes", [(100, 300), (300, 1000), (1000, 2000)])
 def test_a_grid_of_at_most_some_programs_is_no_reason_to_be_bad(sizes):
-    found = rows(*(call(persistent, (min(-(-n // 64), 8),), x=tensor(n), n=n) for n in sizes))
+    limited = [call(persistent, (min(-(-n // 64), 8),), x=tensor(n), n=n) for n in sizes]
+    found = rows(*limited, ties=("grid_x = min(cdiv(n, 64), 8)",))
 
     (row,) = (row for (size, _), row in found.items() if size == "n")
     # n + 63, which cdiv adds, is the first integer to wrap around.
@@ -353,20 +340,26 @@ def first_blocks(x, y, n):
     tl.store(y + i, tl.load(x + i, i < n), i < n)
 
 
-@pytest.mark.parametrize("grid", [down, lambda n: n // 64, lambda _: 2])
+@pytest.mark.parametrize("grid", [down, lambda _: 2])
 def test_elements_that_recorded_launches_leave_end_no_range(grid):
     found = [call(first_blocks, (grid(n),), x=tensor(n), y=tensor(n), n=n) for n in (150, 330, 500)]
 
     assert rows(*found)["n", "argument"].fine == (0, 2**31 - 1)
 
 
-def test_elements_that_one_recorded_launch_leaves_end_no_range():
+def test_a_grid_that_no_reading_fits_is_asked_for():
     sizes_and_grids = ((150, 5), (330, 10), (500, 16))  # the second of which is n // 32
     found = [
         call(first_blocks, (grid,), x=tensor(n), y=tensor(n), n=n) for n, grid in sizes_and_grids
     ]
 
-    assert rows(*found)["n", "argument"].fine == (0, 2**31 - 1)
+    row = rows(*found)["n", "unknown"]
+
+    assert (row.fine, row.first_bad) == (None, None)
+    assert 'state it as --tie "grid_x = …"' in row.reason
+    judged = at_size(relations(*found), {"n": 1000})
+    assert judged.verdicts == ()
+    assert 'state it as --tie "grid_x = …", or give both' in judged.reason
 
 
 def test_blocks_that_cease_to_cover_a_size_end_its_range():
@@ -377,43 +370,7 @@ def test_blocks_that_cease_to_cover_a_size_end_its_range():
     assert (row.fine, row.kind, row.first_bad) == ((0, 32), "constants", 33)
 
 
-# -- multiples, shares of a grid, lanes of a tile, and sizes that stay -----------------------------
-
-
-@triton.jit
-def halves(x, y, n):
-    i = tl.program_id(0) * 32 + tl.arange(0, 32)
-    half = (n + 1) // 2
-    tl.store(y + i, tl.load(x + i, i < half), i < half)
-
-
-@triton.jit
-def padded_blocks(x, y, n):
-    i = tl.program_id(0) * 32 + tl.arange(0, 32)
-    tl.store(y + i, tl.load(x + i), i < n)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "sizes", "count", "extent", "multiples"),
-    [
-        (partial_sums, (64, 256), down, lambda n: n, (32, 0, 2**31 - 32)),
-        (halves, (60, 96), lambda n: n // 2, lambda n: n, (2, 0, 2**31 - 2)),
-        (padded_blocks, (64, 128), lambda n: n, lambda n: up(n) * 32, (32, 0, 2**31 - 32)),
-    ],
-)
-def test_multiples_at_which_all_readings_agree_are_proven(kernel, sizes, count, extent, multiples):
-    """One more launch tells them apart, and the row says which."""
-    first, other = (
-        call(kernel, (up(n),), n=n, **dict(zip(("x", "part" if kernel is partial_sums else "y"),
-             (tensor(extent(n)), tensor(count(n))), strict=True)))
-        for n in sizes
-    )  # fmt: skip
-
-    (row,) = (row for (size, _), row in rows(first, other).items() if size == "n")
-
-    assert (row.fine, row.multiples) == ((sizes[0],) * 2, multiples)
-    assert f"and for each multiple of {multiples[0]} from 0 to" in row.contract
-    assert f"record a launch with n = {sizes[0] + 1}" in row.reason
+# -- shares of a grid, lanes of a tile, and sizes that stay -----------------------------
 
 
 @triton.jit
