@@ -6,14 +6,20 @@ kvtrace recorded become operators with the driver's call.
 
 import heapq
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.addons.join.call_facts import CallFacts
+from kvtrace.converters.importers.json_values import mapping
+from kvtrace.converters.importers.rows import NONE, IntegerRows, Names
 from kvtrace.figures import names
+from kvtrace.figures.columns import Positions, integers
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Trace
 
@@ -28,10 +34,22 @@ _STEP: Final = "ProfilerStep"
 _KINETO: Final = "kineto"
 _BATCH_ROWS: Final = 1 << 12
 _Event = dict[str, Any]
-#: Call id, thread, begin and end of a launch.
-_Launch = tuple[int, int | None, int, int]
-#: Process, thread and begin of an event at which a flow ends, or begins.
-_Place = tuple[Any, Any, Any]
+#: Columns of executions that many have in common, and the numbers of each.
+_SHAPE: Final = (
+    "call_id", "graph_id", "kind", "name", "device", "stream", "graph_node_id", "registers",
+    "shared_bytes", "bytes", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
+    "grade", "members",
+)  # fmt: skip
+_NUMBERS: Final = (
+    "launch_seq", "start", "end", "correlation_id", "external_id", "requested", "request_thread",
+)  # fmt: skip
+#: Columns of a launch, whose values are NONE where it has none.
+_LAUNCH: Final = ("call_id", "thread", "enter", "exit")
+_Launch = tuple[int, ...]
+#: Stands for a number in an event: no text of a table is half of a surrogate pair.
+_NUMBER: Final = "\udc00"
+_MOST_TEMPLATES: Final = 1 << 15
+_encoded: Final = json.JSONEncoder(check_circular=False).encode
 
 
 def file_members(trace: Trace, run: Run) -> dict[str, Any]:
@@ -45,8 +63,8 @@ def file_members(trace: Trace, run: Run) -> dict[str, Any]:
     return {row["name"]: json.loads(row["members"]) for row in rows.to_pylist()}
 
 
-def events_of(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator[_Event]:
-    """Yield events of a run: executions, calls that asked for them, operators, marks, and flows.
+def event_lines(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator[str]:
+    """Yield events of a run, each as JSON: executions, their calls, operators, marks, and flows.
 
     Times are µs since `base` (ns since 1970); rows without times are skipped. The driver's call of
     a recorded launch gets the times of the launching function, since kvtrace does not time the
@@ -57,16 +75,12 @@ def events_of(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator[_
     """
     kept = trace.table("tool_events", [run])
     kept = kept.filter(kept["phase"].is_valid())
+    lines = _Lines(base, facts, run)
     if kept.num_rows:
-        events = _imported_events(trace, run, kept, facts)
+        yield from map(lines.of, _imported_events(trace, run, kept, facts))
     else:
-        events = _recorded_events(trace, run, facts)
-    for event in events if run.source == _KINETO else _with_flows(events):
-        if "ts" in event:
-            event["ts"] = _microseconds(event["ts"] - base)
-        if "dur" in event:
-            event["dur"] = _microseconds(event["dur"])
-        yield event
+        yield from _recorded_lines(trace, run, lines)
+    yield from lines.flows()
 
 
 def _microseconds(nanoseconds: int) -> int | float:
@@ -119,45 +133,80 @@ def _kept_event(row: dict[str, Any], pid: int) -> _Event:
     return {**{key: value for key, value in event.items() if value is not None}, **members}
 
 
-def _recorded_events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[_Event]:
-    """Yield the events of a recording by kvtrace, with times in ns since 1970."""
-    pid = run.pid or 0
-    yield from _mark_events(trace, run)
-    launches = _timed_launches(trace, run)
+def _recorded_lines(trace: Trace, run: Run, lines: "_Lines") -> Iterator[str]:
+    """Yield the lines of a recording by kvtrace, without those of flows."""
+    yield from map(lines.of, _mark_events(trace, run))
+    launches = _Launches(trace, run)
     requested: set[int] = set()
     ids = trace.table("gpu_kernels", [run], ["correlation_id"])["correlation_id"]
     has_ids = ids.null_count < len(ids)
-    for row in _rows(trace, run, "gpu_kernels"):
-        if row["start"] is None or row["end"] is None:
-            continue
-        if not has_ids and row["graph_id"] is None:  # readers match by an id alone
-            row["correlation_id"] = row["launch_seq"]
-        launch = launches.pop(row["launch_seq"], None) if row["graph_id"] is None else None
-        if launch is not None and row["call_id"] is None:
-            row["call_id"] = launch[0]
-        yield _execution_event(row, facts, as_recorded=False)
-        if launch is not None:
-            yield from _launch_events(launch, row["correlation_id"], pid, facts)
-        elif row["requested"] is not None and row["correlation_id"] not in requested:
-            requested.add(row["correlation_id"])
-            yield _request_event(row, pid)
-    for launch in launches.values():
-        yield from _launch_events(launch, None, pid, facts)
+    for piece in trace.pieces("gpu_kernels", [run], [*_SHAPE, *_NUMBERS]):
+        for batch in piece.to_batches(_BATCH_ROWS):
+            rows = pa.Table.from_batches([batch])
+            places, timed = launches.of(rows["launch_seq"])
+            shapes = zip(*(_values(rows[name]) for name in _SHAPE), strict=True)
+            numbers = zip(*(_values(rows[name]) for name in _NUMBERS), strict=True)
+            for place, launch, shape, row in zip(places, timed, shapes, numbers, strict=True):
+                seq, start, end, correlation, external, asked, thread = row
+                if start is None or end is None:
+                    continue
+                call_id, graph_id, kind, *_ = shape
+                if not has_ids and graph_id is None:  # readers match by an id alone
+                    correlation = seq
+                launched = graph_id is None and launches.take(place)
+                if launched and call_id is None:
+                    call_id = launch[0]
+                yield lines.of_execution(shape, call_id, start, end, correlation, external)
+                if launched:
+                    yield from lines.of_launch(launch, correlation)
+                elif asked is not None and correlation not in requested:
+                    requested.add(correlation)
+                    name = "cudaGraphLaunch" if graph_id is not None else _REQUEST.get(kind, "")
+                    span = (lines.pid, thread or 0, asked, asked)
+                    yield lines.of(
+                        _event("cuda_runtime", name, *span, {"correlation": correlation})
+                    )
+    for launch in launches.remaining():
+        yield from lines.of_launch(launch, None)
 
 
-def _timed_launches(trace: Trace, run: Run) -> dict[int, _Launch]:
-    """Return the launches that have both times, by number."""
-    launches: dict[int, _Launch] = {}
-    for piece in trace.pieces("launches", [run], ["seq", "call_id", "thread", "enter", "exit"]):
-        enter, left = (piece[name].cast(pa.int64()) for name in ("enter", "exit"))
-        times = enter.to_pylist(), left.to_pylist()
-        rows = zip(piece["call_id"].to_pylist(), piece["thread"].to_pylist(), *times, strict=True)
-        launches.update(
-            (seq, row)
-            for seq, row in zip(piece["seq"].to_pylist(), rows, strict=True)
-            if row[2] is not None and row[3] is not None
-        )
-    return launches
+class _Launches:
+    """The launches that have both times; each is taken by one execution at most."""
+
+    def __init__(self, trace: Trace, run: Run) -> None:
+        rows = IntegerRows("seq", *_LAUNCH)
+        for piece in trace.pieces("launches", [run], ["seq", *_LAUNCH]):
+            timed = piece.filter(pc.and_(piece["enter"].is_valid(), piece["exit"].is_valid()))
+            rows.add_arrays(*(integers(timed[name], NONE) for name in ("seq", *_LAUNCH)))
+        columns = rows.arrays()
+        self._order = np.argsort(columns["seq"], kind="stable")
+        self._positions = Positions(columns["seq"][self._order])
+        self._columns = [columns[name] for name in _LAUNCH]
+        self._pending = bytearray(b"\1") * len(rows)
+
+    def of(self, seqs: pa.ChunkedArray) -> tuple[list[int], Iterator[_Launch]]:
+        """Return the places of launches by number, -1 for unknown ones, and the launches."""
+        positions = self._positions.of(integers(seqs, NONE))
+        if not self._order.size:
+            return positions.tolist(), repeat((NONE,) * len(_LAUNCH), positions.size)
+        places = np.where(positions < 0, -1, self._order[positions])
+        return places.tolist(), self._at(places)
+
+    def take(self, place: int) -> bool:
+        """Return whether the launch at a place is known and was not taken before; take it."""
+        is_pending = place >= 0 and self._pending[place] == 1
+        if is_pending:
+            self._pending[place] = 0
+        return is_pending
+
+    def remaining(self) -> Iterator[_Launch]:
+        """Yield the launches that were not taken."""
+        places = np.flatnonzero(np.frombuffer(self._pending, np.uint8))
+        for first in range(0, places.size, _BATCH_ROWS):
+            yield from self._at(places[first : first + _BATCH_ROWS])
+
+    def _at(self, places: npt.NDArray[np.int64]) -> Iterator[_Launch]:
+        return zip(*(column[places].tolist() for column in self._columns), strict=True)
 
 
 def _mark_events(trace: Trace, run: Run) -> Iterator[_Event]:
@@ -172,6 +221,15 @@ def _mark_events(trace: Trace, run: Run) -> Iterator[_Event]:
 def _rows(trace: Trace, run: Run, table: str) -> Iterator[dict[str, Any]]:
     for piece in trace.pieces(table, [run]):
         yield from _plain_rows(piece)
+
+
+def _values(column: pa.ChunkedArray) -> Iterable[Any]:
+    """Return the values of a column; times are ns since 1970."""
+    if column.null_count == len(column):  # as of most columns
+        return repeat(None, len(column))
+    is_time = pa.types.is_timestamp(column.type)
+    values: list[Any] = (column.cast(pa.int64()) if is_time else column).to_pylist()
+    return values
 
 
 def _execution_event(row: dict[str, Any], facts: CallFacts, *, as_recorded: bool) -> _Event:
@@ -223,51 +281,141 @@ def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:
     return None if None in sizes else sizes
 
 
-def _launch_events(
-    launch: _Launch, correlation: int | None, pid: int, facts: CallFacts
-) -> Iterator[_Event]:
-    call_id, thread, begin, end = launch
-    arguments = facts.of(call_id)
-    span = (pid, thread or 0, begin, end)
-    if arguments:
-        yield _event("cpu_op", arguments.get("kernel_name", "triton"), *span, arguments)
-    if correlation is not None:
-        yield _event("cuda_driver", "cuLaunchKernelEx", *span, {"correlation": correlation})
+class _Lines:
+    """Events as JSON, one by one, and the flows between them.
 
+    Most events of a recording differ from others in some numbers alone: what they share is encoded
+    once, as a template with "%s" for these numbers.
 
-def _request_event(row: dict[str, Any], pid: int) -> _Event:
-    name = "cudaGraphLaunch" if row["graph_id"] is not None else _REQUEST.get(row["kind"], "")
-    thread = row["request_thread"] or 0
-    span = (pid, thread, row["requested"], row["requested"])
-    return _event("cuda_runtime", name, *span, {"correlation": row["correlation_id"]})
+    Args:
+        base: The time from which times count, in ns since 1970.
+        facts: The run's calls.
+        run: The run.
 
+    """
 
-def _with_flows(events: Iterator[_Event]) -> Iterator[_Event]:
-    """Yield the events, then for each execution whose call is known a flow from the call to it."""
-    calls: dict[int, _Place] = {}
-    executions: list[tuple[int, _Place]] = []
-    for event in events:
-        correlation = event.get("args", {}).get("correlation")
-        if correlation is not None and "ts" in event:
-            category, place = event.get("cat"), (event.get("pid"), event.get("tid"), event["ts"])
-            if category in _CALLS:
-                calls[correlation] = place
-            elif category in _EXECUTIONS:
-                executions.append((correlation, place))
-        yield event
-    begun: set[int] = set()
-    for correlation, place in executions:
-        if correlation not in calls:
-            continue
-        if correlation not in begun:  # executions of a graph's replay share one call
-            begun.add(correlation)
-            yield _flow("s", correlation, calls[correlation])
-        yield _flow("f", correlation, place)
+    def __init__(self, base: int, facts: CallFacts, run: Run) -> None:
+        self.pid = run.pid or 0
+        self._has_flows = run.source != _KINETO  # else they are among the kept events
+        self._base = base
+        self._facts = facts
+        #: By what executions or launches share: the template, and the number of its place.
+        self._templates: dict[tuple[Any, ...], tuple[str, int]] = {}
+        #: Process and thread of events that flows connect, as members.
+        self._places = Names()
+        #: Calls that ask for executions, and these: correlation id, place, begin since `base`.
+        self._calls, self._executions = (IntegerRows("id", "place", "ts") for _ in range(2))
 
+    def of(self, event: _Event) -> str:
+        """Return any event with times in ns since 1970 as a line."""
+        if "ts" in event:
+            event["ts"] -= self._base
+            if self._has_flows:
+                self._note(event)
+            event["ts"] = _microseconds(event["ts"])
+        if "dur" in event:
+            event["dur"] = _microseconds(event["dur"])
+        return _encoded(event)
 
-def _flow(phase: str, correlation: int, place: _Place) -> _Event:
-    ids = dict(zip(("pid", "tid", "ts"), place, strict=True))
-    return {"ph": phase, "id": correlation, **ids, "cat": "ac2g", "name": "ac2g", "bp": "e"}
+    def of_execution(
+        self, shape: tuple[Any, ...], call_id: int | None, start: int, end: int,
+        correlation: int | None, external: int | None,
+    ) -> str:  # fmt: skip
+        """Return the line of a recorded execution; `shape` has the values of `_SHAPE`."""
+        ids = tuple(number for number in (external, correlation) if number is not None)
+        key = (shape, call_id, correlation is None, external is None)
+        known = self._templates.get(key)
+        if known is None:
+            row = dict(zip(_SHAPE, shape, strict=True)) | {"call_id": call_id}
+            row |= {"start": start, "end": end}
+            if row["members"]:  # which may take the place of any number
+                row |= {"correlation_id": correlation, "external_id": external}
+                return self.of(_execution_event(row, self._facts, as_recorded=False))
+            row["correlation_id"] = None if correlation is None else _NUMBER
+            row["external_id"] = None if external is None else _NUMBER
+            event = _execution_event(row, self._facts, as_recorded=False)
+            known = self._keep(key, event)
+        template, place = known
+        if correlation is not None:
+            self._executions.add(correlation, place, start - self._base)
+        return template % (_microseconds(start - self._base), _microseconds(end - start), *ids)
+
+    def of_launch(self, launch: _Launch, correlation: int | None) -> Iterator[str]:
+        """Yield the line of a launch's operator, and of its driver's call if that has an id."""
+        call_id, thread, enter, left = launch
+        span = (self.pid, 0 if thread == NONE else thread, 0, 0)
+        begin = enter - self._base
+        times = _microseconds(begin), _microseconds(max(left - enter, 0))
+        known = self._templates.get((call_id, thread))
+        if known is None:
+            arguments = self._facts.of(call_id)
+            name = arguments.get("kernel_name", "triton")
+            operator = _event("cpu_op", name, *span, arguments) if arguments else None
+            known = self._keep((call_id, thread), operator)
+        if known[0]:
+            yield known[0] % times
+        if correlation is None:
+            return
+        known = self._templates.get((thread,))
+        if known is None:
+            ids = {"correlation": _NUMBER}
+            call = _event("cuda_driver", "cuLaunchKernelEx", *span, ids)
+            known = self._keep((thread,), call)
+        self._calls.add(correlation, known[1], begin)
+        yield known[0] % (*times, correlation)
+
+    def _keep(self, key: tuple[Any, ...], event: _Event | None) -> tuple[str, int]:
+        """Return and remember an event's template, which is "" for no event, and its place."""
+        if len(self._templates) >= _MOST_TEMPLATES:
+            self._templates.clear()
+        template, place = "", NONE
+        if event is not None:
+            text = _encoded(event | {"ts": _NUMBER, "dur": _NUMBER})
+            template = text.replace("%", "%%").replace(_encoded(_NUMBER), "%s")
+            place = self._place(event)
+        self._templates[key] = template, place
+        return template, place
+
+    def _note(self, event: _Event) -> None:
+        """Remember an event that a flow may begin or end at."""
+        correlation, category = mapping(event.get("args")).get("correlation"), event.get("cat")
+        if type(correlation) is int and (category in _CALLS or category in _EXECUTIONS):
+            ends = self._calls if category in _CALLS else self._executions
+            ends.add(correlation, self._place(event), event["ts"])
+
+    def _place(self, event: _Event) -> int:
+        ids = {key: event.get(key) for key in ("pid", "tid")}
+        return self._places.number(_encoded(ids)[1:-1])
+
+    def flows(self) -> Iterator[str]:
+        """Yield for each execution whose call is known the line of a flow from the call to it.
+
+        None for an imported file of torch.profiler, which comes back with its own.
+        """
+        if not self._has_flows:
+            return
+        calls, executions = self._calls.arrays(), self._executions.arrays()
+        last_first = np.arange(len(self._calls))[::-1]
+        order = last_first[np.argsort(calls["id"][last_first], kind="stable")]
+        positions = Positions(calls["id"][order]).of(executions["id"])
+        known = np.flatnonzero(positions >= 0)
+        call = order[positions[known]]
+        begins = np.zeros(known.size, bool)  # executions of a graph's replay share one call
+        begins[np.unique(call, return_index=True)[1]] = True
+        for first in range(0, known.size, _BATCH_ROWS):
+            rows = slice(first, first + _BATCH_ROWS)
+            starts = zip(*(calls[key][call[rows]].tolist() for key in calls), strict=True)
+            ends = zip(*(executions[key][known[rows]].tolist() for key in calls), strict=True)
+            for begins_here, start, end in zip(begins[rows].tolist(), starts, ends, strict=True):
+                if begins_here:
+                    yield self._flow("s", *start)
+                yield self._flow("f", *end)
+
+    def _flow(self, phase: str, correlation: int, place: int, begin: int) -> str:
+        return (
+            f'{{"ph": "{phase}", "id": {correlation}, {self._places.texts[place]}, '
+            f'"ts": {_microseconds(begin)}, "cat": "ac2g", "name": "ac2g", "bp": "e"}}'
+        )
 
 
 def _event(

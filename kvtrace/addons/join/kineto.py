@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from kvtrace.addons.join.call_facts import CallFacts
-from kvtrace.addons.join.events import events_of, file_members
+from kvtrace.addons.join.events import event_lines, file_members
 from kvtrace.converters.importers.importing import unpacked
 from kvtrace.converters.importers.json_stream import JsonFile
 from kvtrace.converters.importers.json_values import integer, mapping, nanoseconds
@@ -97,7 +97,7 @@ def _document_parts(trace: Trace, run: Run, facts: CallFacts) -> Iterator[str]:
         )  # µs since 1970 have more digits than a float
         document_head = _new_members(run, base)
     yield json.dumps(document_head)[:-1] + ', "traceEvents": [\n'
-    events = map(json.JSONEncoder(check_circular=False).encode, events_of(trace, run, facts, base))
+    events = event_lines(trace, run, facts, base)
     separator = ""
     while lines := ",\n".join(islice(events, _WRITTEN_EVENTS)):
         yield separator + lines
