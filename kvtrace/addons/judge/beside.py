@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,22 +31,25 @@ _PROGRAM: Final = (
     "import sys; sys.path[:] = [*dict.fromkeys([*sys.path, sys.argv[1]])]; "
     "from kvtrace.addons.judge.beside import serve; serve(int(sys.argv[2]))"
 )
-#: Helpers that have answered and wait for the next function.
-_idle: list[HelperProcess] = []
+#: Helpers that have answered and wait for the next function, at most a few: by whether they have a
+#: clean environment.
+_idle: dict[bool, list[HelperProcess]] = {True: [], False: []}
+_MOST_IDLE: Final = 2
 
 
 class HelperProcess:
     """A process that runs functions of kvtrace for this process, one at a time; not confined.
 
-    `owner` is the id of the process that created it.
+    `owner` is the id of the process that created it. It has an environment without secrets if
+    `is_clean`, else this process's. It ends with the thread that created it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_clean: bool = True) -> None:
         self.owner = os.getpid()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, _ROOT, str(self.owner)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(),
-            start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=clean_environment() if is_clean else None, start_new_session=True,
         )  # fmt: skip
         self._owes_answer = False
 
@@ -88,34 +92,38 @@ class HelperProcess:
         """Return whether the helper runs, belongs to this process, and owes no answer."""
         return self.owner == os.getpid() and not self._owes_answer and self._process.poll() is None
 
-    def end(self) -> None:
-        """Kill the process."""
+    def kill(self) -> None:
+        """Kill the process, and all that it started."""
         self._process.kill()
+
+    def end(self) -> None:
+        """Kill the process, and release its pipes, which no other thread may read meanwhile."""
+        self.kill()
         self._process.communicate()
 
 
 @contextmanager
-def helper_process() -> Iterator[HelperProcess]:
+def helper_process(*, is_clean: bool = True) -> Iterator[HelperProcess]:
     """Yield an idle or new helper for exclusive use; kill it afterwards if it owes an answer."""
-    helper = (
-        next((idle for idle in iter(_pop_idle, None) if idle.is_idle()), None) or HelperProcess()
-    )
+    helpers = _idle[is_clean]
+    helper = next((idle for idle in iter(partial(_pop, helpers), None) if idle.is_idle()), None)
+    helper = helper or HelperProcess(is_clean=is_clean)
     try:
         yield helper
     finally:
-        if helper.is_idle():
-            _idle.append(helper)
+        if helper.is_idle() and len(helpers) < _MOST_IDLE:
+            helpers.append(helper)
         else:
             helper.end()
 
 
-def _pop_idle() -> HelperProcess | None:
-    return _idle.pop() if _idle else None
+def _pop(helpers: list[HelperProcess]) -> HelperProcess | None:
+    return helpers.pop() if helpers else None
 
 
 @atexit.register
 def _end_idle() -> None:
-    for helper in _idle:
+    for helper in (*_idle[True], *_idle[False]):
         if helper.owner == os.getpid():
             helper.end()
 

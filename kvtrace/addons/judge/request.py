@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.addons.judge.errors import CannotJudge as CannotJudge
 from kvtrace.addons.judge.parsing import INPUTS as INPUTS
@@ -134,6 +134,20 @@ def entry_of(text: FileText, named: str | None) -> Place:
         f"{text.path} has {len(functions)} public functions that launch kernels "
         f"({', '.join(functions)}); name one with --entry {text.path.name}:{functions[0]}"
     )
+
+
+def request_of(kernel: Path, reference: str | None, entry: str | None, **facts: Any) -> Request:
+    """Return the request of a file, a reference such as FILE.py:NAME, and the entry's name.
+
+    `facts` are the request's other attributes.
+
+    Raises:
+        CannotJudge: a file cannot be read, or several functions qualify.
+    """
+    named = None if entry is None else entry.rpartition(":")[2]
+    models = ("reference", *reversed(MODELS))
+    place = None if reference is None else place_of(reference, models)
+    return Request(entry_of(read_file(kernel), named), place, **facts)
 
 
 def check_request(request: Request, text: FileText) -> None:

@@ -2,8 +2,9 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from kvtrace.cli.parsing import Argument, Option
 
@@ -100,14 +101,7 @@ def command(
     """
     from kvtrace.addons.judge.judge_file import judge_file, judgment_text
     from kvtrace.addons.judge.judge_file import schema as written_schema
-    from kvtrace.addons.judge.request import (
-        MODELS,
-        Request,
-        entry_of,
-        place_of,
-        read_file,
-        seed_of,
-    )
+    from kvtrace.addons.judge.request import request_of, seed_of
     from kvtrace.cli.options import print_lines
     from kvtrace.schema.errors import BadSetting
 
@@ -116,12 +110,10 @@ def command(
     if schema:
         print(json.dumps(written_schema(), indent=2))
         return 0
-    file = read_file(kernel)
-    request = Request(
-        entry_of(file, None if entry is None else entry.rpartition(":")[2]),
-        None if reference is None else place_of(reference, ("reference", *reversed(MODELS))),
-        tuple(shapes or ()), target, device, at, views, trust_host, seconds, memory,
-        unconfined, trace,
+    request = request_of(
+        kernel, reference, entry, shapes=tuple(shapes or ()), target=target, device=device, at=at,
+        views=views, trust_host=trust_host, seconds=seconds, memory_mb=memory,
+        unconfined=unconfined, trace=trace,
     )  # fmt: skip
     judgment = judge_file(request, None if seed is None else seed_of(seed))
     if text or (sys.stdout.isatty() and not as_json):
@@ -129,3 +121,14 @@ def command(
     else:
         print(json.dumps(judgment.object, indent=2))
     return judgment.status
+
+
+def printed_judgment(
+    kernel: Path, reference: str | None, entry: str | None, facts: Mapping[str, Any]
+) -> str:
+    """Return the JSON that the command prints; arguments as of `request_of`."""
+    from kvtrace.addons.judge.judge_file import judge_file
+    from kvtrace.addons.judge.request import request_of
+
+    judgment = judge_file(request_of(kernel, reference, entry, **facts))
+    return json.dumps(judgment.object, indent=2)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kvtrace import registry
+from kvtrace.addons.judge.beside import helper_process
+from kvtrace.addons.judge.commands.judge import printed_judgment
 from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import KvtraceError
 
@@ -88,8 +90,8 @@ def server(
     server_ = MCPServer(
         "kvtrace", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
     )
-    tools = Tools(Roots(roots), seconds, ["--unconfined"] if unconfined else [])
-    served: list[Callable[..., Any]] = [*tools.own, *tools.added(unconfined=unconfined)]
+    tools = Tools(Roots(roots), seconds, unconfined=unconfined)
+    served: list[Callable[..., Any]] = [*tools.own, *tools.added()]
     for tool in served:
         server_.tool(structured_output=False)(_with_error_sentences(tool))
     return server_
@@ -168,16 +170,17 @@ class Roots:
 class Tools:
     """The tools of the server; each runs a separate process, which is killed at the time limit.
 
-    `judge_options` are passed to `kvtrace judge`.
+    That of `judge` is kept for the next file. `unconfined`: judge files even if this system cannot
+    confine them.
     """
 
-    def __init__(self, roots: Roots, seconds: float, judge_options: Sequence[str]) -> None:
+    def __init__(self, roots: Roots, seconds: float, *, unconfined: bool) -> None:
         self._roots = roots
         self._seconds = seconds
-        self._judge_options = judge_options
+        self._unconfined = unconfined
         self.own = (self.judge, self.sanitize, self.profile, self.diff, self.sql)
 
-    def added(self, *, unconfined: bool) -> Iterator[Callable[..., Any]]:
+    def added(self) -> Iterator[Callable[..., Any]]:
         """Yield the tools of add-ons and other packages, async functions that clients call.
 
         Each entry of the group is called with `path`, which returns a client's path if the server
@@ -185,7 +188,7 @@ class Tools:
         process that is killed at the time limit, and returns its output; and with `unconfined`.
         """
         for _, tool in registry.loaded("mcp_tools"):
-            yield tool(path=self._roots.path, answer=self._answer, unconfined=unconfined)
+            yield tool(path=self._roots.path, answer=self._answer, unconfined=self._unconfined)
 
     async def judge(
         self, kernel: str, reference: str | None = None, entry: str | None = None,
@@ -209,20 +212,34 @@ class Tools:
         if reference:
             file, sign, name = reference.rpartition(":")
             reference = f"{self._roots.path(file or name)}{sign}{name if file else ''}"
-        options = {
-            "--reference": reference, "--entry": entry, "--at": at, "--device": device,
-            "--trace": self._roots.path(trace) if trace else None,
+        facts = {
+            "shapes": tuple(shapes or ()), "at": at or None, "target": target,
+            "device": device or None, "trust_host": trust_host, "unconfined": self._unconfined,
+            "trace": Path(self._roots.path(trace)) if trace else None,
         }  # fmt: skip
-        words = [word for name, value in options.items() if value for word in (name, value)]
-        words += [word for inputs in shapes or () for word in ("--shapes", inputs)]
-        words += [
-            "--target",
-            target,
-            *self._judge_options,
-            *(["--trust-host"] if trust_host else []),
-        ]
-        path = self._roots.path(kernel)
-        return await self._answer("kvtrace", ["judge", *words, "--", path])
+        path = Path(self._roots.path(kernel))
+        return await self._judged(path, reference or None, entry or None, facts)
+
+    async def _judged(
+        self, kernel: Path, reference: str | None, entry: str | None, facts: dict[str, Any]
+    ) -> str:
+        """Judge a file in a process that keeps what it has imported; return the printed JSON.
+
+        Raises:
+            CannotServe: there was no answer in time, and the process was killed.
+        """
+        with helper_process(is_clean=False) as process:
+            process.ask(printed_judgment, kernel, reference, entry, facts)
+            answer = asyncio.ensure_future(asyncio.to_thread(process.answer))
+            try:
+                async with asyncio.timeout(self._seconds):
+                    return str(await asyncio.shield(answer))
+            except TimeoutError:
+                raise self._late() from None
+            finally:
+                if not answer.done():
+                    process.kill()
+                    await asyncio.gather(answer, return_exceptions=True)
 
     async def sanitize(
         self, trace: str, run: str | None = None, rules: list[str] | None = None
@@ -295,10 +312,7 @@ class Tools:
             async with asyncio.timeout(self._seconds):
                 answer, errors = await process.communicate(content)
         except TimeoutError:
-            raise CannotServe(
-                f"there was no answer within {self._seconds:g} s; request less, or start the "
-                "server with a larger limit: kvtrace mcp --seconds"
-            ) from None
+            raise self._late() from None
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -308,3 +322,9 @@ class Tools:
             return answer.decode()
         sentence = errors.decode(errors="replace").strip()
         raise CannotServe(sentence or f"{words[0]} ended without an answer: {process.returncode}")
+
+    def _late(self) -> CannotServe:
+        return CannotServe(
+            f"there was no answer within {self._seconds:g} s; request less, or start the server "
+            "with a larger limit: kvtrace mcp --seconds"
+        )

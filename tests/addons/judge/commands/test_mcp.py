@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kvtrace.addons.judge.commands.mcp import Roots, server
+from kvtrace.addons.judge.commands.mcp import Roots, Tools, server
+from kvtrace.schema.errors import KvtraceError
 from tests.addons.judge.labeled import FOLDER, labeled
 from tests.cli.conftest import own_trace, sound_trace
 
@@ -78,6 +79,42 @@ def test_tools_over_traces_give_what_the_commands_print(trace):
     assert json.loads(profiled.content[0].text)["kernels"]
     assert json.loads(compared.content[0].text)
     assert len(json.loads(rows.content[0].text)["rows"]) == 1
+
+
+@pytest.mark.process
+def test_next_file_is_judged_by_the_same_process(tmp_path):
+    from kvtrace.addons.judge.beside import helper_process
+
+    empty, processes = tmp_path / "empty.py", set()
+    empty.write_text("")
+
+    async def judge_twice():
+        for _ in range(2):
+            with pytest.raises(KvtraceError, match="no public function"):
+                await Tools(Roots([str(tmp_path)]), 60, unconfined=False).judge(str(empty))
+            with helper_process(is_clean=False) as process:
+                processes.add(process.pid)
+
+    asyncio.run(judge_twice())
+    assert len(processes) == 1
+
+
+@pytest.mark.process
+def test_late_judgment_ends_its_process(tmp_path):
+    from kvtrace.addons.judge.beside import helper_process
+
+    with helper_process(is_clean=False) as process:
+        pid = process.pid
+    kernel = str(labeled("wrong")["add_no_mask"])
+    reference = f"{FOLDER / 'references.py'}:add"
+
+    async def judge():
+        with pytest.raises(KvtraceError, match=r"no answer within 0\.1 s"):
+            await Tools(Roots(["/"]), 0.1, unconfined=False).judge(kernel, reference)
+        with helper_process(is_clean=False) as process:
+            assert process.pid != pid
+
+    asyncio.run(judge())
 
 
 @pytest.mark.process
