@@ -9,6 +9,7 @@ dependent launch). Kernels of a graph's replay run at once, and are not compared
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -254,6 +255,7 @@ def _chosen(values: Integers, rows: Integers) -> Integers:
     return chosen
 
 
+@lru_cache(1 << 12)
 def _event_kind(name: str) -> int | None:
     """Return the index in `_EVENTS` of the kind of an API function, or None."""
     function = name

@@ -49,6 +49,8 @@ def nanoseconds(microseconds: Any) -> int:
     """Return a number of µs, or a text with one, as rounded ns; ValueError for other values."""
     if type(microseconds) is float and -_EXACT < microseconds < _EXACT:
         return round(microseconds * 1000)
+    if type(microseconds) is int and -_EXACT < microseconds < _EXACT:
+        return microseconds * 1000
     try:
         if isinstance(microseconds, str):
             microseconds = Decimal(microseconds)

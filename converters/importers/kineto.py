@@ -54,6 +54,7 @@ _OLD_CATEGORIES: Final = {
 }
 #: Events of MTIA's devices: kernels by name, copies, and waits for other streams.
 _MTIA: Final = "mtia_ccp_events"
+_EXECUTED: Final = frozenset({*_KINDS, _MTIA})
 _MTIA_COPY: Final = "dma_request"
 _MTIA_WAITS: Final = frozenset({"event_wait", "event_record"})
 _CALL_CATEGORIES: Final = frozenset(
@@ -181,7 +182,7 @@ class _KinetoEvents:
     def _add(self, event: Event) -> None:
         kind = _OLD_CATEGORIES.get(event.cat, event.cat)
         is_range = event.ph == "X"
-        executed = _executed(kind, event) if is_range else None
+        executed = _executed(kind, event) if is_range and kind in _EXECUTED else None
         if executed is not None:
             self._add_execution(executed, event)
             return

@@ -1,10 +1,10 @@
 """Members of Kineto's events that columns have, and those that are kept as JSON beside them."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from json.encoder import encode_basestring_ascii
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, Final, TypeGuard
 
@@ -31,8 +31,6 @@ _PLACES: Final = frozenset({"pid", "tid"})
 _LARGEST: Final = 2**63 - 1
 #: Columns of 32 bits.
 _NARROW: Final = frozenset({"device", "registers per thread"})
-#: Numbers that Python writes and JSON does not have; and a key that is not to be there twice.
-_NOT_PLAIN: Final = re.compile('NaN|Infinity|"args"')
 _NO_ARGS: Final = msgspec.Raw()
 #: An argument of operators in PyTorch 1.8 to 1.10: their Python stacks, which are not imported.
 CALL_STACK: Final = "Call stack"
@@ -181,14 +179,13 @@ class KeptEvents:
         ids = ids_of(event)
         if is_host and ids.stack is not None:
             return self._add_uncommon(event, record)
-        begin, end = nanoseconds(ts), NONE
-        if dur is not UNSET and "dur" not in others:
-            end = begin + nanoseconds(dur)
-        correlation, external = ids.correlation, ids.external
+        begin = nanoseconds(ts)
+        end = NONE if dur is UNSET or "dur" in others else begin + nanoseconds(dur)
+        one, other = ids.correlation, ids.external  # nearly all events are added here: no calls
         self._events.add_of_shape(
             number, begin, end, record,
-            correlation if correlation is NONE or _is_integer(correlation) else NONE,
-            external if external is NONE or _is_integer(external) else NONE,
+            one if type(one) is int and -_LARGEST <= one <= _LARGEST else NONE,
+            other if type(other) is int and -_LARGEST <= other <= _LARGEST else NONE,
             _members_text({key: getattr(event, key) for key in others} if others else {}, event),
         )  # fmt: skip
         return None if is_host else (begin, end)
@@ -230,19 +227,23 @@ def _members_text(members: dict[str, Any], event: Event) -> str | None:
     """Return members of an event as JSON, and its `args` as in the file; None if it has neither."""
     if event.args is _NO_ARGS:
         return _flat_text(members) if members else None
-    args = bytes(event.args).decode()
-    if _NOT_PLAIN.search(args) or event.name == "args" or args[0] != "{":
+    args = str(event.args, "utf-8")
+    # Numbers that Python writes and JSON does not have; and a key that is not to be there twice.
+    is_plain = '"args"' not in args and "NaN" not in args and "Infinity" not in args
+    if not is_plain or event.name == "args" or args[0] != "{":
         return json_text({**members, "args": event.arguments()})
     first = f"{_flat_text(members)[1:-1]}," if members else ""
     return f'{{{first}"args":{{{args[1:-1].strip()}}}}}'
 
 
 def _flat_text(members: Mapping[str, Any]) -> str:
-    """Return `json_text` of members, in a third of the time if all are integers and texts."""
+    """Return `json_text` of members, in a third of the time if all are numbers and texts."""
     parts = []
     for key, value in members.items():
         if type(value) is int:
             parts.append(f"{encode_basestring_ascii(key)}:{value}")
+        elif type(value) is float and isfinite(value):
+            parts.append(f"{encode_basestring_ascii(key)}:{value!r}")
         elif type(value) is str:
             parts.append(f"{encode_basestring_ascii(key)}:{encode_basestring_ascii(value)}")
         else:
@@ -273,7 +274,11 @@ def execution_members(
     args = {
         key: value
         for key, value in arguments.items()
-        if key not in _ARGUMENTS or not _is_in_column(key, value)
+        if key not in _ARGUMENTS
+        or not (
+            (type(value) is int and 0 < value < 2**31 and key not in _SIZES)  # nearly all
+            or _is_in_column(key, value)
+        )
     }
     members = {
         key: value
@@ -288,9 +293,10 @@ def execution_members(
     if type(arguments.get("device")) is int and arguments["device"] != device:
         args["device"] = arguments["device"]  # of a file of several ranks
     args |= {key: None for key in others if key not in arguments and others[key] != NONE}
-    if args:
-        members["args"] = args
-    return json_text(members) if members else None
+    if not args:
+        return _flat_text(members) if members else None
+    first = f"{_flat_text(members)[1:-1]}," if members else ""
+    return f'{{{first}"args":{_flat_text(args)}}}'
 
 
 def _is_size(value: Any) -> bool:
