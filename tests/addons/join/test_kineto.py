@@ -15,6 +15,7 @@ from kvtrace.figures.columns import integers
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.trace import open_trace, select_runs
 from tests.addons.join.times import Known, known
+from tests.converters.written_trace import Kernel, Launches, write_trace
 from tests.support.foreign_producer import LAUNCHES, write_foreign
 
 BASE = 1_795_000_000_000_000_000
@@ -114,6 +115,29 @@ def test_kineto_file_from_tables_has_all_executions(made: Known, tmp_path: Path)
     named = {e["args"]["correlation"] for e in kernels if "Input Dims" in e["args"]}
     launched = {e["args"]["correlation"] for e in found["traceEvents"] if e["cat"] == "cuda_driver"}
     assert launched == named
+
+
+def test_each_event_of_a_recording_has_its_own_numbers(tmp_path: Path) -> None:
+    """Events that differ in numbers alone are written together, whatever their names are."""
+    names = ("50 %s", '"\\udc00" %')
+    calls = (Launches(number=3, device_us=5), Launches())
+    made = write_trace(tmp_path / "out", [Kernel(name=name, calls=calls) for name in names])
+    CONVERTER.convert(made, tmp_path / "x.json", {})
+    events = json.loads((tmp_path / "x.json").read_bytes())["traceEvents"]
+    kernels, operators, drivers, flows = (
+        [e for e in events if e["cat"] == category]
+        for category in ("kernel", "cpu_op", "cuda_driver", "ac2g")
+    )
+    executed = (0, 1, 2, 4, 5, 6)
+    assert [e["name"] for e in kernels] == [names[0]] * 3 + [names[1]] * 3
+    assert [e["name"] for e in operators] == [e["name"] for e in kernels] + [*names]
+    assert [e["ts"] for e in operators] == [100 * seq for seq in (*executed, 3, 7)]
+    for written, length in ((kernels, 5), (drivers, 10)):
+        ids = [(e["ts"], e["dur"], e["args"]["correlation"]) for e in written]
+        assert ids == [(100 * seq, length, seq) for seq in executed]
+    assert [(e["ph"], e["id"], e["ts"], e["tid"]) for e in flows] == [
+        each for seq in executed for each in (("s", seq, 100 * seq, 1), ("f", seq, 100 * seq, 0))
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2", '{"traceEvents": [{]}', '{"traceEvents": []}'])
