@@ -115,10 +115,11 @@ def _plain_rows(rows: pa.Table) -> Iterator[dict[str, Any]]:
 def _kept_event(row: dict[str, Any], pid: int) -> _Event:
     """Return an event of `tool_events` as it was; `pid` is the process of one without."""
     members = json.loads(row["members"] or "{}")
-    ids = {"External id": row["external_id"], "correlation": row["correlation_id"]}
     args = members.get("args", {})
     if isinstance(args, dict):
-        args |= {key: value for key, value in ids.items() if value is not None and key not in args}
+        for key, column in (("External id", "external_id"), ("correlation", "correlation_id")):
+            if row[column] is not None:
+                args.setdefault(key, row[column])
         if args:
             members["args"] = args
     event = {
@@ -130,7 +131,7 @@ def _kept_event(row: dict[str, Any], pid: int) -> _Event:
         "ts": row["begin"],
         "dur": None if None in (row["begin"], row["end"]) else row["end"] - row["begin"],
     }
-    return {**{key: value for key, value in event.items() if value is not None}, **members}
+    return {key: value for key, value in event.items() if value is not None} | members
 
 
 def _recorded_lines(trace: Trace, run: Run, lines: "_Lines") -> Iterator[str]:
