@@ -114,7 +114,7 @@ def _plain_rows(rows: pa.Table) -> Iterator[dict[str, Any]]:
 
 def _kept_event(row: dict[str, Any], pid: int) -> _Event:
     """Return an event of `tool_events` as it was; `pid` is the process of one without."""
-    members = json.loads(row["members"] or "{}")
+    members: _Event = json.loads(row["members"] or "{}")
     args = members.get("args", {})
     if isinstance(args, dict):
         for key, column in (("External id", "external_id"), ("correlation", "correlation_id")):
