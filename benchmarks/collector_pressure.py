@@ -38,7 +38,10 @@ MOST_ADDED: Final = 2.0
 
 
 class Counts:
-    """The collector's own counts, which lie beside `gc.garbage` in the interpreter's state."""
+    """The collector's own counts, which lie behind `gc.garbage` in the interpreter's state.
+
+    Python 3.14.5 and later have three words between `gc.callbacks` and the counts.
+    """
 
     def __init__(self) -> None:
         get = ctypes.pythonapi.PyInterpreterState_Get
@@ -46,12 +49,13 @@ class Counts:
         state = int(get())
         pattern = struct.pack("2N", id(gc.garbage), id(gc.callbacks))
         offset = ctypes.string_at(state, 16_384).index(pattern)
-        self._words = (ctypes.c_ssize_t * 4).from_address(state + offset)
+        offset += len(pattern) if sys.version_info < (3, 14) else 5 * len(pattern) // 2
+        self._words = (ctypes.c_ssize_t * 2).from_address(state + offset)
 
     @property
     def share(self) -> float:
         """Objects that became old, as a share of those that lead to a full collection."""
-        return 4 * self._words[3] / max(1, self._words[2])
+        return 4 * self._words[1] / max(1, self._words[0])
 
 
 def launching(launches: int) -> Callable[[], None]:

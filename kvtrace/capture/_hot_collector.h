@@ -10,7 +10,8 @@
  * collection makes old, have to appear in the count. The program's settings (gc.disable, gc.freeze,
  * thresholds) are neither read nor changed.
  *
- * Sources: _gc_runtime_state in pycore_gc.h and gc_collect_main of CPython 3.11 to 3.13.
+ * Sources: _gc_runtime_state in pycore_gc.h and gc_collect_main of CPython 3.11 to 3.13. The state of
+ * 3.14.5 and later was read in 3.14.10: it lacks a pointer, and three words lie before the counts.
  */
 #ifndef KVTRACE_HOT_COLLECTOR_H
 #define KVTRACE_HOT_COLLECTOR_H
@@ -30,12 +31,16 @@ struct generation {
 };
 enum { GENERATIONS = 3 };
 
-/* From the generations to the list of garbage: a pointer, the frozen generation, three of statistics and a
- * flag lie in between, too. */
-enum { BYTES_BETWEEN = 184 };
+/* Words before and behind the address of gc.garbage. Between the generations and the garbage lie a pointer
+ * (up to 3.13), the frozen generation, three generations' statistics and a flag. */
+enum { FROZEN_BEFORE = 13 };
+static const struct {
+  int generations_before, total_behind;
+} layouts[] = {{23, 2}, {22, 5}};
 
 static struct {
   struct generation *generations;
+  void **frozen;
   Py_ssize_t *total, *pending; /* objects that the last full collection left; that became old since */
   int depth;                   /* nested and concurrent pieces of work */
   Py_ssize_t pending_before;
@@ -82,6 +87,26 @@ static int collector_counts(PyObject *gc, const Py_ssize_t *total, const Py_ssiz
   return failed ? -1 : counts;
 }
 
+/* 1 if the collector's counts have this layout: they are stored; -1 with an exception. */
+static int tried(PyObject *gc, void **garbage, int before, int behind, const int *limits) {
+  struct generation *of = (struct generation *)(garbage - before);
+  Py_ssize_t *total = (Py_ssize_t *)(garbage + behind), *pending = total + 1, pending_before = *pending;
+  int counts[GENERATIONS];
+  for (int g = 0; g < GENERATIONS; g++) {
+    if (of[g].threshold != limits[g]) return 0;
+    counts[g] = of[g].count;
+  }
+  int found = collector_counts(gc, total, pending);
+  if (found <= 0) return found;
+  *pending = pending_before;
+  for (int g = 0; g < GENERATIONS; g++) of[g].count = counts[g];
+  collector.generations = of;
+  collector.frozen = garbage - FROZEN_BEFORE;
+  collector.total = total;
+  collector.pending = pending;
+  return 1;
+}
+
 /* Returns whether the counts were found, in this process once. */
 static PyObject *find_collector(PyObject *module, PyObject *gc) {
   (void)module;
@@ -93,25 +118,11 @@ static PyObject *find_collector(PyObject *module, PyObject *gc) {
   if (!garbage || !callbacks || !thresholds ||
       !PyArg_ParseTuple(thresholds, "iii", &limits[0], &limits[1], &limits[2]))
     goto done;
-  void **words = (void **)PyInterpreterState_Get();
-  for (int i = BYTES_BETWEEN / (int)sizeof *words; i < STATE_WORDS && !found; i++) {
-    if (words[i] != garbage || words[i + 1] != callbacks) continue;
-    struct generation *of = (struct generation *)((char *)&words[i] - BYTES_BETWEEN);
-    Py_ssize_t *total = (Py_ssize_t *)&words[i + 2], *pending = (Py_ssize_t *)&words[i + 3];
-    int same = 1;
-    for (int g = 0; g < GENERATIONS; g++) same &= of[g].threshold == limits[g];
-    if (!same) break;
-    int counts[GENERATIONS];
-    Py_ssize_t before = *pending;
-    for (int g = 0; g < GENERATIONS; g++) counts[g] = of[g].count;
-    found = collector_counts(gc, total, pending);
-    if (found <= 0) break;
-    *pending = before;
-    for (int g = 0; g < GENERATIONS; g++) of[g].count = counts[g];
-    collector.generations = of;
-    collector.total = total;
-    collector.pending = pending;
-  }
+  void **word = (void **)PyInterpreterState_Get(), **end = word + STATE_WORDS;
+  for (word += layouts[0].generations_before; word < end; word++)
+    if (word[0] == garbage && word[1] == callbacks) break;
+  for (size_t i = 0; word < end && !found && i < sizeof layouts / sizeof *layouts; i++)
+    found = tried(gc, word, layouts[i].generations_before, layouts[i].total_behind, limits);
 done:
   Py_XDECREF(garbage);
   Py_XDECREF(callbacks);
@@ -137,9 +148,7 @@ static PyObject *frozen_objects(PyObject *module, PyObject *type) {
   (void)module;
   PyObject *found = PyList_New(0);
   if (!found || !collector.pending) return found;
-  /* The frozen generation comes after the others and the address of the first. */
-  void **head = (void **)((char *)(collector.generations + GENERATIONS) + sizeof(void *));
-  for (void **entry = head[0]; entry != head; entry = entry[0]) {
+  for (void **entry = collector.frozen[0]; entry != collector.frozen; entry = entry[0]) {
     PyObject *object = (PyObject *)(entry + 2);
     if (PyType_IsSubtype(Py_TYPE(object), (PyTypeObject *)type) && PyList_Append(found, object)) {
       Py_DECREF(found);
