@@ -31,15 +31,7 @@ typedef struct {
 static PyTypeObject *looks_type;
 static PyObject *name_base; /* interned */
 
-static int64_t elapsed(void) {
-#ifdef _WIN32
-  return now();
-#else
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000ll + t.tv_nsec;
-#endif
-}
+static int64_t elapsed(void) { return clock_ns(CLOCK_MONOTONIC); }
 
 static int has_time(const looks *self) {
   return self->spent <

@@ -17,7 +17,6 @@
 
 #include <Python.h>
 
-#ifdef __linux__
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -187,39 +186,6 @@ static PyObject *sigterm_may_end(PyObject *module, PyObject *nothing) {
   watching = 0; /* the next one acts at once */
   Py_RETURN_NONE;
 }
-#else
-static void hold_if_ending(void) {}
-
-static PyObject *watch_abort(PyObject *module, PyObject *nothing) {
-  (void)module, (void)nothing;
-  Py_RETURN_FALSE;
-}
-
-static PyObject *await_abort(PyObject *module, PyObject *nothing) {
-  (void)module, (void)nothing;
-  Py_RETURN_NONE;
-}
-
-static PyObject *abort_may_end(PyObject *module, PyObject *nothing) {
-  (void)module, (void)nothing;
-  Py_RETURN_NONE;
-}
-
-static PyObject *watch_sigterm(PyObject *module, PyObject *nothing) {
-  (void)module, (void)nothing;
-  Py_RETURN_FALSE;
-}
-
-static PyObject *await_sigterm(PyObject *module, PyObject *nothing) {
-  (void)module, (void)nothing;
-  Py_RETURN_NONE;
-}
-
-static PyObject *sigterm_may_end(PyObject *module, PyObject *nothing) {
-  (void)module, (void)nothing;
-  Py_RETURN_NONE;
-}
-#endif
 
 static PyMethodDef signal_functions[] = {
     {"watch_sigterm", watch_sigterm, METH_NOARGS,

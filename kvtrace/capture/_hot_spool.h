@@ -102,13 +102,11 @@ static int reserve(struct spool *spool, struct area *area, size_t bytes) {
 static void area_clear(struct spool *spool, struct area *area) {
   if (area->used) memset(area->bytes, 0, sizeof(struct frame)); /* readers stop there */
   area->written = area->used = 0;
-#ifdef FALLOC_FL_PUNCH_HOLE
   if (spool->shared < 0 || area->reserved <= RESERVE_BYTES) return;
   off_t begin = area->bytes - spool->memory + RESERVE_BYTES;
   if (!fallocate(spool->shared, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin,
                  (off_t)(area->reserved - RESERVE_BYTES)))
     area->reserved = RESERVE_BYTES;
-#endif
 }
 
 /* Makes room for a frame in the current file; NULL: the spool accepts no more. Holds the lock. */

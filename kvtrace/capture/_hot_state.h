@@ -9,15 +9,9 @@
 
 /* Sections for rarely executed code, so that a launch loads less code into the caches, and for code of
  * the journal's thread, which is optimized like that of launches. */
-#if defined(__GNUC__)
 #define SELDOM __attribute__((cold, noinline))
 #define JOURNALS __attribute__((noinline, section(".text.journal")))
 #define PREFETCH(address) __builtin_prefetch(address)
-#else
-#define SELDOM
-#define JOURNALS
-#define PREFETCH(address) (void)(address)
-#endif
 
 /* ---- DLPack, as dlpack.h 1.3 lays it out ------------------------------------------------------ */
 

@@ -4,21 +4,11 @@
 
 #include "_hot_key.h"
 
-#ifdef _WIN32
-#include <windows.h>
-#else
 #include <time.h>
-#endif
-
-#if defined(_MSC_VER)
-#define THREAD_LOCAL __declspec(thread)
-#else
-#define THREAD_LOCAL __thread
-#endif
 
 /* Per thread, since the thread's id costs a system call. A fork makes a new generation. */
 static unsigned generation = 1;
-static THREAD_LOCAL struct {
+static __thread struct {
   unsigned generation;
   int32_t phase;
   int64_t id;
@@ -28,29 +18,20 @@ static THREAD_LOCAL struct {
   int64_t theirs;   /* the program's own nanoseconds in the last recorded launch */
 } thread_facts;
 
-static int64_t now(void) {
-#ifdef _WIN32
-  FILETIME t;
-  GetSystemTimePreciseAsFileTime(&t); /* 100 ns since 1601 */
-  int64_t ticks = ((int64_t)t.dwHighDateTime << 32) | t.dwLowDateTime;
-  return (ticks - 116444736000000000ll) * 100;
-#else
+static int64_t clock_ns(clockid_t clock) {
   struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
+  clock_gettime(clock, &t);
   return (int64_t)t.tv_sec * 1000000000ll + t.tv_nsec;
-#endif
 }
+
+static int64_t now(void) { return clock_ns(CLOCK_REALTIME); }
 
 SELDOM static void new_thread_facts(void) {
   thread_facts.generation = generation;
   thread_facts.phase = 0;
   thread_facts.contents = 0;
   thread_facts.making = NULL;
-#ifdef PY_HAVE_THREAD_NATIVE_ID
   thread_facts.id = (int64_t)PyThread_get_thread_native_id();
-#else
-  thread_facts.id = (int64_t)PyThread_get_thread_ident();
-#endif
 }
 
 static void renew_thread_facts(void) {
