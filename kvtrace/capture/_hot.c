@@ -163,18 +163,9 @@ static PyObject *wrapped(PyObject *self, PyObject *function, PyObject *adapter,
     PyErr_SetString(PyExc_TypeError, "only a function that can be a method is wrapped");
     return NULL;
   }
-  launch_function *launch = PyObject_GC_New(launch_function, launch_type);
-  if (!launch) return NULL;
-  Py_INCREF(self);
-  Py_INCREF(function);
-  Py_INCREF(adapter);
-  Py_XINCREF(uncommon);
-  launch->recorder = (recorder *)self;
-  launch->function = function;
-  launch->adapter = adapter;
-  launch->uncommon = uncommon;
-  launch->bind = bind;
-  PyObject_GC_Track(launch);
+  PyObject *references[] = {self, function, adapter, uncommon};
+  launch_function *launch = owner_new(launch_type, sizeof *launch, 4, references);
+  if (launch) launch->bind = bind;
   return (PyObject *)launch;
 }
 
@@ -281,19 +272,6 @@ static PyObject *recorder_kernel_died(PyObject *object, PyObject *reference) {
   Py_RETURN_NONE;
 }
 
-static PyObject *get_active(PyObject *self, void *unused) {
-  (void)unused;
-  return PyBool_FromLong(((recorder *)self)->active);
-}
-
-static int set_active(PyObject *self, PyObject *value, void *unused) {
-  (void)unused;
-  int active = value ? PyObject_IsTrue(value) : 0;
-  if (active < 0) return -1;
-  ((recorder *)self)->active = (char)active;
-  return 0;
-}
-
 static PyObject *recorder_end(PyObject *object, PyObject *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
@@ -302,26 +280,11 @@ static PyObject *recorder_end(PyObject *object, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
-static PyObject *get_dropped(PyObject *self, void *unused) {
-  (void)unused;
-  return PyLong_FromLongLong(((recorder *)self)->dropped);
-}
-
-static PyObject *get_overflows(PyObject *self, void *unused) {
-  (void)unused;
-  return PyLong_FromLongLong(((recorder *)self)->overflows);
-}
-
 static PyObject *get_costs(PyObject *object, void *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
   return Py_BuildValue("(LLLL)", (long long)self->new_ns, (long long)self->timed,
                        (long long)self->timed_ns, (long long)self->quickest_ns);
-}
-
-static PyObject *get_known_calls(PyObject *self, void *unused) {
-  (void)unused;
-  return PyLong_FromSize_t(((recorder *)self)->call_count);
 }
 
 static PyObject *get_launching(PyObject *self, void *unused) {
@@ -382,16 +345,21 @@ static PyMethodDef recorder_methods[] = {
     {"_kernel_died", recorder_kernel_died, METH_O, "Remove a freed kernel from the table."},
     {NULL, NULL, 0, NULL}};
 
+static PyMemberDef recorder_members[] = {
+    {"active", T_BOOL, offsetof(recorder, active), 0, "whether launches are recorded"},
+    {"dropped", T_LONGLONG, offsetof(recorder, dropped), READONLY,
+     "launches that were not recorded: the store was full, or the process ended"},
+    {"overflows", T_LONGLONG, offsetof(recorder, overflows), READONLY,
+     "how often the calls were forgotten"},
+    {"known_calls", T_PYSSIZET, offsetof(recorder, call_count), READONLY,
+     "unique calls that are remembered"},
+    {NULL, 0, 0, 0, NULL}};
+
 static PyGetSetDef recorder_attributes[] = {
-    {"active", get_active, set_active, "whether launches are recorded", NULL},
     {"keeps_addresses", get_keeps_addresses, set_keeps_addresses,
      "whether the addresses of launches' tensors are kept", NULL},
-    {"dropped", get_dropped, NULL,
-     "launches that were not recorded: the store was full, or the process ended", NULL},
-    {"overflows", get_overflows, NULL, "how often the calls were forgotten", NULL},
     {"costs", get_costs, NULL,
      "ns for what is new; launches that were timed, their ns, and ns of the quickest", NULL},
-    {"known_calls", get_known_calls, NULL, "unique calls that are remembered", NULL},
     {"launching", get_launching, set_launching, "whose launch the thread has in flight: its id",
      NULL},
     {"name", get_name, NULL, "which hot path this is", NULL},
@@ -403,32 +371,38 @@ static PyType_Slot recorder_slots[] = {{Py_tp_new, recorder_new},
                                        {Py_tp_clear, recorder_clear},
                                        {Py_tp_methods, recorder_methods},
                                        {Py_tp_getset, recorder_attributes},
+                                       {Py_tp_members, recorder_members},
                                        {Py_tp_doc, "Maps launches to calls; see hot.Recorder."},
                                        {0, NULL}};
 
 static PyGetSetDef launch_attributes[] = {
-    {"__wrapped__", launch_wrapped, NULL, "the function that launches", NULL},
     {"__doc__", launch_doc, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
-static PyType_Slot launch_slots[] = {{Py_tp_dealloc, launch_free},
-                                     {Py_tp_traverse, launch_traverse},
+static PyMemberDef launch_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(launch_function, function), READONLY, "the function that launches"},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot launch_slots[] = {{Py_tp_dealloc, owner_free},
+                                     {Py_tp_traverse, owner_traverse},
                                      {Py_tp_clear, launch_clear},
                                      {Py_tp_call, launch_call},
                                      {Py_tp_descr_get, launch_get},
                                      {Py_tp_getattro, launch_attribute},
                                      {Py_tp_getset, launch_attributes},
+                                     {Py_tp_members, launch_members},
                                      {0, NULL}};
 
-static PyGetSetDef bound_attributes[] = {{"__self__", bound_self, NULL, "the owner", NULL},
-                                         {"__func__", bound_function, NULL, "the function", NULL},
-                                         {NULL, NULL, NULL, NULL, NULL}};
+static PyMemberDef bound_members[] = {
+    {"__self__", T_OBJECT, offsetof(bound_launch, self), READONLY, "the owner"},
+    {"__func__", T_OBJECT, offsetof(bound_launch, launch), READONLY, "the function"},
+    {NULL, 0, 0, 0, NULL}};
 
-static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_free},
-                                    {Py_tp_traverse, bound_traverse},
+static PyType_Slot bound_slots[] = {{Py_tp_dealloc, owner_free},
+                                    {Py_tp_traverse, owner_traverse},
                                     {Py_tp_call, bound_call},
                                     {Py_tp_getattro, bound_attribute},
-                                    {Py_tp_getset, bound_attributes},
+                                    {Py_tp_members, bound_members},
                                     {0, NULL}};
 
 static PyType_Slot probe_slots[] = {{Py_tp_dealloc, probe_free},

@@ -6,13 +6,13 @@
 #include "_hot_property.h"
 
 typedef struct {
-  PyObject_HEAD
+  OWNER_HEAD
   recorder *recorder;
   PyObject *function, *adapter;
 } launch_getter;
 
 typedef struct {
-  PyObject_HEAD
+  OWNER_HEAD
   launch_getter *by;
   PyObject *launch, *kernel, *grid;
 } direct_launch;
@@ -62,20 +62,10 @@ static PyObject *getter_call(PyObject *object, PyObject *args, PyObject *kwargs)
   launch_getter *self = (launch_getter *)object;
   PyObject *launch = PyObject_Call(self->function, args, kwargs);
   if (!launch || Py_SIZE(args) != 2) return launch;
-  direct_launch *direct = PyObject_GC_New(direct_launch, direct_type);
-  if (!direct) {
-    Py_DECREF(launch);
-    return NULL;
-  }
-  direct->by = self;
-  direct->launch = launch;
-  direct->kernel = PyTuple_GetItem(args, 0);
-  direct->grid = PyTuple_GetItem(args, 1);
-  Py_INCREF(object);
-  Py_INCREF(direct->kernel);
-  Py_INCREF(direct->grid);
-  PyObject_GC_Track(direct);
-  return (PyObject *)direct;
+  PyObject *references[] = {object, launch, PyTuple_GetItem(args, 0), PyTuple_GetItem(args, 1)};
+  PyObject *direct = owner_new(direct_type, sizeof(direct_launch), 4, references);
+  Py_DECREF(launch);
+  return direct;
 }
 
 static PyObject *getter_get(PyObject *object, PyObject *kernel, PyObject *type) {
@@ -94,55 +84,6 @@ static PyObject *getter_get(PyObject *object, PyObject *kernel, PyObject *type) 
   return made;
 }
 
-static PyObject *getter_wrapped(PyObject *self, void *unused) {
-  (void)unused;
-  PyObject *function = ((launch_getter *)self)->function;
-  Py_INCREF(function);
-  return function;
-}
-
-static int getter_traverse(PyObject *object, visitproc visit, void *arg) {
-  launch_getter *self = (launch_getter *)object;
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->recorder);
-  Py_VISIT(self->function);
-  Py_VISIT(self->adapter);
-  return 0;
-}
-
-static void getter_free(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
-  launch_getter *self = (launch_getter *)object;
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF((PyObject *)self->recorder);
-  Py_XDECREF(self->function);
-  Py_XDECREF(self->adapter);
-  PyObject_GC_Del(object);
-  Py_DECREF(type);
-}
-
-static int direct_traverse(PyObject *object, visitproc visit, void *arg) {
-  direct_launch *self = (direct_launch *)object;
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->by);
-  Py_VISIT(self->launch);
-  Py_VISIT(self->kernel);
-  Py_VISIT(self->grid);
-  return 0;
-}
-
-static void direct_free(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
-  direct_launch *self = (direct_launch *)object;
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF((PyObject *)self->by);
-  Py_XDECREF(self->launch);
-  Py_XDECREF(self->kernel);
-  Py_XDECREF(self->grid);
-  PyObject_GC_Del(object);
-  Py_DECREF(type);
-}
-
 /* `Recorder.wrap_getitem(function, adapter)`. */
 SELDOM static PyObject *recorder_wrap_getitem(PyObject *object, PyObject *args) {
   PyObject *function, *adapter;
@@ -151,31 +92,24 @@ SELDOM static PyObject *recorder_wrap_getitem(PyObject *object, PyObject *args) 
     PyErr_SetString(PyExc_TypeError, "only a function that can be a method is wrapped");
     return NULL;
   }
-  launch_getter *self = PyObject_GC_New(launch_getter, getter_type);
-  if (!self) return NULL;
-  Py_INCREF(object);
-  Py_INCREF(function);
-  Py_INCREF(adapter);
-  self->recorder = (recorder *)object;
-  self->function = function;
-  self->adapter = adapter;
-  PyObject_GC_Track(self);
-  return (PyObject *)self;
+  PyObject *references[] = {object, function, adapter};
+  return owner_new(getter_type, sizeof(launch_getter), 3, references);
 }
 
-static PyGetSetDef getter_attributes[] = {
-    {"__wrapped__", getter_wrapped, NULL, "the function that gives what launches", NULL},
-    {NULL, NULL, NULL, NULL, NULL}};
+static PyMemberDef getter_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(launch_getter, function), READONLY,
+     "the function that gives what launches"},
+    {NULL, 0, 0, 0, NULL}};
 
-static PyType_Slot getter_slots[] = {{Py_tp_dealloc, getter_free},
-                                     {Py_tp_traverse, getter_traverse},
+static PyType_Slot getter_slots[] = {{Py_tp_dealloc, owner_free},
+                                     {Py_tp_traverse, owner_traverse},
                                      {Py_tp_call, getter_call},
                                      {Py_tp_descr_get, getter_get},
-                                     {Py_tp_getset, getter_attributes},
+                                     {Py_tp_members, getter_members},
                                      {0, NULL}};
 
-static PyType_Slot direct_slots[] = {{Py_tp_dealloc, direct_free},
-                                     {Py_tp_traverse, direct_traverse},
+static PyType_Slot direct_slots[] = {{Py_tp_dealloc, owner_free},
+                                     {Py_tp_traverse, owner_traverse},
                                      {Py_tp_call, direct_call},
                                      {Py_tp_doc, "Launches a compiled kernel, which is recorded."},
                                      {0, NULL}};

@@ -7,7 +7,7 @@
 #include "_hot_signal.h"
 
 typedef struct {
-  PyObject_HEAD
+  OWNER_HEAD
   recorder *recorder;
   PyObject *function, *adapter;
   PyObject *uncommon; /* method for methods that use `self.launchers`; NULL for others */
@@ -23,7 +23,7 @@ typedef struct {
 } launching;
 
 typedef struct {
-  PyObject_HEAD
+  OWNER_HEAD
   launch_function *launch;
   PyObject *self;
 } bound_launch;
@@ -233,14 +233,7 @@ static PyObject *launch_get(PyObject *self, PyObject *object, PyObject *type) {
     Py_INCREF(self);
     return self;
   }
-  bound_launch *bound = PyObject_GC_New(bound_launch, bound_type);
-  if (!bound) return NULL;
-  Py_INCREF(self);
-  Py_INCREF(object);
-  bound->launch = (launch_function *)self;
-  bound->self = object;
-  PyObject_GC_Track(bound);
-  return (PyObject *)bound;
+  return owner_new(bound_type, sizeof(bound_launch), 2, (PyObject *[]){self, object});
 }
 
 static PyObject *attribute_or(PyObject *self, PyObject *name, PyObject *other) {
@@ -254,44 +247,15 @@ static PyObject *launch_attribute(PyObject *self, PyObject *name) {
   return attribute_or(self, name, ((launch_function *)self)->function);
 }
 
-static PyObject *launch_wrapped(PyObject *self, void *unused) {
-  (void)unused;
-  PyObject *function = ((launch_function *)self)->function;
-  Py_INCREF(function);
-  return function;
-}
-
 static PyObject *launch_doc(PyObject *self, void *unused) {
   (void)unused;
   return PyObject_GetAttrString(((launch_function *)self)->function, "__doc__");
-}
-
-static int launch_traverse(PyObject *self, visitproc visit, void *arg) {
-  launch_function *function = (launch_function *)self;
-  Py_VISIT(Py_TYPE(self));
-  Py_VISIT(function->recorder);
-  Py_VISIT(function->function);
-  Py_VISIT(function->adapter);
-  Py_VISIT(function->uncommon);
-  return 0;
 }
 
 static int launch_clear(PyObject *self) {
   /* A wrapper that is still called while it is being collected needs its function and recorder. */
   Py_CLEAR(((launch_function *)self)->adapter);
   return 0;
-}
-
-static void launch_free(PyObject *self) {
-  PyTypeObject *type = Py_TYPE(self);
-  launch_function *function = (launch_function *)self;
-  PyObject_GC_UnTrack(self);
-  Py_XDECREF((PyObject *)function->recorder);
-  Py_XDECREF(function->function);
-  Py_XDECREF(function->adapter);
-  Py_XDECREF(function->uncommon);
-  PyObject_GC_Del(self);
-  Py_DECREF(type);
 }
 
 static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs) {
@@ -307,37 +271,6 @@ static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs) {
 
 static PyObject *bound_attribute(PyObject *self, PyObject *name) {
   return attribute_or(self, name, (PyObject *)((bound_launch *)self)->launch);
-}
-
-static PyObject *bound_self(PyObject *self, void *unused) {
-  (void)unused;
-  Py_INCREF(((bound_launch *)self)->self);
-  return ((bound_launch *)self)->self;
-}
-
-static PyObject *bound_function(PyObject *self, void *unused) {
-  (void)unused;
-  PyObject *function = (PyObject *)((bound_launch *)self)->launch;
-  Py_INCREF(function);
-  return function;
-}
-
-static int bound_traverse(PyObject *self, visitproc visit, void *arg) {
-  bound_launch *bound = (bound_launch *)self;
-  Py_VISIT(Py_TYPE(self));
-  Py_VISIT(bound->launch);
-  Py_VISIT(bound->self);
-  return 0;
-}
-
-static void bound_free(PyObject *self) {
-  PyTypeObject *type = Py_TYPE(self);
-  bound_launch *bound = (bound_launch *)self;
-  PyObject_GC_UnTrack(self);
-  Py_XDECREF((PyObject *)bound->launch);
-  Py_XDECREF(bound->self);
-  PyObject_GC_Del(self);
-  Py_DECREF(type);
 }
 
 static PyObject *probe_call(PyObject *self, PyObject *args, PyObject *kwargs) {

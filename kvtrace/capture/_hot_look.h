@@ -16,7 +16,7 @@ struct target {
 /* Schedule of a kernel's inspected launches, and the tensors to copy. For Triton's launches
  * the object is also the launcher that records contents before it calls Triton's launcher. */
 typedef struct {
-  PyObject_HEAD
+  OWNER_HEAD
   recorder *recorder;
   looks *looks;
   PyObject *watch, *launcher; /* launcher: NULL with `wrap_choosing` */
@@ -179,16 +179,6 @@ static PyObject *look_at(PyObject *object, PyObject *args) {
   return number < 0 ? NULL : PyLong_FromLongLong(number);
 }
 
-static int look_traverse(PyObject *object, visitproc visit, void *arg) {
-  look *self = (look *)object;
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->recorder);
-  Py_VISIT(self->looks);
-  Py_VISIT(self->watch);
-  Py_VISIT(self->launcher);
-  return 0;
-}
-
 static int look_clear(PyObject *object) {
   look *self = (look *)object;
   PyObject *watch = self->watch; /* calls during garbage collection still need the rest */
@@ -199,42 +189,25 @@ static int look_clear(PyObject *object) {
 }
 
 static void look_free(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
   look *self = (look *)object;
   PyObject_GC_UnTrack(object);
   targets_free(self->targets, self->target_count);
-  Py_XDECREF((PyObject *)self->recorder);
-  Py_XDECREF((PyObject *)self->looks);
-  Py_XDECREF(self->watch);
-  Py_XDECREF(self->launcher);
-  PyObject_GC_Del(object);
-  Py_DECREF(type);
+  owner_free(object);
 }
 
 /* `Recorder.look(looks, watch, targets, launcher=None, count=0, owner=0)`. */
 SELDOM static PyObject *recorder_look(PyObject *object, PyObject *args) {
-  PyObject *by, *watch, *targets, *launcher = Py_None;
+  PyObject *by, *watch, *targets, *launcher = NULL;
   Py_ssize_t count = 0;
   unsigned long long owner = 0;
   if (!PyArg_ParseTuple(args, "O!OO|OnK:look", looks_type, &by, &watch, &targets, &launcher, &count,
                         &owner))
     return NULL;
-  look *self = PyObject_GC_New(look, look_type);
+  PyObject *references[] = {object, by, watch, launcher == Py_None ? NULL : launcher};
+  look *self = owner_new(look_type, sizeof *self, 4, references);
   if (!self) return NULL;
-  memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
-  Py_INCREF(object);
-  Py_INCREF(by);
-  Py_INCREF(watch);
-  self->recorder = (recorder *)object;
-  self->looks = (looks *)by;
-  self->watch = watch;
-  if (launcher != Py_None) {
-    Py_INCREF(launcher);
-    self->launcher = launcher;
-  }
   self->count = count;
   self->owner = (void *)(uintptr_t)owner;
-  PyObject_GC_Track(self);
   if (look_set_targets(self, targets)) Py_CLEAR(self);
   return (PyObject *)self;
 }

@@ -9,11 +9,11 @@ enum { TARGETS_LIMIT = 512, AUTOTUNE_PHASE = 1 };
 
 /* The copies of one session that wait for the journal's thread, and the time budget. */
 typedef struct {
-  PyObject_HEAD
+  OWNER_HEAD
+  PyTypeObject *tensor_type;
+  PyObject *capsule, *numbers, *waiting; /* numbers of copies, a list of tuples */
+  PyObject *pinned; /* `device_copies.pinned_memory` */
   dl_exchange *exchange;
-  PyTypeObject *tensor_type; /* owned */
-  PyObject *capsule, *numbers, *waiting; /* owned; numbers of copies, a list of tuples */
-  PyObject *pinned; /* owned; `device_copies.pinned_memory` */
   int64_t begin, spent, allowance;
   double fraction;
   long long limit; /* bytes of the largest tensor */
@@ -303,34 +303,10 @@ static PyObject *get_failed(PyObject *self, void *unused) {
   return PyLong_FromLong(((looks *)self)->lost ? ((looks *)self)->failed : 0);
 }
 
-static PyObject *get_looks_refused(PyObject *self, void *unused) {
-  (void)unused;
-  return PyLong_FromLongLong(((looks *)self)->refused);
-}
-
-static int looks_traverse(PyObject *object, visitproc visit, void *arg) {
-  looks *self = (looks *)object;
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->tensor_type);
-  Py_VISIT(self->capsule);
-  Py_VISIT(self->numbers);
-  Py_VISIT(self->waiting);
-  Py_VISIT(self->pinned);
-  return 0;
-}
-
 static void looks_free(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
-  looks *self = (looks *)object;
   PyObject_GC_UnTrack(object);
-  copies_orphan(self);
-  Py_XDECREF((PyObject *)self->tensor_type);
-  Py_XDECREF(self->capsule);
-  Py_XDECREF(self->numbers);
-  Py_XDECREF(self->waiting);
-  Py_XDECREF(self->pinned);
-  PyObject_GC_Del(object);
-  Py_DECREF(type);
+  copies_orphan(object);
+  owner_free(object);
 }
 
 /* `Recorder.looks(numbers, budget, room, schedule, driver, pinned, host_kind)`; None without torch. */
@@ -348,19 +324,14 @@ SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
                         &pinned, &host_kind))
     return NULL;
   if (!by->exchange) Py_RETURN_NONE;
-  looks *self = PyObject_GC_New(looks, looks_type);
+  PyObject *queue = PyList_New(0);
+  if (!queue) return NULL;
+  PyObject *type = PyTuple_GetItem(by->tensor_types, 0);
+  PyObject *references[] = {type, by->capsule, numbers, queue, pinned};
+  looks *self = owner_new(looks_type, sizeof *self, 5, references);
+  Py_DECREF(queue);
   if (!self) return NULL;
-  memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
   self->exchange = by->exchange;
-  self->tensor_type = (PyTypeObject *)PyTuple_GetItem(by->tensor_types, 0);
-  self->capsule = by->capsule;
-  self->numbers = numbers;
-  Py_INCREF((PyObject *)self->tensor_type);
-  Py_INCREF(self->capsule);
-  self->pinned = pinned;
-  Py_INCREF(self->numbers);
-  Py_INCREF(self->pinned);
-  self->waiting = PyList_New(0);
   self->allowance = allowance;
   self->fraction = fraction;
   self->copy_ns = copy_ns;
@@ -383,8 +354,6 @@ SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
   *(void **)&self->driver.query = (void *)(uintptr_t)f[5];
   self->failed = f[0] ? 0 : -1;
   looks_renew_facts(self);
-  PyObject_GC_Track(self);
-  if (!self->waiting) Py_CLEAR(self);
   return (PyObject *)self;
 }
 
@@ -402,13 +371,17 @@ static PyMethodDef looks_methods[] = {
 
 static PyGetSetDef looks_attributes[] = {
     {"failed", get_failed, NULL, "the driver's error that cost a copy, -1: there is no driver; or 0", NULL},
-    {"refused", get_looks_refused, NULL, "launches that were left out for want of time", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
+static PyMemberDef looks_members[] = {
+    {"refused", T_LONGLONG, offsetof(looks, refused), READONLY, "launches left out for want of time"},
+    {NULL, 0, 0, 0, NULL}};
+
 static PyType_Slot looks_slots[] = {{Py_tp_dealloc, looks_free},
-                                    {Py_tp_traverse, looks_traverse},
+                                    {Py_tp_traverse, owner_traverse},
                                     {Py_tp_methods, looks_methods},
                                     {Py_tp_getset, looks_attributes},
+                                    {Py_tp_members, looks_members},
                                     {Py_tp_doc, "Copies that a session's launches leave to it."},
                                     {0, NULL}};
 

@@ -9,7 +9,7 @@
 enum { BEFORE_VALUES = 9, STREAM_PLACE = 3 };
 
 typedef struct {
-  PyObject_HEAD
+  OWNER_HEAD
   recorder *recorder;
   PyObject *plain; /* Triton's own property */
   PyObject *first; /* called with a new kernel: returns its look, or None */
@@ -88,26 +88,6 @@ static PyObject *property_getter(PyObject *object, void *unused) {
   return PyObject_GetAttrString(object, "__get__");
 }
 
-static int property_traverse(PyObject *object, visitproc visit, void *arg) {
-  launcher_property *self = (launcher_property *)object;
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->recorder);
-  Py_VISIT(self->plain);
-  Py_VISIT(self->first);
-  return 0;
-}
-
-static void property_free(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
-  launcher_property *self = (launcher_property *)object;
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF((PyObject *)self->recorder);
-  Py_XDECREF(self->plain);
-  Py_XDECREF(self->first);
-  PyObject_GC_Del(object);
-  Py_DECREF(type);
-}
-
 /* `Recorder.watched_property(plain, first)`. */
 SELDOM static PyObject *recorder_watched_property(PyObject *object, PyObject *args) {
   PyObject *plain, *first;
@@ -117,21 +97,14 @@ SELDOM static PyObject *recorder_watched_property(PyObject *object, PyObject *ar
     PyErr_SetString(PyExc_TypeError, "only a property is replaced");
     return NULL;
   }
-  launcher_property *self = PyObject_GC_New(launcher_property, property_type);
-  if (!self) return NULL;
-  Py_INCREF(object);
-  Py_INCREF(plain);
-  Py_INCREF(first);
-  self->recorder = (recorder *)object;
-  self->plain = plain;
-  self->first = first;
-  self->bind = bind;
-  PyObject_GC_Track(self);
+  PyObject *references[] = {object, plain, first};
+  launcher_property *self = owner_new(property_type, sizeof *self, 3, references);
+  if (self) self->bind = bind;
   return (PyObject *)self;
 }
 
 static PyType_Slot look_slots[] = {{Py_tp_dealloc, look_free},
-                                   {Py_tp_traverse, look_traverse},
+                                   {Py_tp_traverse, owner_traverse},
                                    {Py_tp_clear, look_clear},
                                    {Py_tp_methods, look_methods},
                                    {Py_tp_call, look_call},
@@ -142,8 +115,8 @@ static PyGetSetDef property_attributes[] = {
     {"fget", property_getter, NULL, "what gives the launcher of a kernel", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
-static PyType_Slot property_slots[] = {{Py_tp_dealloc, property_free},
-                                       {Py_tp_traverse, property_traverse},
+static PyType_Slot property_slots[] = {{Py_tp_dealloc, owner_free},
+                                       {Py_tp_traverse, owner_traverse},
                                        {Py_tp_descr_get, property_get},
                                        {Py_tp_descr_set, property_set},
                                        {Py_tp_getset, property_attributes},

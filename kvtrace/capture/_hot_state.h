@@ -4,14 +4,60 @@
 
 #include <Python.h>
 
+#include <structmember.h>
+
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Sections for rarely executed code, so that a launch loads less code into the caches, and for code of
  * the journal's thread, which is optimized like that of launches. */
 #define SELDOM __attribute__((cold, noinline))
 #define JOURNALS __attribute__((noinline, section(".text.journal")))
 #define PREFETCH(address) __builtin_prefetch(address)
+
+/* ---- objects that own references ---------------------------------------------------------------- */
+
+/* Such an object begins with OWNER_HEAD (how many) and the references, each of which may be NULL. */
+#define OWNER_HEAD PyObject_HEAD size_t owned;
+
+/* Read as a pointer to a type of objects elsewhere. */
+typedef PyObject *reference __attribute__((may_alias));
+
+struct owner {
+  OWNER_HEAD
+  reference references[];
+};
+
+/* An object of `size` bytes, zeros but for `owned` new references, and tracked. */
+static inline void *owner_new(PyTypeObject *type, size_t size, size_t owned, PyObject *const *references) {
+  struct owner *made = PyObject_GC_New(struct owner, type);
+  if (!made) return NULL;
+  memset((char *)made + sizeof(PyObject), 0, size - sizeof(PyObject));
+  made->owned = owned;
+  for (size_t i = 0; i < owned; i++) {
+    Py_XINCREF(references[i]);
+    made->references[i] = references[i];
+  }
+  PyObject_GC_Track(made);
+  return made;
+}
+
+static int owner_traverse(PyObject *object, visitproc visit, void *arg) {
+  struct owner *self = (struct owner *)object;
+  Py_VISIT(Py_TYPE(object));
+  for (size_t i = 0; i < self->owned; i++) Py_VISIT(self->references[i]);
+  return 0;
+}
+
+static void owner_free(PyObject *object) {
+  struct owner *self = (struct owner *)object;
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  for (size_t i = 0; i < self->owned; i++) Py_XDECREF(self->references[i]);
+  PyObject_GC_Del(object);
+  Py_DECREF(type);
+}
 
 /* ---- DLPack, as dlpack.h 1.3 lays it out ------------------------------------------------------ */
 
