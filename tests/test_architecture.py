@@ -265,6 +265,7 @@ WITH_NUMPY = (
     "kvtrace.capture.sample_numbers",  # numbers of tensors
     "kvtrace.backends.triton.runtime_arguments",  # the evaluator
     "kvtrace.backends.triton.live_tensors",
+    "kvtrace.schema.element_values",
     "kvtrace.schema.numpy_arrays",
 )
 

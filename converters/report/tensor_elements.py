@@ -1,40 +1,14 @@
-"""Elements of recorded tensors as numbers, and their histograms.
-
-Types that NumPy lacks are widened to float32: bf16 by its bits, 8-bit floats by a table of their
-256 values (OCP 8-bit Floating Point Specification 1.0 for e4m3fn and e5m2; the FNUZ types of
-MLIR's documentation have one NaN, in place of negative zero).
-"""
+"""Elements of recorded tensors as numbers, and their histograms."""
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-_NUMPY_TYPES: Final = {
-    "fp64": "<f8", "fp32": "<f4", "fp16": "<f2",
-    "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "i1",
-    "u64": "<u8", "u32": "<u4", "u16": "<u2", "u8": "u1", "i1": "u1",
-}  # fmt: skip
+from kvtrace.schema.element_values import element_values, stored_type
 
-
-@dataclass(frozen=True, slots=True)
-class _Float8:
-    """An 8-bit float format: number of exponent bits, bias, and kind of NaN and infinity codes."""
-
-    exponent: int
-    bias: int
-    specials: str
-
-
-_FLOAT8: Final = {
-    "fp8e4nv": _Float8(4, 7, "fn"),
-    "fp8e5": _Float8(5, 15, "ieee"),
-    "fp8e4b8": _Float8(4, 8, "fnuz"),
-    "fp8e5b16": _Float8(5, 16, "fnuz"),
-}
 BINS: Final = 40
 
 
@@ -72,7 +46,7 @@ def elements_of(content: bytes, layout: Layout) -> npt.NDArray[Any] | None:
 
     None if `content` lacks some elements, or the type is not known.
     """
-    stored_dtype = _stored_dtype(layout.dtype)
+    stored_dtype = stored_type(layout.dtype)
     if stored_dtype is None or len(layout.shape) != len(layout.strides):
         return None
     size = stored_dtype.itemsize
@@ -86,7 +60,7 @@ def elements_of(content: bytes, layout: Layout) -> npt.NDArray[Any] | None:
     flat = np.frombuffer(content, stored_dtype, element_span, layout.offset_bytes)
     byte_strides = [stride * size for stride in layout.strides]
     view = np.lib.stride_tricks.as_strided(flat, tuple(layout.shape), byte_strides, writeable=False)
-    return _widened(view, layout.dtype or "")
+    return element_values(view, layout.dtype or "")
 
 
 def histogram(values: npt.NDArray[Any]) -> Histogram:
@@ -135,14 +109,6 @@ def _bins(
     return tuple(counts.tolist()), tuple(bin_edges.tolist())
 
 
-def _stored_dtype(dtype: str | None) -> np.dtype[Any] | None:
-    if dtype in _NUMPY_TYPES:
-        return np.dtype(_NUMPY_TYPES[dtype])
-    if dtype == "bf16":
-        return np.dtype("<u2")
-    return np.dtype("u1") if dtype in _FLOAT8 else None
-
-
 def _element_span(layout: Layout) -> int | None:
     """Return how many storage elements lie between a layout's first and last, both included.
 
@@ -153,34 +119,3 @@ def _element_span(layout: Layout) -> int | None:
     if 0 in layout.shape:
         return 0
     return 1 + sum((n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True))
-
-
-def _widened(view: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
-    values = view
-    if dtype == "bf16":
-        values = (view.astype(np.uint32) << 16).view(np.float32)
-    elif dtype in _FLOAT8:
-        values = _float8_values(dtype)[view]
-    elif dtype == "i1":
-        values = view != 0
-    return values
-
-
-@cache
-def _float8_values(dtype: str) -> npt.NDArray[np.float32]:
-    """Return the float values of the 256 bit patterns of an 8-bit float type."""
-    float_format = _FLOAT8[dtype]
-    mantissa_bits = 7 - float_format.exponent
-    values = np.zeros(256, np.float32)
-    for bits in range(128):
-        exponent, mantissa = bits >> mantissa_bits, bits & ((1 << mantissa_bits) - 1)
-        scale = 2.0 ** (max(exponent, 1) - float_format.bias - mantissa_bits)
-        value = (mantissa + (exponent > 0) * (1 << mantissa_bits)) * scale
-        if float_format.specials == "ieee" and exponent == 31:
-            value = math.nan if mantissa else math.inf
-        if float_format.specials == "fn" and bits == 127:
-            value = math.nan
-        values[bits], values[bits | 128] = value, -value
-    if float_format.specials == "fnuz":
-        values[128] = math.nan
-    return values

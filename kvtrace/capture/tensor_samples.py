@@ -126,13 +126,15 @@ def _columns(argument: _SampledArgument, parts: Sequence[bytes]) -> dict[str, An
 
     None were `sampled` if elements of the type are not read.
     """
-    from kvtrace.capture.sample_numbers import element_bytes, element_values, numbers_of, of_tensor
+    from kvtrace.capture.sample_numbers import numbers_of, of_tensor, values_of
+    from kvtrace.schema.element_values import stored_type
 
     ranges = argument.ranges
-    if len(parts[0]) != ranges.length * (element_bytes(argument.type_name) or 0):
+    stored = stored_type(argument.type_name)
+    if stored is None or len(parts[0]) != ranges.length * stored.itemsize:
         return {"sampled": 0}
     offsets, in_order = zip(*sorted(zip(ranges.offsets, parts, strict=True)), strict=True)
-    values = element_values(b"".join(in_order), argument.type_name)
+    values = values_of(b"".join(in_order), argument.type_name)
     if ranges.steps:
         values = values[of_tensor(offsets, ranges.length, ranges.steps)]
     return {"elements": ranges.elements} | numbers_of(values)

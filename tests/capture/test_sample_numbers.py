@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from kvtrace.capture.sample_numbers import element_bytes, element_values, numbers_of
+from kvtrace.capture.sample_numbers import numbers_of, values_of
 from kvtrace.schema.checked_tables import LEVELS
+from kvtrace.schema.element_values import stored_type
 
 FLOATS = {
     "fp64": torch.float64,
@@ -28,22 +29,27 @@ FLOATS = {
 @pytest.mark.parametrize("name", FLOATS)
 def test_elements_of_any_bytes_are_those_of_torch(name: str) -> None:
     codes = torch.arange(1 << 16, dtype=torch.int32).to(torch.uint16).view(torch.uint8)
-    values = element_values(codes.numpy().tobytes(), name)
+    values = values_of(codes.numpy().tobytes(), name)
     expected = codes.view(FLOATS[name]).to(torch.float64).numpy()
     assert np.array_equal(values, expected, equal_nan=True)
-    assert element_bytes(name) == FLOATS[name].itemsize
+    assert stored_type(name).itemsize == FLOATS[name].itemsize
 
 
-@pytest.mark.parametrize("name", ["i1", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"])
+@pytest.mark.parametrize("name", ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"])
 def test_integers_are_read_with_their_sign(name: str) -> None:
     content = bytes(range(248, 256)) + bytes(range(8))
-    dtype = f"{name[0]}{element_bytes(name)}".replace("i1", "i1" if name == "i8" else "u1")
-    values = element_values(content, name)
+    dtype = f"{name[0]}{int(name[1:]) // 8}"
+    values = values_of(content, name)
     assert values.tolist() == np.frombuffer(content, dtype).astype(float).tolist()
 
 
+@pytest.mark.parametrize("name", ["i1", "u1"])
+def test_flags_are_0_and_1(name: str) -> None:
+    assert values_of(b"\0\1\xff", name).tolist() == [0, 1, 1]
+
+
 def test_elements_of_an_unknown_type_are_not_read() -> None:
-    assert element_bytes("fp4") is None
+    assert stored_type("fp4") is None
 
 
 @given(
@@ -54,7 +60,7 @@ def test_elements_of_an_unknown_type_are_not_read() -> None:
     )
 )
 def test_numbers_are_those_of_numpy(values: "np.ndarray") -> None:
-    numbers = numbers_of(element_values(values.tobytes(), "fp32"))
+    numbers = numbers_of(values_of(values.tobytes(), "fp32"))
     wide = values.astype(np.float64)
     finite = wide[np.isfinite(wide)]
     assert numbers["sampled"] == len(values)

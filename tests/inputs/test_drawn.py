@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.sample_numbers import element_values, numbers_of
+from kvtrace.capture.sample_numbers import numbers_of, values_of
 from kvtrace.converters.scripts import launching
 from kvtrace.inputs.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.schema.checked_tables import LEVELS
@@ -19,7 +19,7 @@ COUNT = 20_000
 def numbers(values: torch.Tensor) -> TensorStatistics:
     content = values.contiguous().view(torch.uint8).numpy().tobytes()
     name = {torch.float32: "fp32", torch.float16: "fp16", torch.int64: "i64"}[values.dtype]
-    fields = numbers_of(element_values(content, name))
+    fields = numbers_of(values_of(content, name))
     quantiles = tuple(fields.pop("quantiles") or ())
     return TensorStatistics(elements=values.numel(), quantiles=quantiles, **fields)
 
