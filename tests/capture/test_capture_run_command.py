@@ -34,7 +34,7 @@ def scripts(tmp_path):
 def inside(*arguments, folder):
     """Run it where no autostart line is installed, so inside kvtrace's own process."""
     code = (
-        "import sys; from kvtrace.capture import execute; execute._autostarts = lambda: False; "
+        "import sys; from kvtrace.cli import run_program; run_program._autostarts = lambda: False; "
         "from kvtrace.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     return subprocess.run(
