@@ -1,5 +1,4 @@
-/* Conversion of launch rows to columns, and sampling of launches; same behavior as schema/hot_rows.py
- * and sampling.py. Included only by _hot.c. */
+/* Conversion of launch rows to columns; same behavior as schema/hot_rows.py. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_ROWS_H
 #define KVTRACE_HOT_ROWS_H
 
@@ -7,7 +6,7 @@
 
 #include <string.h>
 
-enum { GRAPH_SHIFT = 8, PHASE_MASK = (1 << GRAPH_SHIFT) - 1, PHASES = 4 };
+enum { GRAPH_SHIFT = 8, PHASE_MASK = (1 << GRAPH_SHIFT) - 1 };
 /* Nanoseconds by which ends of launches may be out of order without a clock set back. */
 #define UNEVEN_NS 10000000
 
@@ -123,89 +122,8 @@ end:
   return result;
 }
 
-/* ---- sampling --------------------------------------------------------------------------------- */
-
-/* The chosen number in a block of `one_in` numbers, by the finalizer of splitmix64. */
-static int64_t place_in(int64_t block, int64_t one_in) {
-  uint64_t mixed = ((uint64_t)block + 1) * 0x9E3779B97F4A7C15u;
-  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;
-  mixed ^= mixed >> 31;
-  return (int64_t)(mixed % (uint64_t)one_in);
-}
-
-/* State of a key of sampled launches, which sampling.py reads. */
-struct sampled {
-  int64_t waiting; /* launches since the last recorded one; -1: no launch so far */
-  int64_t last_seq;
-  struct row last;
-};
-
-static PyObject *sampled_launches(PyObject *module, PyObject *args) {
-  (void)module;
-  Py_buffer given, state;
-  long long first, one_in;
-  if (!PyArg_ParseTuple(args, "y*LLw*:sampled_launches", &given, &first, &one_in, &state))
-    return NULL;
-  const struct row *rows = given.buf;
-  struct sampled *known = state.buf;
-  size_t count = (size_t)given.len / sizeof(struct row), kept = 0;
-  int64_t keys = state.len / (Py_ssize_t)sizeof(struct sampled), largest = -1, least = 0;
-  PyObject *result = NULL;
-  struct row *row_kept = NULL;
-  int64_t *seq_kept = NULL, *weight = NULL;
-  for (size_t i = 0; i < count; i++) {
-    int64_t key = rows[i].call_id * PHASES + (rows[i].phase & PHASE_MASK);
-    if (key > largest) largest = key;
-    if (key < least) least = key;
-  }
-  if (least < 0 || one_in < 1) {
-    PyErr_SetString(PyExc_ValueError, "calls are numbered from 0, and one in at least one is kept");
-    goto end;
-  }
-  if (largest >= keys) { /* no launch was counted: the caller enlarges the table */
-    result = PyLong_FromLongLong(largest + 1);
-    goto end;
-  }
-  row_kept = PyMem_Malloc(count * sizeof(struct row) + 1);
-  seq_kept = PyMem_Malloc(count * 8 + 1);
-  weight = PyMem_Malloc(count * 8 + 1);
-  if (!row_kept || !seq_kept || !weight) {
-    PyErr_NoMemory();
-    goto end;
-  }
-  int64_t block = -1, place = 0;
-  for (size_t i = 0; i < count; i++) {
-    const struct row *row = rows + i;
-    int32_t phase = row->phase & PHASE_MASK;
-    struct sampled *one = known + row->call_id * PHASES + phase;
-    int64_t seq = first + (int64_t)i;
-    if (seq / one_in != block) place = place_in(block = seq / one_in, one_in);
-    int is_first = one->waiting < 0;
-    one->waiting = is_first ? 1 : one->waiting + 1;
-    one->last_seq = seq;
-    one->last = *row;
-    if (!is_first && seq % one_in != place && !row->contents && phase != GRAPH_CAPTURE) continue;
-    row_kept[kept] = *row;
-    seq_kept[kept] = seq;
-    weight[kept++] = one->waiting;
-    one->waiting = 0;
-  }
-  result = Py_BuildValue("(y#y#y#)", (char *)row_kept, (Py_ssize_t)(kept * sizeof(struct row)),
-                         (char *)seq_kept, (Py_ssize_t)(kept * 8), (char *)weight,
-                         (Py_ssize_t)(kept * 8));
-end:
-  PyMem_Free(row_kept);
-  PyMem_Free(seq_kept);
-  PyMem_Free(weight);
-  PyBuffer_Release(&state);
-  PyBuffer_Release(&given);
-  return result;
-}
-
 static PyMethodDef row_functions[] = {
     {"launch_columns", launch_columns, METH_VARARGS, "Columns of rows; see hot_rows.py."},
-    {"sampled_launches", sampled_launches, METH_VARARGS, "The rows to record; see sampling.py."},
     {NULL, NULL, 0, NULL}};
 
 #endif

@@ -394,11 +394,11 @@ class Journal:
             self._saw_clock_step = True
             self.add("messages", message_row(*CLOCK_MESSAGE))
         self._last_exit = memory_of(columns["exit"])[-1]
-        count, first_seq = len(columns["seq"]), self._next_seq
+        count = len(columns["seq"])
         self._next_seq += count
         self.overhead.add_launches(launches.threads, count)
         self._notify(lambda listener: listener.launches(columns, launches.copied))
-        sampled = self._keeping.launches(columns, content, first_seq)
+        sampled = self._keeping.launches(columns, launches.copied)
         self._write_rows()
         self._launches.popleft()  # the writer counts rows that it cannot write
         assert self._writer is not None

@@ -9,7 +9,7 @@ executions of a part add up to is written before it is deleted (`schema/older_su
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,12 +19,7 @@ from kvtrace.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kvtrace.capture.sampling import (
-        NativeSampledLaunches,
-        Sample,
-        SampledExecutions,
-        SampledLaunches,
-    )
+    from kvtrace.capture.sampling import SampledExecutions, SampledLaunches
     from kvtrace.schema.older_sums import OlderSums
     from kvtrace.schema.writer import RunWriter, SealedPart
 
@@ -52,7 +47,7 @@ class RunLimits:
         #: Sealed parts, each with the number of launches and the time at which it was sealed.
         self._parts: deque[tuple[SealedPart, int, float]] = deque()
         self._rotated = dict.fromkeys(_DROPPED, self._began)
-        self._launches: SampledLaunches | NativeSampledLaunches | None = None
+        self._launches: SampledLaunches | None = None
         self._executions: SampledExecutions | None = None
         self._sums: OlderSums | None = None
         self._one_in = settings.one_in
@@ -65,18 +60,19 @@ class RunLimits:
         launch_limit = self._end.launches
         return None if launch_limit is None else max(0, launch_limit - launches)
 
-    def launches(self, columns: Mapping[str, Any], content: bytes, first: int) -> Mapping[str, Any]:
+    def launches(
+        self, columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]
+    ) -> Mapping[str, Any]:
         """Return the launches to write, with weights if they are sampled.
 
-        `columns` and `content` (rows of `ROW`) have the same launches; `first` is the number of the
-        first one.
+        `copied` is `LaunchRows.copied` of these launches.
         """
         if self._one_in == 1:
             return columns
-        from kvtrace.capture.sampling import sampled_launches
+        from kvtrace.capture.sampling import SampledLaunches
 
-        self._launches = self._launches or sampled_launches(self._one_in)
-        return _sampled(self._launches.chosen(content, first))
+        self._launches = self._launches or SampledLaunches(self._one_in)
+        return _columns(self._launches.chosen(columns, copied))
 
     def executions(self, columns: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the rows of `gpu_kernels` to write, with weights if they are sampled."""
@@ -97,13 +93,10 @@ class RunLimits:
 
     def rest(self, append: Callable[[str, Mapping[str, Any]], None]) -> None:
         """At the end, append rows for launches and executions since the last sampled rows."""
-        if self._launches is not None:
-            sample = self._launches.rest()
-            if sample.rows:
-                append("launches", _sampled(sample))
-        executions = None if self._executions is None else self._executions.rest()
-        if executions is not None:
-            append("gpu_kernels", _columns(executions))
+        for table, sampler in (("launches", self._launches), ("gpu_kernels", self._executions)):
+            rows = None if sampler is None else sampler.rest()
+            if rows is not None:
+                append(table, _columns(rows))
 
     # -- limits -----------------------------------------------------------------------------
 
@@ -250,15 +243,6 @@ class RunLimits:
             or (newest.launches is not None and launches_then <= launches - newest.launches)
             or (newest.seconds is not None and sealed_at < now - newest.seconds)
         )
-
-
-def _sampled(sample: "Sample") -> Mapping[str, Any]:
-    """Return sampled launches as columns of `launches`, with weights."""
-    from kvtrace.capture.launch_rows import launch_rows
-    from kvtrace.schema.hot_rows import integers
-
-    columns = launch_rows(sample.rows, 0, 0).columns
-    return columns | {"seq": integers(sample.seq), "weight": integers(sample.weights)}
 
 
 def _columns(rows: "pa.Table") -> dict[str, Any]:

@@ -5,125 +5,130 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.hot_choice import compiled_part
+from kvtrace.capture.launch_rows import launch_rows
 from kvtrace.capture.records import AUTOTUNE, GRAPH_CAPTURE, RUN
-from kvtrace.capture.sampling import (
-    NativeSampledLaunches,
-    SampledExecutions,
-    SampledLaunches,
-    Weights,
-    is_chosen,
-)
-from kvtrace.schema.spool import FIELDS, ROW
+from kvtrace.capture.sampling import SampledExecutions, SampledLaunches, are_chosen
+from kvtrace.schema.spool import FIELDS, PHASES, ROW
 from kvtrace.schema.table_types import NAME
 
-COMPILED, _ = compiled_part()
-KINDS = ["python"] if COMPILED is None else ["python", "native"]
-every_kind = pytest.mark.parametrize("kind", KINDS)
-LAUNCHES = st.tuples(st.integers(0, 4), st.sampled_from([RUN, AUTOTUNE, GRAPH_CAPTURE]))
+COPIES = st.sampled_from([0, 0, 0, 7])
+LAUNCHES = st.tuples(
+    st.integers(0, 4),
+    st.sampled_from([RUN, AUTOTUNE, GRAPH_CAPTURE]),
+    st.sampled_from([0, 0, 0, 7]),
+)
 
 
-def sampled_by(kind, one_in):
-    return SampledLaunches(one_in) if kind == "python" else NativeSampledLaunches(one_in, COMPILED)
+def chosen_numbers(numbers, one_in):
+    flags = are_chosen(pa.array(numbers, pa.int64()), one_in).to_pylist()
+    return [number for number, is_chosen in zip(numbers, flags, strict=True) if is_chosen]
 
 
 @given(st.integers(1, 1000), st.integers(0, 2**40))
 def test_exactly_one_of_n_consecutive_numbers_is_chosen(one_in, block):
     numbers = range(block * one_in, (block + 1) * one_in)
-    assert sum(is_chosen(number, one_in) for number in numbers) == 1
+    assert len(chosen_numbers(numbers, one_in)) == 1
+
+
+def test_chosen_numbers_are_those_of_splitmix64():
+    # when the finalizer is computed by Python's integers
+    def place(block, one_in):
+        mixed = (block + 1) * 0x9E3779B97F4A7C15 % 2**64
+        mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % 2**64
+        return (mixed ^ mixed >> 31) % one_in
+
+    for one_in in (1, 7, 100):
+        expected = [block * one_in + place(block, one_in) for block in range(50)]
+        assert chosen_numbers(range(50 * one_in), one_in) == expected
 
 
 def test_all_launches_of_a_periodic_program_are_sampled():
     # when a program does the same 100 launches again and again, and one in 100 is chosen
+    chosen = chosen_numbers(range(100 * 10_000), 100)
     counts = [0] * 100
-    for number in range(100 * 10_000):
-        counts[number % 100] += is_chosen(number, 100)
+    for number in chosen:
+        counts[number % 100] += 1
     # then each of the 100 comes as often as by chance: 100 times, give or take 10
     assert min(counts) > 50
     assert max(counts) < 150
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=60))
-def test_weight_is_the_number_of_rows_of_a_key_since_its_last_recorded_row(given_rows):
-    weights, waiting, found, expected, seen = Weights(2**62), {}, [], [], set()
-    for number, (key, keep) in enumerate(given_rows, 2**61):
-        assert not is_chosen(number, 2**62)
-        found.append(weights.of(key, number, always=keep))
-        waiting[key] = waiting.get(key, 0) + 1
-        expected.append(waiting.pop(key) if keep or key not in seen else 0)
-        seen.add(key)
-    assert found == expected
-    assert weights.rest() == waiting
-    assert weights.rest() == {}
+def batch_of(launches, first):
+    """Return columns of launches (call, phase, number of copies), and those with copies."""
+    known = [
+        {"call_id": call, "contents": contents, "phase": phase, "device": -1}
+        for call, phase, contents in launches
+    ]
+    packed = b"".join(ROW.pack(*(row.get(name, 0) for name in FIELDS)) for row in known)
+    made = launch_rows(packed, first, 0)
+    return made.columns, made.copied
 
 
-def rows(launches, contents=()):
-    copied = dict(contents)
-    return b"".join(
-        ROW.pack(*(known.get(name, 0) for name in FIELDS))
-        for place, (call, phase) in enumerate(launches)
-        for known in [{"call_id": call, "contents": copied.get(place, 0), "phase": phase}]
-    )
+def listed(rows):
+    """Return (call, phase), number and weight of sampled launches."""
+    return [
+        ((row["call_id"], PHASES.index(row["phase"])), row["seq"], row["weight"])
+        for row in ([] if rows is None else rows.to_pylist())
+    ]
 
 
-def sampled_launches(sample):
-    launches = [dict(zip(FIELDS, row, strict=True)) for row in ROW.iter_unpack(sample.rows)]
-    calls = [(launch["call_id"], launch["phase"]) for launch in launches]
-    numbers = (memoryview(part).cast("q").tolist() for part in (sample.seq, sample.weights))
-    return list(zip(calls, *numbers, strict=True))
+class Expected:
+    """The sampler by a loop over the launches."""
+
+    def __init__(self, one_in):
+        self.one_in, self.waiting, self.last = one_in, {}, {}
+
+    def chosen(self, launches, first):
+        numbers = range(first, first + len(launches))
+        chosen, rows = set(chosen_numbers(numbers, self.one_in)), []
+        for number, (call, phase, contents) in zip(numbers, launches, strict=True):
+            key = call, phase
+            is_new = key not in self.waiting
+            self.waiting[key] = self.waiting.get(key, 0) + 1
+            self.last[key] = number
+            if is_new or number in chosen or contents or phase == GRAPH_CAPTURE:
+                rows.append((key, number, self.waiting[key]))
+                self.waiting[key] = 0
+        return rows
+
+    def rest(self):
+        left = [(key, self.last[key], count) for key, count in self.waiting.items() if count]
+        self.waiting = dict.fromkeys(self.waiting, 0)
+        return sorted(left, key=lambda row: row[1])
 
 
-@every_kind
-@given(batches=st.lists(st.lists(LAUNCHES, max_size=40)), one_in=st.integers(1, 20))
-def test_weights_of_each_call_and_phase_sum_to_its_launches(kind, batches, one_in):
-    sampled = sampled_by(kind, one_in)
-    made, found, seen, seq = {}, {}, set(), 0
-
-    def add(sample):
-        for key, number, weight in sampled_launches(sample):
-            found[key] = found.get(key, 0) + weight
-            assert number not in seen  # no launch is recorded twice
-            seen.add(number)
-
+@given(
+    batches=st.lists(st.lists(LAUNCHES, max_size=40)),
+    one_in=st.integers(1, 20),
+    first=st.sampled_from([0, 2**40]),
+)
+def test_launches_are_sampled_as_by_a_loop_over_them(batches, one_in, first):
+    sampled, expected, made, found = SampledLaunches(one_in), Expected(one_in), {}, {}
     for batch in batches:
-        for key in batch:
-            made[key] = made.get(key, 0) + 1
-        add(sampled.chosen(rows(batch), seq))
-        numbers = range(seq, seq + len(batch))
-        assert {number for number in numbers if is_chosen(number, one_in)} <= seen
-        seq += len(batch)
-    add(sampled.rest())
+        rows = listed(sampled.chosen(*batch_of(batch, first)))
+        assert rows == expected.chosen(batch, first)
+        first += len(batch)
+        for call, phase, _ in batch:
+            made[call, phase] = made.get((call, phase), 0) + 1
+        for key, _, weight in rows:
+            found[key] = found.get(key, 0) + weight
+    rest = listed(sampled.rest())
+    assert rest == expected.rest()
+    assert sampled.rest() is None
+    # then the weights of each call and phase sum to its launches
+    for key, _, weight in rest:
+        found[key] = found.get(key, 0) + weight
     assert found == made
 
 
-@pytest.mark.skipif(COMPILED is None, reason="there is no compiled part here")
-@given(batches=st.lists(st.lists(LAUNCHES, max_size=40)), one_in=st.integers(1, 20))
-def test_compiled_sampler_chooses_the_same_launches(batches, one_in):
-    both = [sampled_by(kind, one_in) for kind in KINDS]
-    seq = 2**40
-    for batch in batches:
-        python, compiled = (sampled.chosen(rows(batch), seq) for sampled in both)
-        assert python == compiled
-        seq += len(batch)
-    python, compiled = (sampled.rest() for sampled in both)
-    assert python == compiled
-    assert both[1].rest().rows == b""
-
-
-@pytest.mark.skipif(COMPILED is None, reason="there is no compiled part here")
-def test_compiled_sampler_refuses_negative_call_ids():
-    with pytest.raises(ValueError, match="numbered from 0"):
-        sampled_by("native", 2).chosen(rows([(-1, RUN)]), 0)
-
-
-@every_kind
-def test_launches_that_other_rows_refer_to_are_recorded(kind):
-    sampled = sampled_by(kind, 1_000_000)
+def test_launches_that_other_rows_refer_to_are_recorded():
+    sampled = SampledLaunches(1_000_000)
     phases = [RUN, RUN, GRAPH_CAPTURE, GRAPH_CAPTURE, RUN, RUN]
-    launches = list(zip([0, 0, 1, 1, 0, 0], phases, strict=True))
-    found = sampled_launches(sampled.chosen(rows(launches, {4: 7}.items()), 0))
+    launches = list(zip([0, 0, 1, 1, 0, 0], phases, [0, 0, 0, 0, 7, 0], strict=True))
+    found = listed(sampled.chosen(*batch_of(launches, 0)))
     assert [(seq, weight) for _, seq, weight in found] == [(0, 1), (2, 1), (3, 1), (4, 2)]
-    assert sampled_launches(sampled.rest()) == [((0, RUN), 5, 1)]
+    assert listed(sampled.rest()) == [((0, RUN), 5, 1)]
 
 
 def executions(first, launches, calls, names, graphs=None):
@@ -147,8 +152,8 @@ def test_executions_are_recorded_with_their_launch_and_all_are_counted(one_in):
     made, counts, seqs = {}, {}, []
     for batch in range(20):
         seq = range(batch * 50, batch * 50 + 50)
-        sample = launched.chosen(rows([(number % 2, RUN) for number in seq]), seq[0])
-        seqs += [number for _, number, _ in sampled_launches(sample)]
+        sample = launched.chosen(*batch_of([(number % 2, RUN, 0) for number in seq], seq[0]))
+        seqs += [number for _, number, _ in listed(sample)]
         launches = [*seq, *[None] * 7]
         calls = [*(number % 2 for number in seq), *[None] * 7]
         names = [*["add"] * 50, *["gemm"] * 4, *["copy"] * 3]
