@@ -33,6 +33,8 @@ TORCH_NAMES: Final = {
     "fp8e5": "float8_e5m2", "fp8e4nv": "float8_e4m3fn", "fp8e4b8": "float8_e4m3fnuz",
     "fp8e5b16": "float8_e5m2fnuz",
 }  # fmt: skip
+#: Triton's names of element types by torch's.
+SHORT_NAMES: Final = {name: short for short, name in TORCH_NAMES.items()}
 
 #: Dialects by the stage, and kind of artifact, that is written in them.
 DIALECTS: Final = {

@@ -156,8 +156,10 @@ static void recorder_free(PyObject *object) {
   Py_DECREF(type);
 }
 
-static PyObject *wrapped(PyObject *self, PyObject *function, PyObject *adapter,
-                         PyObject *uncommon) {
+/* `Recorder.wrap(function, adapter)` and `Recorder.wrap_choosing(function, adapter, uncommon)`. */
+static PyObject *recorder_wrap(PyObject *self, PyObject *args) {
+  PyObject *function, *adapter, *uncommon = NULL;
+  if (!PyArg_ParseTuple(args, "OO|O:wrap", &function, &adapter, &uncommon)) return NULL;
   descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(function), Py_tp_descr_get);
   if (!bind || (uncommon && !PyType_GetSlot(Py_TYPE(uncommon), Py_tp_descr_get))) {
     PyErr_SetString(PyExc_TypeError, "only a function that can be a method is wrapped");
@@ -167,18 +169,6 @@ static PyObject *wrapped(PyObject *self, PyObject *function, PyObject *adapter,
   launch_function *launch = owner_new(launch_type, sizeof *launch, 4, references);
   if (launch) launch->bind = bind;
   return (PyObject *)launch;
-}
-
-static PyObject *recorder_wrap(PyObject *self, PyObject *args) {
-  PyObject *function, *adapter;
-  if (!PyArg_ParseTuple(args, "OO:wrap", &function, &adapter)) return NULL;
-  return wrapped(self, function, adapter, NULL);
-}
-
-static PyObject *recorder_wrap_choosing(PyObject *self, PyObject *args) {
-  PyObject *function, *adapter, *uncommon;
-  if (!PyArg_ParseTuple(args, "OOO:wrap_choosing", &function, &adapter, &uncommon)) return NULL;
-  return wrapped(self, function, adapter, uncommon);
 }
 
 static PyObject *recorder_record(PyObject *self, PyObject *args) {
@@ -312,7 +302,7 @@ static PyObject *get_name(PyObject *self, void *unused) {
 
 static PyMethodDef recorder_methods[] = {
     {"wrap", recorder_wrap, METH_VARARGS, "Wrap a method that launches; see hot.Recorder.wrap."},
-    {"wrap_choosing", recorder_wrap_choosing, METH_VARARGS,
+    {"wrap_choosing", recorder_wrap, METH_VARARGS,
      "Wrap a method that launches with a launcher it chooses; see hot.Recorder.wrap_choosing."},
     {"looks", recorder_looks, METH_VARARGS, "Make the copier of tensors; see copied_contents.py."},
     {"look", recorder_look, METH_VARARGS, "Make the inspector of a kernel's launches."},

@@ -346,14 +346,22 @@ SELDOM static int64_t number_by(PyObject *object, PyObject *method) {
   return number;
 }
 
+/* Reads the address and the bytes of a tensor's storage; -1 with an exception. */
+SELDOM static int storage_of(PyObject *tensor, char **start, int64_t *size) {
+  PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
+  if (!storage) return -1;
+  *start = (char *)(intptr_t)number_by(storage, name_data_ptr);
+  *size = PyErr_Occurred() ? 0 : number_by(storage, name_nbytes);
+  Py_DECREF(storage);
+  return PyErr_Occurred() ? -1 : 0;
+}
+
 /* Adds the place of a tensor's data pointer in its storage, and the storage's bytes. */
 SELDOM static int key_storage(struct key *key, PyObject *tensor, const char *pointer) {
-  PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
-  int64_t start = storage ? number_by(storage, name_data_ptr) : -1;
-  int64_t size = PyErr_Occurred() ? -1 : number_by(storage, name_nbytes);
-  Py_XDECREF(storage);
-  if (PyErr_Occurred() || key_reserve(key, 2)) return -1;
-  key->words[key->count++] = (uint64_t)((int64_t)(intptr_t)pointer - start);
+  char *start;
+  int64_t size;
+  if (storage_of(tensor, &start, &size) || key_reserve(key, 2)) return -1;
+  key->words[key->count++] = (uint64_t)(pointer - start);
   key->words[key->count++] = (uint64_t)size;
   return 0;
 }

@@ -79,25 +79,18 @@ static int span_of(looks *self, PyObject *value, struct span *out, int *device) 
   }
   const char *pointer = seen.data ? (char *)seen.data + seen.byte_offset : NULL;
   *device = seen.device.type == self->host_kind ? DL_CPU : seen.device.type;
-  int found = -1;
-  PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
-  if (storage) {
-    char *start = (char *)(intptr_t)number_by(storage, name_data_ptr);
-    int64_t size = PyErr_Occurred() ? 0 : number_by(storage, name_nbytes);
-    Py_DECREF(storage);
-    if (PyErr_Occurred()) {
-      found = -1;
-    } else if (!start || !size || !pointer) {
-      found = 0; /* no memory, or no elements */
-    } else if (size <= self->limit) {
-      *out = (struct span){.address = start, .size = (size_t)size};
-      found = 1;
-    } else {
-      found = view_span(&seen, start, size, out) && out->size <= (size_t)self->limit;
-    }
-    out->view = pointer - start;
-  }
+  char *start;
+  int64_t size;
+  int failed = storage_of(tensor, &start, &size);
   Py_DECREF(tensor);
+  if (failed) return -1;
+  if (!start || !size || !pointer) return 0; /* no memory, or no elements */
+  int found = 1;
+  if (size <= self->limit)
+    *out = (struct span){.address = start, .size = (size_t)size};
+  else
+    found = view_span(&seen, start, size, out) && out->size <= (size_t)self->limit;
+  out->view = pointer - start;
   return found;
 }
 

@@ -79,9 +79,8 @@ JOURNALS static PyObject *launch_columns(PyObject *module, PyObject *args) {
     LAUNCH_FIELDS(WIDE_COLUMN, NARROW_COLUMN)
   } column;
   int64_t *seqs = NULL, *graphs = NULL;
-  PyObject *columns = PyTuple_New(0 LAUNCH_FIELDS(ONE, ONE));
+  PyObject *columns = PyTuple_New(0 LAUNCH_FIELDS(ONE, ONE)), *result = NULL;
   PyObject *seq = new_bytes(count * 8, &seqs), *graph = new_bytes(count * 8, &graphs);
-  PyObject *on_device = NULL, *in_graph = NULL, *threads = NULL, *copied = NULL, *result = NULL;
   if (!columns || !seq || !graph) goto end;
 #define MAKE(name)                                                                 \
   PyObject *bytes_of_##name = new_bytes(count * sizeof *column.name, &column.name); \
@@ -103,21 +102,15 @@ JOURNALS static PyObject *launch_columns(PyObject *module, PyObject *args) {
     on_devices += row->device >= 0;
     in_graphs += graphs[i] != 0;
   }
-  on_device = bits_of(rows, count, on_devices, 0);
-  in_graph = bits_of(rows, count, in_graphs, 1);
-  threads = distinct_threads(rows, count);
-  copied = copied_for(rows, count, first);
-  if (on_device && in_graph && threads && copied)
-    result = Py_BuildValue("(OOOOOOONN)", columns, seq, graph, on_device, in_graph, threads, copied,
-                           PyBool_FromLong(captured), PyBool_FromLong(stepped_back));
+  /* Releases all that were made if one is NULL. */
+  result = Py_BuildValue("(OOONNNNNN)", columns, seq, graph, bits_of(rows, count, on_devices, 0),
+                         bits_of(rows, count, in_graphs, 1), distinct_threads(rows, count),
+                         copied_for(rows, count, first), PyBool_FromLong(captured),
+                         PyBool_FromLong(stepped_back));
 end:
   Py_XDECREF(columns);
   Py_XDECREF(seq);
   Py_XDECREF(graph);
-  Py_XDECREF(on_device);
-  Py_XDECREF(in_graph);
-  Py_XDECREF(threads);
-  Py_XDECREF(copied);
   PyBuffer_Release(&given);
   return result;
 }

@@ -152,18 +152,17 @@ static void spool_take(recorder *self) {
   spool->launches += fresh;
 }
 
-static void memory_free(struct spool *spool) {
+static void spool_free(struct spool *spool) {
   if (spool->memory) munmap(spool->memory, MEMORY_BYTES);
   if (spool->shared >= 0) close(spool->shared);
+  free(spool);
 }
 
 /* Unlocks the spool; frees it if both owner and thread are gone. */
 static void spool_release(struct spool *spool) {
   int holders = --spool->holders;
   pthread_mutex_unlock(&spool->lock);
-  if (holders) return;
-  memory_free(spool);
-  free(spool);
+  if (!holders) spool_free(spool);
 }
 
 /* ---- its thread ------------------------------------------------------------------------------- */
@@ -310,8 +309,7 @@ static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   spool->shared_path = spool->folder + length + 1;
   memcpy(spool->shared_path, shared, (size_t)shared_length);
   if (memory_make(spool)) {
-    memory_free(spool);
-    free(spool);
+    spool_free(spool);
     Py_RETURN_FALSE;
   }
   memcpy(spool->memory + NEWEST_BYTES - PLACE_BYTES, place, (size_t)place_length);
@@ -331,8 +329,7 @@ static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   if (start_thread(spool_work, spool)) {
     self->spool = NULL;
     if (spool->shared >= 0) unlink(spool->shared_path);
-    memory_free(spool);
-    free(spool);
+    spool_free(spool);
     Py_RETURN_FALSE;
   }
   if (spool->shared >= 0) {

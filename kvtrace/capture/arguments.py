@@ -5,7 +5,6 @@ Tensors are read by the attributes of torch's tensors (`data_ptr`, `shape`, `str
 """
 
 import math
-import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,10 +13,7 @@ from typing import Any, Final
 
 from kvtrace.capture.records import ArgumentRecord, Parameter, capped
 from kvtrace.forks import Lock
-from kvtrace.schema.vocabularies import TORCH_NAMES
-
-#: Triton's short forms of torch's names of element types.
-SHORT_NAMES: Final = {name: short for short, name in TORCH_NAMES.items()}
+from kvtrace.schema.vocabularies import SHORT_NAMES
 
 #: Most bytes of an element of a kernel's tensors.
 _MOST_ELEMENT_BYTES: Final = 8
@@ -354,16 +350,6 @@ def _element_bytes(value: Any) -> int:
     if hasattr(value.dtype, "itemsize"):
         return int(value.dtype.itemsize)
     return int(value.element_size()) if hasattr(value, "element_size") else _MOST_ELEMENT_BYTES
-
-
-def storage_contents(value: Any) -> bytes | None:
-    """Return the bytes of a tensor's whole storage, copied to the host; None without torch."""
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(value, "untyped_storage"):
-        return None
-    storage = value.untyped_storage()
-    storage_bytes = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
-    return bytes(storage_bytes.cpu().numpy().tobytes())
 
 
 def _rounding_text(descriptor: Any) -> str:

@@ -354,6 +354,3 @@ def view_of(tensor: Any, start: int, size: int) -> Span | None:
     begin = tensor.data_ptr() + sum(reach for reach in reaches if reach < 0) * item
     view = Span(begin, (1 + sum(map(abs, reaches))) * item, begin - start)
     return view if view.offset >= 0 and view.offset + view.size <= size else None
-
-
-__all__ = ["Contents", "Listed", "Span", "view_of"]

@@ -208,6 +208,3 @@ class LaunchCopier(Generic[T]):
 
 def _under_way(taken: LaunchCopies) -> bool:
     return any(isinstance(copy, Copy) for copy in taken.copies)
-
-
-__all__ = ["Copied", "LaunchCopier", "LaunchCopies"]

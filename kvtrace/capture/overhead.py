@@ -18,10 +18,11 @@ Rounds with a new kernel (the start), and the end, are summed separately from ro
 known kernels were launched: only the share of the latter predicts the cost of the next hour.
 """
 
-import sys
 import time
 from collections.abc import Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final
+
+from kvtrace.capture.hot import Recorder
 
 #: Weight of the time between earlier rounds, relative to that before the present round.
 _MEMORY: Final = 0.75
@@ -34,18 +35,10 @@ _ENOUGH: Final = 8
 Moment = tuple[int, dict[int, int], int]
 
 
-class CostMeter(Protocol):
-    """A recorder that measures its cost; see `hot.Recorder`."""
-
-    @property
-    def costs(self) -> tuple[int, int, int, int]:
-        """Ns for new kernels and calls; timed launches, their ns, and ns of the quickest."""
-
-
 class Overhead:
     """Sums of a recording's cost over the rounds of its journal; all times are nanoseconds."""
 
-    def __init__(self, recorder: CostMeter, clocks: "ThreadClocks | None" = None) -> None:
+    def __init__(self, recorder: Recorder, clocks: "ThreadClocks | None" = None) -> None:
         """Begin to measure; the first round includes the recorder's measurements so far."""
         self.start_ns = self.launches_ns = self.running_ns = self.end_ns = self.thread_ns = 0
         #: Executions that a profiler recorded, in the start and later.
@@ -169,7 +162,7 @@ class Overhead:
 
 
 class ThreadClocks:
-    """Processor time of chosen threads of this process; only on Linux."""
+    """Processor time of chosen threads of this process."""
 
     def __init__(self) -> None:
         self._threads: set[int] = set()
@@ -177,8 +170,7 @@ class ThreadClocks:
 
     def note(self, threads: Iterable[int]) -> None:
         """Add threads, by native id, that `follow_noted` begins to measure."""
-        if sys.platform == "linux":
-            self._noted.update(threads)
+        self._noted.update(threads)
 
     def follow_noted(self) -> None:
         """Include the noted threads in `now` from now on."""

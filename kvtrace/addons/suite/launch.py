@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.suite.errors import CannotJudgeCall
-from kvtrace.capture.arguments import SHORT_NAMES
 from kvtrace.evaluate import (
     Argument,
     Observer,
@@ -26,6 +25,7 @@ from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.types import ElementType, element_of_short_name
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.vocabularies import SHORT_NAMES
 
 Scalar = int | float | bool | None
 Bytes = NDArray[np.uint8]

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.backends.compiled_kernels.unevaluated import reason_not_recorded
 from kvtrace.capture.adapters import Apart
-from kvtrace.capture.arguments import storage_contents
 from kvtrace.capture.copied_contents import LIMIT_BYTES, SMALL_BYTES
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.hot import NO_DEVICE
@@ -333,6 +332,16 @@ def _contents(record: ArgumentRecord, value: Any, setting: "Tensors") -> bytes |
     if setting == "index" and memory_kind(value) != "cpu":
         return None
     return storage_contents(value)
+
+
+def storage_contents(value: Any) -> bytes | None:
+    """Return the bytes of a tensor's whole storage, copied to the host; None without torch."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(value, "untyped_storage"):
+        return None
+    storage = value.untyped_storage()
+    storage_bytes = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
+    return bytes(storage_bytes.cpu().numpy().tobytes())
 
 
 def _shows_color() -> bool:

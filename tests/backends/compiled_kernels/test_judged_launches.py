@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import kvtrace
+from kvtrace.backends.compiled_kernels.judged_launches import storage_contents
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -41,6 +42,11 @@ def bounds_verdicts(out: Path, call: int) -> list[str]:
 
 def messages(out: Path, code: str) -> list[str]:
     return [row["text"] for row in rows_of(out, "messages") if row["code"] == code]
+
+
+def test_contents_are_those_of_the_whole_storage():
+    base = torch.arange(6, dtype=torch.int32)
+    assert storage_contents(base[2:]) == base.numpy().tobytes()
 
 
 def test_a_defect_is_reported_once_and_the_kernel_is_launched(tmp_path, tensors, capsys, hot_path):
