@@ -19,8 +19,9 @@ becomes a row of `messages`, and never reaches the user's program.
 
 `copied_contents.py` copies what a launch's tensors hold, on a GPU only by enqueueing
 (`device_copies.py`); the copy's number is in the launch's row. `windows.py` decides when launches
-are recorded, `run_limits.py` and `sampling.py` which of them are written, after all listeners of
-the journal's thread received them. `ends.py` handles ends that bypass Python's exit functions.
+are recorded, `run_limits.py` which of them are written (`schema/sampled_rows.py`), after all
+listeners of the journal's thread received them. `ends.py` handles ends that bypass Python's exit
+functions.
 """
 
 import sys

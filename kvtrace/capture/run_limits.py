@@ -19,8 +19,8 @@ from kvtrace.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kvtrace.capture.sampling import SampledExecutions, SampledLaunches
     from kvtrace.schema.older_sums import OlderSums
+    from kvtrace.schema.sampled_rows import SampledExecutions, SampledLaunches
     from kvtrace.schema.writer import RunWriter, SealedPart
 
 #: Tables that grow with every launch, whose old parts are deleted.
@@ -69,7 +69,7 @@ class RunLimits:
         """
         if self._one_in == 1:
             return columns
-        from kvtrace.capture.sampling import SampledLaunches
+        from kvtrace.schema.sampled_rows import SampledLaunches
 
         self._launches = self._launches or SampledLaunches(self._one_in)
         return _columns(self._launches.chosen(columns, copied))
@@ -80,7 +80,7 @@ class RunLimits:
             return columns
         import pyarrow as pa
 
-        from kvtrace.capture.sampling import SampledExecutions
+        from kvtrace.schema.sampled_rows import SampledExecutions
 
         self._executions = self._executions or SampledExecutions(self._one_in)
         return _columns(self._executions.chosen(pa.table(dict(columns))))

@@ -19,7 +19,6 @@ from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
 from kvtrace.capture.messages import Messages, place_of, warn
-from kvtrace.capture.missing_packages import without_missing_packages
 from kvtrace.capture.record_rows import call_row, kernel_row, mark_row, spooled_call
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelSource
 from kvtrace.capture.run_limits import RunLimits
@@ -30,7 +29,7 @@ from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import new_run_id
 from kvtrace.schema.spool import PHASES
-from kvtrace.settings import Settings
+from kvtrace.settings import Settings, without_missing_packages
 
 if TYPE_CHECKING:
     from kvtrace.capture.copied_contents import Contents

@@ -118,7 +118,7 @@ def _dispatcher_part() -> Iterator[Part]:
 
 
 def _timeline() -> Part:
-    from kvtrace.capture.missing_packages import missing
+    from kvtrace.settings import missing
 
     package = missing(("numpy",))
     if package is not None:

@@ -15,7 +15,7 @@ from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton import autotune_free
 from kvtrace.backends.triton.device_free_state import STOPPED, state
 from kvtrace.capture.ends import before_finalization
-from kvtrace.capture.missing_packages import missing
+from kvtrace.settings import missing
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.launches import LaunchAdapter

@@ -20,12 +20,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.schema.arrays import array_of
 from kvtrace.schema.spool import PHASES
 
 #: Constants as Arrow's scalars, made without `pa.scalar` (see `arrays.py`).
-_ZERO, _ONE_ROW, _KINDS, _GRAPH_CAPTURE = array_of([0, 1, len(PHASES), GRAPH_CAPTURE], pa.int64())
+_ZERO, _ONE_ROW, _KINDS, _GRAPH_CAPTURE = array_of(
+    [0, 1, len(PHASES), PHASES.index("graph_capture")], pa.int64()
+)
 _NOTHING: Final = array_of([None], pa.int64())[0]
 _BETWEEN, _UNKNOWN = array_of(["\0", ""], pa.string())
 _YES: Final = array_of([True], pa.bool_())

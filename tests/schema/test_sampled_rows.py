@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kvtrace.capture.launch_rows import launch_rows
 from kvtrace.capture.records import AUTOTUNE, GRAPH_CAPTURE, RUN
-from kvtrace.capture.sampling import SampledExecutions, SampledLaunches, are_chosen
+from kvtrace.schema.sampled_rows import SampledExecutions, SampledLaunches, are_chosen
 from kvtrace.schema.spool import FIELDS, PHASES, ROW
 from kvtrace.schema.table_types import NAME
 
