@@ -39,7 +39,9 @@ def element_values(stored: npt.NDArray[Any], type_name: str) -> npt.NDArray[Any]
         return (stored.astype(np.uint32) << 16).view(np.float32)
     if type_name in _FLOATS_OF_8_BITS or type_name == "fp8e5":
         return _values_by_code(type_name)[stored]
-    return stored != 0 if type_name in ("i1", "u1") else stored
+    if type_name in ("i1", "u1"):
+        stored = stored != 0
+    return stored
 
 
 @lru_cache
