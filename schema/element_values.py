@@ -35,13 +35,14 @@ def stored_type(type_name: str | None) -> np.dtype[Any] | None:
 
 def element_values(stored: npt.NDArray[Any], type_name: str) -> npt.NDArray[Any]:
     """Return the values of elements of `stored_type`: numbers of a type of NumPy, or bools."""
+    values = stored
     if type_name == "bf16":  # the upper half of a float32
-        return (stored.astype(np.uint32) << 16).view(np.float32)
-    if type_name in _FLOATS_OF_8_BITS or type_name == "fp8e5":
-        return _values_by_code(type_name)[stored]
-    if type_name in ("i1", "u1"):
-        stored = stored != 0
-    return stored
+        values = (stored.astype(np.uint32) << 16).view(np.float32)
+    elif type_name in _FLOATS_OF_8_BITS or type_name == "fp8e5":
+        values = _values_by_code(type_name)[stored]
+    elif type_name in ("i1", "u1"):
+        values = stored != 0
+    return values
 
 
 @lru_cache
