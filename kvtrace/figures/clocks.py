@@ -24,6 +24,7 @@ from kvtrace.figures.collective_kernels import (
     common_places,
     has_communicators,
     kernels_by_key,
+    rank_executions,
 )
 from kvtrace.figures.columns import Integers
 from kvtrace.schema.collective_names import operation_of_kernel
@@ -123,7 +124,8 @@ _Ends = dict[tuple[Key, str], tuple[Integers, Integers]]
 def _collective_ends(trace: Trace, run: Run, is_numbered: bool) -> _Ends:
     """Return numbers and ends (ns) of a run's collectives that end together, by key and name."""
     ends: _Ends = {}
-    for key, kernels in kernels_by_key(trace, run, numbered_ones=is_numbered):
+    executions = rank_executions(trace, run)
+    for key, kernels in kernels_by_key(trace, run, executions, numbered_ones=is_numbered):
         for code, name in enumerate(kernels.names):
             here = kernels.name == code
             if operation_of_kernel(name) in SYNCHRONIZING and here.any():

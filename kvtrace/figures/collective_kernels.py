@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, integers
+from kvtrace.figures.executions import launch_begins, requests_of
 from kvtrace.schema.collective_names import is_collective, operation_of_kernel
 
 if TYPE_CHECKING:
@@ -90,40 +91,79 @@ def has_communicators(trace: "Trace", run: "Run") -> bool:
     return bool(column.null_count < len(column))
 
 
+class RankExecutions(NamedTuple):
+    """All timed executions of a rank, by begin, and more of those that are collectives.
+
+    Attributes:
+        start: Begin of each execution.
+        end: Its end.
+        asked: When the host requested it, or UNKNOWN.
+        name: Its name, as an index in `names`; UNKNOWN: it is no collective.
+        names: Distinct names of collectives.
+        record: The row of each collective in the run's executions.
+        requested: When the host requested it; UNKNOWN also for those of graphs, whose replays are
+            requested once for all of their kernels.
+        stream: The place of its stream, in the order of the streams' first collectives.
+
+    """
+
+    start: Integers
+    end: Integers
+    asked: Integers
+    name: Integers
+    names: tuple[str, ...]
+    record: Integers
+    requested: Integers
+    stream: Integers
+
+
+def rank_executions(trace: "Trace", run: "Run") -> RankExecutions:
+    """Return the executions of a rank; `trace` is the whole trace. Errors as `Trace.table`."""
+    numbers: dict[str, int] = {}
+    rows: list[tuple[Integers, ...]] = [(np.zeros(0, np.int64),) * 9]
+    others = ("record", "graph_id", "device", "stream")
+    columns = ("name", "start", "end", "requested", "launch_seq", *others)
+    for piece in trace.pieces("gpu_kernels", [run], columns):
+        timed = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+        texts, codes = coded(timed["name"])
+        names = [
+            numbers.setdefault(text, len(numbers)) if text and is_collective(text) else UNKNOWN
+            for text in texts
+        ]
+        times = integers(timed["start"]), integers(timed["end"])
+        further = (integers(timed[column], UNKNOWN) for column in others)
+        rows.append((*times, *requests_of(timed), np.array(names, np.int64)[codes], *further))
+    columns_of_all = list(map(np.concatenate, zip(*rows, strict=True)))
+    start = columns_of_all[0]
+    if not (start[1:] >= start[:-1]).all():
+        order = np.argsort(start, kind="stable")
+        columns_of_all = [column[order] for column in columns_of_all]
+    start, end, asked, launch, name, *of_all = columns_of_all
+    if (launch >= 0).any():
+        asked[launch >= 0] = launch_begins(trace, run, launch[launch >= 0])
+    record, graph, *places = (column[name >= 0] for column in of_all)
+    requested = np.where(graph >= 0, UNKNOWN, asked[name >= 0])
+    stream = _places(*places)
+    return RankExecutions(start, end, asked, name, tuple(numbers), record, requested, stream)
+
+
 def kernels_by_key(
-    trace: "Trace", run: "Run", *, numbered_ones: bool
+    trace: "Trace", run: "Run", executions: RankExecutions, *, numbered_ones: bool
 ) -> Iterator[tuple[Key, Kernels]]:
     """Yield the kernels of NCCL of each communicator, then of each stream those of none.
 
     Without `numbered_ones` all kernels are those of streams, which are in the order of their first
     kernels.
     """
-    numbers: dict[str, int] = {}
-    rows: list[tuple[Integers, ...]] = [(np.zeros(0, np.int64),) * 8]
-    columns = ("name", "start", "end", "record", "requested", "graph_id", "device", "stream")
-    for piece in trace.pieces("gpu_kernels", [run], columns):
-        texts, codes = coded(piece["name"])
-        names = np.array(
-            [
-                numbers.setdefault(text, len(numbers)) if text and is_collective(text) else -1
-                for text in texts
-            ],
-            np.int64,
-        )[codes]
-        is_wanted = (names >= 0) & pc.is_valid(piece["end"]).to_numpy()
-        others = (integers(piece[column], -1)[is_wanted] for column in columns[1:])
-        rows.append((names[is_wanted], *others))
-    columns_of_all = list(map(np.concatenate, zip(*rows, strict=True)))
-    order = np.argsort(columns_of_all[1], kind="stable")
-    name, start, end, record, requested, graph, *places = (
-        column[order] for column in columns_of_all
+    here = executions.name >= 0
+    start, end, name = (
+        column[here] for column in (executions.start, executions.end, executions.name)
     )
-    stream = _places(*places)
+    numbers = {text: number for number, text in enumerate(executions.names)}
+    record, stream = executions.record, executions.stream
     communicator = number = size = np.full(start.size, UNKNOWN)
     if numbered_ones and start.size:
-        # Replays of a graph are requested once for all of its kernels.
-        requested = np.where(graph >= 0, UNKNOWN, requested)
-        requests = _numbered(trace, run, requested, stream)
+        requests = _numbered(trace, run, executions.requested, stream)
         communicators, communicator, number, size = requests[:4]
         name = _named_by_requests(numbers, name, requests)
         for code, of_communicator in enumerate(communicators):

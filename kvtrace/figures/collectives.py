@@ -32,9 +32,11 @@ from kvtrace.figures.collective_kernels import (
     Communicator,
     Kernels,
     Key,
+    RankExecutions,
     common_places,
     has_communicators,
     kernels_by_key,
+    rank_executions,
 )
 from kvtrace.figures.columns import Integers
 from kvtrace.figures.scans import row_count
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 _ROOTED: Final = frozenset({"Broadcast", "Reduce"})
 #: The same, which are known to be of some ranks only with their communicator.
 _EXCHANGES: Final = frozenset({"SendRecv", "AllToAll"})
+#: Most executions of all ranks that are kept, as they are read several times.
+_MOST_KEPT: Final = 1 << 21
 #: Nanoseconds by which ends of one collective may precede its last begin on GPUs of one host.
 _CLOCK_ERROR: Final = 20_000
 
@@ -120,6 +124,9 @@ class RankCollectives:
     names: tuple[str, ...]
 
 
+_Rank = tuple[RankExecutions, list[tuple[Key, Kernels]]]
+
+
 @dataclass(slots=True)
 class Collectives:
     """The matched collectives of a job.
@@ -140,20 +147,39 @@ class Collectives:
     _streams: dict[Key, _Stream] = field(default_factory=dict)
     _clocks: Mapping[str, Clock] = field(default_factory=dict)
     _is_numbered: bool = False
+    #: Whether executions of all ranks are kept, not only those of the last one; those by run id.
+    _keeps_all: bool = False
+    _kept: "dict[str, tuple[RankExecutions, list[tuple[Key, Kernels]]]]" = field(
+        default_factory=dict
+    )
 
     @property
     def matched(self) -> int:
         """Number of collectives that are matched across all ranks."""
         return sum(stream.number.size for stream in self._streams.values())
 
+    def executions(self, run: "Run") -> RankExecutions:
+        """Return all timed executions of a rank; errors as `Trace.table`."""
+        return self._read(run)[0]
+
+    def _read(self, run: "Run") -> _Rank:
+        """Return the executions of a rank, and the kernels of NCCL by communicator or stream."""
+        assert self._trace is not None
+        if run.run_id not in self._kept:
+            if not self._keeps_all:
+                self._kept.clear()
+            rows = rank_executions(self._trace, run)
+            kernels = kernels_by_key(self._trace, run, rows, numbered_ones=self._is_numbered)
+            self._kept[run.run_id] = rows, list(kernels)
+        return self._kept[run.run_id]
+
     def of_rank(self, run: "Run") -> RankCollectives:
         """Return the kernels of NCCL of a rank, with their transfers; errors as `Trace.table`."""
-        assert self._trace is not None
         columns: list[tuple[Integers, ...]] = []
         names: tuple[str, ...] = ()
         sizes = [stream.number.size for stream in self._streams.values()]
         first = dict(zip(self._streams, np.cumsum([0, *sizes]).tolist(), strict=False))
-        for key, kernels in kernels_by_key(self._trace, run, numbered_ones=self._is_numbered):
+        for key, kernels in self._read(run)[1]:
             transfer = kernels.start.copy()
             last, matched = np.full((2, kernels.start.size), -1)
             stream = self._streams.get(key)
@@ -248,7 +274,8 @@ def matched_collectives(trace: "Trace", runs: Sequence["Run"]) -> Collectives | 
     """
     whole = whole_trace(trace)
     ranks = [r for r in runs if r.rank is not None and (r.has_gaps or r.has_collectives_alone)]
-    ranks = [run for run in ranks if row_count(whole, run, "gpu_kernels")]
+    rows = {run.run_id: row_count(whole, run, "gpu_kernels") for run in ranks}
+    ranks = [run for run in ranks if rows[run.run_id]]
     ranks = [run for run in ranks if run.group_id == ranks[0].group_id]
     by_rank = {run.rank or 0: run for run in sorted(ranks, key=lambda run: run.started or 0)}
     world = max((run.world_size or 0 for run in ranks), default=0)
@@ -258,6 +285,7 @@ def matched_collectives(trace: "Trace", runs: Sequence["Run"]) -> Collectives | 
     ordered = tuple(by_rank[rank] for rank in sorted(by_rank))
     missing = tuple(rank for rank in range(world) if rank not in by_rank)
     collectives = Collectives(ordered, missing, _trace=whole)
+    collectives._keeps_all = sum(rows[run.run_id] for run in ordered) <= _MOST_KEPT
     if any(keeps_newest(run) for run in ordered):
         collectives.problems.append(
             "the first collectives were dropped, so that the others cannot be counted: none is "
@@ -286,7 +314,7 @@ def _match(collectives: Collectives) -> None:
     for index, run in enumerate(runs):
         clock = clocks.get(run.run_id)
         keys = set()
-        for key, kernels in kernels_by_key(trace, run, numbered_ones=collectives._is_numbered):
+        for key, kernels in collectives._read(run)[1]:
             keys.add(key)
             if key in streams and isinstance(key, Communicator) and key.is_pair:
                 _require_as_many(key, streams[key], kernels)

@@ -163,7 +163,7 @@ class ExecutionBlocks:
         )
         launched = np.flatnonzero(launch >= 0)
         if launched.size:
-            asked[launched] = self._enters(launch[launched])
+            asked[launched] = launch_begins(self._trace, self._run, launch[launched])
         name, stack, is_kernel = others
         names_so_far, stacks = tuple(self._names), self._stacks.values
         block = ExecutionBlock(
@@ -179,33 +179,10 @@ class ExecutionBlocks:
         After `asked` comes the sequence number of the launch whose `enter` it will be; -1: `asked`
         is recorded, or stays unknown.
         """
-        asked = integers(rows["requested"], -1)
-        # One without a recorded request that is not of a graph was requested by its launch.
-        of_launch = (asked < 0) & rows["graph_id"].is_null().to_numpy()
-        launch = np.where(of_launch, integers(rows["launch_seq"], -1), -1)
+        asked, launch = requests_of(rows)
         others = self._named(rows) if named else _unnamed(len(rows))
         placed = integers(rows["start"]), integers(rows["end"]), integers(rows["device"], -1)
         return *placed, asked, launch, *others
-
-    def _enters(self, seq: Integers) -> Integers:
-        """Return when launches began, by their numbers; -1 for numbers of no launch."""
-        wanted = np.unique(seq)
-        begins = np.flatnonzero(
-            np.diff(wanted, prepend=wanted[0] - _LEAST_SKIPPED - 1) > _LEAST_SKIPPED
-        )
-        ends = np.append(begins[1:], wanted.size) - 1
-        ranges = list(zip(wanted[begins].tolist(), wanted[ends].tolist(), strict=True))
-        enters = np.full(wanted.size, -1)
-        span = ("seq", "seq")
-        for piece in pieces_near(
-            self._trace, "launches", self._run, ("seq", "enter"), span, ranges
-        ):
-            rows = piece.filter(pc.is_valid(piece["enter"]))
-            numbers = integers(rows["seq"], -1)
-            place = np.minimum(np.searchsorted(wanted, numbers), wanted.size - 1)
-            is_wanted = wanted[place] == numbers
-            enters[place[is_wanted]] = integers(rows["enter"])[is_wanted]
-        return enters[np.searchsorted(wanted, seq)]
 
     def _named(self, rows: pa.Table) -> tuple[npt.NDArray[np.generic], ...]:
         """Return codes of names and stacks, and whether rows are of kernels."""
@@ -223,6 +200,35 @@ class ExecutionBlocks:
             stacks = np.append(self._stacks.of(integers(calls["stack_id"], -1)), np.int32(0))
             self._stack_of_call = Positions(integers(calls["call_id"])), stacks
         return self._stack_of_call
+
+
+def requests_of(rows: pa.Table) -> tuple[Integers, Integers]:
+    """Return when the host requested executions, or -1, and the launch that says it, or -1."""
+    asked = integers(rows["requested"], -1)
+    # One without a recorded request that is not of a graph was requested by its launch.
+    of_launch = (asked < 0) & rows["graph_id"].is_null().to_numpy()
+    return asked, np.where(of_launch, integers(rows["launch_seq"], -1), -1)
+
+
+def launch_begins(trace: "Trace", run: "Run", seq: Integers) -> Integers:
+    """Return when launches began, by their numbers; -1 for numbers of no launch.
+
+    `trace` is the whole trace. Errors as `Trace.table`.
+    """
+    wanted = np.unique(seq)
+    begins = np.flatnonzero(
+        np.diff(wanted, prepend=wanted[0] - _LEAST_SKIPPED - 1) > _LEAST_SKIPPED
+    )
+    ends = np.append(begins[1:], wanted.size) - 1
+    ranges = list(zip(wanted[begins].tolist(), wanted[ends].tolist(), strict=True))
+    enters = np.full(wanted.size, -1)
+    for piece in pieces_near(trace, "launches", run, ("seq", "enter"), ("seq", "seq"), ranges):
+        rows = piece.filter(pc.is_valid(piece["enter"]))
+        numbers = integers(rows["seq"], -1)
+        place = np.minimum(np.searchsorted(wanted, numbers), wanted.size - 1)
+        is_wanted = wanted[place] == numbers
+        enters[place[is_wanted]] = integers(rows["enter"])[is_wanted]
+    return enters[np.searchsorted(wanted, seq)]
 
 
 def _beginning(rows: pa.Table, low: int, high: int) -> pa.Table:

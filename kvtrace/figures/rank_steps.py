@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from kvtrace.figures.collective_kernels import RankExecutions
 from kvtrace.figures.collectives import Collectives, RankCollectives
 from kvtrace.figures.columns import Coverage, Integers, summed_by, union_of
-from kvtrace.figures.executions import ExecutionBlocks
 from kvtrace.figures.gap_causes import PAUSE
 from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.parallelism import between_exchanges, sends
 from kvtrace.figures.steps import program_steps
-from kvtrace.schema.collective_names import is_collective, operation_of_kernel
+from kvtrace.schema.collective_names import operation_of_kernel
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -98,16 +98,6 @@ class RankSteps:
         return np.diff(self.bounds)
 
 
-@dataclass(frozen=True, slots=True)
-class _Executions:
-    """All executions of a rank, by begin; `asked` is when the host requested each, or -1."""
-
-    start: Integers
-    end: Integers
-    asked: Integers
-    is_collective: np.ndarray[tuple[int], np.dtype[np.bool_]]
-
-
 def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSteps]:
     """Yield the steps of each rank that are common to all; one step where none are known.
 
@@ -117,7 +107,7 @@ def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSt
     host_steps = _common_steps(trace, whole, collectives.runs)
     has_collectives_alone = any(run.has_collectives_alone for run in collectives.runs)
     for run in collectives.runs:
-        executions = _executions(whole, run)
+        executions = collectives.executions(run)
         if not executions.start.size:
             continue
         first, host = host_steps[run.run_id]
@@ -129,7 +119,7 @@ def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSt
         idle, launching, requests = _idle_parts(
             executions, bounds, host, HostEvents.read(whole, run)
         )
-        is_work = ~executions.is_collective
+        is_work = executions.name < 0
         work = union_of(executions.start[is_work], executions.end[is_work])
         busy, exposed = _busy_parts(work, ran, bounds)
         # Work hides waiting, which of ranks with collectives alone is not known.
@@ -187,16 +177,7 @@ def _common_steps(
     return {run: (first, found[first : last + 1]) for run, found in bounds.items()}
 
 
-def _executions(trace: "Trace", run: "Run") -> _Executions:
-    nothing = np.zeros(0, np.int64)
-    columns = [(nothing, nothing, nothing, np.zeros(0, bool))]
-    for _, block in ExecutionBlocks(trace, run).read():
-        of_name = np.array([is_collective(name) for name in block.names], bool)
-        columns.append((block.start, block.end, block.asked, of_name[block.name]))
-    return _Executions(*map(np.concatenate, zip(*columns, strict=True)))
-
-
-def _device_bounds(executions: _Executions, host: Integers) -> Integers:
+def _device_bounds(executions: RankExecutions, host: Integers) -> Integers:
     """Return when the rank began each step, whose begins on the host are `host`, and the end."""
     asked = np.where(executions.asked >= 0, executions.asked, executions.start)
     step = np.searchsorted(host, asked, "right")
@@ -242,7 +223,7 @@ def _all_waiting(ran: RankCollectives, bounds: Integers) -> Integers:
 
 
 def _idle_parts(
-    executions: _Executions, bounds: Integers, host: Integers, events: HostEvents
+    executions: RankExecutions, bounds: Integers, host: Integers, events: HostEvents
 ) -> tuple[Integers, Integers, Integers]:
     """Return idle time of each step by part, the time of launching, and the number of requests."""
     first, last = union_of(executions.start, executions.end)
