@@ -52,7 +52,7 @@ _ROOTED: Final = frozenset({"Broadcast", "Reduce"})
 #: The same, which are known to be of some ranks only with their communicator.
 _EXCHANGES: Final = frozenset({"SendRecv", "AllToAll"})
 #: Most executions of all ranks that are kept, as they are read several times.
-_MOST_KEPT: Final = 1 << 21
+_MOST_KEPT: Final = 1 << 20
 #: Nanoseconds by which ends of one collective may precede its last begin on GPUs of one host.
 _CLOCK_ERROR: Final = 20_000
 
@@ -147,11 +147,10 @@ class Collectives:
     _streams: dict[Key, _Stream] = field(default_factory=dict)
     _clocks: Mapping[str, Clock] = field(default_factory=dict)
     _is_numbered: bool = False
-    #: Whether executions of all ranks are kept, not only those of the last one; those by run id.
+    #: Whether what was read is kept of all ranks, not only of the last one; by run id.
     _keeps_all: bool = False
-    _kept: "dict[str, tuple[RankExecutions, list[tuple[Key, Kernels]]]]" = field(
-        default_factory=dict
-    )
+    _read: dict[str, _Rank] = field(default_factory=dict)
+    _ran: dict[str, RankCollectives] = field(default_factory=dict)
 
     @property
     def matched(self) -> int:
@@ -160,26 +159,33 @@ class Collectives:
 
     def executions(self, run: "Run") -> RankExecutions:
         """Return all timed executions of a rank; errors as `Trace.table`."""
-        return self._read(run)[0]
+        return self._rank(run)[0]
 
-    def _read(self, run: "Run") -> _Rank:
+    def _rank(self, run: "Run") -> _Rank:
         """Return the executions of a rank, and the kernels of NCCL by communicator or stream."""
         assert self._trace is not None
-        if run.run_id not in self._kept:
+        if run.run_id not in self._read:
             if not self._keeps_all:
-                self._kept.clear()
+                self._read.clear()
             rows = rank_executions(self._trace, run)
             kernels = kernels_by_key(self._trace, run, rows, numbered_ones=self._is_numbered)
-            self._kept[run.run_id] = rows, list(kernels)
-        return self._kept[run.run_id]
+            self._read[run.run_id] = rows, list(kernels)
+        return self._read[run.run_id]
 
     def of_rank(self, run: "Run") -> RankCollectives:
         """Return the kernels of NCCL of a rank, with their transfers; errors as `Trace.table`."""
+        if run.run_id not in self._ran:
+            if not self._keeps_all:
+                self._ran.clear()
+            self._ran[run.run_id] = self._transfers(run)
+        return self._ran[run.run_id]
+
+    def _transfers(self, run: "Run") -> RankCollectives:
         columns: list[tuple[Integers, ...]] = []
         names: tuple[str, ...] = ()
         sizes = [stream.number.size for stream in self._streams.values()]
         first = dict(zip(self._streams, np.cumsum([0, *sizes]).tolist(), strict=False))
-        for key, kernels in self._read(run)[1]:
+        for key, kernels in self._rank(run)[1]:
             transfer = kernels.start.copy()
             last, matched = np.full((2, kernels.start.size), -1)
             stream = self._streams.get(key)
@@ -314,7 +320,7 @@ def _match(collectives: Collectives) -> None:
     for index, run in enumerate(runs):
         clock = clocks.get(run.run_id)
         keys = set()
-        for key, kernels in collectives._read(run)[1]:
+        for key, kernels in collectives._rank(run)[1]:
             keys.add(key)
             if key in streams and isinstance(key, Communicator) and key.is_pair:
                 _require_as_many(key, streams[key], kernels)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Coverage, Integers, coded, combined_codes, integers, union_of
 from kvtrace.schema.collective_names import is_collective
+from kvtrace.schema.window import pieces_near
 
 if TYPE_CHECKING:
     from kvtrace.figures.collectives import RankCollectives
@@ -68,7 +69,8 @@ def _kernels(
 ) -> tuple[Integers, Integers, Integers]:
     """Return a rank's kernels between two times: a code of name and grid, begin and end."""
     rows = []
-    for piece in trace.pieces("gpu_kernels", [steps.run], _COLUMNS):
+    span, near = ("start", "start"), [(begin, end)]
+    for piece in pieces_near(trace, "gpu_kernels", steps.run, _COLUMNS, span, near):
         begins = integers(piece["start"], -1)
         is_near = (begins >= begin) & (begins < end) & pc.is_valid(piece["end"]).to_numpy()
         rows.append(piece.filter(pa.array(is_near)))

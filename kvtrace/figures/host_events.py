@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Coverage, Integers, integers, union_of
+from kvtrace.figures.columns import Coverage, Integers, coded, integers, union_of
 from kvtrace.schema.launch_flags import are_trials
 from kvtrace.schema.sum_tables import ACTIVITIES, Cause
 from kvtrace.schema.window import pieces_near
@@ -83,16 +83,16 @@ class HostEvents:
         kernels, generated = _compiled_kernels(trace, run)
         events = trace.table("host_events", [run], ["kind", "begin", "end", "stack_id"])
         events = events.filter(pc.and_(pc.is_valid(events["begin"]), pc.is_valid(events["end"])))
-        kinds = events["kind"].cast(pa.string())
+        kinds, code = coded(events["kind"])
+        begins, ends = integers(events["begin"]), integers(events["end"])
+        stacks = integers(events["stack_id"], -1)
         rows: dict[Cause, _Rows] = {}
         for cause, cause_kinds in KINDS.items():
-            of_cause = events.filter(pc.is_in(kinds, pa.array(cause_kinds)))
-            order = np.argsort(integers(of_cause["begin"]), kind="stable")
-            of_cause = of_cause.take(pa.array(order))
-            begins, ends = integers(of_cause["begin"]), integers(of_cause["end"])
-            rows[cause] = _Rows(begins, ends, integers(of_cause["stack_id"], -1))
-        collections = events.filter(pc.equal(kinds, "collect_recording"))
-        recording = integers(collections["begin"]), integers(collections["end"])
+            here = np.isin(code, [number for number, k in enumerate(kinds) if k in cause_kinds])
+            order = np.flatnonzero(here)[np.argsort(begins[here], kind="stable")]
+            rows[cause] = _Rows(begins[order], ends[order], stacks[order])
+        is_recording = np.array([kind == "collect_recording" for kind in kinds], bool)[code]
+        recording = begins[is_recording], ends[is_recording]
         waits = union_of(rows["synchronize"].begins, rows["synchronize"].ends)
         compiled = np.array([kernel[:2] for kernel in kernels], np.int64).reshape(-1, 2)
         spans = {cause: (rows[cause].begins, rows[cause].ends) for cause in KINDS}

@@ -116,16 +116,18 @@ def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSt
         else:
             bounds = np.array([executions.start[0], executions.end.max()])
         ran = collectives.of_rank(run)
-        idle, launching, requests = _idle_parts(
-            executions, bounds, host, HostEvents.read(whole, run)
-        )
+        events = HostEvents.read(whole, run)
+        waits = _coverage(events, "collect", "synchronize")
+        launching, requests = _launching(executions.asked, host if host.size else bounds, waits)
         is_work = executions.name < 0
         work = union_of(executions.start[is_work], executions.end[is_work])
         busy, exposed = _busy_parts(work, ran, bounds)
         # Work hides waiting, which of ranks with collectives alone is not known.
         waited = _all_waiting(ran, bounds) if has_collectives_alone else busy[_WAITING]
         if run.has_collectives_alone:
-            idle = np.where(_IS_UNKNOWN, idle.sum(axis=0), 0)
+            idle = np.where(_IS_UNKNOWN, np.diff(bounds) - busy.sum(axis=0), 0)
+        else:
+            idle = _idle_parts(executions, bounds, events, waits)
         step = np.searchsorted(bounds, ran.start, "right") - 1
         counts = (step >= 0) & (step < bounds.size - 1) & (ran.last >= 0)
         waited_for = np.zeros(len(collectives.runs), np.int64)
@@ -223,9 +225,9 @@ def _all_waiting(ran: RankCollectives, bounds: Integers) -> Integers:
 
 
 def _idle_parts(
-    executions: RankExecutions, bounds: Integers, host: Integers, events: HostEvents
-) -> tuple[Integers, Integers, Integers]:
-    """Return idle time of each step by part, the time of launching, and the number of requests."""
+    executions: RankExecutions, bounds: Integers, events: HostEvents, waits: Coverage
+) -> Integers:
+    """Return idle time of each step by part; `waits`: collections of garbage, waits of the host."""
     first, last = union_of(executions.start, executions.end)
     begin, end = np.append(bounds[0], last), np.append(first, bounds[-1])
     begin, end = np.clip(begin, *bounds[[0, -1]]), np.clip(end, *bounds[[0, -1]])
@@ -245,7 +247,6 @@ def _idle_parts(
     collect = _coverage(events, "collect")
     recorded = Coverage(*union_of(*events.recording)).of(begins, ends)
     collected = collect.of(begins, ends) - recorded
-    waits = _coverage(events, "collect", "synchronize")
     waited = waits.of(begins, request) - collect.of(begins, request)
     rest = request - begins - waits.of(begins, request)
     unknown = np.where(is_unknown, rest, 0)
@@ -257,7 +258,7 @@ def _idle_parts(
     for row, amount in enumerate((recorded, collected, waited, unknown, paused, launch)):
         sums = summed_by(step, amount)
         parts[row, : sums.size] = sums
-    return parts, *_launching(executions.asked, bounds if not host.size else host, waits)
+    return parts
 
 
 def _inside(moments: Integers, begin: Integers, end: Integers) -> Integers:
