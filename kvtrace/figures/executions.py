@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, Positions, integers
 from kvtrace.figures.scans import row_groups
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.window import RunWindow, pieces_near, whole_trace
 
@@ -106,18 +107,31 @@ class ExecutionBlock:
 class ExecutionBlocks:
     """Blocks of a run's executions that have a begin and an end, sorted by begin."""
 
-    def __init__(self, trace: "Trace", run: "Run") -> None:
-        """Choose the blocks; `trace` may be a window, of which the whole trace is read."""
-        self._trace, self._run = whole_trace(trace), run
-        groups = row_groups(self._trace, run, "gpu_kernels", "start")
-        cuts = _cuts(groups, _ROWS)
-        self._stretches = list(zip((-LATEST, *cuts), (*cuts, LATEST + 1), strict=True))
-        #: Whether blocks are kept, and those that were read, by number.
-        self._keeps = not cuts or sum(rows for *_, rows in groups or ()) <= _MOST_KEPT
+    def __init__(self, trace: "Trace", run: "Run", *, named: bool = True) -> None:
+        """Choose the blocks; `trace` may be a window, of which the whole trace is read.
+
+        Unless `named`, blocks are never read with their names.
+        """
+        self._trace, self._run, self._named = whole_trace(trace), run, named
+        #: Blocks that were read, by number, if they are kept.
         self._kept: dict[int, ExecutionBlock] = {}
         self._names: dict[str, int] = {}
         self._stacks = _Codes([-1])
         self._stack_of_call: tuple[Positions, npt.NDArray[np.int32]] | None = None
+
+    @cached_property
+    def _stretches(self) -> list[tuple[int, int]]:
+        cuts = _cuts(self._groups, _ROWS)
+        return list(zip((-LATEST, *cuts), (*cuts, LATEST + 1), strict=True))
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, int, int]] | None:
+        return row_groups(self._trace, self._run, "gpu_kernels", "start")
+
+    @cached_property
+    def _keeps(self) -> bool:
+        rows = sum(rows for *_, rows in self._groups or ())
+        return len(self._stretches) == 1 or rows <= _MOST_KEPT
 
     def read(
         self, window: RunWindow | None = None, *, named: bool = True
@@ -148,7 +162,7 @@ class ExecutionBlocks:
         if not self._keeps:
             return self._read(low, high, named=named)
         if number not in self._kept:
-            self._kept[number] = self._read(*self._stretches[number], named=True)
+            self._kept[number] = self._read(*self._stretches[number], named=self._named)
         return self._kept[number].between(low, high)
 
     def _read(self, low: int, high: int, *, named: bool) -> ExecutionBlock:
@@ -180,11 +194,11 @@ class ExecutionBlocks:
         is recorded, or stays unknown.
         """
         asked, launch = requests_of(rows)
-        others = self._named(rows) if named else _unnamed(len(rows))
+        others = self._names_of(rows) if named else _unnamed(len(rows))
         placed = integers(rows["start"]), integers(rows["end"]), integers(rows["device"], -1)
         return *placed, asked, launch, *others
 
-    def _named(self, rows: pa.Table) -> tuple[npt.NDArray[np.generic], ...]:
+    def _names_of(self, rows: pa.Table) -> tuple[npt.NDArray[np.generic], ...]:
         """Return codes of names and stacks, and whether rows are of kernels."""
         positions, stack_of_call = self._stacks_of_calls()
         stack = stack_of_call[positions.of(integers(rows["call_id"], -1))]

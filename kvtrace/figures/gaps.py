@@ -154,7 +154,7 @@ def _busy_time_of_run(trace: "Trace", run: "Run") -> Busy | None:
         return None if row["span_ns"] is None else Busy(*(row[f.name] for f in fields(Busy)))
     window = trace.window_of(run.run_id) if isinstance(trace, TraceWindow) else None
     timelines: dict[int, Timeline] = {}
-    for _, block in ExecutionBlocks(trace, run).read(window, named=False):
+    for _, block in ExecutionBlocks(trace, run, named=False).read(window, named=False):
         for device, executions in block.by_device():
             timeline = timelines.setdefault(device, Timeline(window))
             timeline.add(executions.start, executions.end)

@@ -244,16 +244,24 @@ def _end_of_last_launch(trace: "Trace", run: "Run") -> int:
     return 0 if times is None else times[1]
 
 
-def time_bounds(trace: "Trace", run: "Run", name: Timed) -> tuple[int, int] | None:
+def time_bounds(
+    trace: "Trace", run: "Run", name: Timed, blocks: ExecutionBlocks | None = None
+) -> tuple[int, int] | None:
     """Return the first begin and last end of a run's launches or executions, in ns since 1970.
 
-    None if none has a begin and an end. Errors as `Trace.table`.
+    None if none has a begin and an end. `blocks` has its executions, if they are read anyway.
+    Errors as `Trace.table`.
     """
     stored = run_at_rest(trace, run)
     if stored is not None:
         return stored.time_bounds(name)
     first, last = RANGES[name]
     begins, ends = [], []
+    if blocks is not None:
+        for _, block in blocks.read(named=False):
+            begins.append(int(block.start[0]))
+            ends.append(int(block.end.max()))
+        return (min(begins), max(ends)) if begins else None
     for piece in trace.pieces(name, [run], [first, last]):
         if piece[last].null_count:
             piece = piece.filter(pc.is_valid(piece[last]))
@@ -357,7 +365,9 @@ def _longest_run(same: npt.NDArray[np.bool_]) -> tuple[int, int]:
     return int(begins[longest]), int(ends[longest] - begins[longest])
 
 
-def device_begins(trace: "Trace", run: "Run", steps: Steps) -> tuple[Integers, bool]:
+def device_begins(
+    trace: "Trace", run: "Run", steps: Steps, blocks: ExecutionBlocks
+) -> tuple[Integers, bool]:
     """Return when devices began each step and, as last item, ended the last, in ns since 1970.
 
     The second value says whether an execution is known to be requested in a step. If none is, as in
@@ -367,12 +377,12 @@ def device_begins(trace: "Trace", run: "Run", steps: Steps) -> tuple[Integers, b
     On devices a step begins with the first execution that the host requested in the step. If the
     host requested none, it begins with the first execution after the host's step began, or with the
     host's step itself. The last step ends where the next one would begin, or where the devices
-    become idle. Errors as `Trace.table`.
+    become idle. `blocks` has the run's executions. Errors as `Trace.table`.
     """
     stored = run_at_rest(trace, run)
     if stored is not None and np.array_equal(stored.bounds, steps.bounds):
         return stored.device_bounds, stored.are_known
-    blocks, begins = ExecutionBlocks(trace, run), DeviceSteps(steps.bounds)
+    begins = DeviceSteps(steps.bounds)
     for number, block in blocks.read(named=False):
         begins.add(number, block)
     return begins.begins(blocks)

@@ -8,7 +8,7 @@ step begins with the first execution that was requested in the step.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.executions import ExecutionBlocks
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.steps import (
@@ -147,17 +148,29 @@ def windowed(
     if isinstance(trace, TraceWindow):
         return trace, Window(trace.begin, trace.end, "asked")
     read_ahead(trace, runs, ("run_parts", "run_steps"))
-    all_extents = {run.run_id: _extent(trace, run, asked) for run in runs}
-    extents = {run: extent for run, extent in all_extents.items() if extent is not None}
+    extents: dict[str, RunWindow] = {}
+    by_steps = asked == STEADY or asked.steps is not None or asked.mark is not None
+    part = _PartBySteps() if by_steps else None
+    for run in runs:
+        if asked == STEADY and run_at_rest(trace, run) is None:
+            rows = row_count(trace, run, "gpu_kernels")
+            if not rows:
+                continue
+            if rows + row_count(trace, run, "launches") > _MOST_ROWS:
+                part = None
+        steps = None if part is None else _steps(trace, run, asked)
+        blocks = None if steps is None else ExecutionBlocks(trace, run, named=False)
+        extent = _extent(trace, run, asked, blocks)
+        if extent is None:
+            continue
+        extents[run.run_id] = extent
+        if part is not None and steps is not None and blocks is not None:
+            part.add(trace, run, asked, steps, blocks)
     timed = [run for run in runs if run.run_id in extents]
     if not timed:
         return trace, None
-    if asked == STEADY or asked.steps is not None or asked.mark is not None:
-        if asked == STEADY and not all(_is_quick(trace, run) for run in timed):
-            return trace, _whole(extents)
-        part_by_steps = _part_by_steps(trace, timed, asked)
-        if part_by_steps is not None:
-            return _narrowed(trace, timed, extents, *part_by_steps)
+    if part is not None and part.windows:
+        return _narrowed(trace, timed, extents, part)
     if asked.mark is not None:
         raise BadSetting(f"no run has a mark that is called {asked.mark!r} and took any time.")
     if asked.steps is not None:
@@ -174,7 +187,7 @@ def windowed(
             "it begins; swap --since and --until."
         )
     windows = {run.run_id: RunWindow(begin, end, begin, end) for run in timed}
-    return _narrowed(trace, timed, extents, windows, (), "asked", None)
+    return _narrowed(trace, timed, extents, _PartBySteps(windows, [], "asked"))
 
 
 def _whole(extents: dict[str, RunWindow]) -> Window:
@@ -182,22 +195,16 @@ def _whole(extents: dict[str, RunWindow]) -> Window:
     return Window(begin, max(max(e.end, e.device_end) for e in extents.values()), "whole")
 
 
-def _is_quick(trace: "Trace", run: "Run") -> bool:
-    """Return whether the steps of a run are stored, or soon found."""
-    if run_at_rest(trace, run) is not None:
-        return True
-    rows = sum(row_count(trace, run, name) for name in ("launches", "gpu_kernels"))
-    return rows <= _MOST_ROWS
-
-
-def _extent(trace: "Trace", run: "Run", asked: RequestedPart) -> RunWindow | None:
+def _extent(
+    trace: "Trace", run: "Run", asked: RequestedPart, blocks: ExecutionBlocks | None
+) -> RunWindow | None:
     """Return the times of a run's first and last launch, and first and last execution.
 
     If only launches, or only executions, have times, these are returned for both. None if
     neither has times, or if there are no executions and no part was requested.
     """
     launched = time_bounds(trace, run, "launches")
-    executed = time_bounds(trace, run, "gpu_kernels")
+    executed = time_bounds(trace, run, "gpu_kernels", blocks)
     if executed is None and asked in (STEADY, WHOLE):
         return None
     either = launched or executed
@@ -224,51 +231,54 @@ def _moment(text: str, first: int, last: int) -> int:
         ) from None
 
 
-_PartBySteps = tuple[dict[str, RunWindow], list[int], How, str | None]
+def _steps(trace: "Trace", run: "Run", asked: RequestedPart) -> Steps | None:
+    """Return the steps of a run, or those of the requested mark."""
+    if asked.mark is None:
+        return program_steps(trace, run)
+    return named_steps(trace, run, asked.mark)
 
 
-def _part_by_steps(
-    trace: "Trace", runs: Sequence["Run"], asked: RequestedPart
-) -> _PartBySteps | None:
-    """Return windows by run id, their numbers of steps, `Window.how` and the mark's name.
+@dataclass(slots=True)
+class _PartBySteps:
+    """The part of runs that consists of steps, all found by one mark or by periods.
 
-    None if no run has enough steps.
+    Attributes:
+        windows: By run id.
+        numbers: The numbers of steps of these runs.
+        how: As `Window.how`.
+        name: The name of the mark; None for steps found by periods.
+
     """
-    chosen: dict[str, Steps] = {}
-    for run in runs:
-        if asked.mark is None:
-            steps = program_steps(trace, run)
-        else:
-            steps = named_steps(trace, run, asked.mark)
-        if steps is not None and _same_kind(steps, chosen):
-            chosen[run.run_id] = steps
-    windows, numbers = {}, []
-    for run in runs:
-        steps = chosen.get(run.run_id)
-        if steps is None:
-            continue
+
+    windows: dict[str, RunWindow] = field(default_factory=dict)
+    numbers: list[int] = field(default_factory=list)
+    how: How | None = None
+    name: str | None = None
+
+    def add(
+        self,
+        trace: "Trace",
+        run: "Run",
+        asked: RequestedPart,
+        steps: Steps,
+        blocks: ExecutionBlocks,
+    ) -> None:
+        """Add the requested or steady part of a run's steps, if they are found as those before."""
+        if self.how is None:
+            self.how = "asked" if asked != STEADY else "mark" if steps.name else "period"
+            self.name = steps.name
+        if steps.name != self.name:
+            return
         if asked == STEADY:
-            window = steady_window(trace, run, steps)
+            window = steady_window(trace, run, steps, blocks)
             number = 0 if window is None else steps.number - window.first_step
         else:
             part = _step_slice(asked.steps or ":", steps.number)
-            window = _window_of_steps(steps, *device_begins(trace, run, steps), part)
+            window = _window_of_steps(steps, *device_begins(trace, run, steps, blocks), part)
             number = part.stop - part.start
-        if window is None:
-            continue
-        windows[run.run_id] = window
-        numbers.append(number)
-        name = steps.name
-    if not windows:
-        return None
-    how: How = "mark" if name else "period"
-    if asked != STEADY:
-        how = "asked"
-    return windows, numbers, how, name
-
-
-def _same_kind(steps: Steps, chosen: dict[str, Steps]) -> bool:
-    return all(steps.name == chosen_steps.name for chosen_steps in chosen.values())
+        if window is not None:
+            self.windows[run.run_id] = window
+            self.numbers.append(number)
 
 
 def _step_slice(text: str, number: int) -> slice:
@@ -292,15 +302,17 @@ def _step_slice(text: str, number: int) -> slice:
     return slice(begin, end)
 
 
-def steady_window(trace: "Trace", run: "Run", steps: Steps) -> RunWindow | None:
+def steady_window(
+    trace: "Trace", run: "Run", steps: Steps, blocks: ExecutionBlocks
+) -> RunWindow | None:
     """Return the window of a run's steady steps, of those that the program has; None without any.
 
-    Errors as `Trace.table`.
+    `blocks` has the run's executions. Errors as `Trace.table`.
     """
     stored = run_at_rest(trace, run)
     if stored is not None:
         return stored.steady
-    return steady_steps(trace, run, steps, *device_begins(trace, run, steps))
+    return steady_steps(trace, run, steps, *device_begins(trace, run, steps, blocks))
 
 
 def steady_steps(
@@ -349,17 +361,14 @@ def _narrowed(
     trace: "Trace",
     runs: Sequence["Run"],
     extents: dict[str, RunWindow],
-    windows: dict[str, RunWindow],
-    numbers: Sequence[int],
-    how: How,
-    name: str | None,
+    part: _PartBySteps,
 ) -> tuple["Trace", Window]:
-    """Return the trace narrowed to `windows` (by run id), and the description of the part.
+    """Return the trace narrowed to a part, and the description of the part.
 
     Runs without a window are narrowed to the time from the first begin to the last end of the
-    windows of other runs. `extents` has the whole time of each run, `numbers` the numbers of steps
-    of the runs that have some.
+    windows of other runs. `extents` has the whole time of each run.
     """
+    windows, numbers = part.windows, part.numbers
     begin = min(w.device_begin for w in windows.values())
     end = max(w.device_end for w in windows.values())
     host = min(e.begin for e in windows.values()), max(e.end for e in windows.values())
@@ -372,8 +381,8 @@ def _narrowed(
     description = Window(
         begin=begin,
         end=end,
-        how=how,
-        name=name,
+        how=part.how or "asked",
+        name=part.name,
         steps=sum(numbers) or None,
         step_ns=float(np.median(np.concatenate(durations))) if durations else None,
         before_ns=max(0, *before.values()),
