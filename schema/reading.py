@@ -1,7 +1,7 @@
 """Reading of the rows of one run from captured parts, journal segments and derived parts."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,8 +10,17 @@ import pyarrow as pa
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.journal import SegmentReader, damage_text
-from kvtrace.schema.layout import part_numbers, part_path, run_folder, run_parts, segments
+from kvtrace.schema.kept_files import keep_table, kept_path, kept_table
+from kvtrace.schema.layout import (
+    part_numbers,
+    part_path,
+    refuse_irregular,
+    run_folder,
+    run_parts,
+    segments,
+)
 from kvtrace.schema.parts import RowGroupChoice, part_pieces, read_part, sorted_rows
+from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.repair import repaired
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.table_types import Table
@@ -24,6 +33,10 @@ _LEAST_FILES_ON_ALL_CORES: Final = 64
 
 #: Every column of `runs`.
 RUN_COLUMNS: Final = tuple(column.name for column in TABLES["runs"].columns)
+
+#: Columns that a kept file of rows has in addition: the run, and its part's name, size and time.
+_FOLDER: Final = "folder"
+_CHANGE: Final = "change"
 
 Note = Callable[[str], None]
 
@@ -172,25 +185,64 @@ def sealed_runs_rows(
         paths_by_number = part_numbers(run_folder(out, "runs", run_id))
         if paths_by_number:
             parts[run_id] = next(iter(paths_by_number.values()))
+    if len(parts) < _LEAST_FILES_ON_ALL_CORES:
+        rows = _rows_of_parts(parts, names)
+    else:
+        rows = _rows_of_many(out, parts, names)
+    sealed_ids = rows[_FOLDER].to_pylist()
+    rows_of_runs = plain_rows(repaired(table, rows.select(list(names)), quietly))
+    if len(rows_of_runs) != len(sealed_ids):
+        return {}
+    return dict(zip(sealed_ids, rows_of_runs, strict=True))
+
+
+def _rows_of_parts(parts: Mapping[str, Path], names: Sequence[str]) -> pa.Table:
+    """Return the rows of parts of `runs` that have one each, and the run ids of their folders."""
+    from concurrent.futures import ThreadPoolExecutor  # not for every process that records
 
     def read(path: Path) -> pa.Table:
-        return read_part(path, table, names)
+        return read_part(path, TABLES["runs"], names)
 
     if len(parts) < _LEAST_FILES_ON_ALL_CORES:
         pieces = [read(path) for path in parts.values()]
     else:
-        from concurrent.futures import ThreadPoolExecutor  # not for every process that records
-
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             pieces = list(pool.map(read, parts.values()))
-    sealed_ids = [run_id for run_id, rows in zip(parts, pieces, strict=True) if rows.num_rows == 1]
-    if not sealed_ids:
-        return {}
-    sealed_rows = pa.concat_tables([rows for rows in pieces if rows.num_rows == 1])
-    rows_of_runs = plain_rows(repaired(table, sealed_rows, quietly))
-    if len(rows_of_runs) != len(sealed_ids):
-        return {}
-    return dict(zip(sealed_ids, rows_of_runs, strict=True))
+    ids = [run_id for run_id, rows in zip(parts, pieces, strict=True) if rows.num_rows == 1]
+    rows = [rows for rows in pieces if rows.num_rows == 1] or [_no_rows(TABLES["runs"], names)]
+    return pa.concat_tables(rows).append_column(_FOLDER, pa.array(ids, pa.string()))
+
+
+def _rows_of_many(out: Path, parts: Mapping[str, Path], names: Sequence[str]) -> pa.Table:
+    """Return what `_rows_of_parts` does, from the file that keeps it; changed ones are read."""
+    path = kept_path(out, "runs")
+    states = {run_id: refuse_irregular(part) for run_id, part in parts.items()}
+    changes = {
+        run_id: f"{parts[run_id].name} {state.st_size} {state.st_mtime_ns}"
+        for run_id, state in states.items()
+    }
+
+    def kept(columns: Sequence[str]) -> pa.Table:
+        """Return the kept rows of these parts as they are now."""
+        rows = kept_table(path, quietly, (*columns, _FOLDER, _CHANGE))
+        if rows is None:
+            return _rows_of_parts({}, columns).append_column(_CHANGE, pa.array([], pa.string()))
+        pairs = zip(rows[_FOLDER].to_pylist(), rows[_CHANGE].to_pylist(), strict=True)
+        is_valid = [changes.get(run_id) == change for run_id, change in pairs]
+        return rows.filter(pa.array(is_valid, pa.bool_()))
+
+    rows = kept(names)
+    if len(rows) == len(parts):
+        return rows
+    known = kept(RUN_COLUMNS)
+    unknown = parts.keys() - set(known[_FOLDER].to_pylist())
+    rows = _rows_of_parts({run: part for run, part in parts.items() if run in unknown}, RUN_COLUMNS)
+    changed = [changes[run_id] for run_id in rows[_FOLDER].to_pylist()]
+    rows = rows.append_column(_CHANGE, pa.array(changed, pa.string()))
+    rows = pa.concat_tables([known, rows]).unify_dictionaries().combine_chunks()
+    if remote_folder(out) is None:
+        keep_table(path, quietly, rows)
+    return rows
 
 
 def journal_runs_row(

@@ -17,8 +17,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -26,24 +25,19 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
-from kvtrace.schema.errors import DamagedFile, TraceWriteError
+from kvtrace.schema.kept_files import keep_table, kept_path, kept_table
 from kvtrace.schema.layout import (
-    KEPT_TIMES,
-    discard,
     folders_beside,
     part_numbers,
     pass_parts,
-    refuse_links,
     run_folder,
     run_parts,
 )
 from kvtrace.schema.older_parts import OLDER_SUMS, counting
-from kvtrace.schema.opened_parts import open_part, part_facts, part_footer
-from kvtrace.schema.parts import read_part, write_part
+from kvtrace.schema.opened_parts import part_facts, part_footer
 from kvtrace.schema.remote import remote_folder
-from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.versions import FORMAT_VERSION, derived_facts
+from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.weights import keeps_sums
 from kvtrace.schema.window import TraceWindow, whole_trace
 from kvtrace.version import __version__
@@ -63,6 +57,9 @@ _PARTS: Final = ("first_part", "last_part")
 #: Most times that what a recording changes meanwhile is read again.
 _MOST_READ: Final = 3
 T = TypeVar("T")
+
+#: How names of the pass's files begin.
+_SUMS_FILE: Final = f"part-{PASS}-"
 
 #: A table that the pass writes for each run.
 _TABLE_OF_EACH_RUN: Final = "launch_sums"
@@ -193,10 +190,8 @@ def older_rows(trace: "Trace", runs: Sequence["Run"], name: str) -> pa.Table:
 LEAST_RUNS: Final = 8
 #: Runs without stored sums are read each time if their launches and executions have fewer bytes.
 _LEAST_BYTES: Final = 4 << 20
-#: Most files that are kept, of other selections and parts.
-_MOST_FILES: Final = 96
-#: The name of the table in a file.
-_NAME: Final = "kept"
+#: Rooms whose code decides the values that are kept.
+_CODE: Final = ("schema", "figures", "converters/info", "converters/profile")
 
 
 def are_kept(trace: "Trace", runs: Sequence["Run"], fewest: int | None = None) -> bool:
@@ -233,9 +228,8 @@ def kept(
     whole = whole_trace(trace)
     text = json.dumps([FORMAT_VERSION, DEFINITION, facts])
     digest = hashlib.sha256(text.encode()).hexdigest()
-    folder = whole.path / KEPT_TIMES
-    paths = {name: folder / f"{what}-{name}-{digest}.parquet" for name in names}
-    tables = {name: _rows_of_file(whole, path) for name, path in paths.items()}
+    paths = {name: kept_path(whole.path, f"{what}-{name}-{digest}") for name in names}
+    tables = {name: kept_table(path, whole.note) for name, path in paths.items()}
     rows = {name: table for name, table in tables.items() if table is not None}
     if rows.keys() == tables.keys():
         return rows
@@ -243,7 +237,7 @@ def kept(
     rows = dict(read())
     if len(whole.notes) == notes:
         for name, path in paths.items():
-            _keep(whole, path, rows[name])
+            keep_table(path, whole.note, rows[name])
     return rows
 
 
@@ -257,9 +251,9 @@ def kept_value(
 ) -> T:
     """Return the value of type `kind` that `read` makes, which is kept in a file for large runs.
 
-    It follows from `facts`, as JSON, and from the files of the runs in all tables, by their names,
-    sizes and times of change: `read` may add some. It is not kept if reading it had something to
-    note. Errors as `read`.
+    It follows from `facts`, as JSON, from the files of the runs in all tables, by their names,
+    sizes and times of change, and from the code. Sums are left out: `read` may store them. Else as
+    `kept`.
     """
     whole = whole_trace(trace)
     if not are_kept(whole, runs, fewest=1):
@@ -267,74 +261,43 @@ def kept_value(
     import msgspec  # not for runs of which nothing is kept
     import numpy as np
 
-    def path() -> Path:
-        text = json.dumps([FORMAT_VERSION, DEFINITION, __version__, facts])
-        digest = hashlib.sha256(text.encode())
-        for line in _files_of(whole.path, runs):
-            digest.update(line.encode())
-        return whole.path / KEPT_TIMES / f"{what}-value-{digest.hexdigest()}.parquet"
+    fresh: list[T] = []
 
-    rows = _rows_of_file(whole, path())
-    if rows is not None:
-        with suppress(msgspec.DecodeError):  # of another commit of this version
-            value: T = msgspec.msgpack.decode(rows["value"][0].as_py(), type=kind)
-            return value
-    notes = len(whole.notes)
-    value = read()
-    if len(whole.notes) == notes:
-        encoded = msgspec.msgpack.encode(value, enc_hook=np.generic.item)
-        _keep(whole, path(), pa.table({"value": [encoded]}))
+    def encoded() -> pa.Table:
+        fresh.append(read())
+        return pa.table({"value": [msgspec.msgpack.encode(fresh[0], enc_hook=np.generic.item)]})
+
+    all_facts = [facts, __version__, _code_files(), *_files_of(whole.path, runs)]
+    rows = kept_rows(trace, what, all_facts, encoded)
+    if fresh:
+        return fresh[0]
+    value: T = msgspec.msgpack.decode(rows["value"][0].as_py(), type=kind)
     return value
 
 
-def _files_of(out: Path, runs: Sequence["Run"]) -> Iterator[str]:
-    """Yield name, size and time of change of each file of the runs, table by table."""
+@cache
+def _code_files() -> list[tuple[str, int, int]]:
+    """Return path, size and time of change of each file of `_CODE`."""
+    top = Path(__file__).parent.parent
+    files = (entry for room in _CODE for entry in os.scandir(top / room) if entry.is_file())
+    return sorted((e.path, (s := e.stat()).st_size, s.st_mtime_ns) for e in files)
+
+
+def _files_of(out: Path, runs: Sequence["Run"]) -> Iterator[tuple[str, str, list[Any]]]:
+    """Yield table, run, and name, size and time of change of its files, without those of sums."""
     for table in sorted(entry.name for entry in os.scandir(out) if entry.is_dir()):
         for run in runs:
             try:
-                with os.scandir(run_folder(out, table, run.run_id)) as entries:
+                with os.scandir(f"{out}/{table}/run={run.run_id}") as entries:
                     facts = sorted(
-                        (e.name, (s := e.stat()).st_size, s.st_mtime_ns) for e in entries
+                        (entry.name, (status := entry.stat()).st_size, status.st_mtime_ns)
+                        for entry in entries
+                        if not entry.name.startswith(_SUMS_FILE)
                     )
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            yield f"{table} {run.run_id} {facts}\n"
-
-
-def _rows_of_file(trace: "Trace", path: Path) -> pa.Table | None:
-    """Return the rows of a file; None without a file that can be read."""
-    try:
-        with open_part(path) as file:
-            table = _definition(file.schema_arrow)
-        return read_part(path, table, table.names)
-    except (FileNotFoundError, NotADirectoryError):  # or another process has just removed it
-        return None
-    except DamagedFile:
-        trace.note(f"{path} is damaged, and is written again")
-        return None
-
-
-def _definition(schema: pa.Schema) -> Table:
-    """Return the definition of the table of a file with a schema."""
-    columns = (Column(field.name, field.type, field.name) for field in schema)
-    return Table(_NAME, "a row that is kept of many runs", "derived", tuple(columns))
-
-
-def _keep(trace: "Trace", path: Path, rows: pa.Table) -> None:
-    """Write rows to a file, and remove the oldest files beyond `_MOST_FILES`."""
-    folder = path.parent
-    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
-        return
-    try:
-        refuse_links(folder.parent, runs=False)
-        facts = derived_facts(_NAME, "", PASS, {}, __version__)
-        write_part(path, _definition(rows.schema), facts, rows.to_batches())
-    except (OSError, TraceWriteError) as error:
-        trace.note(f"what its runs add up to cannot be kept ({error})")
-        return
-    files = sorted(folder.glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
-    for old in files[:-_MOST_FILES]:
-        discard(old)
+            if facts:
+                yield table, run.run_id, facts
 
 
 def rows_of_runs(
