@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.profile.autotune import Tuning, read_tunings
 from kvtrace.converters.profile.device_limits import ChosenDevice, occupancy_of
 from kvtrace.converters.profile.device_time import DeviceTime
-from kvtrace.converters.profile.lost_time import lost_time
+from kvtrace.converters.profile.lost_time import collects_in_recording, lost_time
 from kvtrace.converters.profile.profile_model import Advice, Figure
 from kvtrace.converters.profile.recompiles import Recompile, has_recompiles, read_recompiles
 from kvtrace.figures.gaps import Gaps
@@ -99,7 +99,9 @@ def read_advice(
         advice += _tuning_advice(read_tunings(trace, runs), steady_medians, sources)
     if time is not None and time.busy.span_ns:
         advised = {piece.key for piece in advice if piece.key is not None}
-        advice += lost_time(kernels, time, gaps, advised)
+        is_idle = gaps is not None and gaps.by_cause.get("collect", 0) > 0
+        in_recording = is_idle and collects_in_recording(trace, runs)
+        advice += lost_time(kernels, time, gaps, advised, in_recording=in_recording)
         least_ns = _LEAST_SAVING * time.busy.span_ns
         advice = [piece for piece in advice if piece.cost_ns is None or piece.cost_ns >= least_ns]
     return tuple(sorted(advice, key=lambda piece: -(piece.cost_ns or 0)))

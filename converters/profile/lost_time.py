@@ -6,10 +6,14 @@ A loss is reported if it is at least the share `LEAST` of the profiled window's 
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_text import MEMORY_KINDS
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.profile_model import Advice, Figure
+from kvtrace.figures.columns import integers
 from kvtrace.figures.gap_causes import PAUSE, SMALL
 from kvtrace.figures.gaps import GapGroup, Gaps
 from kvtrace.figures.identity import CUSTOM, TRITON, KernelKey, is_own
@@ -20,6 +24,7 @@ from kvtrace.text import count, duration, percent, plural, shorten
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.profile_model import KernelProfile
+    from kvtrace.schema.trace import Run, Trace
 
 #: The rule on kernels that are far from their rooflines.
 FAR_FROM_ROOFLINE: Final = "far-from-roofline"
@@ -36,6 +41,11 @@ _NAME: Final = 48
 #: What to try if most of these pauses are between marked steps, not inside them.
 _BETWEEN_STEPS: Final = (
     "they come between steps: prepare the data earlier, as by a data loader's workers"
+)
+#: The same where threads of the recording collected most garbage.
+_IN_RECORDING: Final = (
+    "the devices waited while Python collected garbage in a thread of kvtrace's",
+    "nothing to change in the program, it is a cost of recording",
 )
 #: Advice on gaps, by cause: the rule, what happened, and what to try.
 _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
@@ -78,20 +88,38 @@ def lost_time(
     time: DeviceTime,
     gaps: Gaps | None,
     advised: Collection[KernelKey],
+    *,
+    in_recording: bool,
 ) -> Iterator[Advice]:
     """Yield advice on the time lost in the window that `time` and `gaps` cover.
 
     Kernels whose keys are in `advised` have other advice, and get none on a distant roofline.
+    `in_recording`: most garbage was collected in threads of kvtrace's.
     """
     span = time.busy.span_ns
     if gaps is not None:
-        yield from _gap_advice(time, gaps, span)
+        yield from _gap_advice(time, gaps, span, in_recording=in_recording)
         yield from _launching_advice(time, gaps, span)
     yield from _copy_advice(time, span)
     yield from _roofline_advice(kernels, span, advised)
 
 
-def _gap_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
+def collects_in_recording(trace: "Trace", runs: Sequence["Run"]) -> bool:
+    """Return whether garbage was collected for longer in threads of kvtrace's than elsewhere."""
+    events = trace.table("host_events", runs, ["kind", "begin", "end"])
+    kind = events["kind"].cast(pa.string())
+    took = integers(events["end"]) - integers(events["begin"])
+    known = pc.and_(pc.is_valid(events["begin"]), pc.is_valid(events["end"])).to_numpy()
+    own, program = (
+        int(took[known & pc.fill_null(pc.equal(kind, name), False).to_numpy()].sum())
+        for name in ("collect_recording", "collect")
+    )
+    return own > program
+
+
+def _gap_advice(
+    time: DeviceTime, gaps: Gaps, span: int, *, in_recording: bool = False
+) -> Iterator[Advice]:
     """Yield one piece of advice per cause of gaps that cost enough of `span`, in ns.
 
     Of the cause `host` only pauses count: `_launching_advice` reports the other gaps.
@@ -102,6 +130,8 @@ def _gap_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
         if cause not in _ADVICE or idle_ns < least * span:
             continue
         rule, description, remedy = _ADVICE[cause]
+        if cause == "collect" and in_recording:
+            description, remedy = _IN_RECORDING
         groups = [group for group in gaps.groups if group.cause == cause]
         number = sum(group.number for group in groups)
         if cause == "host":

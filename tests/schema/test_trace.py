@@ -1,6 +1,7 @@
 """Reading: which runs, which rows, and one sentence for what cannot be read."""
 
 import contextlib
+import os
 import shutil
 import time
 
@@ -18,7 +19,7 @@ from kvtrace.schema.errors import (
     TraceNotFound,
     UnknownRun,
 )
-from kvtrace.schema.layout import part_path, segment_path
+from kvtrace.schema.layout import KEPT_TIMES, part_path, segment_path
 from kvtrace.schema.runs import Run
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES
@@ -296,7 +297,7 @@ def test_rows_of_many_runs_equal_those_read_one_by_one(many):
     assert any("20260101-000005" in note for note in together.notes)
 
 
-def test_select_with_every_reads_the_rows_of_runs_once(many, monkeypatch):
+def test_rows_of_many_runs_are_read_once(many, monkeypatch, tmp_path):
     opened: list[str] = []
     read = reading.read_part
 
@@ -305,10 +306,22 @@ def test_select_with_every_reads_the_rows_of_runs_once(many, monkeypatch):
         return read(path, *rest)
 
     monkeypatch.setattr(reading, "read_part", counted)
-    selection = select_runs(many, every=True)
+    out = shutil.copytree(many, tmp_path / "out", ignore=lambda *_: [KEPT_TIMES])
+    selection = select_runs(out, every=True)
     assert len(selection.runs) == 2
     assert len(selection.trace.runs) == 70
-    assert sorted(opened) == [f"run={each}" for each in selection.trace.run_ids if "33" not in each]
+    sealed = [each for each in selection.trace.run_ids if "33" not in each]
+    assert sorted(opened) == [f"run={each}" for each in sealed]
+    opened.clear()
+    assert select_runs(out).runs == selection.runs
+    assert open_trace(out).runs == selection.trace.runs
+    assert opened == [f"run={run.run_id}" for run in selection.runs]  # few are read again
+    opened.clear()
+    os.utime(part_path(out, "runs", sealed[3], 0))
+    shutil.rmtree(out / "runs" / f"run={sealed[5]}")
+    again = open_trace(out)
+    assert again.runs == tuple(run for run in selection.trace.runs if run.run_id != sealed[5])
+    assert opened == [f"run={sealed[3]}"]
 
 
 @pytest.mark.parametrize("damage", some(["two rows", "no row", "cut"], 3))

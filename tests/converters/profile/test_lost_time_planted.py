@@ -15,6 +15,7 @@ from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
+from tests.support.simulated_ranks import Step, simulated, write_ranks
 from tests.support.tiers import some
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200" / "planted"
@@ -89,6 +90,16 @@ def test_pauses_inside_layers_are_not_blamed_on_a_data_loader():
     texts = [one.text for one in advice if one.rule == "host-bound"]
     assert len(texts) == 1
     assert "data loader" not in texts[0]
+
+
+@pytest.mark.parametrize("changes", [{"recording": 60}, {"collect": 60}])
+def test_collections_of_the_recording_are_nothing_to_change(changes, tmp_path):
+    plans = [[Step(**(changes if number % 3 == 0 else {})) for number in range(12)]] * 2
+    selection = write_ranks(tmp_path, simulated(plans))
+    advice = read_profile(selection.trace, selection.runs).advice
+    (text,) = (one.text for one in advice if one.rule == "garbage-collection")
+    assert ("gc.freeze" in text) == ("collect" in changes)
+    assert ("nothing to change in the program" in text) == ("recording" in changes)
 
 
 @pytest.mark.parametrize("name", [name for name in CAUSES if name not in OF_BYTES])
