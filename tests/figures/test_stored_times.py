@@ -7,6 +7,7 @@ from kvtrace.figures.requested_part import STEADY, WHOLE
 from kvtrace.figures.sums_reading import facts_to_keep
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
+from kvtrace.schema import kept_files
 from kvtrace.schema.layout import KEPT_TIMES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow, TraceWindow
@@ -72,7 +73,7 @@ def test_figures_of_few_runs_and_of_rows_are_not_kept(folder):
 
 
 def test_oldest_files_are_removed(folder, monkeypatch):
-    monkeypatch.setattr(stored, "_MOST_FILES", 3)
+    monkeypatch.setattr(kept_files, "_MOST_FILES", 3)
     trace = open_trace(folder)
     host_times(trace, trace.runs)
     first = files_in(folder)
