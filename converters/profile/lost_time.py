@@ -6,14 +6,13 @@ A loss is reported if it is at least the share `LEAST` of the profiled window's 
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
 
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_text import MEMORY_KINDS
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.profile_model import Advice, Figure
-from kvtrace.figures.columns import integers
+from kvtrace.figures.columns import coded, integers
 from kvtrace.figures.gap_causes import PAUSE, SMALL
 from kvtrace.figures.gaps import GapGroup, Gaps
 from kvtrace.figures.identity import CUSTOM, TRITON, KernelKey, is_own
@@ -106,15 +105,11 @@ def lost_time(
 
 def collects_in_recording(trace: "Trace", runs: Sequence["Run"]) -> bool:
     """Return whether garbage was collected for longer in threads of kvtrace's than elsewhere."""
-    events = trace.table("host_events", runs, ["kind", "begin", "end"])
-    kind = events["kind"].cast(pa.string())
-    took = integers(events["end"]) - integers(events["begin"])
-    known = pc.and_(pc.is_valid(events["begin"]), pc.is_valid(events["end"])).to_numpy()
-    own, program = (
-        int(took[known & pc.fill_null(pc.equal(kind, name), False).to_numpy()].sum())
-        for name in ("collect_recording", "collect")
-    )
-    return own > program
+    events = trace.table("host_events", runs, ["kind", "begin", "end"]).drop_null()
+    kinds, code = coded(events["kind"])
+    took = np.bincount(code, integers(events["end"]) - integers(events["begin"]), len(kinds))
+    ns = dict(zip(kinds, took.tolist(), strict=True))
+    return bool(ns.get("collect_recording", 0) > ns.get("collect", 0))
 
 
 def _gap_advice(

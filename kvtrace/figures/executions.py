@@ -113,7 +113,8 @@ class ExecutionBlocks:
         Unless `named`, blocks are never read with their names.
         """
         self._trace, self._run, self._named = whole_trace(trace), run, named
-        #: Blocks that were read, by number, if they are kept.
+        #: Whether blocks are kept, and those that were read, by number.
+        self._keeps = False
         self._kept: dict[int, ExecutionBlock] = {}
         self._names: dict[str, int] = {}
         self._stacks = _Codes([-1])
@@ -121,17 +122,10 @@ class ExecutionBlocks:
 
     @cached_property
     def _stretches(self) -> list[tuple[int, int]]:
-        cuts = _cuts(self._groups, _ROWS)
+        groups = row_groups(self._trace, self._run, "gpu_kernels", "start")
+        cuts = _cuts(groups, _ROWS)
+        self._keeps = not cuts or sum(rows for *_, rows in groups or ()) <= _MOST_KEPT
         return list(zip((-LATEST, *cuts), (*cuts, LATEST + 1), strict=True))
-
-    @cached_property
-    def _groups(self) -> list[tuple[int, int, int]] | None:
-        return row_groups(self._trace, self._run, "gpu_kernels", "start")
-
-    @cached_property
-    def _keeps(self) -> bool:
-        rows = sum(rows for *_, rows in self._groups or ())
-        return len(self._stretches) == 1 or rows <= _MOST_KEPT
 
     def read(
         self, window: RunWindow | None = None, *, named: bool = True

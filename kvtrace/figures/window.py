@@ -158,8 +158,12 @@ def windowed(
                 continue
             if rows + row_count(trace, run, "launches") > _MOST_ROWS:
                 part = None
-        steps = None if part is None else _steps(trace, run, asked)
-        blocks = None if steps is None else ExecutionBlocks(trace, run, named=False)
+        steps = blocks = None
+        if part is not None:
+            mark = asked.mark
+            steps = program_steps(trace, run) if mark is None else named_steps(trace, run, mark)
+        if steps is not None:
+            blocks = ExecutionBlocks(trace, run, named=False)
         extent = _extent(trace, run, asked, blocks)
         if extent is None:
             continue
@@ -229,13 +233,6 @@ def _moment(text: str, first: int, last: int) -> int:
             f"{text!r} is not a point in time: give an offset (2s, 300ms), a share of the run "
             "(50%), or a time (2026-01-02T03:04:05)."
         ) from None
-
-
-def _steps(trace: "Trace", run: "Run", asked: RequestedPart) -> Steps | None:
-    """Return the steps of a run, or those of the requested mark."""
-    if asked.mark is None:
-        return program_steps(trace, run)
-    return named_steps(trace, run, asked.mark)
 
 
 @dataclass(slots=True)
