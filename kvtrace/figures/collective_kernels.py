@@ -155,10 +155,8 @@ def kernels_by_key(
     Without `numbered_ones` all kernels are those of streams, which are in the order of their first
     kernels.
     """
-    here = executions.name >= 0
-    start, end, name = (
-        column[here] for column in (executions.start, executions.end, executions.name)
-    )
+    columns = (executions.start, executions.end, executions.name)
+    start, end, name = (column[executions.name >= 0] for column in columns)
     numbers = {text: number for number, text in enumerate(executions.names)}
     record, stream = executions.record, executions.stream
     communicator = number = size = np.full(start.size, UNKNOWN)
