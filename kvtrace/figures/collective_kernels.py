@@ -124,7 +124,9 @@ def rank_executions(trace: "Trace", run: "Run") -> RankExecutions:
     others = ("record", "graph_id", "device", "stream")
     columns = ("name", "start", "end", "requested", "launch_seq", *others)
     for piece in trace.pieces("gpu_kernels", [run], columns):
-        timed = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+        timed = piece
+        if piece["start"].null_count or piece["end"].null_count:
+            timed = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
         texts, codes = coded(timed["name"])
         names = [
             numbers.setdefault(text, len(numbers)) if text and is_collective(text) else UNKNOWN
@@ -141,8 +143,9 @@ def rank_executions(trace: "Trace", run: "Run") -> RankExecutions:
     start, end, asked, launch, name, *of_all = columns_of_all
     if (launch >= 0).any():
         asked[launch >= 0] = launch_begins(trace, run, launch[launch >= 0])
-    record, graph, *places = (column[name >= 0] for column in of_all)
-    requested = np.where(graph >= 0, UNKNOWN, asked[name >= 0])
+    here = np.flatnonzero(name >= 0)
+    record, graph, *places = (column[here] for column in of_all)
+    requested = np.where(graph >= 0, UNKNOWN, asked[here])
     stream = _places(*places)
     return RankExecutions(start, end, asked, name, tuple(numbers), record, requested, stream)
 
@@ -155,8 +158,9 @@ def kernels_by_key(
     Without `numbered_ones` all kernels are those of streams, which are in the order of their first
     kernels.
     """
+    here = np.flatnonzero(executions.name >= 0)
     columns = (executions.start, executions.end, executions.name)
-    start, end, name = (column[executions.name >= 0] for column in columns)
+    start, end, name = (column[here] for column in columns)
     numbers = {text: number for number, text in enumerate(executions.names)}
     record, stream = executions.record, executions.stream
     communicator = number = size = np.full(start.size, UNKNOWN)
