@@ -3,10 +3,9 @@
 #
 # Guess: the two zeros are equal, in memory and in a file: Parquet's statistics are written so that a range has both.
 # Seen:  Parquet's Bloom filters hash bytes, and the zeros' differ. DataFusion asks them for an equality, so that of
-#   [-1, -0.0, 1, -1, …] a file with a Bloom filter has no row `x = 0.0` and the table in memory has them all; with 0.0, none is
-#   `x = -0.0`. DuckDB writes Bloom filters unasked, pyarrow on request, DataFusion too. A range (`x <= 0 and x >= 0`) has
-#   the row, and so has DuckDB, which reads its own filters with care. pyarrow's `==` has it, its `isin([0.0])` does not,
-#   in memory either.
+#   [-1, -0.0, 1, …] a file with a Bloom filter has no row `x = 0.0`; the table in memory has a third. DuckDB writes
+#   such filters unasked where a dictionary pays, pyarrow and DataFusion on request. A range (`x <= 0 and x >= 0`) has
+#   the rows, and DuckDB has them by `x = 0.0`. pyarrow's `==` has them, its `isin([0.0])` has none, in memory either.
 # Runs:  datafusion 55.0.0, duckdb 2.0.1, pyarrow 25.0.1.
 set -eu
 folder=$(mktemp -d)
@@ -33,7 +32,7 @@ def by_datafusion(path):
     context.register_parquet("file", path)
     query = "select count(*) as rows from {} where {}"
     return {
-        condition: tuple(
+        f"DataFusion {condition}": tuple(
             context.sql(query.format(source, condition)).to_pydict()["rows"][0] for source in ("memory", "file")
         )
         for condition in ("x = 0.0", "x in (0.0)", "x = -0.0", "x <= 0.0 and x >= 0.0")
@@ -55,20 +54,39 @@ def by_others(path):
 
 
 print("datafusion", datafusion.__version__, "duckdb", duckdb.__version__, "pyarrow", pa.__version__)
-print("rows of the table in memory and of the file")
+print("writer, reader: rows of the table in memory, of the file")
 for writer in ("DuckDB", "pyarrow", "pyarrow with a Bloom filter"):
     file = f"{sys.argv[1]}/x.parquet"
     if writer == "DuckDB":
         duckdb.sql("select * from numbers").write_parquet(file)
     else:
         pq.write_table(table, file, **({"bloom_filter_options": {"x": {"ndv": 8}}} if "Bloom" in writer else {}))
-    print(f"written by {writer}: DataFusion {by_datafusion(file)}, {by_others(file)}")
+    for question, rows in (by_datafusion(file) | by_others(file)).items():
+        print(f"{writer}, {question}: {rows[0]}, {rows[1]}")
 PROGRAM
 seen=$("$folder/venv/bin/python" -W ignore "$folder/program.py" "$folder")
 echo "$seen"
 expected="datafusion 55.0.0 duckdb 2.0.1 pyarrow 25.0.1
-rows of the table in memory and of the file
-written by DuckDB: DataFusion {'x = 0.0': (100, 0), 'x in (0.0)': (100, 0), 'x = -0.0': (100, 100), 'x <= 0.0 and x >= 0.0': (100, 100)}, {'DuckDB x = 0.0': (100, 100), 'pyarrow ==': (100, 100), 'pyarrow isin': (0, 0)}
-written by pyarrow: DataFusion {'x = 0.0': (100, 100), 'x in (0.0)': (100, 100), 'x = -0.0': (100, 100), 'x <= 0.0 and x >= 0.0': (100, 100)}, {'DuckDB x = 0.0': (100, 100), 'pyarrow ==': (100, 100), 'pyarrow isin': (0, 0)}
-written by pyarrow with a Bloom filter: DataFusion {'x = 0.0': (100, 0), 'x in (0.0)': (100, 0), 'x = -0.0': (100, 100), 'x <= 0.0 and x >= 0.0': (100, 100)}, {'DuckDB x = 0.0': (100, 100), 'pyarrow ==': (100, 100), 'pyarrow isin': (0, 0)}"
+writer, reader: rows of the table in memory, of the file
+DuckDB, DataFusion x = 0.0: 100, 0
+DuckDB, DataFusion x in (0.0): 100, 0
+DuckDB, DataFusion x = -0.0: 100, 100
+DuckDB, DataFusion x <= 0.0 and x >= 0.0: 100, 100
+DuckDB, DuckDB x = 0.0: 100, 100
+DuckDB, pyarrow ==: 100, 100
+DuckDB, pyarrow isin: 0, 0
+pyarrow, DataFusion x = 0.0: 100, 100
+pyarrow, DataFusion x in (0.0): 100, 100
+pyarrow, DataFusion x = -0.0: 100, 100
+pyarrow, DataFusion x <= 0.0 and x >= 0.0: 100, 100
+pyarrow, DuckDB x = 0.0: 100, 100
+pyarrow, pyarrow ==: 100, 100
+pyarrow, pyarrow isin: 0, 0
+pyarrow with a Bloom filter, DataFusion x = 0.0: 100, 0
+pyarrow with a Bloom filter, DataFusion x in (0.0): 100, 0
+pyarrow with a Bloom filter, DataFusion x = -0.0: 100, 100
+pyarrow with a Bloom filter, DataFusion x <= 0.0 and x >= 0.0: 100, 100
+pyarrow with a Bloom filter, DuckDB x = 0.0: 100, 100
+pyarrow with a Bloom filter, pyarrow ==: 100, 100
+pyarrow with a Bloom filter, pyarrow isin: 0, 0"
 [ "$seen" = "$expected" ] || { echo changed; exit 1; }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Polars: a column of nanoseconds that is compared with a Python datetime or timedelta is cut to microseconds first.
 #
-# Guess: nanoseconds are compared as such, since every microsecond is a number of them; pyarrow, pandas and DuckDB do.
-# Seen:  the coarser unit wins. Durations of 1 and 999 ns are not `> timedelta(0)` and are `== timedelta(0)`, as kernels'
-#   times or gaps between them may be; an instant 456 ns after t is `== t`, not `> t`, and `column - t` is in
-#   microseconds. `is_in([t])` does not find what `== t` does, and `is_between(t, t)` does. With `pl.duration(nanoseconds=0)`
-#   or `pl.lit(t, pl.Datetime("ns"))` comparisons are exact.
+# Guess: nanoseconds are compared as such, since a microsecond is 1,000 of them: pyarrow, pandas and DuckDB do so.
+# Seen:  the coarser unit wins. Durations of 1 and 999 ns are not `> timedelta(0)` and are `== timedelta(0)`, as
+#   kernels or gaps between them may take; an instant 456 ns after t is `== t`, not `> t`, and `column - t` is in
+#   microseconds. `is_in([t])` does not find what `== t` and `is_between(t, t)` do. Compared with
+#   `pl.duration(nanoseconds=0)` or `pl.lit(t, pl.Datetime("ns"))` they are exact.
 # Runs:  polars 2.1.0, pyarrow 25.0.1, pandas 2.3.3, duckdb 2.0.1.
 set -eu
 folder=$(mktemp -d)
@@ -38,7 +38,8 @@ conditions = {
     "is_in": t.is_in([start]), "t > pl.lit": t > pl.lit(start, pl.Datetime("ns")),
 }
 print("polars, instants:", {name: table.filter(condition).height for name, condition in conditions.items()})
-print("polars, differences:", table.select(t - start).schema["t"], table.select((t - start).cast(pl.Int64))["t"].to_list())
+after = table.select(t - start)["t"]
+print("polars, differences:", after.dtype, after.cast(pl.Int64).to_list())
 arrow, frame = pa.table({"d": pa.array(durations, pa.duration("ns"))}), pd.DataFrame({"d": pd.to_timedelta(durations)})
 moments = pa.table({"t": pa.array(instants, pa.timestamp("ns"))})
 duckdb.register("moments", moments)

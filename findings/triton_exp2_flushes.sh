@@ -2,10 +2,10 @@
 # Triton: `tl.exp` keeps subnormal results and `tl.exp2` does not; `tl.sqrt` and `tl.rsqrt` take subnormals for zero.
 #
 # Guess: `exp` is `exp2` of a multiple, so that both treat numbers below 2^-126 alike, as `+` and `*` do.
-# Seen:  on NVIDIA `exp` is `ex2.approx.f32` and `exp2` is `ex2.approx.ftz.f32`: exp2(-130) is 0, exp(-130 ln 2) is 2^-130.
-#   So a softmax rewritten to exp2 has zeros where the other had small numbers. sqrt(1e-40) is 0 in place of 1e-20, a
-#   normal number, and rsqrt(1e-40) is infinite; `sqrt_rn` and `/` keep subnormals. On AMD the same three are the bare
-#   instructions, and `exp`, `sqrt_rn` and `/` those of LLVM, which scale subnormals first.
+# Seen:  on NVIDIA `exp` is `ex2.approx.f32` and `exp2` is `ex2.approx.ftz.f32`: exp2(-130) is 0, and exp(-130 ln 2) is
+#   2^-130. A softmax rewritten to exp2 has zeros where the other had small numbers. sqrt(1e-40) is 0 in place of
+#   1e-20, a normal number, and rsqrt(1e-40) is infinite; `sqrt_rn` and `/` keep subnormals. On AMD the same three are
+#   the bare instructions, and `exp`, `sqrt_rn` and `/` those of LLVM, which scale subnormals first.
 # Runs:  triton 3.9.0 and the python3 of PATH; no GPU. Triton 3.6.0 and 3.7.1 have the same PTX.
 set -eu
 folder=$(mktemp -d)

@@ -4,9 +4,9 @@
 # Guess: a value outside of 0 … bins - 1 is not counted, as in numpy.histogram and in Triton's interpreter, or is an
 #   error of the caller's on every target.
 # Seen:  AMD's bins are chosen by ballots on the value's lowest bits, at least one for each lane of the wave: 6 of a
-#   wave of 64 and of 64 bins, 7 of 128 bins. No bound is compared, so 64 counts as 0 with 8 bins as with 64, and -1 as 63
-#   with 64 bins, while 9 is dropped with 8 bins. NVIDIA's does the same with 3.6 and 3.7 (5 bits of 8 bins); with 3.9 it
-#   compares each value with the number of bins and drops it.
+#   wave of 64 and of 64 bins, 7 of 128 bins. No bound is compared, so 64 counts as 0 with 8 bins as with 64, and -1 as
+#   63 with 64 bins, while 9 is dropped with 8 bins. On NVIDIA 3.6 and 3.7 do the same (5 bits for 8 bins); 3.9 compares
+#   each value with the number of bins.
 # Runs:  triton 3.9.0 and the python3 of PATH; no GPU.
 set -eu
 folder=$(mktemp -d)
@@ -31,8 +31,9 @@ for target in (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)):
     for bins in (8, 64, 128):
         source = triton.compiler.ASTSource(counts, {"x": "*i32", "out": "*i32", "BINS": "constexpr"}, {(2,): bins})
         llvm = triton.compile(source, target=target).asm["llir"]
-        ballots, bounds = len(re.findall(r"call \S+ @llvm\S+ballot|vote", llvm)), set(re.findall(r"icmp ult i32 \S+ (\d+)", llvm))
-        print(f"{target.arch}, {bins} bins: {ballots} bits of a value, compared with {', '.join(sorted(bounds)) or 'nothing'}")
+        ballots = len(re.findall(r"call \S+ @llvm\S+(?:ballot|vote)", llvm))
+        bounds = ", ".join(sorted(set(re.findall(r"icmp ult i32 \S+ (\d+)", llvm)))) or "nothing"
+        print(f"{target.arch}, {bins} bins: {ballots} bits of a value, compared with {bounds}")
 PROGRAM
 seen=$("$folder/venv/bin/python" -W ignore "$folder/program.py")
 echo "$seen"
