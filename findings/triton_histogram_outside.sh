@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Triton: `tl.histogram` counts a value beyond its bins in a wrong bin on AMD, and on NVIDIA until 3.7.
+# Triton: `tl.histogram` counts a value beyond its bins in a wrong bin on AMD, and on NVIDIA with 3.6 and 3.7.
 #
 # Guess: a value outside of 0 … bins - 1 is not counted, as in numpy.histogram and in Triton's interpreter, or is an
 #   error of the caller's on every target.
