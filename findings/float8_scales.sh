@@ -10,8 +10,8 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
-"$folder/venv/bin/pip" install --quiet --disable-pip-version-check torch==2.13.0 ml_dtypes==0.6.0 \
-  jax==0.10.2 jaxlib==0.10.2 numpy==2.4.6
+"$folder/venv/bin/pip" install --quiet --disable-pip-version-check torch==2.13.0 ml_dtypes==0.6.0 jax==0.10.2 \
+  jaxlib==0.10.2 numpy==2.3.5
 cat > "$folder/program.py" <<'PROGRAM'
 import jax
 import jax.numpy as jnp

@@ -256,11 +256,11 @@ def scale_factors(bits: Array) -> Array:
     return np.where(exponent == 128, np.float32(np.nan), np.ldexp(np.float32(1), exponent))
 
 
-def _multiplies_scaled(target: str) -> bool:
-    """Return whether a target's tensor cores take scales; for others Triton scales the factors."""
+def _multiplies_scaled(target: str, *, are_both_scaled: bool) -> bool:
+    """Return whether a target's tensor cores take the scales; else Triton scales the factors."""
     backend, _, architecture = target.partition(":")
     if backend == "cuda" and architecture.isdigit():
-        return int(architecture) >= _FIRST_WITH_SCALES
+        return int(architecture) >= _FIRST_WITH_SCALES and are_both_scaled
     return architecture == "gfx950"
 
 
@@ -295,7 +295,7 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
     scales = [op.optional("left_scale"), op.optional("right_scale")]
     added, sum_type = op.operand("added").id, value_type(op.operand("added").type)
     result = op.results[0].id
-    native = _multiplies_scaled(compiler.module.target)
+    native = _multiplies_scaled(compiler.module.target, are_both_scaled=None not in scales)
     narrow = "f16" if any(type_.element.name == "f16" for type_ in types) else "bf16"
 
     def scaled(values: list[Any], position: int) -> Array:

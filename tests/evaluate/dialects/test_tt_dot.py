@@ -1,5 +1,7 @@
 """FLOPs of scaled products: 2 · M · N · K, also if several numbers share a byte."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -87,6 +89,30 @@ def test_infinity_of_e5m2_is_a_number_in_bf16_alone():
         81920.0,
     ]
     assert scaled_in_16_bits(array, ones, "f16", is_e5m2=True)[:2].tolist() == [np.inf, -np.inf]
+
+
+@pytest.mark.parametrize(
+    ("target", "with_scale", "right"),
+    [("cuda:100", False, np.nan), ("cuda:100", True, 2.0**15), ("hip:gfx950", False, 2.0**15)],
+)
+def test_tensor_cores_of_sm_100_take_scales_of_both_factors(target, with_scale, right):
+    """Beside an fp16 factor, which has none, scales become fp16: 2^16 is infinite there."""
+    constants = {"A": "e2m1", "B": "e2m1" if with_scale else "fp16", "A_DEPTH": K // 2}
+    constants |= {"WITH_A": True, "WITH_B": with_scale, "M": M, "N": N, "K": K}
+    constants["B_DEPTH"] = K // 2 if with_scale else K
+    left = torch.zeros(M * K // 2, dtype=torch.uint8)
+    left[0] = 1
+    one = torch.full((K * N // 2,), 0x22, dtype=torch.uint8) if with_scale else torch.ones(K * N)
+    arguments = {
+        "a": left, "a_scale": torch.full((M * K // 32,), 127 + 16, dtype=torch.uint8),
+        "b": one if with_scale else one.half(),
+        "b_scale": torch.full((N * K // 32,), 127, dtype=torch.uint8), "out": torch.zeros(M * N),
+    }  # fmt: skip
+    module = compile_for(blocks.scaled_product, arguments, constants)
+
+    evaluate(replace(module, target=target), bind(blocks.scaled_product, arguments), (1,))
+
+    np.testing.assert_equal(arguments["out"][0].item(), right)
 
 
 @pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
