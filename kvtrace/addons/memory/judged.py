@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 
 from kvtrace.addons.memory.confirmations import evidence_by_line, is_recorded
-from kvtrace.addons.memory.declared_writes import Declarations, declared_verdicts
+from kvtrace.addons.memory.effects import StorageEffect, Unknown
 from kvtrace.addons.memory.events import event_parts
 from kvtrace.addons.memory.following import Follower
 from kvtrace.addons.memory.repeats import follow_repeating
@@ -17,10 +19,195 @@ from kvtrace.addons.memory.rules import DECLARED
 from kvtrace.addons.memory.run_memory import RunMemory
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.schema.tables import TABLES
-from kvtrace.verdicts.verdict import row_of
+from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Trace
+
+
+# The rule `undeclared-write`: kernels' reads and writes, against what their source declares.
+#
+# Inductor writes `mutated_arg_names` into the decorator of each kernel that it generates: arguments
+# whose contents matter before the kernel, and that it changes. Its autotuner restores these between
+# trials, and its results are named `out_ptr…`. Triton's `@triton.autotune` restores `restore_value`
+# and zeroes `reset_to_zero`.
+
+Source = Literal["inductor", "autotune"]
+
+_OUTPUT: Final = "out_ptr"
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """The arguments that the decorators of a kernel declare.
+
+    Attributes:
+        source: who declares: Inductor, or `@triton.autotune`.
+        changed: names of arguments whose contents are restored or zeroed between trials.
+        trials: whether the kernel may run more than once for a launch, with several configurations.
+    """
+
+    source: Source
+    changed: frozenset[str]
+    trials: bool
+
+    def permits_write(self, name: str) -> bool:
+        """Return whether the kernel may write an argument."""
+        return self.source == "autotune" or name in self.changed or name.startswith(_OUTPUT)
+
+    def permits_update(self, name: str) -> bool:
+        """Return whether the kernel may read an argument's contents and change them."""
+        return name in self.changed or not self.trials
+
+
+def declaration(file: str, kernel: str) -> Declaration | None:
+    """Return what a source file declares of a kernel's function; None: nothing, or not known."""
+    try:
+        tree = ast.parse(file)
+    except (SyntaxError, ValueError):  # a file may have been recorded in part
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == kernel:
+            for decorator in node.decorator_list:
+                declared = _declared(decorator)
+                if declared is not None:
+                    return declared
+    return None
+
+
+def _declared(decorator: ast.expr) -> Declaration | None:
+    if not isinstance(decorator, ast.Call):
+        return None
+    keywords = {keyword.arg: keyword.value for keyword in decorator.keywords}
+    if "inductor_meta" in keywords:
+        for key, value in _items(keywords["inductor_meta"]):
+            if key == "mutated_arg_names":
+                return Declaration("inductor", frozenset(_names(value)), trials=True)
+        return None
+    function = decorator.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name != "autotune":
+        return None
+    changed = {
+        text for key in ("restore_value", "reset_to_zero") for text in _names(keywords.get(key))
+    }
+    configurations = keywords.get("configs", decorator.args[0] if decorator.args else None)
+    single = isinstance(configurations, ast.List) and len(configurations.elts) < 2
+    return Declaration("autotune", frozenset(changed), trials=not single)
+
+
+def _items(node: ast.expr) -> Iterator[tuple[Any, ast.expr]]:
+    """Yield keys and values of a dictionary in source."""
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant):
+                yield key.value, value
+
+
+def _names(node: ast.expr | None) -> list[str]:
+    """Return the texts of a list in source."""
+    elements = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else []
+    return [
+        element.value
+        for element in elements
+        if isinstance(element, ast.Constant) and isinstance(element.value, str)
+    ]
+
+
+_RESTORED = {
+    "inductor": "mutated_arg_names does not have it",
+    "autotune": "neither restore_value nor reset_to_zero has it",
+}
+
+
+class Declarations:
+    """What the recorded source of a run's kernels declares, by the id of a call."""
+
+    def __init__(self, trace: Trace, run: Run) -> None:
+        """Read the run's kernels and calls. Errors as `Trace.table`."""
+        self._trace = trace
+        columns = ["kernel_id", "name", "file", "files", "origin"]
+        self._kernels = {
+            row["kernel_id"]: row for row in trace.table("kernels", (run,), columns).to_pylist()
+        }
+        calls = trace.table("calls", (run,), ["call_id", "kernel_id"])
+        self._kernel_ids: dict[int, int] = dict(
+            zip(calls["call_id"].to_pylist(), calls["kernel_id"].to_pylist(), strict=True)
+        )
+        self._declared: dict[int, Declaration | None] = {}
+
+    def kernel_id(self, call_id: int) -> int:
+        """Return the kernel variant that a call launches."""
+        return self._kernel_ids[call_id]
+
+    def of(self, call_id: int) -> Declaration | None:
+        """Return what is declared of a call's kernel; None: nothing, or its file is not known."""
+        kernel_id = self._kernel_ids[call_id]
+        if kernel_id not in self._declared:
+            self._declared[kernel_id] = self._of_kernel(self._kernels.get(kernel_id))
+        return self._declared[kernel_id]
+
+    def _of_kernel(self, kernel: Mapping[str, Any] | None) -> Declaration | None:
+        for file in (kernel or {}).get("files") or ():
+            if kernel is not None and file["path"] == kernel["file"] and file["artifact"]:
+                content = self._trace.artifact(file["artifact"])
+                if content is not None:
+                    return declaration(content.decode(errors="replace"), kernel["name"] or "")
+        return None
+
+
+def declared_verdicts(
+    call: Call, effects: Mapping[int, StorageEffect], declared: Declaration
+) -> Iterator[Verdict]:
+    """Yield a verdict for each storage of a call that it may write.
+
+    `effects` has them by the index of an argument. A tensor that is declared as changed and never
+    written is no finding: it is restored in vain.
+    """
+    for effect in effects.values():
+        names = [call.arguments[index].name for index in effect.args]
+        if not effect.may_store or not effect.stores:
+            continue
+        yield _verdict(names, effect, declared)
+
+
+def _verdict(names: list[str], effect: StorageEffect, declared: Declaration) -> Verdict:
+    op, name = effect.stores[0].op, names[0]
+    if not any(map(declared.permits_write, names)):
+        return Verdict(
+            DECLARED, "violation", op,
+            f"{name} is written, and {_RESTORED[declared.source]}: Inductor takes it for an input "
+            "that stays as it is",
+            method="followed", access="store", arg=name,
+        )  # fmt: skip
+    if any(map(declared.permits_update, names)):
+        return _proven(op, name, declared)
+    read_first, stored = effect.read_first, effect.may_store
+    if isinstance(read_first, Unknown):
+        reason = f"which elements of {name} it reads before it stores them: {effect.reason}"
+        return Verdict(DECLARED, "unknown", op, f"not known is {reason}", reason=effect.reason,
+                       access="store", arg=name)  # fmt: skip
+    if read_first & stored:
+        return Verdict(
+            DECLARED, "violation", op,
+            f"{name} is read and then changed, and {_RESTORED[declared.source]}: each trial of the "
+            "autotuner changes what the next one reads, and the launch that follows",
+            method="followed", access="store", arg=name,
+        )  # fmt: skip
+    if effect.may_read & stored:
+        return Verdict(DECLARED, "unknown", op, f"not known is whether {name} is read before it is "
+                       f"changed: {effect.reason}", reason=effect.reason, access="store",
+                       arg=name)  # fmt: skip
+    return _proven(op, name, declared)
+
+
+def _proven(op: Any, name: str, declared: Declaration) -> Verdict:
+    what = "mutated_arg_names" if declared.source == "inductor" else "its autotuner's lists"
+    return Verdict(
+        DECLARED, "proven", op, f"what is done to {name} is as {what} says", method="followed",
+        access="store", arg=name,
+    )  # fmt: skip
 
 
 def findings_of(trace: Trace, run: Run, *, named: bool) -> Mapping[str, pa.Table] | None:

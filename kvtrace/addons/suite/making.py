@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from kvtrace.addons.suite.alike import alike_calls
 from kvtrace.addons.suite.choice import ChosenCalls, WeighedCall, WeighedCalls, weighed_calls
-from kvtrace.addons.suite.facts import CallFacts, facts_of_calls
 from kvtrace.addons.suite.model import (
     VERSION,
     Entry,
@@ -21,7 +20,7 @@ from kvtrace.addons.suite.model import (
     Origin,
     Suite,
 )
-from kvtrace.addons.suite.readme import readme
+from kvtrace.addons.suite.readme import CallFacts, facts_of_calls, readme
 from kvtrace.addons.suite.touched import touched_before
 from kvtrace.addons.suite.writing import (
     MOST_FILES,

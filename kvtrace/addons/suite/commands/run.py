@@ -85,8 +85,7 @@ def command(
     from json import dumps
 
     from kvtrace.addons.suite.comparing import compare, comparison_lines
-    from kvtrace.addons.suite.page import result_page
-    from kvtrace.addons.suite.result_junit import result_junit
+    from kvtrace.addons.suite.page import result_junit, result_page
     from kvtrace.addons.suite.results import lines_of
     from kvtrace.addons.suite.running import RunOptions, read_result, run_suite
     from kvtrace.cli.options import print_lines

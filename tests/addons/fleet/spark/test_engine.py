@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.fleet.spark.spreading import on_spark, replay_on_spark
+from kvtrace.addons.fleet.spark.engine import on_spark, replay_on_spark
 from kvtrace.analysis.judging import judge_runs
 from kvtrace.analysis.replaying import replay_runs
 from kvtrace.cli import main

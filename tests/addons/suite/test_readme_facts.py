@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from kvtrace.addons.suite.choice import weighed_calls
-from kvtrace.addons.suite.facts import facts_of_calls
+from kvtrace.addons.suite.readme import facts_of_calls
 from kvtrace.cli import main
 from kvtrace.schema.trace import select_runs
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from kvtrace.addons.suite.configurations import FILE, write_configurations
 from kvtrace.addons.suite.model import BadSuite, Entry, Suite, write_index
+from kvtrace.addons.suite.tuning import FILE, write_configurations
 from kvtrace.schema.errors import BadSetting
 from tests.converters.written_trace import Kernel, Launches, write_trace
 

@@ -3,7 +3,7 @@
 from xml.etree import ElementTree
 
 from kvtrace.addons.suite.comparing import compare
-from kvtrace.addons.suite.result_junit import result_junit
+from kvtrace.addons.suite.page import result_junit
 from tests.addons.suite.hand_results import call, result, trial
 
 
