@@ -26,8 +26,12 @@ from kvtrace.converters.timeline.captions import (
     run_facts,
     step_caption,
 )
-from kvtrace.converters.timeline.drawing_collectives import collective_slices
-from kvtrace.converters.timeline.drawing_device import DeviceDrawing, StepLaunches, step_launches
+from kvtrace.converters.timeline.drawing_device import (
+    DeviceDrawing,
+    StepLaunches,
+    collective_slices,
+    step_launches,
+)
 from kvtrace.converters.timeline.drawing_rates import launch_counter
 from kvtrace.converters.timeline.launch_rows import Example, LaunchColumns, launch_columns
 from kvtrace.converters.timeline.timeline import (

@@ -2,6 +2,6 @@
 
 A recording has arguments and IR, a trace of another profiler has times. `sides.py` reads both, with
 the looks by which kernels are compared, `joining.py` matches executions with launches by time, then
-by `orders.py` and `replays.py`, and `results.py` builds the tables of the pass `join`. `kineto.py`
+in `joining.py`, with `orders.py`, and `results.py` builds the tables of the pass `join`. `kineto.py`
 writes torch.profiler's format, with shapes.
 """

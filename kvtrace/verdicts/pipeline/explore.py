@@ -43,14 +43,14 @@ from kvtrace.verdicts.pipeline.faults import (
     Findings,
     Unexplored,
 )
-from kvtrace.verdicts.pipeline.numbers import (
+from kvtrace.verdicts.pipeline.relevance import (
     Counter,
     Numbers,
+    Relevance,
     copy_values,
     known_integer,
     known_value,
 )
-from kvtrace.verdicts.pipeline.relevance import Relevance
 from kvtrace.verdicts.pipeline.state import Pending, State, Use
 from kvtrace.verdicts.pipeline.views import View, viewed, whole_buffer
 

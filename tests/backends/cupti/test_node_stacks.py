@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from kvtrace.backends.cupti import _requests, autograd_nodes, node_stacks
+from kvtrace.backends.cupti.host_events import Requests
 from kvtrace.backends.cupti.node_stacks import NO_NODE, NodeStacks
-from kvtrace.backends.cupti.requests import Requests
 from kvtrace.capture.records import Frame
 from kvtrace.figures.modules import module_rows, node_row
 from tests.backends.cupti.driver_requests import LAUNCH, ask

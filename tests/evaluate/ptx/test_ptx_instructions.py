@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.evaluate import UnsupportedOp
-from kvtrace.evaluate.ptx.running import snippet
+from kvtrace.evaluate.ptx.lanes import snippet
 from kvtrace.evaluate.ptx.table import TABLE
 from kvtrace.evaluate.ptx.types import TYPES
 from tests.support.thorough import usually

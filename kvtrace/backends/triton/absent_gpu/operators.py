@@ -28,8 +28,7 @@ from kvtrace.backends.triton.absent_gpu.generators import (
     device_generator,
     seeds_of_device,
 )
-from kvtrace.backends.triton.absent_gpu.recurrent import CELLS
-from kvtrace.backends.triton.absent_gpu.wider_operators import wider_operators
+from kvtrace.backends.triton.absent_gpu.wider_operators import CELLS, wider_operators
 
 _KEY: Final = "CUDA"
 _CPU_KERNELS: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kvtrace.backends.cupti import _requests
-from kvtrace.backends.cupti.requests import Requests
+from kvtrace.backends.cupti.host_events import Requests
 from tests.backends.cupti import driver_requests
 from tests.backends.cupti.driver_requests import (
     ALLOCATE,
