@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from time import thread_time
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace import registry
 from kvtrace.converters.diff.model import Certainty, KernelMeaning, Results
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from kvtrace.figures.identity import KernelKey
     from kvtrace.schema.trace import Run, Selection, Trace
 
+
+#: Default time limit for comparing results of changed kernels, in seconds of processor time (so
+#: that answers do not depend on the load of the machine).
+MEANING_SECONDS: Final = 30.0
+_UNCALLED: Final = "no call has the same tensors on both sides"
+_UNSOURCED: Final = "no add-on that compares results of kernels is installed"
 Values = Mapping[str, float]
 
 
@@ -132,3 +139,94 @@ def earlier_stages() -> Mapping[str, EarlierStage]:
 def figure_sources() -> tuple[FigureSource, ...]:
     """Return the sources of figures from add-ons."""
     return tuple(addition.figures for addition in additions() if addition.figures is not None)
+
+
+# Comparison of the results of changed kernels by add-ons.
+#
+# Some sources (`added.py`) compare both versions by their IR. For outputs that these leave open,
+# others compare recorded results of launches.
+
+
+def meanings_of_changed(
+    before: "Selection", after: "Selection", kernels: Mapping[str, str], seconds: float
+) -> tuple[KernelMeaning, ...]:
+    """Compare the results of both versions of each changed kernel, by add-ons.
+
+    For a kernel and output, "no" counts before "yes", and "yes" before "not known". Recorded
+    results are compared for outputs that are "not known" by IR, and for all outputs of a kernel
+    with calls that were not compared; these calls stay "not known" unless a recorded result
+    differs.
+
+    Args:
+        before: The runs of BEFORE.
+        after: The runs of AFTER.
+        kernels: Names of changed kernels in AFTER, each with the name in BEFORE.
+        seconds: The time limit; calls not compared by then are "not known".
+    """
+    if not kernels:
+        return ()
+    deadline = thread_time() + seconds
+    sources = [added.meanings for added in additions() if added.meanings is not None]
+    meanings = [
+        meaning for source in sources for meaning in source(before, after, kernels, seconds)
+    ]
+    open_outputs = _open_outputs(kernels, meanings)
+    open_kernels = {name: kernels[name] for name in open_outputs}
+    kept_sources = [added.kept for added in additions() if added.kept is not None]
+    for compared_kept in kept_sources if open_outputs else ():
+        remaining = max(0.0, deadline - thread_time())
+        kept = compared_kept(before, after, open_kernels, open_outputs, remaining)
+        meanings = _combined(meanings, kept)
+    compared_kernels = {meaning.kernel for meaning in meanings}
+    reason = _UNCALLED if sources else _UNSOURCED
+    meanings += [
+        KernelMeaning(
+            name, None, "unknown", f"unknown: {reason}", evidence=f"not compared: {reason}"
+        )
+        for name in kernels
+        if name not in compared_kernels
+    ]
+    return tuple(meanings)
+
+
+def _open_outputs(
+    kernels: Mapping[str, str], meanings: Sequence[KernelMeaning]
+) -> dict[str, AbstractSet[str] | None]:
+    """Return by kernel the outputs that are "not known" (None: all), without decided kernels."""
+    open_outputs: dict[str, AbstractSet[str] | None] = {}
+    for name in kernels:
+        kernel_meanings = [meaning for meaning in meanings if meaning.kernel == name]
+        if any(meaning.same == "no" for meaning in kernel_meanings):
+            continue
+        unknown = [meaning.output for meaning in kernel_meanings if meaning.same == "not known"]
+        if not kernel_meanings or None in unknown:
+            open_outputs[name] = None
+        elif unknown:
+            open_outputs[name] = {output for output in unknown if output is not None}
+    return open_outputs
+
+
+def _combined(
+    meanings: Sequence[KernelMeaning], kept: Sequence[KernelMeaning]
+) -> list[KernelMeaning]:
+    """Return the meanings, with those from recorded results (`kept`) where IR decides nothing."""
+    by_output = {(meaning.kernel, meaning.output): meaning for meaning in kept}
+    combined: dict[KernelMeaning, None] = {}
+    for meaning in meanings:
+        recorded = by_output.get((meaning.kernel, meaning.output))
+        if recorded is None or meaning.same != "not known":
+            combined[meaning] = None
+        elif recorded.same != "not known" and meaning.output is not None:
+            combined[recorded] = None
+        else:
+            evidence = f"{meaning.evidence}; {recorded.evidence}"
+            combined[
+                replace(meaning, text=f"{meaning.text}; {recorded.evidence}", evidence=evidence)
+            ] = None
+    compared_outputs = {(meaning.kernel, meaning.output) for meaning in meanings}
+    kernels = {meaning.kernel for meaning in meanings}
+    for meaning in kept:
+        is_new = meaning.same == "yes" and (meaning.kernel, meaning.output) not in compared_outputs
+        if is_new or meaning.same == "no" or meaning.kernel not in kernels:
+            combined[meaning] = None
+    return list(combined)

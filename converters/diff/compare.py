@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.converters.diff.added import additions
+from kvtrace.converters.diff.added import MEANING_SECONDS, additions, meanings_of_changed
 from kvtrace.converters.diff.executions import (
     device_difference,
     judge_libraries,
@@ -25,7 +25,6 @@ from kvtrace.converters.diff.headline import headline
 from kvtrace.converters.diff.inputs import differing_inputs
 from kvtrace.converters.diff.marks import launch_changes, order_note
 from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
-from kvtrace.converters.diff.meanings import MEANING_SECONDS, meanings_of_changed
 from kvtrace.converters.diff.merge_answers import merge_answers
 from kvtrace.converters.diff.model import (
     Difference,

@@ -5,7 +5,8 @@ follow: worse, then changed, then better; then in the order of `_GRAVITY`, then 
 ordered by their worst line.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf, log
 from typing import Final
 
@@ -23,8 +24,13 @@ from kvtrace.converters.diff.model import (
     StageDifference,
     VariantDifference,
 )
-from kvtrace.text import count, duration, plural
+from kvtrace.converters.diff.words import HEADLINE_COLUMNS, share_text, sure_text, values_text
+from kvtrace.text import columns, count, duration, plural
 
+#: Rows that fit on a screen, with the text around the table.
+SHOWN: Final = 16
+_CHANGE, _BASIS = (HEADLINE_COLUMNS.index(name) for name in ("change", "basis"))
+_TEXTS: Final = tuple(i for i in range(len(HEADLINE_COLUMNS)) if i != _CHANGE)
 _STAGE_NAMES: Final = {
     "source": "source",
     "ttir": "TTIR",
@@ -265,4 +271,31 @@ def _figure_row(kernel: str, level: str, figure: Figure, more: str) -> HeadlineR
     return HeadlineRow(
         kernel, level, figure.name, before, f"{after}{more}", figure.share, figure.direction,
         figure.certainty,
+    )  # fmt: skip
+
+
+def headline_table(rows: Sequence[HeadlineRow], width: int, *, full: bool = False) -> list[str]:
+    """Return the lines of the table of `rows`, which are sorted; [] without rows.
+
+    Unless `full`, only the first rows are shown, and the hidden ones are counted by direction.
+    """
+    if not rows:
+        return []
+    shown_rows = rows if full else rows[:SHOWN]
+    cells = [_cells(row) for row in shown_rows]
+    lines = columns(HEADLINE_COLUMNS, cells, width, texts=_TEXTS, optional=(_BASIS,))
+    hidden_by_direction = Counter(row.direction for row in rows[len(shown_rows) :])
+    if hidden_by_direction:
+        kinds = ", ".join(
+            f"{hidden_by_direction[direction]} {direction}"
+            for direction in ("worse", "changed", "better")
+        )
+        lines.append(f"… {plural(hidden_by_direction.total(), 'more line')}: {kinds} (-v)")
+    return lines
+
+
+def _cells(row: HeadlineRow) -> tuple[str, ...]:
+    return (
+        row.kernel or "(no name)", row.what, values_text(row), share_text(row), row.direction,
+        sure_text(row),
     )  # fmt: skip

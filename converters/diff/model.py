@@ -37,7 +37,7 @@ class Totals:
     sectors: int | None = None
     lanes: int | None = None
     lanes_on: int | None = None
-    #: Additional figures by name, including those of add-ons (`further.py`).
+    #: Additional figures by name, including those of add-ons (`figures.py`).
     further: Mapping[str, float] | None = None
 
     @property

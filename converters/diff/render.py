@@ -7,8 +7,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from kvtrace.converters.diff.gate import Gate
-from kvtrace.converters.diff.headline import stage_name, stage_words
-from kvtrace.converters.diff.headline_text import headline_table
+from kvtrace.converters.diff.headline import headline_table, stage_name, stage_words
 from kvtrace.converters.diff.model import (
     Answer,
     BoundChange,

@@ -15,19 +15,20 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.executions import DeviceExecutions, device_executions
-from kvtrace.converters.diff.further import combined_further, fill_further
+from kvtrace.converters.diff.figures import combined_further, fill_further
 from kvtrace.converters.diff.inputs import recorded_contents
 from kvtrace.converters.diff.model import Side, Totals
 from kvtrace.converters.diff.read_times import DEVICE, HOST
-from kvtrace.converters.diff.samples import TimeStore, read_samples
 from kvtrace.converters.diff.times import Kind, RunCalls, Samples
 from kvtrace.converters.diff.totals import (
+    TimeStore,
     add_figures,
     fill_calls,
     fill_totals,
     fill_works,
     kernel_medians,
     prepare,
+    read_samples,
     run_calls,
 )
 from kvtrace.converters.diff.transfers import read_transfers

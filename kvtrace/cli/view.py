@@ -1,14 +1,78 @@
 """`kvtrace view`: the report or the timeline in a browser."""
 
+import json
+import secrets
+import shutil
 import sys
+import threading
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Final
+from types import TracebackType
+from typing import Annotated, Final, Self
+from urllib.parse import quote, urlsplit
 
 from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select, tell
 from kvtrace.cli.parsing import Option
-from kvtrace.schema.errors import KvtraceError
+from kvtrace.cli.serving import LOOPBACK, LoopbackAnswers, LoopbackServer
+from kvtrace.schema.errors import BadSetting, KvtraceError
 
+PERFETTO_UI: Final = "https://ui.perfetto.dev"
+#: Commands for the UI after it has opened a timeline: expand the devices, which come first.
+_STARTUP_COMMANDS: Final = ({"id": "dev.perfetto.ExpandTracksByRegex", "args": ["^GPU "]},)
+
+_PAGE: Final = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>kvtrace: opening Perfetto</title>
+<style nonce="{nonce}">
+  body {{ font: 16px/1.5 system-ui, sans-serif; margin: 4rem auto; max-width: 32rem; }}
+  button {{ font: inherit; padding: .5rem 1rem; }}
+</style>
+<h1>Timeline</h1>
+<p><button id="open">Open in Perfetto</button></p>
+<p id="status" role="status">The timeline stays on this machine: this page passes it to the
+Perfetto UI inside your browser.</p>
+<script nonce="{nonce}">
+const settings = {settings};
+const button = document.getElementById('open');
+const say = (text) => {{ document.getElementById('status').textContent = text; }};
+const content = fetch('trace').then((answer) => {{
+  if (!answer.ok) throw new Error('the server answered ' + answer.status);
+  return answer.arrayBuffer();
+}});
+content.catch((problem) => say('The timeline could not be read: ' + problem.message));
+let posted = false;
+
+function handOver() {{
+  const ui = window.open(settings.address);
+  if (!ui) return; // blocked as long as nobody has clicked
+  button.disabled = true;
+  say('Waiting for the Perfetto UI …');
+  const calling = setInterval(() => {{
+    if (!ui.closed) return ui.postMessage('PING', settings.origin);
+    clearInterval(calling);
+    button.disabled = false;
+    say('The Perfetto UI was closed before it had the timeline.');
+  }}, 100);
+  window.addEventListener('message', async (event) => {{
+    if (event.source !== ui || event.origin !== settings.origin) return;
+    if (event.data !== 'PONG' || posted) return;
+    posted = true;
+    clearInterval(calling);
+    const buffer = await content;
+    ui.postMessage({{perfetto: {{buffer, title: settings.title, fileName: settings.file}}}},
+                   settings.origin);
+    await fetch('done', {{method: 'POST'}});
+    say('Done. This page can be closed.');
+  }});
+}}
+
+button.addEventListener('click', handOver);
+handOver();
+</script>
+</html>
+"""
 _DEFAULT_WAIT_S: Final = 600.0
 
 
@@ -92,7 +156,6 @@ def _lasting_folder() -> Path:
 
 
 def _hand_over(file: Path, title: str, ui: str, wait: float, *, browser: bool) -> None:
-    from kvtrace.cli.handover import Handover
 
     with Handover(file, title, ui) as handover:
         _open(handover.address, browser=browser)
@@ -110,3 +173,155 @@ def _open(address: str, *, browser: bool) -> None:
 
     opened = browser and webbrowser.open(address)
     say(address if opened else f"open {address}")
+
+
+# Transfer of one timeline file to the Perfetto UI through the browser, and to nobody else.
+#
+# ui.perfetto.dev cannot read local files, but accepts a buffer from a page that opened the UI
+# (https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui): that page sends PING until
+# the UI answers PONG, then posts the buffer. So a server on this machine's loopback address serves
+# such a page and the file, at an address that cannot be guessed, until the page reports that the UI
+# has the file. No other site can read from the server: responses have no permission for other
+# origins, and requests for another host name are refused.
+
+
+class Handover:
+    """A context in which a server of this machine serves one file; `address` is the page to open.
+
+    Raises BadSetting if the UI's address is not a http(s) URL, or no port is free.
+    """
+
+    def __init__(self, file: Path, title: str, ui: str = PERFETTO_UI) -> None:
+        self.file = file
+        self.handed_over = threading.Event()
+        self.root = f"/{secrets.token_urlsafe(18)}/"
+        self.nonce = secrets.token_urlsafe(12)
+        origin = _origin(ui)
+        settings = {
+            "address": with_startup_commands(ui),
+            "origin": origin,
+            "title": title,
+            "file": file.name,
+        }
+        quoted = json.dumps(settings).replace("<", "\\u003c")  # no text may end the script
+        self.page = _PAGE.format(nonce=self.nonce, settings=quoted).encode()
+        try:
+            self._server = _Server(self)
+        except OSError as problem:
+            raise BadSetting(
+                f"no server can be started on {LOOPBACK}: {problem.strerror}."
+            ) from problem
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
+
+    @property
+    def port(self) -> int:
+        """The port, chosen by the system."""
+        return self._server.server_port
+
+    @property
+    def address(self) -> str:
+        """The page that opens the UI and passes the file to it."""
+        return f"http://{LOOPBACK}:{self.port}{self.root}"
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the UI has the file, at most so many seconds; return whether it has."""
+        return self.handed_over.wait(seconds)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Finish the responses in progress and stop the server."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(LoopbackServer):
+    daemon_threads = False  # server_close waits for answers in flight
+    block_on_close = True
+
+    def __init__(self, handover: Handover) -> None:
+        self.handover = handover
+        super().__init__((LOOPBACK, 0), _Answers)
+
+
+class _Answers(LoopbackAnswers):
+    """Responses to requests for the page and the file, and to the report that the UI has it."""
+
+    server: _Server
+
+    def do_GET(self) -> None:  # noqa: N802 - the base class's name
+        """Send the page or the file."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:  # noqa: N802 - the base class's name
+        """Send the headers of the page or the file."""
+        self._answer(with_body=False)
+
+    def do_POST(self) -> None:  # noqa: N802 - the base class's name
+        """Accept the page's report that the UI has the file."""
+        handover = self.server.handover
+        if self.is_refused() or self.path != handover.root + "done":
+            self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
+            return
+        self._head(HTTPStatus.NO_CONTENT, "text/plain", 0)
+        handover.handed_over.set()
+
+    def _answer(self, *, with_body: bool) -> None:
+        handover = self.server.handover
+        if self.is_refused():
+            self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
+        elif self.path == handover.root:
+            self._head(HTTPStatus.OK, "text/html; charset=utf-8", len(handover.page))
+            if with_body:
+                self.wfile.write(handover.page)
+        elif self.path == handover.root + "trace":
+            self._send_file(handover.file, with_body=with_body)
+        else:
+            self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
+
+    def _send_file(self, path: Path, *, with_body: bool) -> None:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(0)
+            self._head(HTTPStatus.OK, "application/octet-stream", size)
+            if with_body:
+                shutil.copyfileobj(file, self.wfile, 1 << 20)
+
+    def _head(self, status: HTTPStatus, kind: str, size: int) -> None:
+        nonce = self.server.handover.nonce
+        policy = (
+            f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+        self.head(status, kind, size, policy)
+
+
+def with_startup_commands(ui: str) -> str:
+    """Return the UI's address with a parameter of commands that arrange the timeline.
+
+    https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui has the format; a UI that
+    does not know a command ignores it.
+    """
+    page, _, route = ui.partition("#")
+    route = route or "!/"
+    joint = "&" if "?" in route else "?"
+    return f"{page}#{route}{joint}startupCommands={quote(json.dumps(_STARTUP_COMMANDS))}"
+
+
+def _origin(ui: str) -> str:
+    parts = urlsplit(ui)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise BadSetting(
+            f"{ui!r} is not an address of a Perfetto UI; give one such as {PERFETTO_UI}."
+        )
+    return f"{parts.scheme}://{parts.netloc}"

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import NOTHING, Storage, TensorArgument
-from kvtrace.evaluate.boxes import Box, box_of, cropped
 from kvtrace.evaluate.errors import UnknownAddress
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.registry import place, unsupported
@@ -33,7 +32,10 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.evaluate.windows import (
+    Box,
     Window,
+    box_of,
+    cropped,
     read_masked,
     read_window,
     window_of,

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kvtrace.cli.handover import Handover, with_startup_commands
+from kvtrace.cli.view import Handover, with_startup_commands
 from kvtrace.schema.errors import BadSetting
 from tests.engine.trace_processor import engine_folder
 from tests.support.browser import browser

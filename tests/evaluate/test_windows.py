@@ -4,11 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.evaluate.boxes import box_of, cropped
 from kvtrace.evaluate.lane_ranges import loose_extremes, spans_of
 from kvtrace.evaluate.sums import joined_terms
 from kvtrace.evaluate.values import Mask, Sum, conjunction, sum_of_terms
 from kvtrace.evaluate.windows import (
+    box_of,
+    cropped,
     read_masked,
     read_window,
     window_of,

@@ -45,7 +45,7 @@ struct request {
 /* In place of the number of the running node; nodes that accumulate gradients have it, too. */
 #define NO_NODE UINT64_MAX
 
-/* Functions and offsets of autograd; see autograd_nodes.py. */
+/* Functions and offsets of autograd; see node_stacks.py. */
 static struct {
   uint64_t (*next)(void), (*thread)(void);
   void (*running)(void **owning); /* C++ returns an owning pointer where its caller says */
@@ -209,7 +209,7 @@ static PyMethodDef functions[] = {
     {"captures", count_captures, METH_NOARGS, "captures() -> int: CUDA graphs being captured."},
     {"follow_autograd", follow_autograd, METH_VARARGS,
      "follow_autograd(next, thread, running, number, maker, shared): torch's functions, and where\n"
-     "fields of a node lie; see autograd_nodes.py."},
+     "fields of a node lie; see node_stacks.py."},
     {"take", take, METH_NOARGS,
      "take() -> (bytes, bytes, int): requests since this was last called, the stacks that are new\n"
      "with the code objects that are new, and how many requests were lost."},

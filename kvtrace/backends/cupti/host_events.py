@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kvtrace.backends.cupti.autograd_nodes import NodesUnknown, find_autograd
 from kvtrace.backends.cupti.frames import FramesUnknown, find_frame_offsets
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable
-from kvtrace.backends.cupti.node_stacks import NodeStacks
+from kvtrace.backends.cupti.node_stacks import NodeStacks, NodesUnknown, find_autograd
 from kvtrace.backends.cupti.read_stacks import ReadStacks
 from kvtrace.capture import threads as recording_threads
 from kvtrace.capture.records import Frame

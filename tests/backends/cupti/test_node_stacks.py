@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from kvtrace.backends.cupti import _requests, autograd_nodes, node_stacks
+from kvtrace.backends.cupti import _requests, node_stacks
 from kvtrace.backends.cupti.host_events import Requests
 from kvtrace.backends.cupti.node_stacks import NO_NODE, NodeStacks
 from kvtrace.capture.records import Frame
@@ -174,9 +174,9 @@ def test_reading_a_running_node_leaves_its_count_of_owners(requests):
 
     def hook(_gradient):
         node = middle.grad_fn
-        shared = autograd_nodes._layout_of(node)
+        shared = node_stacks._layout_of(node)
         for _ in range(100):
-            counts.append(autograd_nodes._owners(node, shared))
+            counts.append(node_stacks._owners(node, shared))
             ask(LAUNCH, 1)
 
     middle.register_hook(hook)
@@ -187,11 +187,11 @@ def test_reading_a_running_node_leaves_its_count_of_owners(requests):
 
 def test_without_torch_nothing_is_followed(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert autograd_nodes.find_autograd(_requests) is False
+    assert node_stacks.find_autograd(_requests) is False
 
 
 def test_other_layout_of_nodes_is_detected_before_reading(requests, monkeypatch):
-    monkeypatch.setattr(autograd_nodes, "_NUMBERS", {True: 5 * 8, False: 6 * 8})
+    monkeypatch.setattr(node_stacks, "_NUMBERS", {True: 5 * 8, False: 6 * 8})
     requests.take()
     assert "keeps autograd's nodes in another way" in requests.nodeless
     leaf = torch.ones(1, requires_grad=True)

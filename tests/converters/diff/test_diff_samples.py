@@ -7,10 +7,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.diff import samples
+from kvtrace.converters.diff import totals
 from kvtrace.converters.diff.read_times import DEVICE, HOST
-from kvtrace.converters.diff.samples import read_samples
 from kvtrace.converters.diff.times import RunCalls
+from kvtrace.converters.diff.totals import read_samples
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.features import TRIALS
 from tests.figures.written_runs import KERNELS, LAUNCHES, written
@@ -83,8 +83,8 @@ def test_device_times_are_sampled_per_call(tmp_path_factory, runs):
 )
 def test_of_many_launches_every_nth_of_each_call_is_kept_and_all_are_counted(pieces, most):
     known = [RunCalls(np.arange(6), VARIANT, WORK, np.arange(6))]
-    with mock.patch.multiple(samples, MOST_TIMES=most, _LEAST_THINNED=8):
-        times = samples.TimeStore(known, KERNELS_OF)
+    with mock.patch.multiple(totals, MOST_TIMES=most, _LEAST_THINNED=8):
+        times = totals.TimeStore(known, KERNELS_OF)
         for piece in filter(None, pieces):
             call, ns = (np.array(column) for column in zip(*piece, strict=True))
             times.add(0, call, ns)

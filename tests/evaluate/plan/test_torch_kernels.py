@@ -12,9 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.plan import array_functions, torch_kernels
-from kvtrace.evaluate.plan.grid import planned_regions
 from kvtrace.evaluate.plan.optimize import optimized
-from kvtrace.evaluate.plan.planning import executable, generated
+from kvtrace.evaluate.plan.planning import executable, generated, planned_regions
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from tests.evaluate.plan.both_ways import values, with_copied_storages
 from tests.kernels.attention import attention

@@ -16,8 +16,7 @@ import numpy as np
 from kvtrace.addons.graphs.hlo.dtypes import INSTEAD, TARGETS, Dtype, native
 from kvtrace.addons.graphs.hlo.errors import DtypeNotOnTarget, ForeignTensor
 from kvtrace.addons.graphs.hlo.frames import Stack, current_stack
-from kvtrace.addons.graphs.hlo.graph import Graph
-from kvtrace.addons.graphs.hlo.op import Op
+from kvtrace.addons.graphs.hlo.graph import Graph, Op
 
 if TYPE_CHECKING:
     from kvtrace.addons.graphs.hlo.wrapper import Tensor

@@ -1,8 +1,8 @@
 """The `nki` backend, which records launches of kernels that run on NumPy.
 
-`launches.py` observes launches and records kernels and calls, `call_tables.py` keeps the first
-launch of each unique call, `rows.py` makes table rows from a launch, `definitions.py` has the added
-tables, `watching.py` implements kvtrace.trace. May import capture and `kvtrace.addons.neuron`.
+`launches.py` observes launches, those of kvtrace.trace too, and records kernels and calls,
+`call_tables.py` keeps the first launch of each unique call, `rows.py` makes table rows from a
+launch, `definitions.py` has the added tables. May import capture and `kvtrace.addons.neuron`.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvtrace.addons.neuron.recording.launches import Launches
-    from kvtrace.addons.neuron.recording.watching import WatchedKernel
+    from kvtrace.addons.neuron.recording.launches import Launches, WatchedKernel
     from kvtrace.capture.session import Session
 
 __all__ = ["BACKEND", "NkiBackend"]
@@ -52,7 +51,7 @@ class NkiBackend:
         self, client: Any, session_of: "Callable[[str], Session]"
     ) -> "Callable[[Any], WatchedKernel]":
         """Return a function that wraps a kernel as a `WatchedKernel` of the client."""
-        from kvtrace.addons.neuron.recording.watching import WatchedKernel
+        from kvtrace.addons.neuron.recording.launches import WatchedKernel
 
         return lambda kernel: WatchedKernel(kernel, client, session_of)
 

@@ -4,23 +4,35 @@ With `KVTRACE_SANITIZE=raise`, a launch that violates a rule raises instead of r
 NKI kernels are judged by running them, so arguments that the kernel wrote to stay changed.
 """
 
+from __future__ import annotations
+
 import os
 import threading
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.addons.neuron import findings
+from kvtrace.addons.neuron import findings, newer, older
 from kvtrace.addons.neuron.arguments import array_of
 from kvtrace.addons.neuron.dtypes import short_name
 from kvtrace.addons.neuron.findings import RULES, Finding
 from kvtrace.addons.neuron.launching import Kernel, Outcome
+from kvtrace.addons.neuron.recording import BACKEND
 from kvtrace.addons.neuron.recording.call_tables import ObservedCall, joined_tables
-from kvtrace.addons.neuron.recording.definitions import DEFINITIONS
+from kvtrace.addons.neuron.recording.definitions import (
+    BUFFERS,
+    CALLS,
+    DEFINITIONS,
+    EXECUTIONS,
+    ITERATIONS,
+    LOOPS,
+    OPS,
+    VALUES,
+)
 from kvtrace.addons.neuron.tokens import Token
 from kvtrace.backends.python_source import definition_line, function_source, recorded_file_content
 from kvtrace.capture.arguments import literal
@@ -31,8 +43,17 @@ from kvtrace.settings import Source
 from kvtrace.verdicts.rules.choice import rule_ids
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kvtrace.capture.session import Session
 
+
+#: Client → its tables. Other clients need IR, which NKI kernels do not have.
+CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "tracer": ("accesses", BUFFERS.name, EXECUTIONS.name, ITERATIONS.name, VALUES.name),
+    "profiler": ("ops", "loops", OPS.name, CALLS.name, LOOPS.name),
+    "sanitizer": ("findings",),
+}
 #: Maximum number of unique calls whose ops and buffers are kept, in memory.
 _OBSERVED_LIMIT: Final = 1000
 
@@ -45,7 +66,7 @@ _NAME: Final = "nki"
 class Launches:
     """The observer that records the NKI kernels, calls and launches of a session."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
         self._lock = Lock()
         self._raised_rules: tuple[str, ...] = ()
@@ -275,7 +296,7 @@ def _kernel_record(
 # -- launches that raise ---------------------------------------------------------------------------
 
 
-def raised_rules(session: "Session") -> tuple[str, ...]:
+def raised_rules(session: Session) -> tuple[str, ...]:
     """Return the NKI rules that the settings select; on a bad setting, warn and use the default."""
     try:
         return _nki_rules(rule_ids([session.settings.rules]))
@@ -325,3 +346,54 @@ def _json_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
         "lanes": finding.lanes or None,
         "message": finding.message,
     }
+
+
+class WatchedKernel:
+    """A kernel whose launches are recorded, by a new session if none is in progress."""
+
+    def __init__(
+        self, kernel: Any, client: Any, session: Callable[[str], Session], grid: Any = None
+    ) -> None:
+        """`kernel` is a kernel or a plain function; `session` starts the recording for a name.
+
+        Raises:
+            BadSetting: the client does not support NKI kernels.
+        """
+        if client is not None and client not in CLIENTS:
+            raise BadSetting(
+                f"clients of NKI kernels are {', '.join(CLIENTS)}; there is no {client!r}"
+            )
+        self._kernel = kernel if isinstance(kernel, Kernel) else _kernel_of(kernel)
+        self._client = client
+        self._session = session
+        self._grid = grid
+        self.__doc__ = self._kernel.__doc__
+
+    def __getitem__(self, grid: Any) -> WatchedKernel:
+        return WatchedKernel(self._kernel, self._client, self._session, grid)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Launch the kernel, start a recording if none is in progress, and return the results."""
+        self._session(self._kernel.__name__)
+        kernel = self._kernel if self._grid is None else self._kernel[self._grid]
+        return kernel(*args, **kwargs)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return the tables (of the client, if any) of the calls so far, and their `stacks`."""
+        launches = BACKEND.launches
+        calls = [] if launches is None else launches.observed(self._kernel.function)
+        tables = joined_tables(calls)
+        if self._client is None:
+            return tables
+        return {name: tables[name] for name in (*CLIENTS[self._client], "stacks")}
+
+
+def _kernel_of(function: Callable[..., Any]) -> Kernel:
+    """Return a plain function as a kernel of the interface whose modules the function imports."""
+    names = (getattr(value, "__name__", "") for value in function.__globals__.values())
+    is_newer = any(name.startswith((newer.__name__, "nki.")) or name == "nki" for name in names)
+    kernel: Kernel = (newer if is_newer else older).jit(function)
+    return kernel

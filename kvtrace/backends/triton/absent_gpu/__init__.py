@@ -7,12 +7,11 @@ that would fail return values of the target. `cpu`: torch reports one GPU, and t
 that GPU are made on the CPU. On a machine with a GPU, nothing here is used.
 
 `facts.py` has the values, `answers.py` puts them into torch, `streams.py` has streams and events
-without a device, `nvml.py` replaces the driver's library, `tuning.py` the autotuning of Inductor
-and Helion. For `cpu`, `device.py` makes torch's C++ count a device, makes storages and pinned
-memory, and installs the other modules: `device_memory.py` has tensors on that device,
-`operators.py` runs operators on these tensors and `wider_operators.py` the operators that GPUs have
-for more types, `generators.py` draws random numbers, `torch_functions.py` has the functions of a
-build for CUDA.
+without a device, `tuning.py` replaces the driver's library and the autotuning of Inductor and
+Helion. For `cpu`, `device.py` makes torch's C++ count a device, makes storages and pinned memory,
+and installs the other modules: `device_memory.py` has tensors on that device, `operators.py` runs
+operators on these tensors and `wider_operators.py` the operators that GPUs have for more types,
+`generators.py` draws random numbers, `torch_functions.py` has the functions of a build for CUDA.
 
 A tensor on "cuda" is a plain `torch.Tensor` whose C++ says CUDA (device, dispatch key, storage);
 its memory is the host's, from a DLPack capsule with another device written into it. Each of the
@@ -153,7 +152,7 @@ class NvmlBackend:
         if not on_host() or module is None or self._replaced is not None:
             return
         from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
-        from kvtrace.backends.triton.absent_gpu.nvml import install_nvml
+        from kvtrace.backends.triton.absent_gpu.tuning import install_nvml
 
         target = target_with_facts(session.settings.target)
         self._replaced = install_nvml(module, target)

@@ -9,9 +9,11 @@ choice for a measured one.
 import math
 import sys
 from collections.abc import Callable, Sequence
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.absent_gpu.facts import capability_of, properties_of
 from kvtrace.backends.triton.device_free_state import EQUAL_TIME
 
 
@@ -102,3 +104,32 @@ def _equal_time(_benchmarker: Any, _function: Any, *_: Any, **named: Any) -> Any
 
 def _store_nothing(_cache: Any, _content: Any) -> None:
     """Store no choice in a cache, since nothing was measured."""
+
+
+def install_nvml(module: ModuleType, target: str) -> Replacements:
+    """Replace, and return, queries by which libraries detect a platform; others still fail."""
+    properties, capability = properties_of(target), capability_of(target)
+    total = properties.total_memory
+    count = 1 if target.startswith("cuda:") else 0
+    handle = SimpleNamespace(index=0)
+
+    def nothing(*_: Any) -> None:
+        """Do nothing."""
+
+    answers = {
+        "nvmlInit": nothing,
+        "nvmlShutdown": nothing,
+        "nvmlDeviceGetCount": lambda: count,
+        "nvmlDeviceGetHandleByIndex": lambda _index: handle,
+        "nvmlDeviceGetName": lambda _handle: properties.name,
+        "nvmlDeviceGetUUID": lambda _handle: "GPU-00000000-0000-0000-0000-000000000000",
+        "nvmlDeviceGetCudaComputeCapability": lambda _handle: capability,
+        "nvmlDeviceGetMemoryInfo": lambda _handle, *_: SimpleNamespace(
+            total=total, free=total, used=0
+        ),
+    }
+    replaced = Replacements()
+    for name, replacement in answers.items():
+        if hasattr(module, name):
+            replaced.put(module, name, replacement)
+    return replaced
