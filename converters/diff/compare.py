@@ -24,7 +24,7 @@ from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import headline
 from kvtrace.converters.diff.inputs import differing_inputs
 from kvtrace.converters.diff.marks import launch_changes, order_note
-from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
+from kvtrace.converters.diff.match import find_renamed, match_kernels, match_variants, nearest
 from kvtrace.converters.diff.merge_answers import merge_answers
 from kvtrace.converters.diff.model import (
     Difference,
@@ -34,7 +34,6 @@ from kvtrace.converters.diff.model import (
     TimeComparison,
     VariantDifference,
 )
-from kvtrace.converters.diff.renames import find_renamed
 from kvtrace.converters.diff.size_limits import Conditions, bound_changes
 from kvtrace.converters.diff.snapshot import (
     Snapshot,

@@ -10,6 +10,7 @@ from typing import Any, Final
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.code import code_stages, compare_code, first_stages
 from kvtrace.converters.diff.figures import variant_figures
+from kvtrace.converters.diff.match import renamed_source, renamed_stage
 from kvtrace.converters.diff.model import (
     CallChange,
     CodeDifference,
@@ -17,7 +18,6 @@ from kvtrace.converters.diff.model import (
     TimeComparison,
     VariantDifference,
 )
-from kvtrace.converters.diff.renames import renamed_source, renamed_stage
 from kvtrace.converters.diff.snapshot import Snapshot, call_rows
 from kvtrace.converters.diff.stages import Disassembly, stage_differences
 from kvtrace.converters.diff.variant import Call, Variant

@@ -5,6 +5,7 @@ contents of artifacts are left out; `artifacts.csv` has their hashes and sizes.
 """
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,14 +13,21 @@ from tempfile import mkdtemp
 from typing import BinaryIO, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from kvtrace.converters.output import whole_file
-from kvtrace.converters.query.csv_cells import safe_column
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Selection
+
+#: Characters that begin a formula in spreadsheets:
+#: https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA: Final = "^[=+@\t\r-]"
+#: Control characters C0 and C1, except tab and line feed.
+_CONTROL: Final = "[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+_NUMBER: Final = re.compile(r"[+-]?[\d.][\d.eE+-]*")
 
 
 class CsvConverter:
@@ -112,3 +120,23 @@ def _write_folder(selection: Selection, output: Path) -> Conversion:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
     return Conversion(tuple(sorted(output.iterdir())), tuple(notes))
+
+
+def safe_text(text: str) -> str:
+    r"""Return the text with an apostrophe before a formula, and control characters as `\x1b`."""
+    if re.match(_FORMULA, text) and not _NUMBER.fullmatch(text):
+        text = f"'{text}"
+    return re.sub(_CONTROL, lambda match: repr(match[0])[1:-1], text)
+
+
+def safe_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a text column with `safe_text` applied to every cell, any other column unchanged."""
+    value_type = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not pa.types.is_string(value_type):
+        return column
+    texts_column = column.cast(value_type)
+    is_unsafe = pc.match_substring_regex(texts_column, f"{_FORMULA}|{_CONTROL}")
+    if not pc.any(is_unsafe).as_py():
+        return column
+    texts = [None if text is None else safe_text(text) for text in texts_column.to_pylist()]
+    return pa.chunked_array([texts], value_type)

@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from kvtrace.converters.query.csv_cells import safe_text
+from kvtrace.converters.query.csv import safe_text
 from kvtrace.text import display_width, distinct, printable
 
 #: Range of the width to which cells are shortened until a table fits the terminal.

@@ -1,13 +1,23 @@
-"""The Python source of recorded functions and files, if it can be read."""
+"""The Python source of recorded functions and files, if it can be read: the parts that are used."""
 
 import inspect
-from collections.abc import Collection
+import io
+import keyword
+import tokenize
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.schema.sources import used_part
 from kvtrace.settings import Source
 
+_ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "&=", ":="})
+_BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+#: First words of lines that continue the statement above.
+_CONTINUING: Final = frozenset({"else", "elif", "except", "finally"})
+_SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
 __all__ = ["definition_line", "function_source", "recorded_file_content"]
 
 #: Source files larger than this are left out, in bytes.
@@ -50,3 +60,259 @@ def recorded_file_content(path: str, lines: Collection[int], keep: Source) -> by
     if content is None or keep == "files":
         return content
     return used_part(content.decode("utf-8", "replace"), lines).encode()
+
+
+# The part of a Python file that some functions use, which a trace keeps of the file.
+#
+# The file is read token by token and not as a syntax tree: this runs in a thread beside the
+# program's threads, and CPython (3.11 at least) raises SystemError if two threads build syntax
+# trees at once.
+
+
+@dataclass(slots=True)
+class _LogicalLine:
+    """A logical line and its indented block.
+
+    `first_line` to `last_line` are the line's own numbers; `block_start` to `block_end` include
+    its decorators and its block. `words` are its tokens, `depth` its indentation.
+    """
+
+    depth: int
+    words: list[str]
+    first_line: int
+    last_line: int
+    block_start: int = 0
+    block_end: int = 0
+
+    @property
+    def is_function(self) -> bool:
+        return self.words[:1] == ["def"] or self.words[:2] == ["async", "def"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A top-level statement: its lines, whether it is always kept, and names that it binds."""
+
+    lines: list[_LogicalLine]
+    is_always_kept: bool
+    bound_names: set[str]
+
+
+def used_part(text: str, lines: Collection[int]) -> str:
+    """Return a file in which lines are blank unless the functions around `lines` use them.
+
+    Kept are these functions with their decorators and comments right above, statements of the
+    module that bind names which kept lines read, and the first lines of enclosing classes and
+    functions. Lines keep their numbers. Of a file that is not Python only the given lines are kept.
+
+    Args:
+        text: the file's content.
+        lines: numbers of lines, counted from 1.
+
+    """
+    return _used_part(text, frozenset(lines))
+
+
+@lru_cache(maxsize=16)  # variants of a kernel come from the same lines
+def _used_part(text: str, lines: frozenset[int]) -> str:
+    file_lines = text.splitlines(keepends=True)
+    try:
+        logical_lines, statements = _parsed_module(text)
+        kept_numbers = _used_line_numbers(logical_lines, statements, lines)
+        kept_numbers |= _comment_lines_above(
+            [line for line in logical_lines if line.block_end in kept_numbers], file_lines
+        )
+    except (tokenize.TokenError, SyntaxError):
+        kept_numbers = set(lines)
+    kept_or_blank = [
+        line if number in kept_numbers else "\n" for number, line in enumerate(file_lines, 1)
+    ]
+    return "".join(kept_or_blank).rstrip("\n") + "\n" * bool(kept_numbers)
+
+
+@lru_cache(maxsize=8)  # a file has many kernels, and takes a millisecond for every 25 lines
+def _parsed_module(text: str) -> tuple[list[_LogicalLine], list[_Statement]]:
+    """Return a file's logical lines and statements, both cached: do not change them."""
+    lines = _logical_lines(text)
+    statements = [
+        _Statement(s, _is_always_kept(s), _bound_names(s)) for s in _module_statements(lines)
+    ]
+    return lines, statements
+
+
+def _logical_lines(text: str) -> list[_LogicalLine]:
+    lines: list[_LogicalLine] = []
+    words: list[str] = []
+    depth = first_line_number = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.INDENT:
+            depth += 1
+        elif token.type == tokenize.DEDENT:
+            depth -= 1
+        elif token.type == tokenize.NEWLINE and words:
+            lines.append(
+                _LogicalLine(
+                    depth,
+                    words,
+                    first_line_number,
+                    token.start[0],
+                    first_line_number,
+                    token.start[0],
+                )
+            )
+            words = []
+        elif token.type not in _SKIPPED:
+            first_line_number = first_line_number if words else token.start[0]
+            words.append(token.string)
+    enclosing: list[_LogicalLine] = []
+    for line, next_line in pairwise([*lines, _LogicalLine(0, [], 0, 0)]):
+        while enclosing and enclosing[-1].depth >= line.depth:
+            enclosing.pop()
+        enclosing.append(line)
+        for enclosing_line in enclosing:
+            enclosing_line.block_end = line.last_line
+        if line.words[0] == "@":
+            next_line.block_start = line.block_start
+    return lines
+
+
+def _used_line_numbers(
+    lines: list[_LogicalLine], statements: list[_Statement], numbers: Collection[int]
+) -> set[int]:
+    """Return the numbers of lines to keep: functions around `numbers`, and statements they use."""
+    kept_numbers: set[int] = set()
+    used_names: set[str] = set()
+    blocks = [statement.lines for statement in statements]
+    for number in numbers:
+        enclosing_lines = [line for line in lines if line.block_start <= number <= line.block_end]
+        functions = [line for line in enclosing_lines if line.is_function]
+        kept_blocks = functions[-1:] or [
+            block[-1] for block in blocks if block[0].block_start <= number <= block[-1].block_end
+        ]
+        for line in kept_blocks:
+            kept_numbers.update(range(line.block_start, line.block_end + 1))
+            used_names |= _free_names(
+                [inner for inner in lines if line.block_start <= inner.first_line <= line.block_end]
+            )
+        if functions:
+            for enclosing in enclosing_lines:
+                if enclosing.depth < functions[-1].depth:
+                    kept_numbers.update(range(enclosing.first_line, enclosing.last_line + 1))
+    while used_statements := [
+        candidate
+        for candidate in statements
+        if candidate.is_always_kept or not used_names.isdisjoint(candidate.bound_names)
+    ]:
+        statements = [
+            candidate
+            for candidate in statements
+            if not candidate.is_always_kept and used_names.isdisjoint(candidate.bound_names)
+        ]
+        for statement in used_statements:
+            used_names |= _free_names(statement.lines)
+            kept_numbers.update(
+                range(statement.lines[0].block_start, statement.lines[-1].block_end + 1)
+            )
+    return kept_numbers
+
+
+def _comment_lines_above(kept: Sequence[_LogicalLine], file_lines: Sequence[str]) -> set[int]:
+    """Return the numbers of comment lines directly above those of `kept` that are functions."""
+    comments = set()
+    for line in kept:
+        line_number = line.block_start - 1
+        while (
+            line.is_function
+            and line_number
+            and file_lines[line_number - 1].lstrip().startswith("#")
+        ):
+            comments.add(line_number)
+            line_number -= 1
+    return comments
+
+
+def _module_statements(lines: Sequence[_LogicalLine]) -> list[list[_LogicalLine]]:
+    """Return the lines of each top-level statement, with decorators and clauses as `else`."""
+    statements: list[list[_LogicalLine]] = []
+    for line in lines:
+        is_continuation = line.depth or line.words[0] in _CONTINUING
+        last_line = statements[-1][-1] if statements else None
+        is_decorated = last_line is not None and last_line.depth == 0 and last_line.words[0] == "@"
+        if statements and (is_continuation or is_decorated):
+            statements[-1].append(line)
+        else:
+            statements.append([line])
+    return statements
+
+
+def _is_always_kept(statement: Sequence[_LogicalLine]) -> bool:
+    """Return whether a statement is `from … import *` or `from __future__ import …`."""
+    words = statement[0].words
+    return words[:2] == ["from", "__future__"] or (words[:1] == ["from"] and words[-1] == "*")
+
+
+def _bound_names(statement: Sequence[_LogicalLine]) -> set[str]:
+    """Return the module-level names that a top-level statement binds."""
+    definition = next((line for line in statement if line.words[0] != "@"), statement[0])
+    words = [word for word in definition.words if word != "async"]
+    if words[0] in ("def", "class"):
+        return {words[1]}
+    return {name for line in statement for name in _names_bound_by(line.words)}
+
+
+def _names_bound_by(words: Sequence[str]) -> Iterator[str]:
+    if words[0] in ("import", "from"):
+        imported_words = words[words.index("import") + 1 :]
+        imported_text = " ".join(word for word in imported_words if word not in "()").removesuffix(
+            ","
+        )
+        for imported in imported_text.split(" , "):
+            yield imported.split()[-1] if " as " in imported else imported.split()[0]
+        return
+    if words[0] in ("def", "class"):
+        yield words[1]
+    if words[1:2] == [":"]:  # an annotation
+        yield words[0]
+    depth = 0
+    names_before: list[str] = []
+    for word, following in pairwise([*words, ""]):
+        depth += _BRACKETS.get(word, 0)
+        if word in _ASSIGNING and not depth:
+            yield from names_before
+        if word == "as":
+            yield following
+        if following == ":=":
+            yield word
+        if word.isidentifier() and not keyword.iskeyword(word):
+            names_before.append(word)
+    if words[0] == "for" and "in" in words:
+        yield from words[1 : words.index("in")]
+
+
+def _free_names(lines: Sequence[_LogicalLine]) -> set[str]:
+    """Return the names that lines read from the module; functions' local names are left out."""
+    names: set[str] = set()
+    local_names: set[str] = set()
+    function_depth: int | None = None
+    for line in lines:
+        if function_depth is not None and line.depth <= function_depth:
+            function_depth = None
+        if line.is_function:
+            function_depth = line.depth if function_depth is None else function_depth
+            local_names |= _parameters(line.words)
+        elif function_depth is not None:
+            local_names.update(_names_bound_by(line.words))
+        for previous_word, word in pairwise(["", *line.words]):
+            if word.isidentifier() and not keyword.iskeyword(word) and previous_word != ".":
+                names.add(word)
+    return names - local_names
+
+
+def _parameters(words: Sequence[str]) -> set[str]:
+    """Return the names of a function's parameters, without names in annotations and defaults."""
+    parameters, depth = set(), 0
+    for previous_word, word in pairwise(words):
+        depth += _BRACKETS.get(previous_word, 0)
+        if depth == 1 and previous_word in ("(", ",", "*", "**") and word.isidentifier():
+            parameters.add(word)
+    return parameters

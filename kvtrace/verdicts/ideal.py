@@ -19,7 +19,7 @@ import numpy as np
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.evaluate.shadows.driver import Shadows, is_unknown, on_actual
-from kvtrace.evaluate.shadows.ideal.arith import MEANINGS, Ideal, certainly_fits
+from kvtrace.evaluate.shadows.ideal.arith import MEANINGS, Ideal, certainly_fits, combination_of
 from kvtrace.evaluate.shadows.ideal.integers import (
     BINARY,
     TooLarge,
@@ -29,7 +29,6 @@ from kvtrace.evaluate.shadows.ideal.integers import (
     narrowed,
     read_unsigned,
 )
-from kvtrace.evaluate.shadows.ideal.tt_reduce import combination_of
 from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers, origins_of
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Pointer, Unknown, actual

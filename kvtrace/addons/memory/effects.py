@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import BoxedAccesses, boxed_accesses
-from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites
-from kvtrace.addons.memory.own_stores import unpreceded
+from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites, unpreceded
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import UNFIT, UnfitOp

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.addons.suite.alike import alike_calls
-from kvtrace.addons.suite.choice import ChosenCalls, WeighedCall, WeighedCalls, weighed_calls
+from kvtrace.addons.suite.choice import (
+    ChosenCalls,
+    WeighedCall,
+    WeighedCalls,
+    alike_calls,
+    weighed_calls,
+)
 from kvtrace.addons.suite.model import (
     VERSION,
     Entry,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.backends.cupti.own_cost import cost_of
-from kvtrace.backends.cupti.record_kinds import KINDS, record_lengths
+from kvtrace.backends.cupti.records import KINDS, record_lengths
 from kvtrace.capture.device_copies import relaxed_capture
 from kvtrace.schema.errors import KvtraceError
 

@@ -24,5 +24,5 @@ two accesses. Within a program, `race_within.py` compares the bytes of its trips
 smallest and the largest actor of each byte (`kvtrace/evaluate/touches.py`). A violation is replayed
 before it is reported: two programs race if both are seen to touch a byte (`race_replay.py`); two
 lanes race if two orders of the lanes leave two results (`lane_replay.py`, with the runs of
-`lane_orders.py`), or if one store writes two values (`two_orders.py`).
+`lane_orders.py`), or if one store writes two values (`lane_replay.py`).
 """

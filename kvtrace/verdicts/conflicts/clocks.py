@@ -35,14 +35,14 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.ops import KINDS, WRITING, waits_for_memory
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.conflicts.orders import (
+from kvtrace.verdicts.conflicts.parts import Role, roles_of
+from kvtrace.verdicts.conflicts.race_replay import (
     MOST_PROGRAMS,
     Order,
     ProgramRenaming,
     orders_of,
     run_in_order,
 )
-from kvtrace.verdicts.conflicts.parts import Role, roles_of
 from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps, Releases
 
 _MAX_NUMBERS: Final = 1 << 25

@@ -22,13 +22,13 @@ from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Term
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.copies import Actors, Question
+from kvtrace.verdicts.conflicts.lane_replay import conflict_of
 from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, proven, unknown
 from kvtrace.verdicts.conflicts.outcomes import NoConflict, SuspectedConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import Finding
 from kvtrace.verdicts.conflicts.same_values import EqualityCondition, equality_conditions
 from kvtrace.verdicts.conflicts.search import compare_digits, lanes_of, search_pair, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
-from kvtrace.verdicts.conflicts.two_orders import conflict_of
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Replay of one program in two orders of its lanes; different results show a race.
+"""Replays of one program, or one store, in two orders of its lanes; different results show a race.
 
 In the first order, all lanes do each op at once. In the second, one lane runs ahead of another: it
 does its access before the other lane's access, which comes first in the program.
@@ -7,12 +7,19 @@ does its access before the other lane's access, which comes first in the program
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.rounding import to_memory
 from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import flow_of
-from kvtrace.ir.ops import READING, effect_of
+from kvtrace.ir.ops import MEMORY, READING, effect_of
 from kvtrace.verdicts.conflicts.lane_orders import (
     ChangedLoadRun,
     LaneVisit,
@@ -22,8 +29,20 @@ from kvtrace.verdicts.conflicts.lane_orders import (
     Visit,
     WatchedByte,
 )
-from kvtrace.verdicts.conflicts.outcomes import Witness
+from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
+from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.rules.fills import Numbers, evaluated, with_contents
 
+if TYPE_CHECKING:
+    from kvtrace.evaluate.requests import Request
+    from kvtrace.evaluate.scope import Launch, Scope
+    from kvtrace.evaluate.types import ValueType
+    from kvtrace.verdicts.binding import BoundCall
+
+
+_MADE_UP_NUMBERS: Final = range(1, 128)
+"""Made-up numbers: their count is a prime, so numbers at strides of powers of two differ."""
+_SAME_VALUE: Final = "lanes that store to the same byte store the same value in the replay"
 #: Limit of pairs of executions that are run in another order.
 _MAX_CANDIDATES: Final = 4
 _DEPENDENT: Final = "one lane stores a value that depends on what the other lane loads"
@@ -147,3 +166,255 @@ def _depends_on_load(place: WatchedByte, overtaking: Overtaking) -> bool:
         if match is None or match.after != second.after:
             return True
     return False
+
+
+# Replay of one store whose lanes may come in any order; different results show a conflict.
+#
+# Two lanes that store different bytes to one place leave those of the later one. If lanes update
+# values that they load, one lane's update is put into memory before the other lane's load: if that
+# lane then stores another value, one of the updates is lost.
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two lanes of a program that store different values to a byte, the first that they share.
+
+    `is_update`: the second lane would store another value if it loaded the first lane's.
+    """
+
+    witness: Witness
+    values: tuple[Any, Any]
+    is_update: bool = False
+
+
+@dataclass(frozen=True)
+class _StoreExecution:
+    """The active lanes of one execution of a store, flat, with their bytes and values."""
+
+    request: Request
+    lanes: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    bytes: NDArray[np.uint8]
+    values: NDArray[Any]
+
+    def conflict(self, left: int, right: int, *, is_update: bool = False) -> Conflict:
+        """Return the conflict of two lanes, by their positions among the active lanes."""
+        first, second = self._touch(left), self._touch(right)
+        witness = Witness(first, second, int(max(self.starts[left], self.starts[right])))
+        values = self.values[left].item(), self.values[right].item()
+        return Conflict(witness, values, is_update)
+
+    def _touch(self, position: int) -> Touch:
+        request, scope = self.request, self.request.scope
+        return Touch(
+            request.op,
+            int(scope.linear[0]),
+            int(np.broadcast_to(np.asarray(scope.iteration), (1,))[0]),
+            tuple(map(int, np.unravel_index(self.lanes[position], request.type_.shape))),
+            request.argument,
+            int(self.starts[position]) - request.tensor.offset_bytes,
+        )
+
+
+def _execution(request: Request, values: Any) -> _StoreExecution:
+    element = request.type_.element
+    lane_starts = request.lane_bytes()
+    active = request.lane_mask().reshape(-1)
+    active_values = np.broadcast_to(values, lane_starts.shape).reshape(-1)[active]
+    raw_bytes = np.ascontiguousarray(to_memory(active_values, element)).view(np.uint8)
+    return _StoreExecution(
+        request,
+        np.flatnonzero(active),
+        lane_starts.reshape(-1)[active],
+        raw_bytes.reshape(len(active_values), element.bytes),
+        active_values,
+    )
+
+
+class _WatchedMemory(Memory):
+    """A memory that compares executions of one store until a conflict is found."""
+
+    def __init__(self, before: Memory, launch: Launch, watch: _StoreWatch) -> None:
+        super().__init__(launch.arguments, before.written)
+        self._watch = watch
+
+    def load(
+        self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
+    ) -> Any:
+        """Load; for the watched load of a replay, one lane's update is in memory meanwhile."""
+        watch = self._watch
+        if op is not watch.load:
+            return super().load(op, scope, pointer, mask, other, type_)
+        watch.loads += 1
+        first_update = watch.first
+        if first_update is None or watch.loads != watch.at:
+            return super().load(op, scope, pointer, mask, other, type_)
+        start, update_bytes = first_update
+        assert watch.storage is not None
+        data = self.bytes_of(watch.storage)
+        saved = data[start : start + len(update_bytes)].copy()
+        data[start : start + len(update_bytes)] = update_bytes
+        loaded = super().load(op, scope, pointer, mask, other, type_)
+        if isinstance(loaded, np.ndarray):
+            loaded = loaded.copy()
+        data[start : start + len(update_bytes)] = saved
+        return loaded
+
+    def write(self, request: Request, values: Any) -> None:
+        """Store, and compare two orders of the lanes if the op is the watched store."""
+        watch = self._watch
+        if request.op is watch.store:
+            watch.stores += 1
+            if watch.first is not None and watch.stores == watch.at:
+                watch.after = _execution(request, values)
+            elif watch.first is None and watch.shown_conflict is None:
+                watch.compare_lanes(_execution(request, values))
+        super().write(request, values)
+
+
+class _StoreWatch(Instrument):
+    """An instrument of one run that searches for conflicts of `store`, or replays an update.
+
+    A replay writes `first`, the address and bytes of one lane's update, before execution number
+    `at` of the load, and records the lanes' stores in `after`. `meets` has the first execution with
+    overlapping lanes, and two of these.
+    """
+
+    def __init__(self, store: Op, load: Op | None) -> None:
+        super().__init__()
+        self.store = store
+        self.load = load
+        self.shown_conflict: Conflict | None = None
+        self.meets: tuple[int, _StoreExecution, int, int] | None = None
+        self.first: tuple[int, NDArray[np.uint8]] | None = None
+        self.storage: Storage | None = None
+        self.at = self.loads = self.stores = 0
+        self.after: _StoreExecution | None = None
+
+    def begin(self, launch: Launch, values: list[Any]) -> None:
+        """Replace the launch's memory by one that is watched."""
+        del values
+        launch.memory = _WatchedMemory(launch.memory, launch, self)
+
+    def compare_lanes(self, stored: _StoreExecution) -> None:
+        """Record the first two lanes that meet, and the first two that store different bytes."""
+        order = np.argsort(stored.starts, kind="stable")
+        overlapping = np.flatnonzero(np.diff(stored.starts[order]) < stored.bytes.shape[1])
+        if not len(overlapping):
+            return
+        if self.meets is None:
+            left, right = sorted((int(order[overlapping[0]]), int(order[overlapping[0] + 1])))
+            self.meets = self.stores, stored, left, right
+        pair = _lanes_with_different_bytes(stored, order)
+        if pair is not None:
+            left, right = sorted(pair)
+            self.shown_conflict = stored.conflict(left, right)
+
+
+def _lanes_with_different_bytes(
+    stored: _StoreExecution, order: NDArray[np.int64]
+) -> tuple[int, int] | None:
+    """Return two overlapping lanes that store different bytes; `order` sorts lanes by address."""
+    starts, raw_bytes = stored.starts[order], stored.bytes[order]
+    is_first = np.diff(starts, prepend=starts[0] - 1) > 0
+    first_positions = np.maximum.accumulate(np.where(is_first, np.arange(len(starts)), 0))
+    differing = np.flatnonzero((raw_bytes != raw_bytes[first_positions]).any(axis=1))
+    if len(differing):
+        return int(order[first_positions[differing[0]]]), int(order[differing[0]])
+    size = raw_bytes.shape[1]
+    for position in np.flatnonzero(is_first)[1:].tolist():
+        gap = int(starts[position] - starts[position - 1])
+        if (
+            gap < size
+            and (raw_bytes[position - 1][gap:] != raw_bytes[position][: size - gap]).any()
+        ):
+            return int(order[position - 1]), int(order[position])
+    return None
+
+
+def conflict_of(
+    bound: BoundCall, store: Op, load: Op | None, programs: Sequence[int]
+) -> Conflict | str:
+    """Run programs until two orders of a store's lanes differ; return the conflict, or a reason.
+
+    `load` reads the values that the store's lanes update, if any. Unrecorded contents are made up,
+    except for those that decide an address, a mask or a branch.
+    """
+    arguments = with_contents(bound.call.arguments, _contents_for(bound))
+    reason = "two lanes that access the same byte by formulas did not do so in the replay"
+    for program in programs:
+        watch = _StoreWatch(store, load)
+        failure = evaluated(bound.call, arguments, watch, program)
+        if watch.shown_conflict is not None:
+            return watch.shown_conflict
+        if watch.meets is None:
+            reason = failure or reason
+            continue
+        reason = _SAME_VALUE
+        if load is not None:
+            conflict = _lost_update(bound, watch, arguments, program)
+            if conflict is not None:
+                return conflict
+    return reason
+
+
+def _lost_update(
+    bound: BoundCall, first_run: _StoreWatch, arguments: Any, program: int
+) -> Conflict | None:
+    """Replay with one lane's update in memory before the other lane's load.
+
+    Returns the conflict if the other lane then stores another value, else None.
+    """
+    assert first_run.meets is not None
+    execution, first_execution, left, right = first_run.meets
+    watch = _StoreWatch(first_run.store, first_run.load)
+    watch.at, watch.storage = execution, first_execution.request.tensor.storage
+    watch.first = int(first_execution.starts[left]), first_execution.bytes[left]
+    evaluated(bound.call, arguments, watch, program)
+    replayed_execution = watch.after
+    if replayed_execution is None or not np.array_equal(
+        replayed_execution.lanes, first_execution.lanes
+    ):
+        return None
+    if not np.array_equal(replayed_execution.starts, first_execution.starts):
+        return None
+    if np.array_equal(replayed_execution.bytes[right], first_execution.bytes[right]):
+        return None
+    conflict = first_execution.conflict(left, right, is_update=True)
+    return replace(
+        conflict,
+        values=(first_execution.values[right].item(), replayed_execution.values[right].item()),
+    )
+
+
+def _contents_for(bound: BoundCall) -> Any:
+    """Return a function that makes up contents for a tensor without recorded contents."""
+    module = bound.call.module
+    feeders = frozenset[int]().union(
+        *(feeding(op, module) for op in module.ops if op.name in MEMORY)
+    )
+    deciding_loads = {op.index for op in module.ops if op.name in READING} & feeders
+    storages = {
+        argument.storage
+        for access in bound.summary.accesses
+        if access.op.index in deciding_loads and access.argument is not None
+        if isinstance(argument := bound.call.arguments[access.argument], TensorArgument)
+    }
+    deciding_names = {
+        argument_.name
+        for argument_ in bound.call.arguments
+        if isinstance(argument_, TensorArgument) and argument_.storage in storages
+    }
+    is_lost = any(
+        argument_.op.index in deciding_loads and argument_.argument is None
+        for argument_ in bound.summary.accesses
+    )
+
+    def numbers(argument: TensorArgument) -> Numbers:
+        if is_lost or argument.name in deciding_names:
+            return None
+        if argument.element.kind == "f":
+            return [number / 64 for number in _MADE_UP_NUMBERS]
+        return _MADE_UP_NUMBERS
+
+    return numbers

@@ -25,17 +25,17 @@ from kvtrace.symbolic.summary import Access as AccessFormula
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.conflicts.clocks import Ordering, races_in_orders
 from kvtrace.verdicts.conflicts.messages import RACE
-from kvtrace.verdicts.conflicts.orders import (
+from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, NoConflict, Undecided
+from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
+from kvtrace.verdicts.conflicts.parts import roles_of
+from kvtrace.verdicts.conflicts.race_replay import (
     MOST_PROGRAMS,
     Order,
     ProgramRenaming,
     orders_of,
+    replayed,
     run_in_order,
 )
-from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, NoConflict, Undecided
-from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
-from kvtrace.verdicts.conflicts.parts import roles_of
-from kvtrace.verdicts.conflicts.race_replay import replayed
 from kvtrace.verdicts.conflicts.releases import releases_of
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.verdict import Verdict

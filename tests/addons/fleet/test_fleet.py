@@ -15,8 +15,7 @@ from kvtrace.addons.fleet import reading
 from kvtrace.addons.fleet.fleet_text import fleet_text
 from kvtrace.addons.fleet.model import fleet_object
 from kvtrace.addons.fleet.page import fleet_page
-from kvtrace.addons.fleet.reading import read_fleet
-from kvtrace.addons.fleet.trends import judge_times
+from kvtrace.addons.fleet.reading import judge_times, read_fleet
 from kvtrace.cli import main
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.figures.identity import TRITON, KernelKey

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.addons.invariance.over import contracts_of
+from kvtrace.backends.python_source import used_part
 from kvtrace.cli import main
 from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.content import artifact_row
-from kvtrace.schema.sources import used_part
 from kvtrace.schema.trace import open_trace, resolve
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.converters.replayed_trace import blocks_of

@@ -7,12 +7,12 @@ import time
 import numpy as np
 import pytest
 
-from kvtrace.backends.cupti.record_kinds import record_lengths
 from kvtrace.backends.cupti.records import (
     Looks,
     layout,
     read_kernels,
     read_transfers,
+    record_lengths,
 )
 
 

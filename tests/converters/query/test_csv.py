@@ -3,8 +3,7 @@ import json
 
 import pytest
 
-from kvtrace.converters.query.csv import CONVERTER
-from kvtrace.converters.query.csv_cells import safe_text
+from kvtrace.converters.query.csv import CONVERTER, safe_text
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import resolve
 from tests.support.synthetic_trace import HOSTILE_NAMES, build_synthetic_trace

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from kvtrace.converters.query.csv_cells import safe_column, safe_text
+from kvtrace.converters.query.csv import safe_column, safe_text
 from kvtrace.converters.query.query_output import csv_lines
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from kvtrace.addons.graphs.hlo.dtypes import INSTEAD, TARGETS, Dtype, native
 from kvtrace.addons.graphs.hlo.errors import DtypeNotOnTarget, ForeignTensor
 from kvtrace.addons.graphs.hlo.frames import Stack, current_stack
-from kvtrace.addons.graphs.hlo.graph import Graph, Op
+from kvtrace.addons.graphs.hlo.graph import Graph
+from kvtrace.addons.graphs.hlo.op import Op
 
 if TYPE_CHECKING:
     from kvtrace.addons.graphs.hlo.wrapper import Tensor

@@ -7,8 +7,9 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import native
 from kvtrace.addons.graphs.hlo.errors import RefusedMutation, SignatureMismatch, UnsupportedFunction
-from kvtrace.addons.graphs.hlo.graph import Graph, Op
+from kvtrace.addons.graphs.hlo.graph import Graph
 from kvtrace.addons.graphs.hlo.meanings import COLLECTIVES, MEANINGS, body_arguments, load
+from kvtrace.addons.graphs.hlo.op import Op
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ which only a device's choices count, and `Deviations` around exact numbers (tole
 all roundings count. `roundings.py` says which roundings count and how large each is.
 
 Rules of ops are in files named as in `dialects/`: reductions, products, memory and shared memory in
-`tt_reduce.py`, `tt_dot.py`, `tt_memory.py` and `ttg.py`; elementwise ops in `arith.py`, by
+`tt_reduce.py`, `tt_dot.py` and `tt_memory.py`; elementwise ops in `arith.py`, by
 `radius_rules.py` (radii of results) and `images.py` (images of functions of floats). A result of an
 op without a rule may be any number. `exact_values.py` reads a tensor after an evaluation.
 """

@@ -41,9 +41,8 @@ from kvtrace.evaluate.shadows.errors.roundings import (
     deviations_for,
 )
 from kvtrace.evaluate.shadows.errors.tt_dot import Product
-from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
+from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory, BoundedSharedMemory
 from kvtrace.evaluate.shadows.errors.tt_reduce import combination
-from kvtrace.evaluate.shadows.errors.ttg import BoundedSharedMemory
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Unknown, actual, to_array, unknown_of
 from kvtrace.ir import Op

@@ -1,10 +1,10 @@
-"""The memory of a launch, with planes for each element that the kernel has written."""
+"""Memory of a launch, shared memory too, with planes for each element that was written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from kvtrace.evaluate.shadows.errors.planes import (
     offset_from,
 )
 from kvtrace.evaluate.shadows.errors.roundings import FLOAT32, Roundings, rounding, smallest_of
+from kvtrace.evaluate.shared_memory import SharedMemory
 from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.evaluate.values import (
     Array,
@@ -33,6 +34,13 @@ from kvtrace.evaluate.values import (
     to_array,
 )
 from kvtrace.ir import Op
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.scope import Scope
+    from kvtrace.evaluate.types import ValueType
+    from kvtrace.evaluate.values import Array
+    from kvtrace.ir import Op
+
 
 StoragePlanes = tuple[int, int, Array]
 """Planes of a storage: the elements' size, the first element's offset in bytes, and the planes."""
@@ -342,3 +350,34 @@ def _targets(pointer: Any) -> list[Any]:
     """Return the pointers, one per argument, that an access or a descriptor may use."""
     base = pointer.base if isinstance(pointer, Descriptor) else pointer
     return pointers_in(base) if isinstance(base, Pointer | PointerChoice) else []
+
+
+class BoundedSharedMemory(SharedMemory):
+    """The shared memory of a launch; asynchronous copies keep the planes of the loaded elements."""
+
+    def __init__(self, programs: int, memory: BoundedMemory) -> None:
+        super().__init__(programs)
+        self._memory = memory
+        self._roundings = memory.roundings
+
+    def copy(
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
+    ) -> None:
+        """Begin a copy of the elements of the last load, with their planes."""
+        planes = self._memory.loaded
+        if planes is not None and not isinstance(value, Unknown):
+            shape = (1,) * (len(type_.shape) + 1)
+            value = self._roundings.with_planes(value, self._roundings.fitted(planes, shape))
+        super().copy(op, scope, view, value, type_, barrier)
+
+    def _unwritten_planes(self, count: int, type_: ValueType) -> list[Array]:
+        return [*super()._unwritten_planes(count, type_), self._roundings.unbounded(np.ones(count))]
+
+    def _planes(self, value: Any, type_: ValueType) -> list[Array]:
+        return [to_array(actual(value), type_), self._roundings.kind.shadow_of(value, type_)]
+
+    def _joined(self, planes: list[Array], early: Array) -> Any:
+        number, shadow = planes
+        if early.any():
+            shadow = np.where(early, self._roundings.unbounded(np.ones((1,) * early.ndim)), shadow)
+        return number if is_blank(shadow) else self._roundings.with_planes(number, shadow)

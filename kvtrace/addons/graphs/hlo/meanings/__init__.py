@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from kvtrace.addons.graphs.hlo.graph import Op
+from kvtrace.addons.graphs.hlo.op import Op
 
 Meaning = Callable[..., Any]
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.graph import Op
 from kvtrace.addons.graphs.hlo.meanings import body_arguments, meaning
+from kvtrace.addons.graphs.hlo.op import Op
 
 
 @meaning("while")

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import FLOAT8, FLOAT32, FLOAT64, is_float
-from kvtrace.addons.graphs.hlo.graph import Op
 from kvtrace.addons.graphs.hlo.meanings import MEANINGS, meaning
+from kvtrace.addons.graphs.hlo.op import Op
 from kvtrace.evaluate.directed import to_odd
 
 Array = np.ndarray[Any, Any]

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import FLOAT32, is_float
-from kvtrace.addons.graphs.hlo.graph import Op
 from kvtrace.addons.graphs.hlo.meanings import meaning
 from kvtrace.addons.graphs.hlo.meanings.structural import REDUCERS
+from kvtrace.addons.graphs.hlo.op import Op
 
 Array = np.ndarray[Any, Any]
 

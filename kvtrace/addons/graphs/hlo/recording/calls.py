@@ -12,7 +12,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.graphs.hlo.frames import user_locations
-from kvtrace.addons.graphs.hlo.graph import Graph, Op, constant_contents
+from kvtrace.addons.graphs.hlo.graph import Graph, constant_contents
+from kvtrace.addons.graphs.hlo.op import Op
 from kvtrace.addons.graphs.hlo.traced import Call, TracedFunction
 from kvtrace.backends.python_source import definition_line, function_source, recorded_file_content
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, Parameter

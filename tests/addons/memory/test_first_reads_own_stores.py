@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.addons.memory.own_stores import may_precede
+from kvtrace.addons.memory.first_reads import may_precede
 from kvtrace.evaluate.observe import Access, AffineAxis, AffineFormula
 from tests.metrics.counted_calls import LOAD
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kvtrace.cli.serving import PageServer
+from kvtrace.cli.view import PageServer
 from kvtrace.schema.errors import BadSetting
 
 PAGE = b"<!doctype html><title>page</title>"

@@ -2,8 +2,7 @@
 
 import re
 
-from kvtrace.addons.suite.alike import alike_calls
-from kvtrace.addons.suite.choice import weighed_calls
+from kvtrace.addons.suite.choice import alike_calls, weighed_calls
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.trace import select_runs
 from tests.support.tree import ROOT

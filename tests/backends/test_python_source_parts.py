@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.schema import sources
-from kvtrace.schema.sources import used_part
+from kvtrace.backends import python_source
+from kvtrace.backends.python_source import used_part
 
 FILE = '''\
 """A program."""
@@ -168,8 +168,8 @@ def test_used_part_works_in_threads_while_others_compile():
 def test_file_is_parsed_once_for_all_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f"def kernel_{number}():\n    return {number}\n" for number in range(5))
     reads = []
-    read = sources._logical_lines
-    monkeypatch.setattr(sources, "_logical_lines", lambda text: reads.append(1) or read(text))
+    read = python_source._logical_lines
+    monkeypatch.setattr(python_source, "_logical_lines", lambda text: reads.append(1) or read(text))
 
     for number in range(5):
         kept = used_part(text, [2 * number + 2])

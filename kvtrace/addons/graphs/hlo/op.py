@@ -1,0 +1,69 @@
+"""One op of a traced graph, with its result."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kvtrace.addons.graphs.hlo.dtypes import Dtype
+from kvtrace.addons.graphs.hlo.frames import Stack
+
+if TYPE_CHECKING:
+    from kvtrace.addons.graphs.hlo.graph import Graph
+
+
+class Op:
+    """One op, with its result.
+
+    Attributes:
+        opcode: The op's name in StableHLO; `parameter` and `copy` as in HLO.
+        operands: Positions of the operands.
+        dtype: Element type of the result; None for several results.
+        shape: Shape of the result.
+        attributes: Further parameters of the op's meaning, as plain values.
+        stack: The stack in the user's program.
+        graphs: Bodies, by their role (condition, body, true, false).
+        input_name: Name of the parameter, if the op is one.
+        output_name: Name of the graph's result, if the op is one.
+        aliases: Parameter that this result is written into.
+        calls: Function of arrays that a `custom_call` runs.
+
+    """
+
+    __slots__ = (
+        "aliases",
+        "attributes",
+        "calls",
+        "dtype",
+        "graphs",
+        "input_name",
+        "opcode",
+        "operands",
+        "output_name",
+        "shape",
+        "stack",
+    )
+
+    def __init__(
+        self,
+        opcode: str,
+        operands: tuple[int, ...],
+        dtype: Dtype | None,
+        shape: tuple[int, ...],
+        attributes: dict[str, Any],
+        stack: Stack,
+        graphs: "dict[str, Graph] | None" = None,
+    ) -> None:
+        self.opcode = opcode
+        self.operands = operands
+        self.dtype = dtype
+        self.shape = shape
+        self.attributes = attributes
+        self.stack = stack
+        self.graphs = graphs
+        self.input_name: str | None = None
+        self.output_name: str | None = None
+        self.aliases: str | None = None
+        self.calls: Callable[..., Sequence[Any]] | None = None
+
+    def __repr__(self) -> str:
+        result_type = "tuple" if self.dtype is None else f"{self.dtype.name}{list(self.shape)}"
+        return f"{self.opcode}{self.operands} -> {result_type}"
