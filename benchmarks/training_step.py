@@ -126,7 +126,7 @@ class Switch:
         self.hooked = [(owner, owner.run) for owner in (JITFunction, CachingAutotuner)]
         self.cupti = None
         if mode == "timeline":
-            from kvtrace.backends.cupti.record_kinds import KINDS
+            from kvtrace.backends.cupti.records import KINDS
             from kvtrace.capture.process_sessions import sessions
 
             (session,) = (candidate for candidate in sessions if candidate.recording)

@@ -11,10 +11,11 @@ Without a GPU, the defects that the evaluator finds in a launch are also recorde
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kvtrace.backends.compiled_kernels.recorded_calls import PendingLaunch
 from kvtrace.backends.compiled_kernels.unevaluated import reason_not_recorded
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.copied_contents import LIMIT_BYTES, SMALL_BYTES
@@ -22,54 +23,18 @@ from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.hot import NO_DEVICE
 from kvtrace.capture.hot_choice import make_recorder
 from kvtrace.capture.messages import warn
-from kvtrace.capture.records import ArgumentRecord, Parameter
+from kvtrace.capture.records import ArgumentRecord
 from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.errors import BadSetting, KernelDefect, KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.call_judge import CallJudge, NewCall
     from kvtrace.capture.session import Session
-    from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.settings import Tensors
     from kvtrace.verdicts.verdict import Verdict
 
 _NO_NAMES: Final[dict[str, Any]] = {}
-
-
-class Launch(Protocol):
-    """A backend's description of a launch that has not been made yet."""
-
-    @property
-    def call_id(self) -> int:
-        """The id of the recorded call; -1 if the call is not recorded."""
-
-    @property
-    def kernel(self) -> str:
-        """The kernel's name."""
-
-    @property
-    def place(self) -> tuple[str | None, int | None]:
-        """File and line of the kernel's definition."""
-
-    @property
-    def grid(self) -> tuple[int, int, int]:
-        """The grid."""
-
-    @property
-    def parameters(self) -> Sequence[Parameter]:
-        """The kernel's flattened signature."""
-
-    @property
-    def records(self) -> Sequence[ArgumentRecord]:
-        """The records of the arguments, in the order of the parameters."""
-
-    @property
-    def values(self) -> Sequence[Any]:
-        """The argument values, in the order of the parameters."""
-
-    def module(self) -> "Module":
-        """Return the kernel's IR, parsed once for each kernel."""
 
 
 class Adapter(Protocol):
@@ -85,7 +50,7 @@ class Adapter(Protocol):
         grid: tuple[int, int, int],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> Launch | None:
+    ) -> PendingLaunch | None:
         """Return the description of a launch, after recording its call if that is new.
 
         None if the launch cannot be judged.
@@ -185,7 +150,7 @@ class LaunchJudge:
             raise KernelDefect(str(defect), defect.findings)
         return -1
 
-    def _judged(self, launch: Launch) -> KernelDefect | None:
+    def _judged(self, launch: PendingLaunch) -> KernelDefect | None:
         """Judge a call, report its defects, and return the error that forbids the launch, or None.
 
         If judging fails, a message is recorded and the launch is allowed.
@@ -210,7 +175,7 @@ class LaunchJudge:
             return None
         return defect if is_refused else None
 
-    def _add_message(self, launch: Launch, rule: str, count: int, is_refused: bool) -> None:
+    def _add_message(self, launch: PendingLaunch, rule: str, count: int, is_refused: bool) -> None:
         outcome = "was not launched" if is_refused else "was launched nevertheless"
         others = f" (findings in all: {count})" if count > 1 else ""
         text = f"call {launch.call_id} of {launch.kernel} {outcome}: {rule}{others}"
@@ -239,7 +204,7 @@ def has_reported(session: "Session", file: str, line: int) -> bool:
 
 
 def record_defects(
-    session: "Session", launch: Launch, verdicts: "Callable[[Call], Iterable[Verdict]]"
+    session: "Session", launch: PendingLaunch, verdicts: "Callable[[Call], Iterable[Verdict]]"
 ) -> KernelDefect | None:
     """Record the defects of an executed launch, and report them if calls are judged.
 
@@ -270,7 +235,7 @@ def _usable_contents(session: "Session") -> "Tensors":
     return "none" if reason_not_recorded(session) else "index" if setting == "stats" else setting
 
 
-def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
+def _new_call(launch: PendingLaunch, setting: "Tensors") -> "NewCall":
     from kvtrace.backends.compiled_kernels.call_judge import NewCall
     from kvtrace.recorded_calls.recorded import call_of
 
@@ -282,7 +247,7 @@ def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
         launch.module(),
         values.get,
     )
-    return NewCall(call, rows, *launch.place, current_stack())
+    return NewCall(call, rows, *launch.place(), current_stack())
 
 
 def _finish(session: "Session", live: "CallJudge") -> None:
@@ -303,7 +268,7 @@ def _rules(session: "Session") -> tuple[str, ...]:
 
 
 def _argument_rows(
-    launch: Launch, setting: "Tensors"
+    launch: PendingLaunch, setting: "Tensors"
 ) -> tuple[list[dict[str, Any]], Mapping[str, bytes]]:
     """Return the arguments as rows of `calls.args`, and contents by the rows' artifact."""
     rows, contents = [], {}

@@ -7,6 +7,7 @@ are one call.
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,33 @@ from kvtrace.capture.records import ArgumentRecord, Parameter
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
+    from kvtrace.ir import Module
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLaunch:
+    """The description of a launch that has not been made yet.
+
+    Attributes:
+        call_id: the id of the recorded call; -1 if the call is not recorded.
+        kernel: the kernel's name.
+        place: returns file and line of the kernel's definition.
+        module: returns the kernel's IR, parsed once for each kernel.
+        grid: the numbers of programs.
+        parameters: the kernel's flattened signature.
+        records: the records of the arguments, in the order of the parameters.
+        values: the argument values, in the order of the parameters.
+
+    """
+
+    call_id: int
+    kernel: str
+    place: "Callable[[], tuple[str | None, int | None]]"
+    module: "Callable[[], Module]"
+    grid: tuple[int, int, int]
+    parameters: Sequence[Parameter]
+    records: Sequence[ArgumentRecord]
+    values: Sequence[Any]
 
 
 class RecordedCalls:

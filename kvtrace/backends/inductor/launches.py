@@ -10,8 +10,7 @@ import re
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +19,7 @@ from kvtrace.backends.compiled_kernels.around import AroundLaunches, Variant, ar
 from kvtrace.backends.compiled_kernels.contents_to_copy import ContentsWatcher, Watch
 from kvtrace.backends.compiled_kernels.kernel_records import Compilation, CompilationListener
 from kvtrace.backends.compiled_kernels.loads import LOADS
-from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
+from kvtrace.backends.compiled_kernels.recorded_calls import PendingLaunch, RecordedCalls
 from kvtrace.backends.cupti import device_timeline
 from kvtrace.backends.inductor.generated_kernels import (
     STATIC_LAUNCHERS,
@@ -32,7 +31,7 @@ from kvtrace.backends.inductor.origins import calling_module
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID
-from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
+from kvtrace.capture.records import KernelRecord
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
@@ -266,39 +265,16 @@ class InductorAdapter:
         _grid: tuple[int, int, int],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> "PendingLaunch":
+    ) -> PendingLaunch:
         """Return the description of a launch, after recording its call if that is new."""
         launcher_kernel = self._launched[kernel]
         grid, parameters = launcher_kernel.grid(args, kwargs), launcher_kernel.parameters()
         values = launcher_kernel.values(args, kwargs)
         call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
-        return PendingLaunch(call_id, launcher_kernel, grid, parameters, records, values)
-
-
-@dataclass(frozen=True, slots=True)
-class PendingLaunch:
-    """The description of a launch that has not been made yet (`judged_launches.Launch`)."""
-
-    call_id: int
-    launcher_kernel: LauncherKernel
-    grid: tuple[int, int, int]
-    parameters: Sequence[Parameter]
-    records: Sequence[ArgumentRecord]
-    values: Sequence[Any]
-
-    @property
-    def kernel(self) -> str:
-        """The kernel's name."""
-        return self.launcher_kernel.name
-
-    @property
-    def place(self) -> tuple[str | None, int | None]:
-        """File and line of the kernel's definition."""
-        return self.launcher_kernel.place
-
-    def module(self) -> "Module":
-        """Return the kernel's IR, parsed once for each kernel."""
-        return module_of(self.launcher_kernel)
+        place, module = lambda: launcher_kernel.place, partial(module_of, launcher_kernel)
+        return PendingLaunch(
+            call_id, launcher_kernel.name, place, module, grid, parameters, records, values
+        )
 
 
 def _variant(autotuner: Any, launcher: Any) -> Variant:

@@ -12,8 +12,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
     values_of,
 )
 from kvtrace.backends.compiled_kernels.loads import LOADS
-from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
+from kvtrace.backends.compiled_kernels.recorded_calls import PendingLaunch, RecordedCalls
 from kvtrace.backends.compiled_kernels.versions import finished_kernel
 from kvtrace.backends.compiled_kernels.written_lines import hide_generator_of
 from kvtrace.backends.cupti import device_timeline
@@ -46,12 +45,12 @@ from kvtrace.backends.triton.modules import module_of
 from kvtrace.backends.triton.tuning_notes import TuningNotes, keeping_failure
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
-from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
+from kvtrace.capture.records import AUTOTUNE
 from kvtrace.capture.session import Session
 from kvtrace.schema.layout import GLUON
 
 if TYPE_CHECKING:
-    from kvtrace.ir import Module
+    pass
 
 
 class LaunchAdapter:
@@ -101,7 +100,7 @@ class LaunchAdapter:
         del owner
         launch = self.coming(kernel, kernel_id, grid, args, kwargs)
         if self.watching is not None and launch.call_id >= 0:
-            self.watching.after(launch.compiled, launch.values)
+            self.watching.after(finished_kernel(kernel), launch.values)
         for inspection in self.around:
             inspection.follow()
         self._tell_watch(launch.call_id)
@@ -114,13 +113,16 @@ class LaunchAdapter:
         grid: tuple[int, int, int],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> "PendingLaunch":
+    ) -> PendingLaunch:
         """Return the description of a launch, after recording its call if that is new."""
         kernel = finished_kernel(kernel)
         parameters = self._signature(kernel)
         values = values_of(kernel, args, kwargs)
         call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
-        return PendingLaunch(call_id, kernel, grid, parameters, records, values)
+        place, module = partial(definition_of, kernel), partial(module_of, kernel)
+        return PendingLaunch(
+            call_id, kernel_name(kernel), place, module, grid, parameters, records, values
+        )
 
     def stopped(self, cache_key: str, total: int, initialization: int, lowered: int) -> None:
         """Store the durations, in ns, of a compilation that stopped at TTIR.
@@ -173,32 +175,6 @@ class LaunchAdapter:
             lambda: kernel_record(kernel, compilation, load, origin, keep, report_failure),
             lambda: early_record(kernel, origin),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class PendingLaunch:
-    """The description of a launch that has not been made yet (`judged_launches.Launch`)."""
-
-    call_id: int
-    compiled: Any
-    grid: tuple[int, int, int]
-    parameters: Sequence[Parameter]
-    records: Sequence[ArgumentRecord]
-    values: Sequence[Any]
-
-    @property
-    def kernel(self) -> str:
-        """The kernel's name."""
-        return kernel_name(self.compiled)
-
-    @property
-    def place(self) -> tuple[str | None, int | None]:
-        """File and line of the kernel's definition."""
-        return definition_of(self.compiled)
-
-    def module(self) -> "Module":
-        """Return the kernel's IR, parsed once for each kernel."""
-        return module_of(self.compiled)
 
 
 def _handing_over(session: Session) -> Callable[[str, Compilation], None] | None:
