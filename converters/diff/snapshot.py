@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.diff.added import earlier_stages
-from kvtrace.converters.diff.executions import DeviceExecutions, device_executions
+from kvtrace.converters.diff.executions import DeviceExecutions, device_executions, read_transfers
 from kvtrace.converters.diff.figures import combined_further, fill_further
 from kvtrace.converters.diff.inputs import recorded_contents
 from kvtrace.converters.diff.model import Side, Totals
@@ -31,7 +31,6 @@ from kvtrace.converters.diff.totals import (
     read_samples,
     run_calls,
 )
-from kvtrace.converters.diff.transfers import read_transfers
 from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.findings import Findings
 from kvtrace.converters.notes import Unevaluated, read_unevaluated
