@@ -264,7 +264,6 @@ WITH_NUMPY = (
     "kvtrace.backends.cupti.",  # the device timeline
     "kvtrace.capture.sample_numbers",  # numbers of tensors
     "kvtrace.backends.triton.runtime_arguments",  # the evaluator
-    "kvtrace.backends.triton.live_tensors",
     "kvtrace.schema.element_values",
     "kvtrace.schema.numpy_arrays",
 )

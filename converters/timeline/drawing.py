@@ -30,9 +30,9 @@ from kvtrace.converters.timeline.drawing_device import (
     DeviceDrawing,
     StepLaunches,
     collective_slices,
+    launch_counter,
     step_launches,
 )
-from kvtrace.converters.timeline.drawing_rates import launch_counter
 from kvtrace.converters.timeline.launch_rows import Example, LaunchColumns, launch_columns
 from kvtrace.converters.timeline.timeline import (
     Instants,

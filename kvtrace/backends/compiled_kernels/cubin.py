@@ -1,4 +1,4 @@
-"""Registers and local memory of a kernel, read from its cubin without a driver.
+"""Registers and local memory of a kernel, read from its cubin or AMD code object, with no driver.
 
 A cubin is an ELF file. Its section `.nv.info` is a list of entries: one byte format, one byte
 attribute, two bytes size, and for format 4 that many bytes of payload. The attributes used here
@@ -11,7 +11,10 @@ import struct
 from typing import Final
 
 from kvtrace.backends.compiled_kernels.elf import Resources, UnreadableBinary, sections, text_at
+from kvtrace.converters.importers.msgpack_values import value_of
 
+_NOTE: Final = struct.Struct("<III")
+_METADATA: Final = 32  # NT_AMDGPU_METADATA
 __all__ = ["Resources", "UnreadableBinary", "cubin_resources"]
 
 _FORMAT_SIZED: Final = 0x04
@@ -76,3 +79,44 @@ def _entries(info: bytes) -> list[tuple[int, bytes]]:
         entries.append((attribute, info[position : position + size]))
         position += size
     return entries
+
+
+# Registers and local memory of a kernel, read from its AMD code object without a driver.
+#
+# A code object is an ELF file whose `.note` section holds one note of AMD's with the kernels'
+# metadata in MessagePack. Layout: "Code Object Metadata" in LLVM's "User Guide for AMDGPU Backend"
+# (https://llvm.org/docs/AMDGPUUsage.html).
+
+
+def hsaco_resources(code: bytes, function: str) -> Resources:
+    """Return the registers and local memory of the kernel named `function`.
+
+    Raises:
+        UnreadableBinary: The bytes are not an AMD code object, or have no such kernel.
+    """
+    try:
+        return _descriptor_resources(code, function)
+    except (struct.error, LookupError, ValueError, TypeError) as error:
+        reason = str(error) or type(error).__name__
+        raise UnreadableBinary(
+            f"The code object of kernel {function} cannot be read: {reason}."
+        ) from error
+
+
+def _descriptor_resources(code: bytes, function: str) -> Resources:
+    metadata = value_of(_note(sections(code).get(".note", b"")))
+    for kernel in metadata["amdhsa.kernels"]:
+        if kernel[".name"] == function:
+            return Resources(kernel[".vgpr_count"], kernel[".private_segment_fixed_size"])
+    raise ValueError("there is no such kernel")
+
+
+def _note(notes: bytes) -> bytes:
+    position = 0
+    while position + _NOTE.size <= len(notes):
+        name_size, size, kind = _NOTE.unpack_from(notes, position)
+        start = position + _NOTE.size + (-(-name_size // 4) * 4)
+        if kind == _METADATA:
+            return notes[start : start + size]
+        position = start + (-(-size // 4) * 4)
+    raise ValueError("there is no metadata")

@@ -324,7 +324,7 @@ def resources(kernel: Any) -> tuple[int | None, int | None]:
 
             binary_resources: Any = cubin_resources(cubin, str(kernel.name))
         elif isinstance(hsaco, bytes) and hsaco:
-            from kvtrace.backends.compiled_kernels.hsaco import hsaco_resources
+            from kvtrace.backends.compiled_kernels.cubin import hsaco_resources
 
             binary_resources = hsaco_resources(hsaco, str(kernel.name))
         else:

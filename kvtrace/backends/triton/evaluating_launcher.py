@@ -285,7 +285,7 @@ class EvaluatingLauncher:
     def _reachable_storages(self, arguments: list[Argument]) -> list[TensorArgument]:
         """Return the storages of live tensors to which addresses in the tensor arguments point."""
         try:
-            from kvtrace.backends.triton.live_tensors import storages_at
+            from kvtrace.backends.triton.runtime_arguments import storages_at
 
             return reached(arguments, storages_at)
         except Exception as error:  # noqa: BLE001 - counted; an access that needs them is refused

@@ -139,9 +139,8 @@ def _load_binary(
     Nothing is loaded; registers and spills are read from the binary, None if that is unreadable.
     """
     # Imported late: no binary is made if compilation stops at TTIR.
-    from kvtrace.backends.compiled_kernels.cubin import cubin_resources
+    from kvtrace.backends.compiled_kernels.cubin import cubin_resources, hsaco_resources
     from kvtrace.backends.compiled_kernels.elf import UnreadableBinary
-    from kvtrace.backends.compiled_kernels.hsaco import hsaco_resources
 
     read_resources = hsaco_resources if backend == "hip" else cubin_resources
     try:

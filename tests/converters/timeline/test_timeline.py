@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kvtrace.converters.timeline.captions import argument_text, process_title, script_name
 from kvtrace.converters.timeline.drawing import compile_spans, process_ids, timelines
-from kvtrace.converters.timeline.drawing_rates import counter_step
+from kvtrace.converters.timeline.drawing_device import counter_step
 from kvtrace.converters.timeline.timeline import Tally
 from kvtrace.figures.columns import combined_codes
 from kvtrace.schema.runs import Run

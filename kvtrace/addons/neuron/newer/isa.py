@@ -17,13 +17,13 @@ from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.newer import constants
 from kvtrace.addons.neuron.ops import (
     activations,
+    creation,
     elementwise,
     gathers,
     moves,
     patterns,
     products,
     quantized,
-    random_numbers,
     reductions,
     scans,
     searches,
@@ -80,10 +80,10 @@ nc_n_gather = gathers.nc_n_gather.newer
 nc_transpose = products.nc_transpose.newer
 nonzero_with_count = gathers.nonzero_with_count.newer
 quantize_mx = quantized.quantize_mx.newer
-rand2 = random_numbers.rand2.newer
-rand_get_state = random_numbers.rand_get_state.newer
+rand2 = creation.rand2.newer
+rand_get_state = creation.rand_get_state.newer
 reciprocal = elementwise.reciprocal.newer
-rng = random_numbers.rng.newer
+rng = creation.rng.newer
 scalar_tensor_tensor = elementwise.scalar_tensor_tensor.newer
 tensor_copy = moves.tensor_copy.newer
 tensor_partition_reduce = reductions.tensor_partition_reduce.newer
@@ -147,13 +147,13 @@ def topk(
 def rand_set_state(src_seeds: Any, engine: Any = None, name: Any = None) -> None:
     """Set the states of an engine's random number generators, one row per partition."""
     del name
-    random_numbers.rand_set_state.older(src_seeds, engine)
+    creation.rand_set_state.older(src_seeds, engine)
 
 
 def set_rng_seed(src_seeds: Any, name: Any = None) -> None:
     """Restart the vector engine's random numbers from the seed in a tensor."""
     del name
-    random_numbers.set_rng_seed.older(src_seeds)
+    creation.set_rng_seed.older(src_seeds)
 
 
 def tensor_copy_predicated(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.backends.compiled_kernels.cubin import hsaco_resources
 from kvtrace.backends.compiled_kernels.elf import UnreadableBinary
-from kvtrace.backends.compiled_kernels.hsaco import hsaco_resources
 
 triton = pytest.importorskip("triton")
 

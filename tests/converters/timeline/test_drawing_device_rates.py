@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.converters.timeline import drawing_rates
+from kvtrace.converters.timeline import drawing_device
 from kvtrace.converters.timeline.call_work import CallWork
-from kvtrace.converters.timeline.drawing_rates import rate_counters
+from kvtrace.converters.timeline.drawing_device import rate_counters
 from kvtrace.converters.timeline.timeline import Track
 
 GPU = Track(("run", "process", "GPU 0", "0"), "lane", 77)
@@ -56,7 +56,7 @@ def test_at_each_moment_the_rates_of_what_runs_add_up(spans):
 
 
 def test_counters_of_many_executions_are_means_over_steps(monkeypatch):
-    monkeypatch.setattr(drawing_rates, "_MOST", 3)
+    monkeypatch.setattr(drawing_device, "_MOST", 3)
     begins = [0, 100_000, 2_500_000, 2_600_000]
 
     found = rates([(begin, 1_000, 3) for begin in begins])
