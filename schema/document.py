@@ -340,7 +340,8 @@ out/
 - Clients of other packages may add tables, named `client_<name>`. They are derived, and each of
   their files describes its rows and columns in its metadata.
 - Nothing captured is ever overwritten. Names that begin with a dot are temporary, the journal, or
-  `.times/`: figures that kvtrace keeps of long runs, or of many, and rows of many; it may be removed.
+  `.times/`: figures that kvtrace keeps of long runs, or of many, and rows of many; it may be
+  removed.
 
 ## Journal and sealing
 

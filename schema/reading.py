@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kvtrace.schema.arrays import array_of
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.journal import SegmentReader, damage_text
@@ -210,7 +211,7 @@ def _rows_of_parts(parts: Mapping[str, Path], names: Sequence[str]) -> pa.Table:
             pieces = list(pool.map(read, parts.values()))
     ids = [run_id for run_id, rows in zip(parts, pieces, strict=True) if rows.num_rows == 1]
     rows = [rows for rows in pieces if rows.num_rows == 1] or [_no_rows(TABLES["runs"], names)]
-    return pa.concat_tables(rows).append_column(_FOLDER, pa.array(ids, pa.string()))
+    return pa.concat_tables(rows).append_column(_FOLDER, array_of(ids, pa.string()))
 
 
 def _rows_of_many(out: Path, parts: Mapping[str, Path], names: Sequence[str]) -> pa.Table:
@@ -226,10 +227,10 @@ def _rows_of_many(out: Path, parts: Mapping[str, Path], names: Sequence[str]) ->
         """Return the kept rows of these parts as they are now."""
         rows = kept_table(path, quietly, (*columns, _FOLDER, _CHANGE))
         if rows is None:
-            return _rows_of_parts({}, columns).append_column(_CHANGE, pa.array([], pa.string()))
+            return _rows_of_parts({}, columns).append_column(_CHANGE, array_of([], pa.string()))
         pairs = zip(rows[_FOLDER].to_pylist(), rows[_CHANGE].to_pylist(), strict=True)
         is_valid = [changes.get(run_id) == change for run_id, change in pairs]
-        return rows.filter(pa.array(is_valid, pa.bool_()))
+        return rows.filter(array_of(is_valid, pa.bool_()))
 
     rows = kept(names)
     if len(rows) == len(parts):
@@ -238,7 +239,7 @@ def _rows_of_many(out: Path, parts: Mapping[str, Path], names: Sequence[str]) ->
     unknown = parts.keys() - set(known[_FOLDER].to_pylist())
     rows = _rows_of_parts({run: part for run, part in parts.items() if run in unknown}, RUN_COLUMNS)
     changed = [changes[run_id] for run_id in rows[_FOLDER].to_pylist()]
-    rows = rows.append_column(_CHANGE, pa.array(changed, pa.string()))
+    rows = rows.append_column(_CHANGE, array_of(changed, pa.string()))
     rows = pa.concat_tables([known, rows]).unify_dictionaries().combine_chunks()
     if remote_folder(out) is None:
         keep_table(path, quietly, rows)
