@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
-from kvtrace.cli.own_process import as_own_process, end_own_process
+from kvtrace.cli.own_process import as_own_process, end_own_process, expect_end
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -147,6 +147,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # every name can be printed
+    if argv is None:
+        expect_end()
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()

@@ -1,5 +1,6 @@
 """The frame of the command line: what it imports, how it ends, what it says of itself."""
 
+import gc
 import importlib
 import os
 import re
@@ -7,13 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextvars import Context
 from pathlib import Path
 
 import pytest
 
 from kvtrace import __version__, registry
 from kvtrace.cli import GROUPS, main, own_commands
-from kvtrace.cli.own_process import as_own_process
+from kvtrace.cli.own_process import as_own_process, expect_end
 from kvtrace.schema.errors import BadSetting
 from tests.support.tree import ROOT
 
@@ -337,6 +339,23 @@ def test_a_signal_that_is_ignored_stays_ignored():
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_no_collection_of_all_objects_before_the_process_ends():
+    def threshold_after_command(*, ends):
+        gc.set_threshold(900, 9, 9)
+        if ends:
+            expect_end()
+        with as_own_process():
+            assert gc.get_threshold() == (100_000, 50, 1_000)
+        return gc.get_threshold()
+
+    before = gc.get_threshold()
+    try:
+        assert Context().run(threshold_after_command, ends=True) == (100_000, 50, 1_000)
+        assert Context().run(threshold_after_command, ends=False) == (900, 9, 9)
+    finally:
+        gc.set_threshold(*before)
 
 
 @pytest.mark.process
