@@ -16,7 +16,7 @@ from kvtrace.figures.ranks import RanksFigures, read_ranks
 from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.stored import kept_value
 from kvtrace.figures.sums_building import add_up
-from kvtrace.figures.tables import known_rows, scratch
+from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.times import Times, host_times
 from kvtrace.figures.window import Window, windowed
 
@@ -137,9 +137,7 @@ def _kernels(
         database.register("kernels", kernels)
         database.register("calls", known_rows(trace, runs, "calls", columns))
         database.register("times", times.calls)
-        rows = (
-            database.sql(_KERNELS.format(variant=variant, call=call)).to_arrow_table().to_pylist()
-        )
+        rows = row_dicts(database, _KERNELS.format(variant=variant, call=call))
     device_ns_by_key = {
         row.key: row.device_ns
         for row in (device.rows if device is not None else ())

@@ -4,40 +4,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.figures.columns import integers
 from kvtrace.figures.executions import Busy
 from kvtrace.figures.gaps import busy_times_of_runs
 from kvtrace.figures.identity import NOT_OWN, KernelKey
 from kvtrace.figures.libraries import library_times, lines_by_time
 from kvtrace.figures.stored import has_older_sums
 from kvtrace.figures.sums_reading import has_executions
-from kvtrace.figures.tables import known_rows, scratch
+from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Temporary tables: variants with the number of their kernel, kernels, and calls with their kernel.
-_PREPARE: Final = """
-    CREATE TEMP TABLE variant AS
-    SELECT dense_rank() OVER (
-            ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel,
-        run, kernel_id, name, module, source, file, line
-    FROM kernels;
-
-    CREATE TEMP TABLE kernel AS
-    SELECT kernel, any_value(name) AS name, any_value(module) AS module,
-        any_value(source) AS source, min(file) AS file, min(line) AS line
-    FROM variant GROUP BY kernel;
-
-    CREATE TEMP TABLE call AS
-    SELECT c.run, c.call_id, v.kernel
-    FROM calls c JOIN variant v ON c.run = v.run AND c.kernel_id = v.kernel_id;
-"""
-
 #: Executions by name. Those of a known call have the name of its kernel, others their own.
 _ON_DEVICE: Final = f"""
-    WITH summed AS (
+    WITH variant AS MATERIALIZED (
+        SELECT dense_rank() OVER (
+                ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel,
+            run, kernel_id, name, module, source, file, line
+        FROM kernels
+    ), kernel AS (
+        SELECT kernel, any_value(name) AS name, any_value(module) AS module,
+            any_value(source) AS source, min(file) AS file, min(line) AS line
+        FROM variant GROUP BY kernel
+    ), call AS (
+        SELECT c.run, c.call_id, v.kernel
+        FROM calls c JOIN variant v ON c.run = v.run AND c.kernel_id = v.kernel_id
+    ), summed AS (
         SELECT c.kernel, e.name, e.kind,
             sum(e.device_executions)::BIGINT AS executions, sum(e.device_ns) AS ns,
             sum(e.bytes) AS bytes
@@ -51,10 +46,6 @@ _ON_DEVICE: Final = f"""
         AND m.source = coalesce(k.source, '') AND (m.kind = s.kind
             OR s.kind IS NULL AND m.kind NOT IN {NOT_OWN})
 """  # noqa: S608
-
-_TUNED: Final = (
-    "SELECT coalesce(sum(tuning_executions), 0), coalesce(sum(tuning_ns), 0) FROM executed"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +149,7 @@ def read_device_time(
         connection.register("calls", calls)
         connection.register("executed", times.calls)
         connection.register("medians", times.kernels)
-        connection.execute(_PREPARE)
-        rows_by_name = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
-        ((tuning_executions, tuning_ns),) = connection.execute(_TUNED).fetchall()
+        rows_by_name = row_dicts(connection, _ON_DEVICE)
     total_ns = sum(int(row["ns"]) for row in rows_by_name)
     busy = sum(busy_times, Busy())
     step_count = window.steps or 0 if window is not None else 0
@@ -175,8 +164,8 @@ def read_device_time(
         rows=tuple(rows),
         executions=sum(row.executions for row in rows),
         device_ns=total_ns,
-        tuning_executions=int(tuning_executions),
-        tuning_ns=int(tuning_ns),
+        tuning_executions=int(integers(times.calls["tuning_executions"], 0).sum()),
+        tuning_ns=int(integers(times.calls["tuning_ns"], 0).sum()),
         devices=busy.devices,
         busy=busy,
         steps=steps,

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import HOST_MEDIAN
 from kvtrace.figures.lines import Place, places_by_stack
-from kvtrace.figures.tables import known_rows, scratch
+from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.times import Times
 from kvtrace.figures.window import Window
 from kvtrace.text import count, duration, printable
@@ -169,8 +169,7 @@ def _kernel_rows(trace: "Trace", runs: Sequence["Run"], times: Times) -> list[di
         )
         database.register("times", times.calls)
         database.register("medians", times.kernels)
-        rows: list[dict[str, Any]] = database.sql(_KERNELS).to_arrow_table().to_pylist()
-    return rows
+        return row_dicts(database, _KERNELS)
 
 
 def _add_arguments(trace: "Trace", runs: Sequence["Run"], rows: Sequence[dict[str, Any]]) -> None:

@@ -14,9 +14,11 @@ from kvtrace.figures.lines import place_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_reading import sums_of
-from kvtrace.figures.tables import scratch
+from kvtrace.figures.tables import row_dicts, scratch
 
 if TYPE_CHECKING:
+    import duckdb
+
     from kvtrace.schema.trace import Run, Trace
 
 _UNKNOWN: Final = "(unknown)"
@@ -75,7 +77,8 @@ class LibraryTime:
 
 def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
     """Return executions without a Triton launch by name and stack; errors as `Trace.table`."""
-    rows = _sums(trace, runs, *_OF_LIBRARIES).to_pylist()
+    with _summed(trace, runs) as database:
+        rows = row_dicts(database, _sums_by(*_OF_LIBRARIES))
     stack_ids = {row[name] for row in rows for name in ("stack_id", "forward_stack_id")} - {None}
     stacks = {}
     if stack_ids:
@@ -113,8 +116,7 @@ def library_executions(trace: "Trace", runs: Sequence["Run"]) -> dict[str, int]:
     """
     counts: Counter[str] = Counter()
     if any(row_count(trace, run, "gpu_kernels") for run in runs):
-        with scratch() as database:
-            database.register("summed", sums_of(trace, runs, "execution_sums").rows)
+        with _summed(trace, runs) as database:
             for name, count in database.sql(_COUNTED).fetchall():
                 counts[kind_of(name or _UNKNOWN)] += int(count)
     return dict(counts.most_common())
@@ -125,14 +127,21 @@ def node_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
 
     A row per run, call_id and forward_stack_id, with sums of executions as the view `device_sums`.
     """
-    return _sums(trace, runs, *_OF_NODES)
+    with _summed(trace, runs) as database:
+        return database.sql(_sums_by(*_OF_NODES)).to_arrow_table()
 
 
-def _sums(trace: "Trace", runs: Sequence["Run"], keys: str, condition: str) -> pa.Table:
-    """Return sums of the executions with a condition by keys, and whether some were `asked`."""
-    with scratch() as database:
-        database.register("summed", sums_of(trace, runs, "execution_sums").rows)
-        return database.sql(_SUMMED.format(keys=keys, condition=condition)).to_arrow_table()
+def _summed(trace: "Trace", runs: Sequence["Run"]) -> "duckdb.DuckDBPyConnection":
+    """Return a connection with the view `summed` of executions; the caller closes it."""
+    rows = sums_of(trace, runs, "execution_sums").rows
+    database = scratch()
+    database.register("summed", rows)
+    return database
+
+
+def _sums_by(keys: str, condition: str) -> str:
+    """Return SQL of sums of the executions with a condition by keys, and if some were `asked`."""
+    return _SUMMED.format(keys=keys, condition=condition)
 
 
 def lines_by_time(times: Sequence[LibraryTime]) -> dict[tuple[str, str], tuple[str, int | None]]:

@@ -90,9 +90,7 @@ _Counted = tuple[Integers, Integers, Integers]
 #: Steady times by call, and those of no call by name, of rows; and of the run `{run}` in bins.
 _ROWS: Final[dict[Sums, str]] = {
     "launch_sums": """
-        SELECT run, call_id, NULL::VARCHAR AS name, NULL::VARCHAR AS kind, ns AS value,
-            weight AS count
-        FROM launch_times WHERE steady
+        SELECT run, call_id, ns AS value, weight AS count FROM launch_times WHERE steady
     """,
     "execution_sums": """
         SELECT run, call_id, CASE WHEN call_id IS NULL THEN name END AS name,
@@ -102,8 +100,7 @@ _ROWS: Final[dict[Sums, str]] = {
 }
 _BINS: Final[dict[Sums, str]] = {
     "launch_sums": """
-        SELECT {run}::run_name AS run, call_id, NULL::VARCHAR AS name, NULL::VARCHAR AS kind,
-            unnest(bins) AS value, unnest(counts) AS count
+        SELECT {run}::run_name AS run, call_id, unnest(bins) AS value, unnest(counts) AS count
         FROM binned
     """,
     "execution_sums": """
@@ -117,13 +114,20 @@ _KEYS: Final[dict[Sums, tuple[str, ...]]] = {
     "execution_sums": ("call_id", "name", "kind"),
 }
 #: Rows with the place of their call, or 0, and the number of their kernel or name (`shown`).
-_PLACED: Final = """
-    SELECT coalesce(p.place, 0) AS place, coalesce(p.kernel, s.kernel) AS kernel, t.value, t.count
-    FROM ({rows}) t LEFT JOIN place p ON p.run = t.run AND p.call_id = t.call_id
-    LEFT JOIN shown s ON s.called = (t.call_id IS NOT NULL) AND s.name IS NOT DISTINCT FROM t.name
-        AND s.kind IS NOT DISTINCT FROM t.kind
-    WHERE p.place IS NOT NULL OR s.kernel IS NOT NULL
-"""
+_PLACED: Final[dict[Sums, str]] = {
+    "launch_sums": """
+        SELECT p.place, p.kernel, t.value, t.count
+        FROM ({rows}) t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+    """,
+    "execution_sums": """
+        SELECT coalesce(p.place, 0) AS place, coalesce(p.kernel, s.kernel) AS kernel, t.value,
+            t.count
+        FROM ({rows}) t LEFT JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+        LEFT JOIN shown s ON s.called = (t.call_id IS NOT NULL)
+            AND s.name IS NOT DISTINCT FROM t.name AND s.kind IS NOT DISTINCT FROM t.kind
+        WHERE p.place IS NOT NULL OR s.kernel IS NOT NULL
+    """,
+}
 _GROUPS: Final = """
     SELECT p.place, g.grouped FROM place p
     JOIN groups g ON g.run = p.run AND g.kernel_id = p.kernel_id
@@ -141,10 +145,11 @@ def add_medians(
     table: Sums,
     *,
     has_groups: bool,
-) -> None:
-    """Create tables of medians `ns`: by `place`, by `kernel`, and by `grouped` of `groups`.
+) -> tuple[Integers, npt.NDArray[np.float64]]:
+    """Create tables of medians `ns`: by `place`, and by `grouped` of `groups`.
 
-    The database has the tables of `open_times`, `shown`, and `groups` if there are some.
+    Returns the numbers of kernels and names, ascending, and their medians. The database has the
+    tables of `open_times`; `shown` for executions; and `groups` if there are some.
     """
     group_of_place, groups = _groups(database) if has_groups else (None, pa.array([], pa.string()))
     binned = bool(sums.stored)
@@ -167,11 +172,11 @@ def add_medians(
     medians_of_calls.append(medians_of(*of_calls.total, binned=binned))
     places, medians = map(np.concatenate, zip(*medians_of_calls, strict=True))
     database.register("place_medians", pa.table({"place": places, "ns": medians}))
-    kernels, medians = medians_of(*of_kernels.total, binned=binned)
-    database.register("kernel_medians", pa.table({"kernel": kernels, "ns": medians}))
-    codes, medians = medians_of(*of_groups.total, binned=binned)
-    grouped = groups.take(pa.array(codes[codes > 0] - 1))
-    database.register("group_medians", pa.table({"grouped": grouped, "ns": medians[codes > 0]}))
+    if has_groups:
+        codes, medians = medians_of(*of_groups.total, binned=binned)
+        grouped = groups.take(pa.array(codes[codes > 0] - 1))
+        database.register("group_medians", pa.table({"grouped": grouped, "ns": medians[codes > 0]}))
+    return medians_of(*of_kernels.total, binned=binned)
 
 
 _NOTHING: Final = np.zeros(0, np.int64)
@@ -204,7 +209,7 @@ def _pieces(
 ) -> Iterator[pa.Table]:
     """Yield the steady times of runs, with the columns of `_PLACED`; stored ones run by run."""
     if not sums.stored:
-        reader = database.sql(_PLACED.format(rows=_ROWS[table])).to_arrow_reader(_PIECE)
+        reader = database.sql(_PLACED[table].format(rows=_ROWS[table])).to_arrow_reader(_PIECE)
         yield from (pa.Table.from_batches([batch]) for batch in reader)
         return
     keys = _KEYS[table]
@@ -216,7 +221,7 @@ def _pieces(
             pieces.append(stored_bins(trace, stored[run_id], table, keys))
         database.register("binned", pa.concat_tables(map(_plain, pieces)))
         rows = _BINS[table].format(run=quoted(run_id))
-        yield database.sql(_PLACED.format(rows=rows)).to_arrow_table()
+        yield database.sql(_PLACED[table].format(rows=rows)).to_arrow_table()
 
 
 def _plain(rows: pa.Table) -> pa.Table:

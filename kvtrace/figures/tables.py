@@ -8,7 +8,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, finalize
 
 import duckdb
@@ -20,6 +20,8 @@ from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.stored import once_per_trace, rows_of_runs
 from kvtrace.figures.views import (
     PLACED_PLAINLY,
+    VIEWS,
+    VIEWS_WITHOUT_TRIALS,
     execution_times,
     launch_times,
     tables_of,
@@ -27,7 +29,7 @@ from kvtrace.figures.views import (
 )
 from kvtrace.forks import Lock
 from kvtrace.schema.launch_flags import HoldingTrials
-from kvtrace.schema.window import TraceWindow, whole_trace
+from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -38,6 +40,8 @@ _SHARED: Final[dict[int, duckdb.DuckDBPyConnection]] = {}
 #: at work when Python collects garbage.
 _UNUSED: Final[deque[str]] = deque()
 _NUMBERS: Final = count()
+#: Whether new connections draw progress, once that is known: it is the same for all of a process.
+_DRAWS_PROGRESS: Final[list[bool]] = []
 #: Of threads that make or free catalogs.
 _TURN: Final = Lock()
 
@@ -58,6 +62,13 @@ def scratch() -> duckdb.DuckDBPyConnection:
     views therefore have to be TEMPORARY, and settings local to the connection.
     """
     return _quiet(_shared().cursor())
+
+
+def row_dicts(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
+    """Return a query's rows by column, for few rows: DuckDB binds a query for Arrow twice."""
+    rows = connection.execute(query)
+    names = [name for name, *_ in rows.description]
+    return [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
 
 
 class Catalog:
@@ -84,15 +95,19 @@ class Catalog:
         finalize(self, _UNUSED.append, self.name).atexit = False
         self._use(self.database)
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection to the catalog, with time zone UTC; the caller closes it."""
+    def connect(self, schema: str = "main") -> duckdb.DuckDBPyConnection:
+        """Return a connection to the catalog; the caller closes it.
+
+        Tables and views of `schema` hide those of the same name in `main`.
+        """
         connection = self.database.cursor()
         _IN_USE[connection] = self
-        self._use(connection)
+        self._use(connection, schema)
         return connection
 
-    def _use(self, connection: duckdb.DuckDBPyConnection) -> None:
-        _quiet(connection).execute(f"USE {self.name}; SET TimeZone = 'UTC'")
+    def _use(self, connection: duckdb.DuckDBPyConnection, schema: str = "main") -> None:
+        path = ",".join(f"{self.name}.{name}" for name in dict.fromkeys((schema, "main")))
+        _quiet(connection).execute(f"SET search_path = '{path}'")
 
 
 #: Catalogs by the connections to them.
@@ -117,14 +132,19 @@ def _shared() -> duckdb.DuckDBPyConnection:
     if shared is None:
         made = duckdb.connect()
         # Parts never change.
-        made.execute("SET parquet_metadata_cache = true; SET enable_external_file_cache = false")
+        made.execute(
+            "SET parquet_metadata_cache = true; SET enable_external_file_cache = false; "
+            "SET GLOBAL TimeZone = 'UTC'"
+        )
         shared = _SHARED.setdefault(process, made)
     return shared
 
 
 def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    progress_bar = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
-    if progress_bar != [(False,)]:
+    if not _DRAWS_PROGRESS:
+        query = "SELECT current_setting('enable_progress_bar')"
+        _DRAWS_PROGRESS.append(connection.execute(query).fetchall() != [(False,)])
+    if _DRAWS_PROGRESS[0]:
         connection.execute("SET enable_progress_bar = false")
     return connection
 
@@ -188,14 +208,10 @@ _LAUNCHES_UNTIL_LAST_TRIAL: Final = """
 #: Most launches up to the last trial, over all runs, for which a SQL window may use memory.
 _MOST_HELD: Final = 1 << 18
 _COLUMNS_OF_HOLDING: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
-#: Views without rows, of runs without trials.
-_WITHOUT_TRIALS: Final = {
-    "holding": """
-        SELECT run, seq, call_id, phase, "enter", "exit", thread, weight FROM launches LIMIT 0
-    """,
-    "between_trials": "SELECT run, record FROM gpu_kernels LIMIT 0",
-}
-_ANY_TRIAL: Final = "SELECT 1 FROM tuning LIMIT 1"
+_NO_HOLDING: Final = """
+    SELECT run, seq, call_id, phase, "enter", "exit", thread, weight FROM launches LIMIT 0
+"""
+_ANY_TRIAL: Final = f"SELECT 1 FROM ({VIEWS['tuning']}) LIMIT 1"  # noqa: S608
 
 
 _OPENED: Final[WeakKeyDictionary["Trace", "_Databases"]] = WeakKeyDictionary()
@@ -203,19 +219,31 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_OPENED.clear)  # a child has no threads of DuckDB's (`_SHARED`)
 
 
-class _Times(NamedTuple):
+#: A window's bounds of each run.
+_Bounds = tuple[RunWindow, ...]
+
+
+class _Times:
     """Tables and views of the launches and executions of some runs.
 
     Attributes:
         catalog: where they are.
         views: the names of the views so far.
         read: the names of the tables whose rows are in memory.
+        windows: the names of the views so far that are narrowed to a window, by the window's
+            bounds of each run; the views are in the schema `window_N` for the window numbered N.
+        has_trials: some launches are of autotuners or warm-ups; None until that is asked.
 
     """
 
-    catalog: Catalog
-    views: set[str]
-    read: set[str]
+    __slots__ = ("catalog", "has_trials", "read", "views", "windows")
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.views: set[str] = set()
+        self.read: set[str] = set()
+        self.windows: dict[_Bounds, set[str]] = {}
+        self.has_trials: bool | None = None
 
 
 class _Databases:
@@ -256,10 +284,10 @@ def open_times(
         _make_views(times, whole, runs, views)
         if all(run.sealed for run in runs):
             opened.by_runs[key] = times
-        connection = times.catalog.connect()
-    if isinstance(trace, TraceWindow):
-        _narrow(connection, trace, runs, times.catalog.name, views)
-    return connection
+        schema = "main"
+        if isinstance(trace, TraceWindow):
+            schema = _narrowed(times, trace, runs, views)
+        return times.catalog.connect(schema)
 
 
 def close_times(trace: "Trace", runs: Sequence["Run"]) -> None:
@@ -273,10 +301,10 @@ def close_times(trace: "Trace", runs: Sequence["Run"]) -> None:
         free_unused()
 
 
-#: Rows of a view that began in their run's window; the tables are those of the whole runs.
+#: Rows of a view that began in their run's window.
 _ROWS_IN_WINDOW: Final = """
-    CREATE TEMP VIEW {view} AS
-    SELECT t.* FROM {{catalog}}.main.{view} t JOIN run_windows w ON w.run = t.run
+    CREATE VIEW {{schema}}.{view} AS SELECT t.* FROM main.{view} t
+    JOIN {{schema}}.run_windows w ON w.run = t.run
     WHERE epoch_ns(t."{time}") >= w.{begin} AND epoch_ns(t."{time}") < w.{end}
 """
 _NARROWED_VIEWS: Final = {
@@ -289,26 +317,26 @@ _NARROWED_VIEWS: Final = {
 }
 
 
-def _narrow(
-    connection: duckdb.DuckDBPyConnection,
-    window: TraceWindow,
-    runs: Sequence["Run"],
-    catalog: str,
-    views: Sequence[str],
-) -> None:
-    """Create temporary views with the window's rows; they hide the catalog's views of whole runs.
-
-    Of `views` and the views that these use.
-    """
-    names = ("host_begin", "host_end", "device_begin", "device_end")
-    windows = [window.window_of(run.run_id) for run in runs]
-    columns = {"run": pa.array([run.run_id for run in runs], pa.string())}
-    for name, values in zip(names, zip(*windows, strict=True), strict=False):
-        columns[name] = pa.array(values, pa.int64())
-    add_rows(connection, "run_windows", pa.table(columns), "TEMP TABLE")
-    for name in view_texts(views):
-        if name in _NARROWED_VIEWS:
-            connection.execute(_NARROWED_VIEWS[name].format(catalog=catalog))
+def _narrowed(
+    times: _Times, window: TraceWindow, runs: Sequence["Run"], views: Sequence[str]
+) -> str:
+    """Return the schema in which `views` and the views that these use have the window's rows."""
+    bounds = tuple(window.window_of(run.run_id) for run in runs)
+    is_new = bounds not in times.windows
+    made = times.windows.setdefault(bounds, set())
+    schema = f"window_{list(times.windows).index(bounds)}"
+    database = times.catalog.database
+    if is_new:
+        database.execute(f"CREATE SCHEMA {schema}")
+        names = ("host_begin", "host_end", "device_begin", "device_end")
+        columns = {"run": pa.array([run.run_id for run in runs], pa.string())}
+        for name, values in zip(names, zip(*bounds, strict=True), strict=False):
+            columns[name] = pa.array(values, pa.int64())
+        add_rows(database, f"{schema}.run_windows", pa.table(columns))
+    for name in view_texts(views).keys() & _NARROWED_VIEWS.keys() - made:
+        database.execute(_NARROWED_VIEWS[name].format(schema=schema))
+        made.add(name)
+    return schema
 
 
 def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> _Times:
@@ -321,7 +349,7 @@ def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> _Times:
     add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
     add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
     database.execute(_PLACES)
-    return _Times(catalog, set(), set())
+    return _Times(catalog)
 
 
 def known_rows(
@@ -356,15 +384,16 @@ def _rows(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[st
 
 
 def add_rows(
-    database: duckdb.DuckDBPyConnection, name: str, rows: pa.Table, kind: str = "TABLE"
+    database: duckdb.DuckDBPyConnection,
+    name: str,
+    rows: pa.Table,  # noqa: ARG001 - DuckDB finds it by its name
+    kind: str = "TABLE",
 ) -> None:
     """Create a table from rows that have a column `run`, which becomes of type `run_name`.
 
     On a connection of `open_times`, `kind` has to be `TEMP TABLE`.
     """
-    database.register("rows", rows)
     database.execute(f"CREATE {kind} {name} AS SELECT * REPLACE (run::{_RUN} AS run) FROM rows")  # noqa: S608
-    database.unregister("rows")
 
 
 #: One number for each pair of run and call, which takes fewer bytes in launches and executions.
@@ -411,7 +440,13 @@ def _make_views(times: _Times, trace: "Trace", runs: Sequence["Run"], views: Seq
     few: they become tables, and only rows up to the last of them are joined with these tables.
     """
     database = times.catalog.database
-    for name, text in view_texts(views).items():
+    texts = view_texts(views)
+    if "tuning" in texts:
+        if times.has_trials is None:
+            times.has_trials = bool(database.execute(_ANY_TRIAL).fetchall())
+        if not times.has_trials:
+            texts = view_texts(views, VIEWS_WITHOUT_TRIALS)
+    for name, text in texts.items():
         if name in times.views:
             continue
         times.views.add(name)
@@ -419,13 +454,10 @@ def _make_views(times: _Times, trace: "Trace", runs: Sequence["Run"], views: Seq
             text = PLACED_PLAINLY
         elif name == "launch_times":
             text = launch_times(_number(database, _LAST_COMPILING))
-        elif name == "execution_times":
-            has_trials = database.execute(_ANY_TRIAL).fetchall()
-            text = execution_times(_number(database, _LAST_TRIAL) if has_trials else -1)
-        if name in _WITHOUT_TRIALS and not database.execute(_ANY_TRIAL).fetchall():
-            database.execute(f"CREATE TABLE {name} AS {_WITHOUT_TRIALS[name]}")
-        elif name == "holding" and _number(database, _LAUNCHES_UNTIL_LAST_TRIAL) > _MOST_HELD:
-            database.execute(f"CREATE TABLE holding AS {_WITHOUT_TRIALS[name]}")
+        elif name == "execution_times" and times.has_trials:
+            text = execution_times(_number(database, _LAST_TRIAL))
+        if name == "holding" and _number(database, _LAUNCHES_UNTIL_LAST_TRIAL) > _MOST_HELD:
+            database.execute(f"CREATE TABLE holding AS {_NO_HOLDING}")
             database.register("rows", _holding_launches(trace, runs))
             database.execute("INSERT INTO holding BY NAME FROM rows")
             database.unregister("rows")

@@ -66,47 +66,35 @@ class Times:
     groups: pa.Table | None = None
 
 
-_FLAGS: Final = "s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady"
-#: By table: sums by call, as in the views `launch_groups` and `execution_groups`, and those of no
-#: call whose kernel is known, by name.
-_GROUPED: Final[dict[Sums, str]] = {
-    "launch_sums": f"""
-        CREATE TEMP TABLE grouped AS
-        SELECT {", ".join((LAUNCHES_AT_REST, *LAUNCH_COLUMNS))} FROM stored;
-
-        CREATE TEMP TABLE others (name VARCHAR, kind VARCHAR, called BOOLEAN)
-    """,  # noqa: S608
-    "execution_sums": f"""
-        CREATE TEMP TABLE grouped AS
-        SELECT p.run, p.call_id, {_FLAGS}, s.weight, s.taken_ns AS taken
-        FROM stored s JOIN place p ON p.run = s.run AND p.call_id = s.call_id;
-
-        CREATE TEMP TABLE others AS
-        SELECT s.run, s.name, s.kind, s.call_id IS NOT NULL AS called, {_FLAGS}, s.weight,
-            s.taken_ns AS taken, s.bytes
-        FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id
-    """,  # noqa: S608
-}
-_NAMES: Final = "SELECT DISTINCT name, kind, called FROM others"
+#: Sums by call, as in the view `launch_groups`.
+_LAUNCH_GROUPS: Final = f"(SELECT {', '.join((LAUNCHES_AT_REST, *LAUNCH_COLUMNS))} FROM stored)"  # noqa: S608
+#: Sums by call, as in the view `execution_groups`; `place` is null for those of no call whose
+#: kernel is known, which have names.
+_EXECUTION_GROUPS: Final = """
+    CREATE TEMP TABLE executed AS
+    SELECT s.run, s.call_id, p.place, s.name, s.kind, s.call_id IS NOT NULL AS called,
+        s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady, s.weight,
+        s.taken_ns AS taken, s.bytes
+    FROM stored s LEFT JOIN place p ON p.run = s.run AND p.call_id = s.call_id
+"""
+_OF_CALLS: Final = "(SELECT * FROM executed WHERE place IS NOT NULL)"
+_NAMES: Final = """
+    SELECT DISTINCT name, kind, called FROM executed WHERE place IS NULL
+"""
 _BY_NAME: Final = f"""
     SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, shown AS name, shown_kind AS kind,
         {sums(EXECUTED)}, CAST(sum(CASE WHEN steady THEN bytes END) AS BIGINT) AS bytes,
         CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name}
     FROM (
-        SELECT o.* EXCLUDE (name, kind), s.shown, s.shown_kind FROM others o
-        JOIN shown s ON s.called = o.called AND s.name IS NOT DISTINCT FROM o.name
-            AND s.kind IS NOT DISTINCT FROM o.kind
+        SELECT e.* EXCLUDE (name, kind), s.shown, s.shown_kind FROM executed e
+        JOIN shown s ON s.called = e.called AND s.name IS NOT DISTINCT FROM e.name
+            AND s.kind IS NOT DISTINCT FROM e.kind
+        WHERE e.place IS NULL
     ) named GROUP BY run, shown, shown_kind
 """  # noqa: S608
 _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
-_BY_KERNEL: Final = """
-    SELECT k.module, k.name, k.source, k.kind, m.ns AS {median}
-    FROM kernel k JOIN kernel_medians m ON m.kernel = k.kernel
-    UNION ALL
-    SELECT '' AS module, s.shown AS name, '' AS source, s.shown_kind AS kind, m.ns
-    FROM (SELECT DISTINCT kernel, shown, shown_kind FROM shown) s
-    JOIN kernel_medians m ON m.kernel = s.kernel
-"""
+#: Keys and kinds of kernels, in the order of their numbers, which begin with 1.
+_KERNELS: Final = "SELECT module, name, source, kind FROM kernel ORDER BY kernel"
 
 
 def host_times(trace: "Trace", runs: Sequence["Run"], *, groups: pa.Table | None = None) -> Times:
@@ -154,43 +142,56 @@ def _read_times(
     summed = sums_of(trace, runs, table)
     with open_times(trace, runs, None if summed.stored else VIEWS_ADDED_UP[table]) as database:
         add_rows(database, "stored", summed.rows, "TEMP TABLE")
-        database.execute(_GROUPED[table])
-        database.register("shown", _shown_names(database))
+        is_host = table == "launch_sums"
+        kernels = database.sql(_KERNELS).to_arrow_table()
+        if not is_host:
+            database.execute(_EXECUTION_GROUPS)
+            shown = _shown_names(database, kernels.num_rows)
+            database.register("shown", shown)
+            kernels = pa.concat_tables([kernels, _named(shown, kernels.schema)])
         if groups is not None:
             add_rows(database, "groups", groups, "TEMP TABLE")
-        add_medians(database, trace, summed, table, has_groups=groups is not None)
-        is_host = table == "launch_sums"
+        numbers, medians_ns = add_medians(
+            database, trace, summed, table, has_groups=groups is not None
+        )
         median = HOST_MEDIAN if is_host else DEVICE_MEDIAN
-        calls = database.sql(_by_call(LAUNCHED if is_host else EXECUTED, median)).to_arrow_table()
+        of_calls = _by_call(LAUNCHED if is_host else EXECUTED, median)
         if not is_host:
-            calls = pa.concat_tables([calls, database.sql(_BY_NAME).to_arrow_table()])
+            of_calls = f"{of_calls} UNION ALL {_BY_NAME}"
         of_groups = f"SELECT grouped, ns AS {median.name} FROM group_medians"  # noqa: S608
         return Times(
-            calls,
-            database.sql(_BY_KERNEL.format(median=median.name)).to_arrow_table(),
+            database.sql(of_calls).to_arrow_table(),
+            kernels.take(pa.array(numbers - 1)).append_column(median.name, pa.array(medians_ns)),
             None if groups is None else database.sql(of_groups).to_arrow_table(),
         )
 
 
 def _by_call(figures: Sequence[KernelFigure], median: KernelFigure) -> str:
-    """Return the query of `Times.calls` from `grouped`; of executions, with `bytes`."""
+    """Return the query of `Times.calls` with known calls; of executions, with `bytes`."""
     names = ", ".join(f"s.{figure.name}" for figure in figures)
-    bytes_column = "" if median is HOST_MEDIAN else f", {_NO_BYTES}"
+    is_host = median is HOST_MEDIAN
+    groups, bytes_column = (_LAUNCH_GROUPS, "") if is_host else (_OF_CALLS, f", {_NO_BYTES}")
     return f"""
         SELECT p.run::VARCHAR AS run, p.call_id, CAST(NULL AS VARCHAR) AS name,
             CAST(NULL AS VARCHAR) AS kind, {names}{bytes_column}, m.ns AS {median.name}
-        FROM (SELECT run, call_id, {sums(figures)} FROM grouped GROUP BY run, call_id) s
+        FROM (SELECT run, call_id, {sums(figures)} FROM {groups} GROUP BY run, call_id) s
         JOIN place p ON p.run = s.run AND p.call_id = s.call_id
         LEFT JOIN place_medians m ON m.place = p.place
     """  # noqa: S608
 
 
-def _shown_names(database: duckdb.DuckDBPyConnection) -> pa.Table:
+def _named(shown: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the distinct names and kinds that are shown, by number, with a kernel's columns."""
+    names = dict(zip(shown["kernel"].to_pylist(), shown.to_pylist(), strict=True))
+    rows = [("", row["shown"], "", row["shown_kind"]) for _, row in sorted(names.items())]
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
+
+def _shown_names(database: duckdb.DuckDBPyConnection, kernels: int) -> pa.Table:
     """Return the rows of `_NAMES`, the shown name and kind, and a number as `kernel`.
 
-    Equal names and kinds that are shown have one number, which no kernel has.
+    Equal names and kinds that are shown have one number, above those of the `kernels` kernels.
     """
-    ((kernels,),) = database.execute("SELECT count(*) FROM kernel").fetchall()
     names = database.execute(_NAMES).fetchall()
     titles_by_symbol = shown_names([UNKNOWN, *(name for name, _, _ in names if name)])
     numbers: dict[tuple[str, str], int] = {}

@@ -298,6 +298,12 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
     """,  # noqa: S608
 }
 
+#: The views for runs without launches of autotuners and warm-ups.
+VIEWS_WITHOUT_TRIALS: Final = VIEWS | {
+    "compiling": VIEWS["compiled_in"],
+    "execution_times": _EXECUTION_TIMES.format(trial="false", trials=""),
+}
+
 
 def launch_times(compiling: int) -> str:
     """Return SQL of the view `launch_times`; `compiling` is the last `seq` of that view, or -1.
@@ -315,9 +321,11 @@ def execution_times(trials: int) -> str:
 
     Only executions up to this `record` are joined with trials.
     """
+    if trials < 0:
+        return VIEWS_WITHOUT_TRIALS["execution_times"]
     joined = f"{VIEWS['execution_times']} WHERE p.record <= {trials}"
     later = _EXECUTION_TIMES.format(trial="false", trials=f"WHERE p.record > {trials}")
-    return f"{joined} UNION ALL {later}" if trials >= 0 else later
+    return f"{joined} UNION ALL {later}"
 
 
 def views_at_rest(

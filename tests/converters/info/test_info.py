@@ -18,6 +18,7 @@ from kvtrace.figures import stored
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.figures.stored import sums_stored
 from kvtrace.figures.sums_building import add_up
+from kvtrace.figures.tables import scratch
 from kvtrace.schema.layout import KEPT_TIMES
 from kvtrace.schema.trace import open_trace, resolve
 from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
@@ -52,6 +53,19 @@ def test_runs_are_counted_from_stored_sums_as_from_launches(tmp_path):
         assert all(sums_stored(trace, run) for run in trace.select())
 
         assert overview_of(resolve(folder)).runs == before.runs
+
+
+def test_overview_of_a_window_takes_few_statements():
+    selection = resolve(FIXTURES / "planted" / "good")
+    with scratch() as database:
+        database.execute("CALL enable_logging('QueryLog')")
+        try:
+            assert overview_of(selection).window.steps == 29
+        finally:
+            database.execute("CALL disable_logging()")
+        logged = database.sql("SELECT message FROM duckdb_logs WHERE type = 'QueryLog'").fetchall()
+        database.execute("CALL truncate_duckdb_logs()")
+    assert 30 < len(logged) <= 51, logged  # each takes 0.5 to 20 ms; views of rows count, too
 
 
 @pytest.mark.parametrize("name", ["h100/slow_rank", "h200/llama_ranks"])
