@@ -152,9 +152,9 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
 
 
 def leave_pandas() -> None:
-    """Keep pyarrow from importing pandas at its first array, which takes a command 0.2 s.
+    """Keep pyarrow from importing pandas and dateutil at its first array: 0.2 s of a command.
 
-    pyarrow tries the import once, and again where pandas is needed, as in `Table.to_pandas`.
+    pyarrow tries the imports once, and again where pandas is needed, as in `Table.to_pandas`.
     """
     if "pandas" in sys.modules:
         return
@@ -169,11 +169,11 @@ def leave_pandas() -> None:
 
 
 class _PandasRefusal:
-    """A finder of modules that refuses pandas."""
+    """A finder of modules that refuses pandas, and dateutil."""
 
     def find_spec(self, fullname: str, *_: object) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("kvtrace's commands need no pandas", name=fullname)
+        if fullname in ("pandas", "dateutil"):
+            raise ModuleNotFoundError(f"kvtrace's commands need no {fullname}", name=fullname)
 
 
 def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Selection":
