@@ -65,7 +65,9 @@ def test_overview_of_a_window_takes_few_statements():
             database.execute("CALL disable_logging()")
         logged = database.sql("SELECT message FROM duckdb_logs WHERE type = 'QueryLog'").fetchall()
         database.execute("CALL truncate_duckdb_logs()")
-    assert 30 < len(logged) <= 51, logged  # each takes 0.5 to 20 ms; views of rows count, too
+    # Each takes 0.5 to 20 ms; views of rows count, too. Catalogs of other tests may be detached.
+    own = [message for (message,) in logged if not message.startswith("DETACH")]
+    assert 30 < len(own) <= 51, own
 
 
 @pytest.mark.parametrize("name", ["h100/slow_rank", "h200/llama_ranks"])
