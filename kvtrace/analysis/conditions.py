@@ -47,7 +47,8 @@ class _Variant:
     `bases` the largest different launches, `numbers` those of all, `launches` them by call,
     `broken` the messages of violated contracts, and `assumed` the contracts in the kernel's source.
     `ties` are the user's formulas of numbers, `stated` what the program's text states of them at
-    each call, `constants` those that are compiled in.
+    each call, `outputs` the arguments that each launch alone writes by that text, `constants` those
+    that are compiled in.
     """
 
     conditions: KernelConditions
@@ -63,6 +64,7 @@ class _Variant:
     assumed: dict[str, Contract] = field(default_factory=dict)
     ties: tuple[str, ...] = ()
     stated: list[dict[str, str]] = field(default_factory=list)
+    outputs: list[frozenset[str]] = field(default_factory=list)
     constants: dict[tuple[str, int], None] = field(default_factory=dict)
 
     def completed(
@@ -138,7 +140,8 @@ class _Variant:
             for name, text in first.items()
             if all(other.get(name) == text for other in others_stated)
         }
-        return Relations(self.bases[base], more, self.ties, self.calls, stated)
+        outputs = frozenset.intersection(*self.outputs) if self.outputs else frozenset()
+        return Relations(self.bases[base], more, self.ties, self.calls, stated, outputs)
 
     def add(self, call: Call) -> None:
         """Count a call, and keep it as a base if its numbers are new and large."""
@@ -262,6 +265,7 @@ def kernel_conditions(
                     names = [name_of(n, call) for n in numbers_of(call)]
                     stack = stacks[call.call_id]
                     variant.stated.append(program.ties(stack, call_arguments, names))
+                    variant.outputs.append(program.sole_outputs(stack, call_arguments))
                     commented = contracts_of_kernel.get(kernel_of[call.call_id], [])
                     variants_by_kernel[key].assumed |= {
                         contract.text: contract for contract in commented

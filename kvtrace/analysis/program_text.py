@@ -30,6 +30,7 @@ class ProgramText:
         self._run = run
         self._trees: dict[str, ast.Module | None] = {}
         self._ties: dict[object, dict[str, str]] = {}
+        self._outputs: dict[object, frozenset[str]] = {}
 
     @cached_property
     def _stacks(self) -> dict[int, list[dict[str, Any]]]:
@@ -60,15 +61,36 @@ class ProgramText:
         }
         key = stack, tuple(constants.items()), tuple(numbers)
         if key not in self._ties:
-            frames = []
-            for frame in self._stacks.get(stack or 0, ()):
-                tree = self._tree(frame["file"], frame["line"])
-                if tree is None:
-                    break
-                frames.append((tree, frame["line"]))
             names = [str(one["name"]) for one in arguments]
-            self._ties[key] = ties_of_program(frames, names, constants, numbers)
+            self._ties[key] = ties_of_program(self._frames(stack), names, constants, numbers)
         return self._ties[key]
+
+    def sole_outputs(
+        self, stack: int | None, arguments: Sequence[Mapping[str, Any]]
+    ) -> frozenset[str]:
+        """Return the arguments that only this launch writes, by the launching function; cached.
+
+        Args:
+            stack: id of the launch's stack, None if it was not recorded.
+            arguments: the launch's row of arguments, with constants.
+
+        """
+        from kvtrace.verdicts.sizes.program_scopes import sole_outputs
+
+        names = tuple(str(one["name"]) for one in arguments)
+        if (stack, names) not in self._outputs:
+            self._outputs[stack, names] = sole_outputs(self._frames(stack), names)
+        return self._outputs[stack, names]
+
+    def _frames(self, stack: int | None) -> list[tuple[ast.Module, int]]:
+        """Return the frames of a stack, the innermost first, up to one whose text is not known."""
+        frames: list[tuple[ast.Module, int]] = []
+        for frame in self._stacks.get(stack or 0, ()):
+            tree = self._tree(frame["file"], frame["line"])
+            if tree is None:
+                break
+            frames.append((tree, frame["line"]))
+        return frames
 
     def _tree(self, file: str | None, line: int | None) -> ast.Module | None:
         """Return the syntax tree of a file that has a line; None if the text is not known."""

@@ -42,6 +42,33 @@ def one_more_program(n):
     maxima[lambda meta: (n // meta["B"] + 1,)](torch.zeros(n), part, n, B=64)
 
 
+@triton.jit
+def doubled(x, y, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i) * 2)
+
+
+def whole_blocks(n):
+    """Leave the last elements of `y` where no block of 64 is full."""
+    y = torch.empty(n)
+    doubled[(n // 64,)](torch.zeros(n), y, B=64)
+    return y, y.shape
+
+
+def filled_before(n):
+    y = torch.zeros(n)
+    doubled[(n // 64,)](torch.zeros(n), y, B=64)
+    return y
+
+
+def with_a_rest(n):
+    x, y = torch.zeros(n), torch.empty(n)
+    doubled[(n // 64,)](x, y, B=64)
+    if n % 64:
+        doubled[(n % 64,)](x[n // 64 * 64 :], y[n // 64 * 64 :], B=1)
+    return y
+
+
 def recorded(run, values, folder):
     with kvtrace.capture(folder):
         for value in values:
@@ -67,6 +94,16 @@ def test_partials_are_those_that_the_program_makes(run, first_bad, last_bad, tmp
 
     assert (row["first_bad"], row["last_bad"]) == (first_bad, last_bad)
     assert row["high"] == first_bad - 1
+
+
+@pytest.mark.parametrize(
+    ("run", "is_bad"), [(whole_blocks, True), (filled_before, False), (with_a_rest, False)]
+)
+def test_elements_are_unwritten_where_nothing_else_can_write_them(run, is_bad, tmp_path):
+    row = row_of(recorded(run, (64, 128, 256), tmp_path / "out"))
+
+    assert (row["first_bad"] == 65) == is_bad, row
+    assert row["written"] == []
 
 
 @pytest.mark.parametrize(

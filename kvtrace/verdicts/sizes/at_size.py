@@ -81,7 +81,7 @@ def at_worst(relations: Relations, sizes: Mapping[str, int], calls: Sequence[Cal
         if base.base.keys() == relations.base.keys():
             different.setdefault(tuple(base.base[n] for n in others), base)
     judged: list[AtSize] = []
-    outputs = wholly_written([base.call for base in different.values()])
+    outputs = wholly_written([base.call for base in different.values()], relations.outputs)
     for values, base in different.items():
         names = zip(map(relations.name, others), values, strict=True)
         text = ", ".join(f"{name} = {value:,}" for name, value in names)

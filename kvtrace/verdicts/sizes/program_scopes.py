@@ -7,6 +7,7 @@ function gives.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,13 @@ SAME_SHAPE: Final = frozenset({
 """Methods whose result has the shape of the tensor."""
 
 
+_EMPTY: Final = frozenset({"empty", "empty_like", "new_empty"})
+_FACTS: Final = frozenset({
+    "shape", "stride", "size", "numel", "dim", "ndim", "dtype", "device", "element_size",
+})  # fmt: skip
+"""Attributes of a tensor that write nothing to it."""
+
+
 @dataclass
 class Scope:
     """A function, or a file's top level: its bindings by name, and how it was called.
@@ -35,6 +43,46 @@ class Scope:
     outer: Scope | None = None
     caller: Scope | None = None
     given: Mapping[str, ast.expr] = field(default_factory=dict)
+
+
+def launch_at(frames: Sequence[Frame]) -> ast.Call | None:
+    """Return the only call of the form `kernel[grid](…)` in the innermost line of a stack."""
+    if not frames:
+        return None
+    return call_at(frames[0], lambda call: isinstance(call.func, ast.Subscript))
+
+
+def sole_outputs(frames: Sequence[Frame], parameters: Sequence[str]) -> frozenset[str]:
+    """Return the parameters whose tensors the launching function makes empty for this launch alone.
+
+    Nothing else in the function can write them, so that what the launch leaves unwritten stays so:
+    they are passed to nothing else, stored to nowhere, and only returned.
+    """
+    launch = launch_at(frames)
+    if launch is None:
+        return frozenset()
+    function = ([frames[0][0], *_functions_at(*frames[0])])[-1]
+    made = {
+        name
+        for name, value in _bindings(function).items()
+        if isinstance(value, ast.Call) and last_name(value.func) in _EMPTY
+    }
+    harmless: set[ast.AST] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and node.attr in _FACTS:
+            harmless.add(node.value)
+        elif isinstance(node, ast.Return) and node.value is not None:
+            harmless |= {node.value, *getattr(node.value, "elts", ())}
+    uses = Counter(
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in harmless
+    )
+    return frozenset(
+        parameter
+        for parameter, node in arguments_of(launch, parameters).items()
+        if isinstance(node, ast.Name) and node.id in made and uses[node.id] == 1
+    )
 
 
 def call_at(frame: Frame, is_wanted: Callable[[ast.Call], bool]) -> ast.Call | None:

@@ -17,8 +17,8 @@ from kvtrace.verdicts.sizes.program_scopes import (
     Frame,
     Scope,
     arguments_of,
-    call_at,
     last_name,
+    launch_at,
     literal,
     scopes_of,
 )
@@ -54,9 +54,7 @@ def ties_of_program(
         numbers: names of the launch's numbers, as "n", "x.shape[0]" and "grid_x".
 
     """
-    launch = (
-        call_at(frames[0], lambda call: isinstance(call.func, ast.Subscript)) if frames else None
-    )
+    launch = launch_at(frames)
     if launch is None or not isinstance(launch.func, ast.Subscript):
         return {}
     arguments = arguments_of(launch, parameters)

@@ -67,18 +67,20 @@ class Relations:
 
     def __init__(
         self, call: Call, more: Sequence[Numbers] = (), ties: Sequence[str] = (), count: int = 0,
-        stated: Mapping[str, str] | None = None,
+        stated: Mapping[str, str] | None = None, outputs: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         """Find readings; `call` is the launch to resize, `more` has numbers of other launches.
 
         `count` is the number of all launches, if `more` lacks some that are equal to others.
-        `stated` has the formulas that the program's text gives, by the name of the number.
+        `stated` has the formulas that the program's text gives, by the name of the number, and
+        `outputs` the arguments that only these launches write, by the same text.
 
         Raises:
             BadTie: one of `ties`, as "part.shape[0] = n // 32", is malformed.
 
         """
         self.call = call
+        self.outputs = outputs
         self.base: Numbers = numbers_of(call)
         self._count = count or 1 + len(more)
         shared = [n for n in self.base if all(n in launch for launch in more)]

@@ -2,9 +2,11 @@
 
 No rule claims that a kernel writes every element, and no formula proves it: launches at a few small
 sizes are evaluated, without contents. An output is a tensor that the kernel stores to and never
-reads. If every recorded launch wrote it wholly and a launch of another size does not, that size is
-bad: with `n // 64` programs for `n` elements, 65 is, where 64 and 128 were recorded. The padding of
-extents that are rounded to blocks may stay unwritten, so these outputs are left out.
+reads, and that nothing else writes: by its text, the launching function makes it empty for this
+launch alone. (Another kernel may write what is left of a tensor.) If every recorded launch wrote it
+wholly and a launch of another size does not, that size is bad: with `n // 64` programs for `n`
+elements, 65 is, where 64 and 128 were recorded. The padding of extents that are rounded to blocks
+may stay unwritten, so these outputs are left out.
 """
 
 from __future__ import annotations
@@ -76,15 +78,20 @@ class _WrittenBytes(Observer):
             written[offsets[(offsets >= 0) & (offsets < len(written))]] = True
 
 
-def wholly_written(calls: Sequence[Call]) -> frozenset[int]:
+def wholly_written(calls: Sequence[Call], names: frozenset[str]) -> frozenset[int]:
     """Return the outputs of which recorded launches of a kernel write every element.
 
     Launches that take too long to evaluate are left out, also beyond the smallest few.
+
+    Args:
+        calls: the launches.
+        names: arguments that nothing but these launches writes.
+
     """
     outputs: frozenset[int] | None = None
     smallest = sorted(calls, key=elements_of)[:_MAX_RECORDED_CALLS]
     for call in smallest:
-        outputs = _outputs_of(call) if outputs is None else outputs
+        outputs = _outputs_of(call, names) if outputs is None else outputs
         gaps = _gaps(call, outputs, _MAX_RECORDED_LANES) if outputs else {}
         outputs = frozenset(p for p in outputs if p in gaps and gaps[p] is None)
     return outputs or frozenset()
@@ -109,7 +116,7 @@ def with_gaps(
 
     """
     is_proven = any(row.fine for row in rows)
-    outputs = wholly_written(calls) if is_proven else frozenset()
+    outputs = wholly_written(calls, relations.outputs) if is_proven else frozenset()
     tried: list[EnvelopeRow] = []
     for row in rows:
         size = relations.number(row.quantity)
@@ -186,8 +193,8 @@ def _sizes_to_try(relations: Relations, size: Number, low: int, high: int) -> li
     return sorted({*few, *neighbors} - {*relations.values(size)})
 
 
-def _outputs_of(call: Call) -> frozenset[int]:
-    """Return the tensors that a kernel only stores to, alone in their storages."""
+def _outputs_of(call: Call, names: frozenset[str]) -> frozenset[int]:
+    """Return the tensors among `names` that a kernel only stores to, alone in their storages."""
     kinds: dict[int | None, set[str]] = {}
     for access in summarize(call.module).accesses:
         kinds.setdefault(access.argument, set()).add(access.kind)
@@ -198,7 +205,9 @@ def _outputs_of(call: Call) -> frozenset[int]:
     return frozenset(
         position
         for position, tensor in tensors.items()
-        if kinds.get(position) == {"store"} and storages.count(tensor.storage) == 1
+        if tensor.name in names
+        and kinds.get(position) == {"store"}
+        and storages.count(tensor.storage) == 1
     )
 
 

@@ -7,8 +7,9 @@ from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from kvtrace.verdicts.sizes.relations import Relations
 
 
-def relations(first, *more, ties=()):
-    return Relations(first, [numbers_of(launch) for launch in more], ties)
+def relations(first, *more, ties=(), outputs=()):
+    numbers = [numbers_of(launch) for launch in more]
+    return Relations(first, numbers, ties, outputs=frozenset(outputs))
 
 
 def rows(first, *more, ties=()):
