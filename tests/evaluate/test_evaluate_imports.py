@@ -76,7 +76,7 @@ def test_a_first_launch_imports_only_the_modules_it_needs(text, observed, most):
     result = imported(text, observed=observed)
 
     assert [name for name in result if name.startswith(NEVER)] == []
-    assert "kvtrace.evaluate.engine" not in result
+    assert "kvtrace.evaluate.by_arrays" not in result
     assert len(ours(result)) <= most, ours(result)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kvtrace.evaluate import Deadlock, DeviceAssertion, evaluate
-from kvtrace.evaluate.engine import order_matters
+from kvtrace.evaluate.by_arrays import order_matters
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.scope import Launch
 from tests.kernels import basic, memory

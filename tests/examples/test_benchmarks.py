@@ -81,5 +81,5 @@ def test_benchmarks_import_only_what_exists():
 
 def test_an_import_of_what_was_renamed_is_noticed(tmp_path):
     file = tmp_path / "benchmark.py"
-    file.write_text("def f():\n    from kvtrace.backends.cupti.records import KINDS\n")
+    file.write_text("def f():\n    from kvtrace.backends.cupti.records import RENAMED\n")
     assert [exists(*names) for names in imported_names(file)] == [False]
