@@ -40,8 +40,8 @@ _SHARED: Final[dict[int, duckdb.DuckDBPyConnection]] = {}
 #: at work when Python collects garbage.
 _UNUSED: Final[deque[str]] = deque()
 _NUMBERS: Final = count()
-#: Whether new connections draw progress, once that is known: it is the same for all of a process.
-_DRAWS_PROGRESS: Final[list[bool]] = []
+#: True once a new connection drew progress, as all of the process may: then none is asked.
+_DRAWING: Final[list[bool]] = []
 #: Of threads that make or free catalogs.
 _TURN: Final = Lock()
 
@@ -141,11 +141,12 @@ def _shared() -> duckdb.DuckDBPyConnection:
 
 
 def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    if not _DRAWS_PROGRESS:
+    if not _DRAWING:
         query = "SELECT current_setting('enable_progress_bar')"
-        _DRAWS_PROGRESS.append(connection.execute(query).fetchall() != [(False,)])
-    if _DRAWS_PROGRESS[0]:
-        connection.execute("SET enable_progress_bar = false")
+        if connection.execute(query).fetchall() == [(False,)]:
+            return connection
+        _DRAWING.append(True)
+    connection.execute("SET enable_progress_bar = false")
     return connection
 
 

@@ -26,9 +26,13 @@ def answers_of(*calls, serving):
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             return tools, [await client.call_tool(name, arguments) for name, arguments in calls]
 
-    # In a separate thread, since a browser of another test may run an event loop in this one.
+    return result_of(ask())
+
+
+def result_of(coroutine):
+    """Return a coroutine's result from another thread: a browser's loop may run in this one."""
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, ask()).result()
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 @pytest.fixture
@@ -95,7 +99,7 @@ def test_next_file_is_judged_by_the_same_process(tmp_path):
             with helper_process(is_clean=False) as process:
                 processes.add(process.pid)
 
-    asyncio.run(judge_twice())
+    result_of(judge_twice())
     assert len(processes) == 1
 
 
@@ -114,7 +118,7 @@ def test_late_judgment_ends_its_process(tmp_path):
         with helper_process(is_clean=False) as process:
             assert process.pid != pid
 
-    asyncio.run(judge())
+    result_of(judge())
 
 
 @pytest.mark.process
