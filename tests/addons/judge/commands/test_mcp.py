@@ -16,6 +16,10 @@ from tests.cli.conftest import own_trace, sound_trace
 
 __all__ = ["own_trace", "sound_trace"]
 
+#: A browser of another test may run an event loop in the main thread. A process that judges ends
+#: with the thread that started it, so all tests share this one.
+LOOPS = ThreadPoolExecutor(1)
+
 
 def answers_of(*calls, serving):
     """Return the server's tools, and its answers to calls."""
@@ -30,9 +34,8 @@ def answers_of(*calls, serving):
 
 
 def result_of(coroutine):
-    """Return a coroutine's result from another thread: a browser's loop may run in this one."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()
+    """Return a coroutine's result, from a thread without an event loop."""
+    return LOOPS.submit(asyncio.run, coroutine).result()
 
 
 @pytest.fixture
