@@ -271,7 +271,10 @@ def kept_value(
     rows = kept_rows(trace, what, all_facts, encoded)
     if fresh:
         return fresh[0]
-    value: T = msgspec.msgpack.decode(rows["value"][0].as_py(), type=kind)
+    try:
+        value: T = msgspec.msgpack.decode(rows["value"][0].as_py(), type=kind)
+    except msgspec.DecodeError:  # damaged, or of code that was changed within a tick of the clock
+        return read()
     return value
 
 
