@@ -40,8 +40,6 @@ _SHARED: Final[dict[int, duckdb.DuckDBPyConnection]] = {}
 #: at work when Python collects garbage.
 _UNUSED: Final[deque[str]] = deque()
 _NUMBERS: Final = count()
-#: True once a new connection drew progress, as all of the process may: then none is asked.
-_DRAWING: Final[list[bool]] = []
 #: Of threads that make or free catalogs.
 _TURN: Final = Lock()
 
@@ -141,12 +139,9 @@ def _shared() -> duckdb.DuckDBPyConnection:
 
 
 def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    if not _DRAWING:
-        query = "SELECT current_setting('enable_progress_bar')"
-        if connection.execute(query).fetchall() == [(False,)]:
-            return connection
-        _DRAWING.append(True)
-    connection.execute("SET enable_progress_bar = false")
+    query = "SELECT current_setting('enable_progress_bar')"
+    if connection.execute(query).fetchall() != [(False,)]:  # a process may become interactive
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 
