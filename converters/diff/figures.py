@@ -148,7 +148,7 @@ def figure_kinds() -> tuple[FigureKind, ...]:
 
 
 def _kind(figure: KernelFigure) -> FigureKind:
-    """Return a further figure of kvtrace as a `FigureKind`: a sum, or a ratio of sums (a mean)."""
+    """Return the kind under which a kernel's figure is compared: a sum, or a ratio of two sums."""
     unit, certainty = figure.unit, figure.certainty
     if figure.per is None:
         return FigureKind(figure.name, unit, None, certainty=certainty)

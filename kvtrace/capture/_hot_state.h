@@ -29,7 +29,7 @@ struct owner {
   reference references[];
 };
 
-/* An object of `size` bytes, zeros but for `owned` new references, and tracked. */
+/* A new object of `size` bytes that the collector tracks: it owns `owned` references, and its other fields are 0. */
 static inline void *owner_new(PyTypeObject *type, size_t size, size_t owned, PyObject *const *references) {
   struct owner *made = PyObject_GC_New(struct owner, type);
   if (!made) return NULL;

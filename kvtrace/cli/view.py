@@ -410,7 +410,7 @@ class _Answers(LoopbackAnswers):
 
 
 def with_startup_commands(ui: str) -> str:
-    """Return the UI's address with a parameter of commands that arrange the timeline.
+    """Return the address of Perfetto's UI with `startupCommands`, which arrange the timeline.
 
     https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui has the format; a UI that
     does not know a command ignores it.

@@ -1,4 +1,4 @@
-"""One launch in so many in detail: numbers stay exact, whatever is launched when."""
+"""Sampled launches and executions: one row in N, with weights that add up to all rows."""
 
 import pyarrow as pa
 import pytest

@@ -340,7 +340,7 @@ def _index_arguments(call: Call, ops: Sequence[Op], judgment: Judgment) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of the access that failed, once its call was judged.
+    """The call whose access failed, and the sanitizer's verdicts on that access.
 
     Attributes:
         kind: what the device reported.

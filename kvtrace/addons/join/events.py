@@ -8,7 +8,7 @@ import heapq
 import json
 from collections.abc import Iterable, Iterator
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -282,6 +282,13 @@ def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:
     return None if None in sizes else sizes
 
 
+class _Template(NamedTuple):
+    """The text of events with "%s" for their numbers, and the number of their place."""
+
+    text: str
+    place: int
+
+
 class _Lines:
     """Events as JSON, one by one, and the flows between them.
 
@@ -300,8 +307,8 @@ class _Lines:
         self._has_flows = run.source != _KINETO  # else they are among the kept events
         self._base = base
         self._facts = facts
-        #: By what executions or launches share: the template, and the number of its place.
-        self._templates: dict[tuple[Any, ...], tuple[str, int]] = {}
+        #: By what executions or launches share.
+        self._templates: dict[tuple[Any, ...], _Template] = {}
         #: Process and thread of events that flows connect, as members.
         self._places = Names()
         #: Calls that ask for executions, and these: correlation id, place, begin since `base`.
@@ -325,8 +332,8 @@ class _Lines:
         """Return the line of a recorded execution; `shape` has the values of `_SHAPE`."""
         ids = tuple(number for number in (external, correlation) if number is not None)
         key = (shape, call_id, correlation is None, external is None)
-        known = self._templates.get(key)
-        if known is None:
+        template = self._templates.get(key)
+        if template is None:
             row = dict(zip(_SHAPE, shape, strict=True)) | {"call_id": call_id}
             row |= {"start": start, "end": end}
             if row["members"]:  # which may take the place of any number
@@ -335,47 +342,45 @@ class _Lines:
             row["correlation_id"] = None if correlation is None else _NUMBER
             row["external_id"] = None if external is None else _NUMBER
             event = _execution_event(row, self._facts, as_recorded=False)
-            known = self._keep(key, event)
-        template, place = known
+            template = self._keep(key, event)
         if correlation is not None:
-            self._executions.add(correlation, place, start - self._base)
-        return template % (_microseconds(start - self._base), _microseconds(end - start), *ids)
+            self._executions.add(correlation, template.place, start - self._base)
+        return template.text % (_microseconds(start - self._base), _microseconds(end - start), *ids)
 
     def of_launch(self, launch: _Launch, correlation: int | None) -> Iterator[str]:
         """Yield the line of a launch's operator, and of its driver's call if that has an id."""
-        call_id, thread, enter, left = launch
+        call_id, thread, begin, end = launch
         span = (self.pid, 0 if thread == NONE else thread, 0, 0)
-        begin = enter - self._base
-        times = _microseconds(begin), _microseconds(max(left - enter, 0))
-        known = self._templates.get((call_id, thread))
-        if known is None:
+        times = _microseconds(begin - self._base), _microseconds(max(end - begin, 0))
+        operation = self._templates.get((call_id, thread))
+        if operation is None:
             arguments = self._facts.of(call_id)
             name = arguments.get("kernel_name", "triton")
             operator = _event("cpu_op", name, *span, arguments) if arguments else None
-            known = self._keep((call_id, thread), operator)
-        if known[0]:
-            yield known[0] % times
+            operation = self._keep((call_id, thread), operator)
+        if operation.text:
+            yield operation.text % times
         if correlation is None:
             return
-        known = self._templates.get((thread,))
-        if known is None:
+        request = self._templates.get((thread,))
+        if request is None:
             ids = {"correlation": _NUMBER}
             call = _event("cuda_driver", "cuLaunchKernelEx", *span, ids)
-            known = self._keep((thread,), call)
-        self._calls.add(correlation, known[1], begin)
-        yield known[0] % (*times, correlation)
+            request = self._keep((thread,), call)
+        self._calls.add(correlation, request.place, begin - self._base)
+        yield request.text % (*times, correlation)
 
-    def _keep(self, key: tuple[Any, ...], event: _Event | None) -> tuple[str, int]:
-        """Return and remember an event's template, which is "" for no event, and its place."""
+    def _keep(self, key: tuple[Any, ...], event: _Event | None) -> _Template:
+        """Return and remember an event's template; its text is "" for no event."""
         if len(self._templates) >= _MOST_TEMPLATES:
             self._templates.clear()
-        template, place = "", NONE
+        template = _Template("", NONE)
         if event is not None:
             text = _encoded(event | {"ts": _NUMBER, "dur": _NUMBER})
-            template = text.replace("%", "%%").replace(_encoded(_NUMBER), "%s")
-            place = self._place(event)
-        self._templates[key] = template, place
-        return template, place
+            text = text.replace("%", "%%").replace(_encoded(_NUMBER), "%s")
+            template = _Template(text, self._place(event))
+        self._templates[key] = template
+        return template
 
     def _note(self, event: _Event) -> None:
         """Remember an event that a flow may begin or end at."""
@@ -399,14 +404,14 @@ class _Lines:
         last_first = np.arange(len(self._calls))[::-1]
         order = last_first[np.argsort(calls["id"][last_first], kind="stable")]
         positions = Positions(calls["id"][order]).of(executions["id"])
-        known = np.flatnonzero(positions >= 0)
-        call = order[positions[known]]
-        begins = np.zeros(known.size, bool)  # executions of a graph's replay share one call
+        called = np.flatnonzero(positions >= 0)
+        call = order[positions[called]]
+        begins = np.zeros(called.size, bool)  # executions of a graph's replay share one call
         begins[np.unique(call, return_index=True)[1]] = True
-        for first in range(0, known.size, _BATCH_ROWS):
+        for first in range(0, called.size, _BATCH_ROWS):
             rows = slice(first, first + _BATCH_ROWS)
             starts = zip(*(calls[key][call[rows]].tolist() for key in calls), strict=True)
-            ends = zip(*(executions[key][known[rows]].tolist() for key in calls), strict=True)
+            ends = zip(*(executions[key][called[rows]].tolist() for key in calls), strict=True)
             for begins_here, start, end in zip(begins[rows].tolist(), starts, ends, strict=True):
                 if begins_here:
                     yield self._flow("s", *start)

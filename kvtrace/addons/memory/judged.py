@@ -122,7 +122,7 @@ _RESTORED = {
 
 
 class Declarations:
-    """What the recorded source of a run's kernels declares, by the id of a call."""
+    """The writes that a run's kernels declare in their recorded source, by the id of a call."""
 
     def __init__(self, trace: Trace, run: Run) -> None:
         """Read the run's kernels and calls. Errors as `Trace.table`."""

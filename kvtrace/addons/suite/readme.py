@@ -200,7 +200,7 @@ MOST_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """What the IR of a call says of it.
+    """Facts of a call that follow from its IR.
 
     Attributes:
         checks: the worst verdict of each rule of the sanitizer.

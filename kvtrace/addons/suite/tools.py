@@ -127,7 +127,7 @@ def main() -> int:
 
 
 class _NoStacks:
-    """What `Metrics` writes stacks of ops into, where nobody reads them."""
+    """A table of stacks for `Metrics` that keeps none, as nobody reads them."""
 
     def add_stack(self, _stack: object) -> None:
         """Take a stack."""

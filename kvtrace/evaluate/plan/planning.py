@@ -171,7 +171,7 @@ def _region_plan(
 
 
 def _planned_argument(walk: Walk, position: int, type_: ValueType, argument: Argument) -> Any:
-    """Return an argument as a planned value; Unplannable if it is not known."""
+    """Return a launch's argument as a value of the plan; Unplannable if there is none for it."""
     if isinstance(argument, TensorArgument):
         base = Pointer(position, Affine(0), ())
         if type_.descriptor:

@@ -291,7 +291,7 @@ def _write(
 def _move_vector(
     statement: Statement, form: Form, types: Mapping[str, np.dtype[Any]], registers: Registers
 ) -> None:
-    """Set a register's parts, or a register from its parts, the lowest part first."""
+    """Execute `mov` between a register and a tuple of its parts, the lowest bits first."""
     target, source = statement.operands
     parts = target if isinstance(target, tuple) else source
     if not isinstance(parts, tuple) or form.type.bits % (8 * len(parts)):
