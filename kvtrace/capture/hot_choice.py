@@ -3,12 +3,15 @@
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvtrace.capture.adapters import Describe, Problem
 from kvtrace.capture.hot import CUDA, ROCM, Recorder
 from kvtrace.capture.records import GRAPH_NUMBERS
 from kvtrace.schema.spool import FIELDS
+
+if TYPE_CHECKING:
+    from kvtrace.schema.hot_rows import LaunchRows
 
 
 def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple[Recorder, str]:
@@ -148,3 +151,13 @@ def capture_number(torch: Any) -> Callable[[], int | None]:
         return (found & GRAPH_NUMBERS) or None if found is not None else None
 
     return number
+
+
+def launch_rows(rows: bytes, first: int, last_exit: int) -> "LaunchRows":
+    """Return packed launch rows as columns, in C if the extension is built."""
+    from kvtrace.schema.hot_rows import LaunchRows, columns_in_python
+
+    compiled, _ = compiled_part()
+    if compiled is None:
+        return columns_in_python(rows, first, last_exit)
+    return LaunchRows(*compiled.launch_columns(rows, first, last_exit))

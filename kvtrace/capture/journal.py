@@ -372,7 +372,7 @@ class Journal:
             self._write_first_launches()
 
     def _write_first_launches(self) -> None:
-        from kvtrace.capture.launch_rows import launch_rows
+        from kvtrace.capture.hot_choice import launch_rows
         from kvtrace.schema.arrays import memory_of
         from kvtrace.schema.hot_rows import address_lists
 

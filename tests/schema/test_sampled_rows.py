@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.launch_rows import launch_rows
+from kvtrace.capture.hot_choice import launch_rows
 from kvtrace.capture.records import AUTOTUNE, GRAPH_CAPTURE, RUN
 from kvtrace.schema.sampled_rows import SampledExecutions, SampledLaunches, are_chosen
 from kvtrace.schema.spool import FIELDS, PHASES, ROW

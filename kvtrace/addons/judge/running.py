@@ -48,7 +48,7 @@ _LIBRARIES: Final = (
     "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",
     "kvtrace.backends.triton.evaluating_launcher", "kvtrace.backends.triton.free_driver",
     "kvtrace.backends.triton.autotune_free", "kvtrace.backends.triton.absent_gpu.device",
-    "kvtrace.capture.launch_rows",
+    "kvtrace.schema.hot_rows",
 )  # fmt: skip
 
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.hot_choice import compiled_part
-from kvtrace.capture.launch_rows import launch_rows
+from kvtrace.capture.hot_choice import compiled_part, launch_rows
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.schema.hot_rows import LaunchRows, columns_in_python
 from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.capture.sample_numbers import of_tensor
-from kvtrace.capture.sampled_ranges import SAMPLE_BYTES, SampledRanges, sampled_ranges
+from kvtrace.capture.tensor_samples import SAMPLE_BYTES, SampledRanges, sampled_ranges
 
 
 def elements_of(ranges: SampledRanges) -> list[int]:
