@@ -36,7 +36,7 @@ def measured_waits(options: argparse.Namespace) -> str:
     import standin
 
     import kvtrace
-    from kvtrace.converters.info.overhead import overhead_percent
+    from kvtrace.converters.info.info import overhead_percent
     from kvtrace.schema.trace import open_trace
 
     step = standin.step_of(options.launches, options.work)

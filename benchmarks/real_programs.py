@@ -310,7 +310,7 @@ def overhead_by_kvtrace(out: Path, steps: int) -> dict[str, Any]:
 
     Of several ranks, those of the first in the trace.
     """
-    from kvtrace.converters.info.overhead import overhead_percent
+    from kvtrace.converters.info.info import overhead_percent
     from kvtrace.schema.trace import open_trace
 
     trace = open_trace(out)

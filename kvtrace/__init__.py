@@ -57,9 +57,9 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, *_: object) -> "ModuleSpec | None":
-        if not name.startswith("kvtrace.") or name == "kvtrace.public_modules":
+        if not name.startswith("kvtrace.") or name == "kvtrace.lazy":
             return None
-        from kvtrace.public_modules import spec_of
+        from kvtrace.lazy import spec_of
 
         return spec_of(name)
 

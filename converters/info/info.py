@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.info.overhead import overhead_percent
 from kvtrace.converters.notes import notes_on
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
@@ -50,7 +49,7 @@ class Message:
 class RunOverview:
     """A run and the counts of its rows. Times are nanoseconds since 1970, UTC.
 
-    `overhead` is the column of `runs`, and `overhead_percent` what `overhead.py` computes from it.
+    `overhead` is the column of `runs`, `overhead_percent` what is computed from it.
     `known_contents` counts launches whose tensor contents were recorded. `passes` are those that
     have run, without sums. `source` is the tool of an imported run, `producer` what wrote the run,
     with version. `without_ir` is the reason why passes have nothing to evaluate; None if they do.
@@ -333,3 +332,41 @@ def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:
         for row in rows
     ]
     return tuple(sorted(messages, key=lambda message: _LEVELS.get(message.level, len(_LEVELS))))
+
+
+# Overhead of recording, in per cent of the program's time without recording.
+
+#: Parts of `runs.overhead` that grow as long as the program runs.
+_LASTING: Final = ("launches_ns", "waits_ns", "profiler_ns")
+
+
+def overhead_percent(run: "Run") -> dict[str, float] | None:
+    """Return the overhead of recording after all kernels were compiled: `total` and its parts.
+
+    Returns:
+        Per cent by part: `launches`, the time of recording in the program's threads; `waits`, the
+        time that these waited for the writing thread; `profiler`, CUPTI's time in these threads,
+        which is left out of parts and sum if unknown. None if launches never stopped compiling, and
+        in runs of format 1.7 and before.
+    """
+    ns_by_part = {name: part for name, part in (run.overhead or {}).items() if part is not None}
+    costs = {name: ns_by_part[name] for name in _LASTING if name in ns_by_part}
+    own_ns = ns_by_part.get("running_ns", 0) - sum(costs.values())
+    if own_ns <= 0 or not costs:
+        return None
+    shares = {name.removesuffix("_ns"): 100 * cost / own_ns for name, cost in costs.items()}
+    return {"total": sum(shares.values()), **shares}
+
+
+def overhead_text(shares: dict[str, float]) -> str:
+    """Return the result of `overhead_percent` as one line.
+
+    It is an estimate: benchmarks/RESULTS.md compares it with what whole processes lost.
+    """
+    parts = [f"launches {shares['launches']:.1f}", f"waits {shares['waits']:.1f}"]
+    profiler = shares.get("profiler")
+    if profiler is None:
+        parts.append("CUPTI ?")
+    elif profiler:
+        parts.append(f"CUPTI {profiler:.1f}")
+    return f"about {shares['total']:+.1f} % of its time: {', '.join(parts)}"

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.converters.info.info import KernelOverview, Message, Overview, RunOverview
-from kvtrace.converters.info.overhead import overhead_text
+from kvtrace.converters.info.info import (
+    KernelOverview,
+    Message,
+    Overview,
+    RunOverview,
+    overhead_text,
+)
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.text import (

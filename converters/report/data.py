@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.findings import others_text, read_findings
-from kvtrace.converters.info.overhead import overhead_percent, overhead_text
+from kvtrace.converters.info.info import overhead_percent, overhead_text
 from kvtrace.converters.notes import notes_on
 from kvtrace.converters.profile.call_tree import CallSums, call_sums
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device

@@ -1,4 +1,4 @@
-"""Recording of this process for `kvtrace run --pid` (`cli/run_process.py`), asked for at a socket.
+"""Recording of this process for `kvtrace run --pid` (`cli/run_program.py`), asked for at a socket.
 
 Afterwards nothing of the recording is in the program but imported modules.
 """

@@ -131,8 +131,7 @@ def command(
     from kvtrace.analysis.completing import complete
     from kvtrace.analysis.sides import narrowed_selection, resolve_side
     from kvtrace.cli import note
-    from kvtrace.cli.analyses import conditions_of
-    from kvtrace.cli.options import chosen_part, leave_pandas, print_lines
+    from kvtrace.cli.options import chosen_part, conditions_of, leave_pandas, print_lines
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs, write_outputs

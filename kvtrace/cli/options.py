@@ -1,5 +1,7 @@
 """Arguments and options that several commands share, worded equally in all of them."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys
@@ -15,6 +17,7 @@ from kvtrace.registry import own_entries
 
 if TYPE_CHECKING:
     from kvtrace.analysis.engines import Engine
+    from kvtrace.converters.findings.conditions import KernelConditions
     from kvtrace.figures.requested_part import RequestedPart
     from kvtrace.schema.trace import Selection, Trace
     from kvtrace.settings import Settings
@@ -176,7 +179,7 @@ class _PandasRefusal:
             raise ModuleNotFoundError(f"kvtrace's commands need no {fullname}", name=fullname)
 
 
-def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Selection":
+def select(trace: Path, run: str | None = None, *, every: bool = False) -> Selection:
     """Open the trace and return the runs that a TRACE argument and a --run option name.
 
     With `every`, the remaining runs of the directory are used too. What `Trace.tell` receives is
@@ -196,7 +199,7 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
 
 def chosen_part(
     since: str | None, until: str | None, mark: str | None, steps: str | None, *, whole: bool
-) -> "RequestedPart":
+) -> RequestedPart:
     """Return the part of the runs that --since, --until, --mark, --steps and --whole select.
 
     Raises:
@@ -214,7 +217,7 @@ def chosen_part(
     return RequestedPart(since, until, mark, steps, whole)
 
 
-def chosen_engine(name: str, master: str | None) -> "Engine | None":
+def chosen_engine(name: str, master: str | None) -> Engine | None:
     """Return the engine that --engine names; None if commands compute in this process.
 
     Raises:
@@ -263,13 +266,13 @@ def tell(line: str) -> None:
         say(line)
 
 
-def complain_of(trace: "Trace") -> None:
+def complain_of(trace: Trace) -> None:
     """Print the trace's notes, as on a torn journal, to standard error."""
     for text in trace.notes:
         note(text)
 
 
-def settings_in_force() -> "Settings":
+def settings_in_force() -> Settings:
     """Return the settings in force; print invalid values to standard error."""
     from kvtrace import settings as of_recordings
 
@@ -277,3 +280,19 @@ def settings_in_force() -> "Settings":
     for problem in problems:
         complain(problem)
     return settings
+
+
+# Conditions on sizes of both sides of a comparison, with progress and error messages.
+
+
+def conditions_of(
+    sides: tuple[Selection, Selection],
+) -> tuple[list[KernelConditions], list[KernelConditions]]:
+    """Return the kernels' conditions on sizes, of both sides; print messages on omitted calls."""
+    from kvtrace.analysis.conditions import kernel_conditions
+
+    conditions = [kernel_conditions(side) for side in sides]
+    for _, failures in conditions:
+        for failure in failures:
+            complain(failure)
+    return conditions[0][0], conditions[1][0]

@@ -152,7 +152,7 @@ def command(
     if (pid is None) is not bool(program) or (pid is None and seconds is not None):
         raise BadUsage("run needs a script, or --pid PID, of which --seconds S is a part.")
     if pid is not None:
-        from kvtrace.cli.run_process import record_process
+        from kvtrace.cli.run_program import record_process
 
         print(record_process(pid, folder, seconds, options), file=sys.stderr)
         return

@@ -15,7 +15,7 @@ import pytest
 import kvtrace
 from kvtrace import _boot
 from kvtrace.capture import api, attach
-from kvtrace.cli import main, run_process
+from kvtrace.cli import main, run_program
 from kvtrace.schema.errors import RecordingUnavailable
 from kvtrace.schema.trace import open_trace
 
@@ -117,7 +117,7 @@ def test_a_script_or_a_process_is_recorded(words, capsys):
 def test_a_process_that_does_not_exist_is_not_recorded(tmp_path):
     pid = 2**22 + 1  # beyond Linux's largest
     with pytest.raises(RecordingUnavailable, match=f"^there is no process {pid} to record$"):
-        run_process.record_process(pid, str(tmp_path / "out"))
+        run_program.record_process(pid, str(tmp_path / "out"))
 
 
 @pytest.mark.process
@@ -125,7 +125,7 @@ def test_a_process_that_does_not_exist_is_not_recorded(tmp_path):
 def test_a_process_of_another_user_is_not_recorded(tmp_path):
     with subprocess.Popen(["/bin/sleep", "600"], user=65534, group=65534, cwd="/") as other:
         with pytest.raises(RecordingUnavailable, match="is of another user, who has to record it"):
-            run_process.record_process(other.pid, str(tmp_path / "out"))
+            run_program.record_process(other.pid, str(tmp_path / "out"))
         other.kill()
 
 
@@ -176,7 +176,7 @@ def test_a_running_process_is_recorded_until_ctrl_c_and_goes_on(tmp_path):
 def test_a_process_that_cannot_be_recorded_goes_on(options, variables, reason, tmp_path):
     program = marking(*options, **variables)
     with pytest.raises(RecordingUnavailable, match=reason):
-        run_process.record_process(program.pid, str(tmp_path / "out"), 0, patience=0.1)
+        run_program.record_process(program.pid, str(tmp_path / "out"), 0, patience=0.1)
     _, errors = program.communicate("\n")
     assert (program.returncode, errors, (tmp_path / "out").exists()) == (0, "", False)
 
@@ -186,5 +186,5 @@ def test_a_process_that_cannot_be_recorded_goes_on(options, variables, reason, t
 def test_a_program_of_another_language_is_not_recorded(tmp_path):
     with subprocess.Popen(["/bin/sleep", "600"]) as other:
         with pytest.raises(RecordingUnavailable, match=r"does not run the same Python 3\.\d+ as"):
-            run_process.record_process(other.pid, str(tmp_path / "out"))
+            run_program.record_process(other.pid, str(tmp_path / "out"))
         other.kill()

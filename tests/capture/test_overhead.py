@@ -9,7 +9,7 @@ import pytest
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import TIMED_EACH, Recorder
 from kvtrace.capture.overhead import Overhead, ThreadClocks
-from kvtrace.converters.info.overhead import overhead_percent
+from kvtrace.converters.info.info import overhead_percent
 from kvtrace.schema.runs import Run
 
 

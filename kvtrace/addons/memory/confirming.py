@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from kvtrace.addons.memory.fresh_memory import FILL, FILLED
+from kvtrace.addons.memory.settings import FILL, FILLED
 from kvtrace.schema.errors import KvtraceError
 
 Answer = Literal["changes", "same", "varies", "unfilled", "failed"]

@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.addons.neuron.indices import Index, is_dynamic
-from kvtrace.addons.neuron.keys import as_indices, index_of_data, is_inside, padded, slice_of
+from kvtrace.addons.neuron.indices import (
+    Index,
+    as_indices,
+    index_of_data,
+    is_dynamic,
+    is_inside,
+    padded,
+    slice_of,
+)
 from kvtrace.addons.neuron.memory import Memory, contiguous, reshaped_strides, size_of
 
 _Self = TypeVar("_Self", bound="Tensor")

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.addons.neuron.missing import REFUSED
+from kvtrace.addons.neuron.errors import REFUSED
 from kvtrace.addons.neuron.newer.tensors import NkiTensor
 from kvtrace.addons.neuron.older.tiles import Tile
 from kvtrace.addons.neuron.stand_ins import MODULES

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kvtrace.addons.neuron.newer.isa as nisa
-from kvtrace.addons.neuron.missing import REFUSED
+from kvtrace.addons.neuron.errors import REFUSED
 from tests.addons.neuron import documentation
 from tests.addons.neuron.public_names import PUBLIC
 from tests.addons.neuron.public_signatures import SIGNATURES

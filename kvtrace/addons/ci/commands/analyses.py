@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvtrace.cli.analyses import conditions_of
+from kvtrace.cli.options import conditions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,8 +8,7 @@ journal's thread, `following.py` connects both with a session.
 import os
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.memory.fresh_memory import FILL
-from kvtrace.addons.memory.settings import MEMORY
+from kvtrace.addons.memory.settings import FILL, MEMORY
 from kvtrace.backends.replacements import Replacements
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.memory.fresh_memory import FILL, FILLED
+from kvtrace.addons.memory.settings import FILL, FILLED
 from kvtrace.capture.stacks import is_hidden
 from kvtrace.figures.lines import Place, is_plumbing
 
@@ -31,7 +31,7 @@ _OF_GENERATED_CODE: Final = ("_empty_strided_cpu", "_empty_strided_cuda")
 def fill_fresh_memory(
     replaced: "Replacements", torch: Any, problem: Callable[[Exception], object]
 ) -> None:
-    """Replace torch's functions if the environment asks for it; see `fresh_memory.py`.
+    """Replace torch's functions if the environment asks for it; see `settings.py`.
 
     `problem` is called with what a tensor that cannot be filled raises.
     """

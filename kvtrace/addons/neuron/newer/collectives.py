@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Final
 
-from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.errors import NkiError, missing_name_handler
 from kvtrace.addons.neuron.machine import current
-from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.newer.language import NKIObject
 from kvtrace.addons.neuron.operations import Operation
 from kvtrace.addons.neuron.ops import collectives as ops

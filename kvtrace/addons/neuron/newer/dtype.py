@@ -3,7 +3,7 @@
 from typing import Any
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.missing import missing_name_handler
+from kvtrace.addons.neuron.errors import missing_name_handler
 
 __all__ = list(dtypes.NAMES)
 

@@ -13,7 +13,7 @@ from kvtrace.addons.neuron.constants import (
     reduce_cmd,
 )
 from kvtrace.addons.neuron.errors import NkiError as NkiValidationError
-from kvtrace.addons.neuron.missing import missing_name_handler
+from kvtrace.addons.neuron.errors import missing_name_handler
 from kvtrace.addons.neuron.newer import constants
 from kvtrace.addons.neuron.ops import (
     activations,

@@ -7,9 +7,9 @@ from typing import Any
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron import language as _shared
 from kvtrace.addons.neuron.buffers import Buffer, buffer_of
+from kvtrace.addons.neuron.errors import missing_name_handler
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
 from kvtrace.addons.neuron.loops import no_reorder
-from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.newer.grids import (
     NkiBlockGrid,
     NkiGrid,

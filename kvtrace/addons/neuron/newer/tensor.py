@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.missing import missing_name_handler
+from kvtrace.addons.neuron.errors import missing_name_handler
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32) -> NDArray[Any]:

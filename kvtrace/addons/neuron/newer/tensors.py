@@ -6,8 +6,7 @@ import numpy as np
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.addons.neuron.indices import Index, ds
-from kvtrace.addons.neuron.keys import index_of_data
+from kvtrace.addons.neuron.indices import Index, ds, index_of_data
 from kvtrace.addons.neuron.memory import size_of
 from kvtrace.addons.neuron.ops import moves
 from kvtrace.addons.neuron.tensors import Selection, Tensor

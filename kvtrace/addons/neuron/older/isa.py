@@ -11,7 +11,7 @@ from kvtrace.addons.neuron.constants import (
     oob_mode,
     reduce_cmd,
 )
-from kvtrace.addons.neuron.missing import missing_name_handler
+from kvtrace.addons.neuron.errors import missing_name_handler
 from kvtrace.addons.neuron.ops import (
     activations,
     elementwise,

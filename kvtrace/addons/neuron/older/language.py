@@ -8,10 +8,10 @@ from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron import language as _shared
 from kvtrace.addons.neuron.arguments import array_of
 from kvtrace.addons.neuron.constants import fp32
+from kvtrace.addons.neuron.errors import missing_name_handler
 from kvtrace.addons.neuron.indices import arange, mgrid, par_dim
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
 from kvtrace.addons.neuron.loops import nc, spmd_dim
-from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.older.tiles import Tile
 from kvtrace.addons.neuron.ops import elementwise, exchanges, moves, reductions
 from kvtrace.addons.neuron.ops.creation import shared_identity_matrix

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.addons.neuron.views.engine_times import shortest_ns
+from kvtrace.addons.neuron.views.chip_profile import shortest_ns
 from kvtrace.addons.neuron.views.on_chip import CALLS, EXECUTIONS, OnChipCall, on_chip_calls
 from kvtrace.converters.profile.device_limits import limits_for_target
 from kvtrace.converters.timeline.captions import Caption, Facts

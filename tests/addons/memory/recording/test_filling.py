@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from kvtrace.addons.memory.fresh_memory import FILL, FILLED
+from kvtrace.addons.memory.settings import FILL, FILLED
 from tests.support.warm_python import warm_python
 
 pytest.importorskip("triton")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kvtrace
-from kvtrace.addons.neuron.views.engine_times import shortest_ns
+from kvtrace.addons.neuron.views.chip_profile import shortest_ns
 from kvtrace.cli import main
 from kvtrace.converters.profile.device_limits import Work, limits_for_target, position
 from tests.addons.neuron.views.products import products

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.addons.fault.dump.line_table import Line, LineTable
 from kvtrace.addons.fault.dump.reading import read_dump
+from kvtrace.addons.fault.places import Line, LineTable
 from kvtrace.backends.compiled_kernels.elf import SectionTable
 from tests.addons.fault.recorded import DUMPS
 
