@@ -4,6 +4,8 @@ An intermediate rounding to a type is intended if it is part of work in that typ
 number is computed from a tensor of the type, or a number computed from it is stored in such a
 tensor, or is a factor of a `dot`. For example x in float32 may be normalized in bfloat16 if the
 result is bfloat16, but not because the weight that it is multiplied by afterwards is.
+
+Add-ons ask this (`check`, `judge`, `tolerance`), and the error bounds that they derive.
 """
 
 from __future__ import annotations

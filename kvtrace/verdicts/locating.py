@@ -1,4 +1,7 @@
-"""Programs and lanes of a kernel that wrote wrong elements, and the pattern they have in common."""
+"""Programs and lanes of a kernel that wrote wrong elements, and the pattern they have in common.
+
+Two add-ons ask this, `check` and `tolerance`; the core does not.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from kvtrace.schema.trace import Trace, open_trace
 from tests.converters.written_trace import SCALE, write_trace
 from tests.schema.make_golden import GOLDEN, SEALED
 from tests.schema.make_golden import VERSIONS as GOLDEN_VERSIONS
-from tests.schema.many_runs import COMMON, own, write_run
+from tests.support.many_runs import COMMON, own, write_run
 from tests.support.tiers import some
 
 VERSIONS = [folder.name for folder in GOLDEN_VERSIONS]

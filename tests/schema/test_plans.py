@@ -8,7 +8,7 @@ import pytest
 from kvtrace.schema.plans import Replacement, commit, commit_removal, unfinished_removals
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
-from tests.schema.many_runs import write_run
+from tests.support.many_runs import write_run
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
-from tests.schema.many_runs import content, own, write_run
 from tests.schema.written_runs import run_child
+from tests.support.many_runs import content, own, write_run
 from tests.support.tiers import some
 
 

@@ -1,10 +1,9 @@
 """Runs whose artifacts other runs of the trace hold, as earlier versions merged traces."""
 
 from kvtrace.schema.compaction import compact
-from kvtrace.schema.excerpts import write_excerpt
-from kvtrace.schema.trace import Selection, open_trace
+from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
-from tests.schema.many_runs import COMMON, own, write_run
+from tests.support.many_runs import COMMON, own, write_run
 
 
 def test_a_run_is_complete_when_read_alone(tmp_path):
@@ -14,11 +13,8 @@ def test_a_run_is_complete_when_read_alone(tmp_path):
     trace = open_trace(tmp_path / "all")
     last = trace.runs[-1]
     both = {COMMON["sha256"], own(2)["sha256"]}
-    # then its table has both, and so has a copy of it alone
+    # then its table has both
     assert set(trace.table("artifacts", [last])["sha256"].to_pylist()) == both
-    write_excerpt(Selection(trace, (last,)), tmp_path / "excerpt")
-    copy = open_trace(tmp_path / "excerpt")
-    assert set(copy.table("artifacts")["sha256"].to_pylist()) == both
     # and it stays so when its files are compacted
     compact(tmp_path / "all")
     assert validate(tmp_path / "all") == []

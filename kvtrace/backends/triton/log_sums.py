@@ -1,4 +1,7 @@
-"""Log probabilities of torch computed as kernels do, to see what that loses."""
+"""Log probabilities of torch computed as kernels do, to see what that loses.
+
+Two add-ons ask this, `judge` and `tolerance`; the core does not.
+"""
 
 from __future__ import annotations
 

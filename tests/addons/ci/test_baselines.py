@@ -60,7 +60,7 @@ def test_failed_save_keeps_the_earlier_baseline(traces, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kvtrace.schema.excerpts.write_part", full)
+    monkeypatch.setattr("kvtrace.addons.ci.baselines.write_part", full)
     with pytest.raises(TraceWriteError, match="No space left"):
         save_baseline("main", after)
     assert [path.name for path in BASELINES.iterdir()] == ["main"]

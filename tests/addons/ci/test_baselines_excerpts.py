@@ -6,15 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from kvtrace.addons.ci.baselines import write_excerpt
 from kvtrace.converters.diff import compare
-from kvtrace.schema.excerpts import write_excerpt
 from kvtrace.schema.trace import Selection, open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.support.many_runs import COMMON, own, write_run
 from tests.support.synthetic_trace import build_synthetic_trace
 from tests.support.tiers import some
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 
 
 def selection(folder: Path) -> Selection:
@@ -100,3 +101,15 @@ def test_excerpt_of_a_million_launches_is_small(tmp_path):
     assert set(rows["thread"].to_pylist()) == {1}
     files = [path for path in (tmp_path / "small" / "launches").rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 100_000
+
+
+def test_an_excerpt_has_artifacts_that_other_runs_hold(tmp_path):
+    # given a run whose artifact another one holds, as earlier versions merged traces
+    for number in range(3):
+        write_run(tmp_path / "all", number, 3 - number, shares=number > 0)
+    trace = open_trace(tmp_path / "all")
+    # when an excerpt of it is written
+    write_excerpt(Selection(trace, trace.runs[-1:]), tmp_path / "excerpt")
+    # then that has both
+    copied = open_trace(tmp_path / "excerpt").table("artifacts")["sha256"].to_pylist()
+    assert set(copied) == {COMMON["sha256"], own(2)["sha256"]}
