@@ -403,7 +403,7 @@ def write_report(
         BadSetting: the budget is too small for the page without launches and texts, or the file
             cannot be written.
     """
-    room = int(max_mb * MEBIBYTE) - len(_page_text(report.title, {}).encode())
+    room = int(max_mb * MEBIBYTE) - len(page_text(report.title, {}).encode())
     budget = Budget(report, room, dict(blocks or {}))
     fitted_blocks(budget, selection.trace, selection.runs, source=source)
     if budget.room() < 0:
@@ -421,13 +421,14 @@ def _write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
     Raises:
         BadSetting: the file cannot be written.
     """
-    content = _page_text(title, blocks).encode()
+    content = page_text(title, blocks).encode()
     with whole_file(path) as file:
         file.write(content)
     return len(content)
 
 
-def _page_text(title: str, blocks: Mapping[str, str]) -> str:
+def page_text(title: str, blocks: Mapping[str, str]) -> str:
+    """Return the HTML of a page with a title and packed blocks by name."""
     before, between, after = _page_parts()
     elements = "\n".join(_block_element(name, block) for name, block in blocks.items())
     return "".join((before, html.escape(title), between, elements, after))

@@ -11,11 +11,11 @@ import re
 import textwrap
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from kvtrace.converters.report import detail, locations, model, writing
+from kvtrace.converters.report import detail, document, locations, model, writing
 from kvtrace.converters.report.sources import BlockSource, block_sources
 from kvtrace.converters.report.views import call, called, kernel, since
 from kvtrace.converters.report.views.lines import LineFigures
@@ -29,7 +29,7 @@ _HEAD: Final = """\
 """
 _ROOTS: Final = (
     model.Report, call.CallOps, kernel.KernelBlock, called.CalledBlock,
-    LineFigures, locations.LineLinks, since.Since,
+    LineFigures, locations.LineLinks, since.Since, document.DocumentContent,
 )  # fmt: skip
 #: Fields of the block "report" that `Report` does not have, or has with another type.
 _ON_THE_PAGE: Final[dict[str, Any]] = {
@@ -138,7 +138,7 @@ def _type(annotation: Any, needed: list[type]) -> str:
         return " | ".join(_type(argument, needed) for argument in arguments)
     if origin is Literal:
         return " | ".join(f'"{argument}"' for argument in arguments)
-    if origin is list or (origin is tuple and arguments[-1] is Ellipsis):
+    if origin in (list, Sequence) or (origin is tuple and arguments[-1] is Ellipsis):
         inner = _type(arguments[0], needed)
         return f"readonly ({inner})[]" if " " in inner else f"readonly {inner}[]"
     if origin is tuple:

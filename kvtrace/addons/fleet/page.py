@@ -1,72 +1,113 @@
-"""A `Fleet` as one self-contained HTML page: tables, and a plot of each kernel's times.
+"""A `Fleet` as a page of the report's application: tables, and a line of each kernel's times."""
 
-The page has no script and requests nothing; every text of the trace is escaped.
-"""
-
-import html
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from string import Template
+from collections.abc import Sequence
 from typing import Final
 
 from kvtrace.addons.fleet.fleet_text import expected, headline, job_label, verdict
-from kvtrace.addons.fleet.model import Fleet, KernelTimes
-from kvtrace.text import duration, printable
+from kvtrace.addons.fleet.model import Change, Fleet, FleetFinding, Job, KernelTimes
+from kvtrace.converters.report.document import (
+    Column,
+    DocumentCell,
+    DocumentContent,
+    PointLine,
+    document_page,
+    table,
+)
+from kvtrace.text import duration
 
-_TEMPLATE: Final = Path(__file__).with_name("page.html")
-#: Kernels with a plot, those that take most time.
+#: Kernels with a line, those that take most time.
 _MOST_KERNELS: Final = 500
-_WIDTH: Final = 240
-_HEIGHT: Final = 32
 #: Points of a line, at most.
 _POINTS: Final = 240
+_STILL: Final = {True: "yes", False: "no", None: "not judged"}
 
 
 def fleet_page(fleet: Fleet) -> str:
-    """Return the HTML page: plots of up to 500 kernels, changes, findings and jobs."""
+    """Return the HTML page: times of up to 500 kernels, changes, findings and jobs."""
     kernels = fleet.kernels[:_MOST_KERNELS]
-    notes = [fleet.unjudged_note] if fleet.unjudged_note else []
+    sentences = [headline(fleet)]
     omitted = len(fleet.kernels) - len(kernels)
     if omitted:
-        notes.insert(0, f"{omitted:,} kernels that take less time are left out")
-    return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
-        path=escape(fleet.path),
-        headline=escape(headline(fleet)),
-        notes="".join(f"<p>{escape(note)}</p>" for note in notes),
-        kernels=_rows(_kernel_row(fleet, kernel) for kernel in kernels),
-        changes=_rows(
-            _cells(kernel.kernel, kernel.machine, verdict(change.judged),
-                   duration(kernel.times[change.job]), job_label(fleet.jobs[change.job]))
-            for kernel in kernels for change in reversed(kernel.changes)
-        ),
-        findings=_rows(
-            _cells(finding.kernel, finding.rule, finding.severity, str(finding.jobs),
-                   job_label(fleet.jobs[finding.first]), job_label(fleet.jobs[finding.last]),
-                   {True: "yes", False: "no", None: "not judged"}[finding.still])
-            for finding in fleet.findings
-        ),
-        jobs=_rows(
-            _cells(job_label(job), job.branch or "", str(job.runs), ", ".join(job.devices),
-                   _shortened(job.hosts), job.command or "")
-            for job in reversed(fleet.jobs)
-        ),
-    )  # fmt: skip
-
-
-def _kernel_row(fleet: Fleet, kernel: KernelTimes) -> str:
-    ns = kernel.times.get(fleet.newest)
-    comparison = (
-        expected(kernel, fleet.newest) if ns is not None else ("-", "-", kernel.reason or "")
+        sentences.append(f"{omitted:,} kernels that take less time are left out")
+    if fleet.unjudged_note:
+        sentences.append(fleet.unjudged_note)
+    changes = [(kernel, change) for kernel in kernels for change in reversed(kernel.changes)]
+    return document_page(
+        DocumentContent(
+            f"Fleet: {fleet.path}",
+            sentences,
+            [
+                table("Kernels", _kernel_columns(fleet), kernels),
+                table("What changed", _change_columns(fleet), changes),
+                table("Findings", _finding_columns(fleet), fleet.findings),
+                table("Jobs", _JOBS, list(reversed(fleet.jobs))),
+            ],
+        )
     )
+
+
+def _kernel_columns(fleet: Fleet) -> list[Column[KernelTimes]]:
+    def compared(kernel: KernelTimes) -> tuple[str, str, str]:
+        if kernel.times.get(fleet.newest) is None:
+            return "-", "-", kernel.reason or ""
+        return expected(kernel, fleet.newest)
+
+    return [
+        Column("kernel", lambda kernel: kernel.kernel),
+        Column("measured on", _conditions),
+        Column("newest", lambda kernel: _time(kernel.times.get(fleet.newest)), "number"),
+        Column("before", lambda kernel: compared(kernel)[0], "number"),
+        Column("ratio", lambda kernel: compared(kernel)[1], "number"),
+        Column("expected within", lambda kernel: compared(kernel)[2], "prose"),
+        Column("verdict", lambda kernel: verdict(kernel.newest)),
+        Column("over jobs", lambda kernel: _line(kernel, len(fleet.jobs))),
+    ]
+
+
+def _change_columns(fleet: Fleet) -> list[Column[tuple[KernelTimes, Change]]]:
+    return [
+        Column("kernel", lambda row: row[0].kernel),
+        Column("machine", lambda row: row[0].machine),
+        Column("verdict", lambda row: verdict(row[1].judged)),
+        Column("median", lambda row: _time(row[0].times[row[1].job]), "number"),
+        Column("from job", lambda row: job_label(fleet.jobs[row[1].job])),
+    ]
+
+
+def _finding_columns(fleet: Fleet) -> list[Column[FleetFinding]]:
+    return [
+        Column("kernel", lambda finding: finding.kernel),
+        Column("rule", lambda finding: finding.rule),
+        Column("severity", lambda finding: finding.severity),
+        Column("jobs", lambda finding: DocumentCell(str(finding.jobs), finding.jobs), "number"),
+        Column("first seen in", lambda finding: job_label(fleet.jobs[finding.first])),
+        Column("last seen in", lambda finding: job_label(fleet.jobs[finding.last])),
+        Column("still there", lambda finding: _STILL[finding.still]),
+    ]
+
+
+_JOBS: Final[list[Column[Job]]] = [
+    Column("job", lambda job: job_label(job)),
+    Column("branch", lambda job: job.branch),
+    Column("runs", lambda job: DocumentCell(str(job.runs), job.runs), "number"),
+    Column("devices", lambda job: ", ".join(job.devices)),
+    Column("hosts", lambda job: _shortened(job.hosts)),
+    Column("command", lambda job: job.command, "prose"),
+]
+
+
+def _conditions(kernel: KernelTimes) -> str:
     grid = " × ".join("?" if extent is None else f"{extent:,}" for extent in kernel.grid)
-    conditions = f"{kernel.kind}, {kernel.machine}, grid {grid}"
-    cells = _cells(kernel.kernel, conditions, duration(ns), *comparison, verdict(kernel.newest))
-    return f"{cells}<td>{_plot(kernel, len(fleet.jobs))}</td>"
+    return f"{kernel.kind}, {kernel.machine}, grid {grid}"
 
 
-def _plot(kernel: KernelTimes, jobs: int) -> str:
-    """Return an SVG plot of a kernel's times (logarithmic) over the jobs, with dots at changes."""
+def _time(ns: float | None) -> DocumentCell:
+    return DocumentCell(duration(ns), ns)
+
+
+def _line(kernel: KernelTimes, jobs: int) -> DocumentCell:
+    """Return a line of a kernel's times (logarithmic) over the jobs, with dots at changes."""
     times = sorted(kernel.times.items())
     step = math.ceil(len(times) / _POINTS)
     changed_jobs = {change.job for change in kernel.changes}
@@ -75,33 +116,15 @@ def _plot(kernel: KernelTimes, jobs: int) -> str:
     low, high = min(log_times.values()), max(log_times.values())
     log_range = max(high - low, 0.02)
 
-    def point(job: int) -> str:
-        x = 3 + (_WIDTH - 6) * job / max(1, jobs - 1)
-        return f"{x:.1f},{_HEIGHT - 3 - (_HEIGHT - 6) * (log_times[job] - low) / log_range:.1f}"
+    def point(job: int) -> tuple[float, float]:
+        return job / max(1, jobs - 1), (log_times[job] - low) / log_range
 
-    points = " ".join(point(job) for job in sorted(log_times))
-    dots = "".join(
-        '<circle r="2.5" cx="{}" cy="{}"/>'.format(*point(job).split(",")) for job in changed_jobs
-    )
     label = f"{duration(math.exp(low))} to {duration(math.exp(high))} over {len(times)} jobs"
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">'
-        f'<title>{escape(label)}</title><polyline points="{points}"/>{dots}</svg>'
+    line = PointLine(
+        [point(job) for job in sorted(log_times)], [point(job) for job in changed_jobs], label
     )
-
-
-def _cells(*texts: str) -> str:
-    return "".join(f"<td>{escape(text)}</td>" for text in texts)
-
-
-def _rows(rows: Iterable[str]) -> str:
-    return "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return DocumentCell("", line=line)
 
 
 def _shortened(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-
-
-def escape(text: str) -> str:
-    """Return a text escaped for HTML, with control characters made visible."""
-    return html.escape(printable(text))

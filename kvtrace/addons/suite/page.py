@@ -1,121 +1,89 @@
-"""A suite's result as JUnit XML, and as one self-contained HTML page: a plot of times, and tables.
-
-The page has no script and requests nothing; every text of the suite is escaped.
-"""
+"""A suite's result as a page of the report's application, and as JUnit XML."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from string import Template
 from typing import Final
 from xml.etree import ElementTree
 
 from kvtrace.addons.suite.comparing import Comparison
 from kvtrace.addons.suite.results import Measured, Result, Times, Trial, percent, sentences
-from kvtrace.analysis.shown.markup import Column, facts, paragraph, shown, table, words
 from kvtrace.converters.junit import add_outcome, add_output, document, passing_case
-from kvtrace.text import duration, shorten
+from kvtrace.converters.report.document import (
+    Bar,
+    BarGroup,
+    Column,
+    DocumentCell,
+    DocumentContent,
+    DocumentSection,
+    Tone,
+    document_page,
+    table,
+)
+from kvtrace.text import duration
 
-_TEMPLATE: Final = Path(__file__).with_name("page.html")
 #: Calls with bars, those that take most time.
 _MOST_CALLS: Final = 100
-_WIDTH: Final = 1100
-_NAMES: Final = 250
-_VALUES: Final = 190
-_BAR: Final = 14
-_GAP: Final = 8
 #: The kinds of bars: style and what they are.
 _KINDS: Final = {
     "recorded": "recorded in the run", "before": "the result compared with", "now": "this result",
     "right": "candidate", "wrong": "candidate with wrong results",
 }  # fmt: skip
+_TONES: Final[dict[str, Tone]] = {"faster": "better", "slower": "worse"}
 
 
 def result_page(result: Result, comparisons: Sequence[Comparison], label: str) -> str:
     """Return the HTML page; `label` names the result that `comparisons` are with."""
     before = {one.name: one.before for one in comparisons}
-    return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
-        title=words(result.suite["source"].get("command", "a recorded run")),
-        sentences="".join(map(paragraph, sentences(result))),
-        plot=_plot(result.calls, before),
-        calls=shown(table(_call_columns(result.calls), result.calls, "Calls")),
-        comparisons=_comparison_table(comparisons, label),
-        gpus=shown(*_machine(result)),
-    )
+    sections = [
+        *_plot(result.calls, before),
+        table("Calls", _call_columns(result.calls), result.calls),
+        *([table(f"Compared with {label}", _COMPARED, comparisons)] if comparisons else []),
+        *_machine(result),
+    ]
+    command = result.suite["source"].get("command", "a recorded run")
+    return document_page(DocumentContent(f"Suite: {command}", list(sentences(result)), sections))
 
 
 # ---- The plot ----
 
-Bar = tuple[str, float, Times | None]
 
-
-def _plot(calls: Sequence[Measured], before: dict[str, Times]) -> str:
-    """Return bars of the time of all launches of each call: median times launches."""
+def _plot(calls: Sequence[Measured], before: dict[str, Times]) -> Iterator[DocumentSection]:
+    """Yield bars of the time of all launches of each call: median times launches."""
     timed = [call for call in calls if call.time is not None]
     timed = sorted(
         timed, key=lambda call: -call.launches * (call.time.median_ns if call.time else 0)
     )
-    groups = [(call, list(_bars(call, before))) for call in timed[:_MOST_CALLS]]
-    if not groups:
-        return ""
-    longest = max(call.launches * ns for call, bars in groups for _, ns, _ in bars) or 1.0
-    parts: list[str] = []
-    y = 2
-    for call, bars in groups:
-        name = words(shorten(call.name, 36))
-        parts.append(f'<g class="call"><title>{words(call.title)}</title>')
-        parts.append(f'<text x="0" y="{y + _BAR - 3}">{name}</text>')
-        for bar in bars:
-            parts.append(_bar(bar, call.launches, (_WIDTH - _NAMES - _VALUES) / longest, y))
-            y += _BAR
-        parts.append("</g>")
-        y += _GAP
-    kinds = {kind for _, bars in groups for kind, _, _ in bars}
-    legend = "".join(
-        f'<span><i style="background:var(--{kind})"></i><b>{words(text)}</b></span>'
-        for kind, text in _KINDS.items()
-        if kind in kinds
-    )
-    omitted = len(timed) - len(groups)
-    note = paragraph(f"{omitted} calls that take less time have no bars") if omitted else ""
-    return (
-        "<h2>Time by call</h2><p>Launches in the recorded run × the median of a launch; a line "
-        f'spans the medians of the rounds.</p><p class="legend">{legend}</p>{note}'
-        f'<svg viewBox="0 0 {_WIDTH} {y}" role="img" aria-label="Time by call">'
-        f"{''.join(parts)}</svg>"
-    )
-
-
-def _bar(bar: Bar, launches: int, per_ns: float, y: int) -> str:
-    """Return a bar, a line for the spread of its rounds, and its value; `per_ns` is a width."""
-    kind, median_ns, times = bar
-    value = f"{duration(launches * median_ns)} = {launches:,} × {duration(median_ns)}"
-    told = words(f"{_KINDS[kind]}: {value}")
-    end = launches * median_ns * per_ns
-    text = (
-        f'<rect class="{kind}" x="{_NAMES}" y="{y}" width="{end:.1f}" height="{_BAR - 1}">'
-        f"<title>{told}</title></rect>"
-    )
-    if times is not None:
-        low, high = (launches * edge(times.rounds) * per_ns for edge in (min, max))
-        middle = y + (_BAR - 1) / 2
-        text += (
-            f'<line x1="{_NAMES + low:.1f}" x2="{_NAMES + high:.1f}" y1="{middle}" y2="{middle}"/>'
-        )
-        end = max(end, high)
-    return text + f'<text x="{_NAMES + end + 6:.1f}" y="{y + _BAR - 3}">{words(value)}</text>'
+    if not timed:
+        return
+    note = "Launches in the recorded run × the median of a launch; a line spans the medians of the "
+    note += "rounds."
+    omitted = len(timed) - _MOST_CALLS
+    if omitted > 0:
+        note += f" {omitted} calls that take less time have no bars."
+    groups = [
+        BarGroup(call.name, call.title, list(_bars(call, before))) for call in timed[:_MOST_CALLS]
+    ]
+    yield DocumentSection("Time by call", note, groups, _KINDS)
 
 
 def _bars(call: Measured, before: dict[str, Times]) -> Iterator[Bar]:
     if call.recorded_ns:
-        yield "recorded", call.recorded_ns, None
+        yield _bar("recorded", call.launches, call.recorded_ns)
     if call.name in before:
-        yield "before", before[call.name].median_ns, before[call.name]
+        yield _bar("before", call.launches, before[call.name].median_ns, before[call.name])
     if call.time is not None:
-        yield "now", call.time.median_ns, call.time
+        yield _bar("now", call.launches, call.time.median_ns, call.time)
     trial = call.candidate
     if trial is not None and trial.time is not None:
         kind = "right" if trial.verdict == "right" else "wrong"
-        yield kind, trial.time.median_ns, trial.time
+        yield _bar(kind, call.launches, trial.time.median_ns, trial.time)
+
+
+def _bar(kind: str, launches: int, median_ns: float, times: Times | None = None) -> Bar:
+    value = f"{duration(launches * median_ns)} = {launches:,} × {duration(median_ns)}"
+    spread = None
+    if times is not None:
+        spread = launches * min(times.rounds), launches * max(times.rounds)
+    return Bar(kind, launches * median_ns, value, spread)
 
 
 # ---- Tables ----
@@ -124,47 +92,69 @@ def _bars(call: Measured, before: dict[str, Times]) -> Iterator[Bar]:
 def _call_columns(calls: Sequence[Measured]) -> list[Column[Measured]]:
     columns: list[Column[Measured]] = [
         Column("call", lambda call: call.name),
-        Column("launches", lambda call: f"{call.launches:,}", kind="number"),
-        Column("share", lambda call: percent(call.share), kind="number",
-               meaning="of the recorded run"),
-        Column("recorded", lambda call: duration(call.recorded_ns), kind="number"),
-        Column("now", lambda call: _median(call.time) or call.status, kind="number"),
-        Column("ratio", lambda call: _ratio(call.time, call.recorded_ns), kind="number",
-               meaning="now to recorded"),
-        Column("noise", lambda call: f"±{percent(call.time.noise)}" if call.time else "",
-               kind="number", meaning="half the distance of the slowest from the fastest round"),
+        Column("launches", lambda call: DocumentCell(f"{call.launches:,}", call.launches),
+               "number"),
+        Column("share", lambda call: DocumentCell(percent(call.share), call.share), "number",
+               "of the recorded run"),
+        Column("recorded", lambda call: _time(call.recorded_ns), "number"),
+        Column("now", lambda call: _median(call.time) or call.status, "number"),
+        Column("ratio", lambda call: _ratio(call.time, call.recorded_ns), "number",
+               "now to recorded"),
+        Column("noise", _noise, "number",
+               "half the distance of the slowest from the fastest round"),
     ]  # fmt: skip
     if any(call.warm for call in calls):
         columns += [
-            Column("warm", lambda call: _median(call.warm), kind="number",
-                   meaning="without clearing the L2 cache"),
-            Column("ratio", lambda call: _ratio(call.warm, call.recorded_ns), kind="number",
-                   meaning="warm to recorded"),
+            Column("warm", lambda call: _median(call.warm), "number",
+                   "without clearing the L2 cache"),
+            Column("warm ratio", lambda call: _ratio(call.warm, call.recorded_ns), "number",
+                   "warm to recorded"),
         ]  # fmt: skip
     if any(call.candidate for call in calls):
         columns += [
             Column("candidate", lambda call: call.candidate and _median(call.candidate.time),
-                   kind="number"),
-            Column("results", _verdict, tone=_tone),
+                   "number"),
+            Column("results", _verdict),
         ]  # fmt: skip
-    columns.append(Column("notes", _notes, kind="sentence"))
+    columns.append(Column("notes", _notes, "prose"))
     return columns
 
 
-def _median(times: Times | None) -> str:
-    return "" if times is None else duration(times.median_ns)
+_COMPARED: Final[list[Column[Comparison]]] = [
+    Column("call", lambda one: one.name),
+    Column("before", lambda one: _time(one.before.median_ns), "number"),
+    Column("now", lambda one: _time(one.after.median_ns), "number"),
+    Column("ratio", lambda one: DocumentCell(f"{one.ratio:.3f}", one.ratio), "number"),
+    Column("verdict", lambda one: DocumentCell(one.verdict, tone=_TONES.get(one.verdict, ""))),
+]
 
 
-def _ratio(times: Times | None, recorded_ns: float | None) -> str:
-    return f"{times.median_ns / recorded_ns:.2f}" if times and recorded_ns else ""
+def _time(ns: float | None) -> DocumentCell:
+    return DocumentCell(duration(ns), ns)
 
 
-def _verdict(call: Measured) -> str:
-    return "" if call.candidate is None else call.candidate.verdict
+def _median(times: Times | None) -> DocumentCell | None:
+    return None if times is None else _time(times.median_ns)
 
 
-def _tone(call: Measured) -> str:
-    return {"right": "better", "": ""}.get(_verdict(call), "worse")
+def _ratio(times: Times | None, recorded_ns: float | None) -> DocumentCell | None:
+    if times is None or not recorded_ns:
+        return None
+    ratio = times.median_ns / recorded_ns
+    return DocumentCell(f"{ratio:.2f}", ratio)
+
+
+def _noise(call: Measured) -> DocumentCell | None:
+    if call.time is None:
+        return None
+    return DocumentCell(f"±{percent(call.time.noise)}", call.time.noise)
+
+
+def _verdict(call: Measured) -> DocumentCell | None:
+    if call.candidate is None:
+        return None
+    verdict = call.candidate.verdict
+    return DocumentCell(verdict, tone="better" if verdict == "right" else "worse")
 
 
 def _notes(call: Measured) -> str:
@@ -176,35 +166,21 @@ def _notes(call: Measured) -> str:
     return "; ".join(note for note in notes if note)
 
 
-def _comparison_table(comparisons: Sequence[Comparison], label: str) -> str:
-    if not comparisons:
-        return ""
-    tones = {"faster": "better", "slower": "worse"}
-    columns: list[Column[Comparison]] = [
-        Column("call", lambda one: one.name),
-        Column("before", lambda one: duration(one.before.median_ns), kind="number"),
-        Column("now", lambda one: duration(one.after.median_ns), kind="number"),
-        Column("ratio", lambda one: f"{one.ratio:.3f}", kind="number"),
-        Column("verdict", lambda one: one.verdict, tone=lambda one: tones.get(one.verdict, "")),
-    ]
-    return shown(table(columns, comparisons, words(f"Compared with {label}")))
-
-
-def _machine(result: Result) -> Iterator[str]:
+def _machine(result: Result) -> Iterator[DocumentSection]:
     """Yield facts of the recorded run, the settings, and each GPU."""
     for title, content in (
         ("Recorded run", result.suite["source"]),
         ("Settings", result.settings),
         *((f"GPU {number}", gpu) for number, gpu in enumerate(result.gpus)),
     ):
-        yield f"<h2>{words(title)}</h2>"
-        yield facts((name, _fact(value)) for name, value in content.items())
+        pairs = [(name, _fact(value)) for name, value in content.items()]
+        yield DocumentSection(title, facts=pairs)
 
 
-def _fact(value: object) -> object:
+def _fact(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {item}" for name, item in value.items())
-    return value
+    return "" if value is None else str(value)
 
 
 # JUnit XML of a suite's result: a test case for each call, candidate and comparison.

@@ -5,6 +5,7 @@ import pytest
 from kvtrace.addons.suite.comparing import compare
 from kvtrace.addons.suite.page import result_page
 from tests.addons.suite.hand_results import call, result, trial
+from tests.support.written_documents import shown_by
 
 
 def page_of(tmp_path, *arguments):
@@ -44,7 +45,7 @@ def test_the_page_requests_nothing_and_shows_hostile_texts_as_text(report_browse
     with report_browser.open(path, width=400, scheme="dark") as opened:
         assert opened.console == []
         assert opened.requests == [path.as_uri()]
-        assert opened.page.locator("script, i:has-text('1'), b:has-text('old')").count() == 0
+        assert opened.page.locator("i:has-text('1'), b:has-text('old')").count() == 0
         assert "python train.py <b>" in opened.text("h1")
         assert "<i>1</i> of 2 differ" in opened.text("body")
         assert "Compared with <b>old</b>.json" in opened.text("body")
@@ -60,7 +61,16 @@ def test_texts_of_bars_stay_inside_the_plot(report_browser, tmp_path):
         )
 
 
-def test_a_result_without_times_has_no_plot(tmp_path):
-    page = result_page(result(call("1-a", status="launched")), [], "")
-    assert "<svg" not in page
-    assert "without a GPU" in page
+def test_a_result_without_times_has_no_plot():
+    content = shown_by(result_page(result(call("1-a", status="launched")), [], ""))
+    assert "Time by call" not in [section["heading"] for section in content["sections"]]
+    assert any("without a GPU" in sentence for sentence in content["sentences"])
+
+
+def test_cells_with_a_unit_are_sorted_by_their_numbers(report_browser, tmp_path):
+    with report_browser.open(page_of(tmp_path, *results(), "old.json")) as opened:
+        compared = opened.page.locator("section:has(h2:has-text('Compared with'))")
+        compared.locator("th button", has_text="now").click()
+        names = compared.locator("tbody tr td:first-child").all_text_contents()
+        assert names == ["2-b", "1-a"]  # the longest first
+        assert "slower" in compared.text_content()

@@ -5,7 +5,7 @@ import { App } from "./app/app";
 import { Failed } from "./app/boundary";
 import { startRouter } from "./app/router";
 import { startTheme } from "./app/theme";
-import { readPage, readTimeline } from "./data/page";
+import { DOCUMENT, page, readPage, readTimeline } from "./data/page";
 import "./style/page.css";
 
 async function start(place: HTMLElement): Promise<void> {
@@ -15,7 +15,7 @@ async function start(place: HTMLElement): Promise<void> {
   place.replaceChildren();
   render(<App />, place);
   await nextFrame(); // what needs no launches is seen first
-  await readTimeline();
+  if (!page.has(DOCUMENT)) await readTimeline();
   requestAnimationFrame(() => {
     document.documentElement.dataset["ready"] = "true";
   });

@@ -1,7 +1,7 @@
 // The frame around the views: header, navigation, the view that the address names.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { page } from "../data/page";
+import { DOCUMENT, page } from "../data/page";
 import { Boundary, NotHere } from "./boundary";
 import { Finder } from "./finder";
 import { KeyHelp, startKeys } from "./keys";
@@ -14,7 +14,9 @@ export function App() {
   const [help, setHelp] = useState(false);
   const content = useRef<HTMLElement>(null);
   const shown = useRef(address.value.path);
-  const views = VIEWS.filter((view) => view.shown?.(page) ?? true);
+  const views = VIEWS.filter((view) =>
+    page.has(DOCUMENT) ? view.name === DOCUMENT : (view.shown?.(page) ?? true),
+  );
   const sections = views.filter((view) => view.section === view.name);
   const { path, query, text } = address.value;
   const match = matchView(path, views);
@@ -57,7 +59,7 @@ export function App() {
             <NavLink key={view.name} view={view} match={match} />
           ))}
         </nav>
-        <Finder views={views} />
+        {views.some((view) => view.find) ? <Finder views={views} /> : null}
         <ThemeButton />
         <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
           ?

@@ -148,6 +148,13 @@ export interface Since {
   readonly command: string;
 }
 
+/** A page: its title, sentences below it, and sections. */
+export interface DocumentContent {
+  readonly title: string;
+  readonly sentences: readonly string[];
+  readonly sections: readonly DocumentSection[];
+}
+
 /** One captured process. */
 export interface Run {
   readonly run_id: string;
@@ -633,6 +640,17 @@ export interface SinceRow {
   readonly sure: string;
 }
 
+/** A part of a page: a heading, a sentence, bars and names of their kinds, a table, facts. */
+export interface DocumentSection {
+  readonly heading: string;
+  readonly note: string;
+  readonly groups: readonly BarGroup[];
+  readonly kinds: Readonly<Record<string, string>>;
+  readonly heads: readonly Head[];
+  readonly rows: readonly (readonly DocumentCell[])[];
+  readonly facts: readonly (readonly [string, string])[];
+}
+
 /** Changes of a variant from the most similar one that the run compiled earlier. */
 export interface Recompiled {
   /** Index into `Report.variants`. */
@@ -923,6 +941,28 @@ export interface Trial {
   readonly kept: boolean;
 }
 
+/** Bars of one thing, and its name; `meaning` is a tooltip. */
+export interface BarGroup {
+  readonly name: string;
+  readonly meaning: string;
+  readonly bars: readonly Bar[];
+}
+
+/** A column's label, its meaning as a tooltip, and whether its cells are numbers or prose. */
+export interface Head {
+  readonly label: string;
+  readonly meaning: string;
+  readonly kind: "words" | "number" | "prose";
+}
+
+/** A cell of a table: its text and tone, the number to sort by if it has one, or a line. */
+export interface DocumentCell {
+  readonly text: string;
+  readonly number: number | null;
+  readonly tone: "" | "better" | "worse";
+  readonly line: PointLine | null;
+}
+
 /** A fact that differs between two variants: `what`, its value in each; null if one lacks it. */
 export interface Change {
   readonly what: string;
@@ -1056,6 +1096,21 @@ export interface LateMap {
   readonly first: number;
   readonly steps: number;
   readonly late_ns: readonly (readonly number[])[];
+}
+
+/** A bar with its text; a thin line spans `spread` if that is known. `kind` is its style. */
+export interface Bar {
+  readonly kind: string;
+  readonly length: number;
+  readonly text: string;
+  readonly spread: readonly [number, number] | null;
+}
+
+/** A line through `points`, pairs from 0 to 1, with dots at `dots`; `label` says it in words. */
+export interface PointLine {
+  readonly points: readonly (readonly [number, number])[];
+  readonly dots: readonly (readonly [number, number])[];
+  readonly label: string;
 }
 
 /** The names of the executions before and after a gap, and the lines that requested them. */

@@ -5,6 +5,9 @@ import { signal } from "@preact/signals";
 import { blockNames, bytesBlock, columnsBlock, hasBlock, jsonBlock } from "./blocks";
 import type { BinColumns, ExecutionColumns, Report, SliceColumns } from "./types";
 
+/** The block of a page that is no report of a trace (`converters/report/document.py`). */
+export const DOCUMENT = "document";
+
 /** The rows of the timeline; what does not fit is counted in bins, by table. */
 interface Rows {
   readonly launches: SliceColumns;

@@ -1,0 +1,130 @@
+"""Pages of the report's application that are no report: sentences, bars, tables and facts.
+
+Add-ons build a `DocumentContent`, plain data that the view `document` shows, and write the page of
+`document_page()`. Like a report, it is one file and requests nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from kvtrace.converters.report.pack import json_block
+from kvtrace.converters.report.writing import page_text
+from kvtrace.text import printable
+
+Row = TypeVar("Row")
+Tone = Literal["", "better", "worse"]
+#: The block's name, and the view's.
+DOCUMENT: Final = "document"
+
+
+@dataclass(frozen=True, slots=True)
+class PointLine:
+    """A line through `points`, pairs from 0 to 1, with dots at `dots`; `label` says it in words."""
+
+    points: Sequence[tuple[float, float]]
+    dots: Sequence[tuple[float, float]]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCell:
+    """A cell of a table: its text and tone, the number to sort by if it has one, or a line."""
+
+    text: str
+    number: float | None = None
+    tone: Tone = ""
+    line: PointLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A column's label, its meaning as a tooltip, and whether its cells are numbers or prose."""
+
+    label: str
+    meaning: str
+    kind: Literal["words", "number", "prose"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar with its text; a thin line spans `spread` if that is known. `kind` is its style."""
+
+    kind: str
+    length: float
+    text: str
+    spread: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BarGroup:
+    """Bars of one thing, and its name; `meaning` is a tooltip."""
+
+    name: str
+    meaning: str
+    bars: Sequence[Bar]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSection:
+    """A part of a page: a heading, a sentence, bars and names of their kinds, a table, facts."""
+
+    heading: str
+    note: str = ""
+    groups: Sequence[BarGroup] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    heads: Sequence[Head] = ()
+    rows: Sequence[Sequence[DocumentCell]] = ()
+    facts: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentContent:
+    """A page: its title, sentences below it, and sections."""
+
+    title: str
+    sentences: Sequence[str]
+    sections: Sequence[DocumentSection]
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    """A column of a table: its label, and a function from a row to the cell, or to its text."""
+
+    label: str
+    cell: Callable[[Row], DocumentCell | str | None]
+    kind: Literal["words", "number", "prose"] = "words"
+    meaning: str = ""
+
+
+def table(heading: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) -> DocumentSection:
+    """Return a section with a table."""
+    return DocumentSection(
+        heading,
+        heads=[Head(column.label, column.meaning, column.kind) for column in columns],
+        rows=[[_cell(column.cell(row)) for column in columns] for row in rows],
+    )
+
+
+def _cell(value: DocumentCell | str | None) -> DocumentCell:
+    return value if isinstance(value, DocumentCell) else DocumentCell(value or "")
+
+
+def document_page(document: DocumentContent) -> str:
+    """Return the HTML page of a document; control characters of its texts are made visible."""
+    data = _printable(asdict(document))
+    return page_text(
+        data["title"], {"report": json_block({"title": data["title"]}), DOCUMENT: json_block(data)}
+    )
+
+
+def _printable(value: Any) -> Any:
+    match value:
+        case str():
+            return printable(value)
+        case dict():
+            return {name: _printable(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_printable(item) for item in value]
+        case _:
+            return value
