@@ -16,8 +16,16 @@ from kvtrace import registry
 from kvtrace.analysis.judging import environment_rules, judge_runs
 from kvtrace.analysis.replaying import replay_runs
 from kvtrace.analysis.results import CommandResult, Presentation, Rows, record_html, record_text
-from kvtrace.analysis.shown.findings import ShownPage, finding_html, finding_text, findings_html
-from kvtrace.analysis.shown.profiles import overview_html, profile_html, row_html, row_text
+from kvtrace.analysis.shown.outputs import (
+    ShownPage,
+    finding_html,
+    finding_text,
+    findings_html,
+    overview_html,
+    profile_html,
+    row_html,
+    row_text,
+)
 from kvtrace.analysis.sides import resolve_side
 from kvtrace.clients.recorded import DEFAULT, Outcome
 from kvtrace.converters.findings import (
@@ -360,7 +368,7 @@ def diff(
 
     """
     from kvtrace.analysis.completing import complete
-    from kvtrace.analysis.shown.findings import difference_html
+    from kvtrace.analysis.shown.outputs import difference_html
     from kvtrace.converters.diff import compare, difference_object, headline_text
     from kvtrace.converters.diff.model import HeadlineRow
 

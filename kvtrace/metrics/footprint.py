@@ -28,10 +28,9 @@ from kvtrace.metrics.access_records import (
 )
 from kvtrace.metrics.byte_ranges import TooManyRanges
 from kvtrace.metrics.formula_counts import FormulaCounts
-from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.metrics.patterns import Patterns, patterns_of
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
-from kvtrace.metrics.unique_bytes import Repetition, size_of_union, touched
+from kvtrace.metrics.unique_bytes import Repetition, TouchedBytes, size_of_union, touched
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 

@@ -22,10 +22,9 @@ from kvtrace.metrics.access_records import (
 )
 from kvtrace.metrics.byte_ranges import TooManyRanges
 from kvtrace.metrics.combs import ascending_steps, comb_of, size_of_combs
-from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.metrics.progressions import merged_levels
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_boxes
-from kvtrace.metrics.unique_bytes import Repetition, size_of_union
+from kvtrace.metrics.unique_bytes import Repetition, TouchedBytes, size_of_union
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 _MOST_RANGES = 1 << 16

@@ -20,8 +20,8 @@ from kvtrace.ir.types import TensorType
 from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.footprint import Footprint
 from kvtrace.metrics.formula_counts import FormulaCounts
-from kvtrace.metrics.fresh_bytes import TouchedBytes, fresh_bytes
 from kvtrace.metrics.stacks import OpStacks, Stack, StackRows
+from kvtrace.metrics.unique_bytes import TouchedBytes, fresh_bytes
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 
 import kvtrace
-from kvtrace.analysis.shown.findings import finding_html, findings_html
+from kvtrace.analysis.shown.outputs import finding_html, findings_html
 from kvtrace.converters.findings import Finding, Findings
 from kvtrace.schema.errors import BadSetting
 from tests.converters.written_trace import Kernel, Launches, write_trace

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.fault.arguments import Argument, argument_named, nearest_argument
 from kvtrace.addons.fault.dump.exceptions import TRAP, ExceptionKind, Subject, kind_of
 from kvtrace.addons.fault.dump.polling import Poll, poll_around
 from kvtrace.addons.fault.dump.reading import Dump, Grid, Thread, Warp
@@ -27,7 +26,7 @@ from kvtrace.addons.fault.dump.sass import (
     traps,
     waits,
 )
-from kvtrace.addons.fault.matching import Match, matches
+from kvtrace.addons.fault.matching import Argument, Match, argument_named, matches, nearest_argument
 from kvtrace.addons.fault.places import Place, ops_at, place_of
 from kvtrace.addons.fault.ranks import collective_of
 from kvtrace.addons.fault.suspects import RULES
@@ -45,8 +44,7 @@ from kvtrace.verdicts.rules.table import rule_texts
 from kvtrace.verdicts.verdict import row_of
 
 if TYPE_CHECKING:
-    from kvtrace.addons.fault.arguments import Argument
-    from kvtrace.addons.fault.matching import Match
+    from kvtrace.addons.fault.matching import Argument, Match
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Trace

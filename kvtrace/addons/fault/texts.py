@@ -17,9 +17,9 @@ from kvtrace.converters.findings.findings_text import source_excerpt
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
-    from kvtrace.addons.fault.arguments import Argument
     from kvtrace.addons.fault.dump.reading import Dump
     from kvtrace.addons.fault.explaining import Fault
+    from kvtrace.addons.fault.matching import Argument
     from kvtrace.addons.fault.threads import Process, PythonFrame, PythonThread
     from kvtrace.converters.source_lines import SourceLines
 

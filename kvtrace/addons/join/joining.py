@@ -11,8 +11,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.addons.join.matches import Grade, Matches, Reason, open_rows
-from kvtrace.addons.join.orders import join_by_order, join_only_calls
+from kvtrace.addons.join.orders import (
+    Grade,
+    Matches,
+    Reason,
+    join_by_order,
+    join_only_calls,
+    open_rows,
+)
 from kvtrace.addons.join.sides import JoinSides, RecordedLaunches, TimedExecutions, sides
 from kvtrace.figures.causes import NONE, Flags, Integers, share_request
 from kvtrace.schema.runs import Run

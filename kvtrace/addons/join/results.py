@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.addons.join.joining import JoinedExecutions, join_run
-from kvtrace.addons.join.matches import REASONS, Grade, Reason
+from kvtrace.addons.join.orders import REASONS, Grade, Reason
 from kvtrace.converters.importers.importing import import_files
 from kvtrace.figures.causes import NONE, Integers
 from kvtrace.figures.columns import integers

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing
 from kvtrace.addons.memory.digit_forms import NoBoxes
+from kvtrace.addons.memory.reads import uses_of
 from kvtrace.addons.memory.states import Spoiling
-from kvtrace.addons.memory.used_reads import uses_of
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.ops import effect_of
 from kvtrace.symbolic.conditions import FALSE, TRUE, AtLeast, Condition, conjunction, disjunction

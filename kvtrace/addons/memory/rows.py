@@ -13,8 +13,8 @@ from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, StoreSite, Unknown
 from kvtrace.addons.memory.missing_stores import Why, missing_stores
 from kvtrace.addons.memory.moves import is_computed
+from kvtrace.addons.memory.reads import used_reads
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
-from kvtrace.addons.memory.used_reads import used_reads
 from kvtrace.evaluate import Access, Observer, TensorArgument
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir import source_stack

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kvtrace.addons.join.joining import join_by_time, requesting_launches
-from kvtrace.addons.join.matches import Grade, Matches, Reason
+from kvtrace.addons.join.orders import Grade, Matches, Reason
 from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched

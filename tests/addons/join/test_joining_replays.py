@@ -3,7 +3,7 @@
 import numpy as np
 
 from kvtrace.addons.join.joining import are_replayed, join_replays
-from kvtrace.addons.join.matches import Grade, Matches
+from kvtrace.addons.join.orders import Grade, Matches
 from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from kvtrace.addons.join.matches import Grade, Matches, Reason
-from kvtrace.addons.join.orders import join_by_order
+from kvtrace.addons.join.orders import Grade, Matches, Reason, join_by_order
 from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched

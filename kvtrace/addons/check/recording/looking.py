@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.check.recording.checking import launched
-from kvtrace.addons.check.recording.touched import memory_key, storages_of
+from kvtrace.addons.check.recording.plans import memory_key, storages_of
 from kvtrace.backends.compiled_kernels.around import Grid, Variant
 from kvtrace.backends.compiled_kernels.contents_to_copy import in_trials, is_memory
 from kvtrace.capture.device_copies import CopyFailed

@@ -30,9 +30,10 @@ from kvtrace.addons.check.recording.plans import (
     IN_PLACE_BYTES,
     Part,
     Plan,
+    Storage,
     StorageMoment,
+    memory_of,
 )
-from kvtrace.addons.check.recording.touched import Storage, memory_of
 from kvtrace.addons.check.settings import CHECK_BYTES, checks_of
 from kvtrace.capture.launch_copies import LaunchCopier, LaunchCopies
 

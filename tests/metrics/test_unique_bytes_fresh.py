@@ -6,7 +6,7 @@ import kvtrace
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.metrics.combs import Comb
-from kvtrace.metrics.fresh_bytes import TouchedBytes, fresh_bytes
+from kvtrace.metrics.unique_bytes import TouchedBytes, fresh_bytes
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.metrics import halves

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kvtrace.addons.memory.effects import effects_of
-from kvtrace.addons.memory.used_reads import used_reads
+from kvtrace.addons.memory.reads import used_reads
 from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory import effect_kernels as kernels
 from tests.addons.memory.brute_force import call_of
