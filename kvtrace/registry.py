@@ -24,7 +24,7 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | a sequence of `DeviceLimits` |
 | `diff` | of the addition | a `kvtrace.converters.diff.added.DiffAddition` |
-| `engines` | of the engine | a `kvtrace.analysis.engines.Engine` for `--engine` |
+| `engines` | of the engine | a `kvtrace.cli.options.Engine` for `--engine` |
 | `importers` | of the tool | a `kvtrace.converters.importers.registry.Importer` |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
 | `machine_parts` | of the part | returns a row of `doctor`: a `kvtrace.analysis.machine.Part` |

@@ -6,20 +6,22 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
+from kvtrace import registry
 from kvtrace.cli import complain, erase_progress, is_quiet, note
 from kvtrace.cli.parsing import Argument, Option
-from kvtrace.registry import own_entries
 
 if TYPE_CHECKING:
-    from kvtrace.analysis.engines import Engine
+    import pyarrow as pa
+
+    from kvtrace.analysis.replaying import Engine as Evaluation
     from kvtrace.converters.findings.conditions import KernelConditions
     from kvtrace.figures.requested_part import RequestedPart
-    from kvtrace.schema.trace import Selection, Trace
+    from kvtrace.schema.trace import Run, Selection, Trace
     from kvtrace.settings import Settings
 
 TracePath = Annotated[
@@ -35,12 +37,14 @@ RunOption = Annotated[
         show_default=False,
     ),
 ]
-_ENGINES: Final = [entry.name for entry in own_entries("engines")]
+#: The name of this process as an engine.
+_HERE: Final = "here"
+_ENGINES: Final = [entry.name for entry in registry.own_entries("engines")]
 EngineOption = Annotated[
     str,
     Option(
         "--engine",
-        metavar="|".join(("here", *_ENGINES)),
+        metavar="|".join((_HERE, *_ENGINES)),
         help="The engine that computes the figures: docs/fleet.md",
     ),
 ]
@@ -217,19 +221,47 @@ def chosen_part(
     return RequestedPart(since, until, mark, steps, whole)
 
 
+class QueriedTables(Protocol):
+    """The tables and views of some runs, queried in SQL of DuckDB's dialect."""
+
+    def rows(self, text: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """Run one statement, and return column names and rows."""
+
+    def table(self, text: str) -> pa.Table:
+        """Run one statement, and return a table; points in time are BIGINT, ns since 1970."""
+
+
+class Engine(Protocol):
+    """An engine, such as Spark, that queries tables and evaluates calls: `kvtrace.engines`.
+
+    `master` is its address, None: default.
+    """
+
+    def tables(self, trace: Trace, runs: Sequence[Run], master: str | None) -> QueriedTables:
+        """Return the tables of the given runs."""
+
+    def evaluation(self, master: str | None) -> Evaluation:
+        """Return the function that evaluates calls for clients."""
+
+
 def chosen_engine(name: str, master: str | None) -> Engine | None:
-    """Return the engine that --engine names; None if commands compute in this process.
+    """Return the engine that --engine names; None for `here`: commands compute in this process.
 
     Raises:
         BadSetting: No engine has that name, or --master is given without an engine.
 
     """
-    from kvtrace.analysis.engines import load_engine
     from kvtrace.schema.errors import BadSetting
 
-    engine = load_engine(name)
-    if master is not None and engine is None:
-        raise BadSetting(f"--master needs --engine {' or '.join(_ENGINES) or 'NAME'}.")
+    if name == _HERE:
+        if master is not None:
+            raise BadSetting(f"--master needs --engine {' or '.join(_ENGINES) or 'NAME'}.")
+        return None
+    entry = registry.entry("engines", name)
+    if entry is None:
+        names = dict.fromkeys((_HERE, *(entry.name for entry in registry.entries("engines"))))
+        raise BadSetting(f"there is no engine {name!r}; choose one of {', '.join(names)}.")
+    engine: Engine = entry.load()
     return engine
 
 
