@@ -45,7 +45,8 @@ def spec_of(name: str) -> "ModuleSpec | None":
     head, dot, below = name.removeprefix("kvtrace.").partition(".")
     for entry in registry.own_entries("modules"):
         if entry.name == head:
-            return ModuleSpec(name, _Loader(entry.place + dot + below), is_package=True)
+            loader: Any = _Loader(entry.place + dot + below)
+            return ModuleSpec(name, loader, is_package=True)
     return None
 
 

@@ -19,7 +19,6 @@ from kvtrace.recorded_calls.recorded import stage_artifact
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.reading import Grid
-    from kvtrace.addons.fault.matching import Match
     from kvtrace.schema.trace import Run, Trace
 
 
