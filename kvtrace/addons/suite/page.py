@@ -112,7 +112,7 @@ def _call_columns(calls: Sequence[Measured]) -> list[Column[Measured]]:
         ]  # fmt: skip
     if any(call.candidate for call in calls):
         columns += [
-            Column("candidate", lambda call: call.candidate and _median(call.candidate.time),
+            Column("candidate", _candidate,
                    "number"),
             Column("results", _verdict),
         ]  # fmt: skip
@@ -148,6 +148,10 @@ def _noise(call: Measured) -> DocumentCell | None:
     if call.time is None:
         return None
     return DocumentCell(f"±{percent(call.time.noise)}", call.time.noise)
+
+
+def _candidate(call: Measured) -> DocumentCell | None:
+    return None if call.candidate is None else _median(call.candidate.time)
 
 
 def _verdict(call: Measured) -> DocumentCell | None:
