@@ -112,8 +112,7 @@ def _call_columns(calls: Sequence[Measured]) -> list[Column[Measured]]:
         ]  # fmt: skip
     if any(call.candidate for call in calls):
         columns += [
-            Column("candidate", _candidate,
-                   "number"),
+            Column("candidate", _candidate, "number"),
             Column("results", _verdict),
         ]  # fmt: skip
     columns.append(Column("notes", _notes, "prose"))
