@@ -98,8 +98,9 @@ class Settings:
             NaNs, infinities ([numbers of tensors](howitworks.md#numbers-of-tensors)); `int`, all
             integers, at every launch; `all`, also floats, at each call's first launch; or `none`.
         kernels: kernels to record, by name: globs, separated by commas.
-        source: source text that is kept: `used` (also `1`), kernels' functions and what they use
-            from their files, with all other lines blank; `files`, whole files; or `off` (also `0`).
+        source: source text that is kept: `used` (also `1`), functions of kernels and of launches
+            and what they use from their files, with all other lines blank; `files`, whole files; or
+            `off` (also `0`).
         target: what to compile for where there is no GPU: `backend:architecture`.
         compile: how far kernels are compiled where there is no GPU: `ttir`, which suffices to
             execute them; `background`, the same, while another process compiles the later stages

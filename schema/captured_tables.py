@@ -26,6 +26,7 @@ from kvtrace.schema.table_types import (
     NAME,
     OPERAND,
     ORIGIN,
+    SOURCE_FILE,
     TEXT,
     TIME,
     Column,
@@ -165,6 +166,14 @@ CAPTURED: Final = (
                 "null: no line is, or nothing is known of it",
                 since="1.9",
                 private=ORIGIN_LEAVES,
+            ),
+            _C(
+                "files",
+                pa.list_(SOURCE_FILE),
+                "of the innermost frames that lead to a launch, in their order: the text of the "
+                "function, with what it uses of its file, compared with the code that ran",
+                since="1.13",
+                private={"path": FILE, "artifact": ARTIFACT},
             ),
         ),
         sort=("stack_id",),

@@ -76,6 +76,7 @@ REFERENCES: Final = (
     Reference("operations", "operator_id", "operators", "operator_id", unchanged),
     Reference("kernels", "source_artifact", "artifacts", "sha256", unchanged),
     Reference("kernels", "files", "artifacts", "sha256", _entry_field("artifact")),
+    Reference("stacks", "files", "artifacts", "sha256", _entry_field("artifact")),
     Reference("kernels", "stages", "artifacts", "sha256", _entry_field("artifact")),
     Reference("calls", "args", "artifacts", "sha256", _entry_field("value_artifact")),
 )

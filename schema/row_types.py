@@ -309,6 +309,7 @@ class StacksRow(TypedDict):
     stack_id: int
     frames: list[Frame] | None
     origins: list[Origin] | None
+    files: list[SourceFile] | None
     run: str
 
 

@@ -1,29 +1,19 @@
-"""Text of the program around its launches: recorded, or on disk if it is that of the run.
-
-A file on disk is that of the run if its content and its entry were last changed before the run
-began, and the kernels that it defines are those that were recorded. The time of the content alone
-proves nothing: `cp -p`, `rsync -t` and `touch -r` set it.
-"""
+"""Text of the functions around a run's launches, as recorded: what it says of their numbers."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from kvtrace.converters.source_lines import SourceLines
 from kvtrace.schema.cached_property import cached_property
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-_MOST_BYTES: Final = 4 << 20
-
 
 class ProgramText:
-    """Reader of the files that are on the stacks of one run's launches."""
+    """Reader of the recorded functions that are on the stacks of one run's launches."""
 
     def __init__(self, trace: Trace, run: Run) -> None:
         self._trace = trace
@@ -33,13 +23,10 @@ class ProgramText:
         self._outputs: dict[object, frozenset[str]] = {}
 
     @cached_property
-    def _stacks(self) -> dict[int, list[dict[str, Any]]]:
-        table = self._trace.table("stacks", (self._run,), columns=["stack_id", "frames"])
-        return {row["stack_id"]: row["frames"] for row in table.to_pylist()}
-
-    @cached_property
-    def _lines(self) -> SourceLines:
-        return SourceLines(self._trace, (self._run,))
+    def _stacks(self) -> dict[int, dict[str, Any]]:
+        columns = ["stack_id", "frames", "files"]
+        table = self._trace.table("stacks", (self._run,), columns=columns)
+        return {row["stack_id"]: row for row in table.to_pylist()}
 
     def ties(
         self, stack: int | None, arguments: Sequence[Mapping[str, Any]], numbers: Sequence[str]
@@ -84,48 +71,21 @@ class ProgramText:
 
     def _frames(self, stack: int | None) -> list[tuple[ast.Module, int]]:
         """Return the frames of a stack, the innermost first, up to one whose text is not known."""
+        row = self._stacks.get(stack or 0, {})
         frames: list[tuple[ast.Module, int]] = []
-        for frame in self._stacks.get(stack or 0, ()):
-            tree = self._tree(frame["file"], frame["line"])
-            if tree is None:
+        for frame, file in zip(row.get("frames", ()), row.get("files") or (), strict=False):
+            tree = None if file["artifact"] is None else self._tree(file["artifact"])
+            if tree is None or frame["line"] is None:
                 break
             frames.append((tree, frame["line"]))
         return frames
 
-    def _tree(self, file: str | None, line: int | None) -> ast.Module | None:
-        """Return the syntax tree of a file that has a line; None if the text is not known."""
-        if file is None or line is None:
-            return None
-        if file not in self._trees:
-            recorded = self._lines.text(file, line)
-            if recorded and recorded.strip():
-                text: str | None = "\n".join(self._lines.blocks(file)[0][1])
-            else:
-                text = self._unchanged(Path(file))
+    def _tree(self, artifact: str) -> ast.Module | None:
+        """Return the syntax tree of a recorded text, None if it has none; cached."""
+        if artifact not in self._trees:
+            text = (self._trace.artifact(artifact) or b"").decode("utf-8", "replace")
             try:
-                self._trees[file] = None if text is None else ast.parse(text)
+                self._trees[artifact] = ast.parse(text)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                self._trees[file] = None
-        return self._trees[file]
-
-    def _unchanged(self, file: Path) -> str | None:
-        """Return the text of a file on disk if it is that of the run, else None."""
-        try:
-            status = file.stat()
-            changed = max(status.st_mtime_ns, status.st_ctime_ns)
-            is_older = self._run.started is not None and changed <= self._run.started
-            if not is_older or status.st_size > _MOST_BYTES or file.suffix != ".py":
-                return None
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return None
-        return text if self._has_recorded_kernels(file, text) else None
-
-    def _has_recorded_kernels(self, file: Path, text: str) -> bool:
-        """Return whether the recorded kernels of a file are in its text, at the same lines."""
-        lines = text.splitlines()
-        return all(
-            not line or line.strip() == (there or "").strip()
-            for first, block in self._lines.blocks(str(file))
-            for line, there in zip_longest(block, lines[first - 1 : first - 1 + len(block)])
-        )
+                self._trees[artifact] = None
+        return self._trees[artifact]

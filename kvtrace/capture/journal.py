@@ -232,7 +232,7 @@ class Journal:
                 self.spool.add_artifact(kind, content, producer, digest)
         return digest
 
-    def add_stack(self, frames: Any) -> int:
+    def add_stack(self, frames: Any, files: Callable[[], list[Any]] | None = None) -> int:
         """Queue a row of `stacks` unless this call stack has one; return its id."""
         from kvtrace.schema.content import stack_row
 
@@ -242,7 +242,7 @@ class Journal:
             self._written.add(identity)
             origins = generated_from(frames) if LINE_ORIGINS else None
             dicts = None if origins is None else [asdict(origin) for origin in origins]
-            self.add("stacks", row | {"origins": dicts})
+            self.add("stacks", row | {"origins": dicts, "files": files and files()})
         return identity
 
     # -- the thread -------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from kvtrace.capture.messages import text_of
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord
 from kvtrace.schema.content import UNKNOWN, Producer
 from kvtrace.schema.spool import ARGUMENT_FIELDS
+from kvtrace.settings import Source
 
 _ARGUMENT: Final = tuple(field.name for field in fields(ArgumentRecord))
 _argument: Final = attrgetter(*ARGUMENT_FIELDS)
@@ -32,9 +34,14 @@ def call_row(
     grid: tuple[int, int, int],
     records: Sequence[ArgumentRecord],
     frames: Sequence[Frame],
+    keep: Source,
 ) -> dict[str, Any]:
-    """Return the row of `calls`; contents become artifacts, and the frames a stack."""
+    """Return the row of `calls`; contents become artifacts, and the frames a stack.
+
+    `keep` is the setting `source`: what is kept of the text of functions on the stack.
+    """
     x, y, z = grid
+    files = partial(_launching_files, journal, frames, keep)
     return {
         "call_id": call_id,
         "kernel_id": kernel_id,
@@ -42,8 +49,18 @@ def call_row(
         "grid_x": x,
         "grid_y": y,
         "grid_z": z,
-        "stack_id": journal.add_stack(frames) if frames else None,
+        "stack_id": journal.add_stack(frames, files) if frames else None,
     }
+
+
+def _launching_files(journal: Journal, frames: Sequence[Frame], keep: Source) -> list[Any]:
+    """Return the entries of `stacks.files` for the stack of a launch."""
+    from kvtrace.capture.launching_text import launching_files
+
+    return [
+        {"path": path, "artifact": journal.add_artifact("file", content)}
+        for path, content in launching_files(frames, keep)
+    ]
 
 
 def mark_row(

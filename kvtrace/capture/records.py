@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Final
 
 from kvtrace.schema.content import UNKNOWN, Producer
@@ -23,12 +24,16 @@ def capped(text: str, limit: int = TEXT_LIMIT) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a Python call stack; line and column count from 1."""
+    """One frame of a Python call stack; line and column count from 1.
+
+    `code` is what runs, None in a frame that was not seen running.
+    """
 
     file: str
     line: int | None
     column: int | None
     function: str
+    code: CodeType | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

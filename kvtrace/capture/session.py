@@ -268,10 +268,10 @@ class Session:
         call_id = next(self._call_ids)
         self._has_calls = True
         frames = current_stack() if stack is None else tuple(stack)
-        records = tuple(args)
+        records, keep = tuple(args), self.settings.source
 
         def write(journal: Journal) -> None:
-            journal.add("calls", call_row(journal, call_id, kernel_id, grid, records, frames))
+            journal.add("calls", call_row(journal, call_id, kernel_id, grid, records, frames, keep))
 
         def spool(spool: Spool) -> None:
             spool.add("calls", spooled_call(call_id, kernel_id, grid, records, frames))

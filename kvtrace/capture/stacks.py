@@ -20,9 +20,9 @@ LINE_ORIGINS: Final[list[Callable[[str, int | None], tuple[Origin, ...] | None]]
 _OWN: Final = str(Path(__file__).parent.parent) + "/"
 _hidden: list[str] = [_OWN, "<frozen "]
 
-#: Frames by identity of the code and instruction, with the code, whose identity so stays its own.
+#: Frames by identity of the code and instruction; they hold the code, whose identity so stays.
 #: Codes are no keys: equal ones may be of two files, and one that Dynamo made cannot be hashed.
-_frames: Final[dict[tuple[int, int], tuple[CodeType, Frame]]] = {}
+_frames: Final[dict[tuple[int, int], Frame]] = {}
 _FRAMES_LIMIT: Final = 1 << 14
 
 
@@ -72,14 +72,14 @@ def is_hidden(file: str) -> bool:
 
 def frame_of(code: CodeType, instruction: int) -> Frame:
     """Return the frame of a function that executes the instruction at a byte offset."""
-    entry = _frames.get((id(code), instruction))
-    if entry is not None:
-        return entry[1]
+    known = _frames.get((id(code), instruction))
+    if known is not None:
+        return known
     line, column = line_and_column(code, instruction)
-    frame = Frame(file=code.co_filename, line=line, column=column, function=code.co_qualname)
+    frame = Frame(code.co_filename, line, column, code.co_qualname, code)
     if len(_frames) >= _FRAMES_LIMIT:
         _frames.clear()
-    _frames[id(code), instruction] = (code, frame)
+    _frames[id(code), instruction] = frame
     return frame
 
 

@@ -3,11 +3,8 @@
 import json
 import os
 from contextlib import redirect_stdout
-from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
-from pathlib import Path
-from types import FunctionType
 
 import pytest
 import torch
@@ -69,8 +66,8 @@ def with_a_rest(n):
     return y
 
 
-def recorded(run, values, folder):
-    with kvtrace.capture(folder):
+def recorded(run, values, folder, **settings):
+    with kvtrace.capture(folder, **settings):
         for value in values:
             run(value)
     return folder
@@ -106,28 +103,6 @@ def test_elements_are_unwritten_where_nothing_else_can_write_them(run, is_bad, t
     assert row["written"] == []
 
 
-@pytest.mark.parametrize(
-    ("run", "is_dated_back"),
-    [(rounded_up, False), (short_by_one, True), (one_more_program, True)],
-)
-def test_a_file_that_was_changed_after_the_run_states_nothing(run, is_dated_back, tmp_path):
-    """Without its text all three fit both readings, and no range is beyond what both allow."""
-    file = tmp_path / "program.py"
-    source = Path(__file__).read_text("utf-8")
-    file.write_text(source)
-    moved = FunctionType(run.__code__.replace(co_filename=str(file)), run.__globals__)
-    folder = recorded(moved, (130, 1000), tmp_path / "out")
-    was = file.stat()
-    file.write_text(source.replace("// 64", "// 32"))
-    if is_dated_back:
-        os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
-
-    row = row_of(folder)
-
-    assert row["kind"] == "unknown"
-    assert row["high"] <= 192
-
-
 PROGRAM = """
 import torch, triton, triton.language as tl
 
@@ -144,28 +119,67 @@ def run(n, kernel=made()):
 """
 
 
+STATED = {"part.shape[0]": "cdiv(n, 64)", "grid_x": "cdiv(n, 64)"}
+
+
+def program_of(file):
+    spec = spec_from_file_location("program", file)
+    program = module_from_spec(spec)
+    spec.loader.exec_module(program)
+    return program
+
+
+def stated(folder):
+    trace = open_trace(folder)
+    (run,) = trace.runs
+    call = trace.table("calls", (run,)).to_pylist()[0]
+    text = ProgramText(trace, run)
+    return text.ties(call["stack_id"], call["args"], ("part.shape[0]", "n", "grid_x"))
+
+
+@pytest.mark.parametrize("has_file", [False, True])
+def test_text_is_that_of_the_run_whatever_becomes_of_the_file(has_file, tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    folder = recorded(program_of(file).run, (130, 1000), tmp_path / "out")
+    file.write_text(PROGRAM.replace("(n, 64)", "(n, 32)"))
+    if not has_file:
+        file.unlink()
+
+    assert stated(folder) == STATED
+
+
 @pytest.mark.parametrize(
     ("change", "is_trusted"),
     [
         (("", ""), True),
         (("    return maxima", "    return maxima  # as it is"), True),
-        (("other=0", "other=1"), False),
+        (("(n, 64)", "(n, 32)"), False),
         (("import torch", "import os\nimport torch"), False),
+        (("def run", "def ran"), False),
+        (("import torch", "import torch, ("), False),
     ],
 )
-def test_a_file_whose_kernels_are_not_those_recorded_states_nothing(change, is_trusted, tmp_path):
-    """A copy of another version may be older than the run: an image, or an unpacked archive."""
+def test_text_that_differs_from_the_running_code_states_nothing(change, is_trusted, tmp_path):
+    """The file was changed between its import and the launch, and its date set back."""
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
-    spec = spec_from_file_location("program", file)
-    program = module_from_spec(spec)
-    spec.loader.exec_module(program)
-    trace = open_trace(recorded(program.run, (130, 1000), tmp_path / "out"))
-    (run,) = trace.runs
+    program, was = program_of(file), file.stat()
     file.write_text(PROGRAM.replace(*change))
-    call = trace.table("calls", (run,)).to_pylist()[0]
+    os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
 
-    text = ProgramText(trace, replace(run, started=2**62))
-    ties = text.ties(call["stack_id"], call["args"], ("part.shape[0]", "n", "grid_x"))
+    folder = recorded(program.run, (130, 1000), tmp_path / "out")
 
-    assert ties == ({"part.shape[0]": "cdiv(n, 64)", "grid_x": "cdiv(n, 64)"} if is_trusted else {})
+    assert stated(folder) == (STATED if is_trusted else {})
+
+
+def test_no_text_is_kept_of_a_recording_without_sources(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    program = program_of(file)
+
+    recorded(program.run, (130, 1000), tmp_path / "out", source="off")
+    recorded(program.run, (130, 1000), tmp_path / "whole", source="files")
+
+    assert stated(tmp_path / "out") == {}
+    assert stated(tmp_path / "whole") == STATED

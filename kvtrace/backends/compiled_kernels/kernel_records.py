@@ -12,8 +12,8 @@ from typing import Any, Final
 from kvtrace.backends.compiled_kernels.loads import Load
 from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
-from kvtrace.backends.python_source import recorded_file_content
 from kvtrace.capture.arguments import flattened, literal
+from kvtrace.capture.python_source import recorded_file_content
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
 from kvtrace.settings import Source
 

@@ -25,7 +25,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
 from kvtrace.backends.compiled_kernels.loads import Load
 from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import origins_of
-from kvtrace.backends.python_source import recorded_file_content
+from kvtrace.capture.python_source import recorded_file_content
 from kvtrace.capture.records import KernelRecord, Parameter, capped
 from kvtrace.settings import Source
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.addons.invariance.over import contracts_of
-from kvtrace.backends.python_source import used_part
+from kvtrace.capture.python_source import used_part
 from kvtrace.cli import main
 from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.content import artifact_row

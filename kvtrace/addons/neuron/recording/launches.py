@@ -34,8 +34,8 @@ from kvtrace.addons.neuron.recording.definitions import (
     VALUES,
 )
 from kvtrace.addons.neuron.tokens import Token
-from kvtrace.backends.python_source import definition_line, function_source, recorded_file_content
 from kvtrace.capture.arguments import literal
+from kvtrace.capture.python_source import definition_line, function_source, recorded_file_content
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter, capped
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import BadSetting, KernelDefect

@@ -15,7 +15,7 @@ from kvtrace.addons.graphs.hlo.frames import user_locations
 from kvtrace.addons.graphs.hlo.graph import Graph, constant_contents
 from kvtrace.addons.graphs.hlo.op import Op
 from kvtrace.addons.graphs.hlo.traced import Call, TracedFunction
-from kvtrace.backends.python_source import definition_line, function_source, recorded_file_content
+from kvtrace.capture.python_source import definition_line, function_source, recorded_file_content
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, Parameter
 from kvtrace.forks import Lock
 from kvtrace.schema.content import artifact_row, stack_id

@@ -98,7 +98,7 @@ class _Statement:
     bound_names: set[str]
 
 
-def used_part(text: str, lines: Collection[int]) -> str:
+def used_part(text: str, lines: Collection[int], *, outermost: bool = False) -> str:
     """Return a file in which lines are blank unless the functions around `lines` use them.
 
     Kept are these functions with their decorators and comments right above, statements of the
@@ -108,17 +108,19 @@ def used_part(text: str, lines: Collection[int]) -> str:
     Args:
         text: the file's content.
         lines: numbers of lines, counted from 1.
+        outermost: keep the outermost functions around the lines, with all in them, in place of
+            the innermost.
 
     """
-    return _used_part(text, frozenset(lines))
+    return _used_part(text, frozenset(lines), outermost)
 
 
 @lru_cache(maxsize=16)  # variants of a kernel come from the same lines
-def _used_part(text: str, lines: frozenset[int]) -> str:
+def _used_part(text: str, lines: frozenset[int], outermost: bool) -> str:
     file_lines = text.splitlines(keepends=True)
     try:
         logical_lines, statements = _parsed_module(text)
-        kept_numbers = _used_line_numbers(logical_lines, statements, lines)
+        kept_numbers = _used_line_numbers(logical_lines, statements, lines, outermost)
         kept_numbers |= _comment_lines_above(
             [line for line in logical_lines if line.block_end in kept_numbers], file_lines
         )
@@ -177,7 +179,10 @@ def _logical_lines(text: str) -> list[_LogicalLine]:
 
 
 def _used_line_numbers(
-    lines: list[_LogicalLine], statements: list[_Statement], numbers: Collection[int]
+    lines: list[_LogicalLine],
+    statements: list[_Statement],
+    numbers: Collection[int],
+    outermost: bool,
 ) -> set[int]:
     """Return the numbers of lines to keep: functions around `numbers`, and statements they use."""
     kept_numbers: set[int] = set()
@@ -186,9 +191,9 @@ def _used_line_numbers(
     for number in numbers:
         enclosing_lines = [line for line in lines if line.block_start <= number <= line.block_end]
         functions = [line for line in enclosing_lines if line.is_function]
-        kept_blocks = functions[-1:] or [
-            block[-1] for block in blocks if block[0].block_start <= number <= block[-1].block_end
-        ]
+        functions = functions[:1] if outermost else functions
+        statement = next((b for b in blocks if b[0].block_start <= number <= b[-1].block_end), [])
+        kept_blocks = functions[-1:] or (statement if outermost else statement[-1:])
         for line in kept_blocks:
             kept_numbers.update(range(line.block_start, line.block_end + 1))
             used_names |= _free_names(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.backends import python_source
-from kvtrace.backends.python_source import used_part
+from kvtrace.capture import python_source
+from kvtrace.capture.python_source import used_part
 
 FILE = '''\
 """A program."""
