@@ -173,7 +173,7 @@ CAPTURED: Final = (
                 "of the innermost frames that lead to a launch, in their order: the text of the "
                 "function, with what it uses of its file, compared with the code that ran",
                 since="1.13",
-                private={"path": FILE, "artifact": ARTIFACT},
+                private={"path": FILE, "artifact": leaf(" ".join(PRIVATE), "artifact")},
             ),
         ),
         sort=("stack_id",),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kvtrace.schema.layout import OBSERVED
-from kvtrace.schema.private import ATTRIBUTES, OPEN, Leaf, Private
+from kvtrace.schema.private import ATTRIBUTES, OPEN, PRIVATE, Leaf, Private
 from kvtrace.schema.tables import TABLES
 
 LEAVES: Final[dict[str, dict[str, Leaf]]] = {
@@ -43,6 +43,7 @@ _COMPILED: Final[frozenset[Private]] = frozenset(("source", "paths", "names"))
 ARTIFACTS: Final[dict[str, frozenset[Private]]] = {
     "source": frozenset(("source", "names")),
     "file": frozenset(("source", "names")),
+    "program": frozenset(PRIVATE),  # it may write down anything
     "tensor": frozenset(("tensors",)),
     **dict.fromkeys(("llir", "ptx", "amdgcn", "cubin", "hsaco", "hlo"), _COMPILED),
 }

@@ -151,7 +151,7 @@ class _RedactedCopy:
         for name in ("kernels", "calls"):
             for run_id in runs:
                 self._assign_pseudonyms(run_id, name)
-        for name in sorted(TABLES, key=lambda name: name not in ("artifacts", "stacks")):
+        for name in sorted(TABLES, key=lambda name: {"artifacts": 0, "stacks": 1}.get(name, 2)):
             for run_id in runs:
                 self._write_table(TABLES[name], run_id)
         for name in client_folders(self._source):

@@ -115,6 +115,7 @@ VOCABULARIES: Final = (
             "store_results": "writing to the compiler's cache: a duration, no artifact",
             "source": "artifacts: source text of a kernel",
             "file": "artifacts: a source file",
+            "program": "artifacts: source text of functions that lead to a launch",
             "tensor": "artifacts: elements of a tensor, as they lie in memory",
             "trees": "artifacts: what outputs are made of, as trees",
         },

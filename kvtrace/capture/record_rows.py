@@ -58,7 +58,7 @@ def _launching_files(journal: Journal, frames: Sequence[Frame], keep: Source) ->
     from kvtrace.capture.launching_text import launching_files
 
     return [
-        {"path": path, "artifact": journal.add_artifact("file", content)}
+        {"path": path, "artifact": journal.add_artifact("program", content)}
         for path, content in launching_files(frames, keep)
     ]
 

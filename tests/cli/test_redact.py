@@ -96,9 +96,11 @@ def planted(tmp_path_factory) -> Path:
     """A trace written row by row: every private column of every table holds its canaries."""
     out = tmp_path_factory.mktemp("planted") / "out"
     writer = RunWriter(out, new_run_id())
-    contents = {kind: artifact_row(kind, _content(kind)) for kind in ("source", "file", "ttir",
-                "ttgir", "ptx", "cubin", "tensor", "something new")}  # fmt: skip
+    contents = {kind: artifact_row(kind, _content(kind)) for kind in ("source", "file", "program",
+                "ttir", "ttgir", "ptx", "cubin", "tensor", "something new")}  # fmt: skip
     stack = stack_row([("/home/canary_paths/a.py", 3, 1, "canary_names")])
+    program = {"path": "/home/canary_paths/a.py", "artifact": contents["program"]["sha256"]}
+    stack["files"] = [program]
     references = {"artifacts": list(contents.values()), "stacks": [stack]}
     for name, rows in references.items():
         writer.append_rows(name, rows)
@@ -129,6 +131,8 @@ def planted(tmp_path_factory) -> Path:
 
 def _content(kind: str) -> bytes:
     words = " ".join(WORDS[thing] for thing in ("source", "paths", "names"))
+    if kind == "program":
+        return " ".join(WORDS.values()).encode()
     if kind in ("source", "file"):
         return f"{kind} {WORDS['source']} {WORDS['names']}".encode()
     if kind == "tensor":
@@ -405,7 +409,7 @@ def test_a_stack_keeps_its_lines_and_gets_the_id_of_its_frames(planted, tmp_path
     redact(planted, tmp_path / "copy", ("paths",), redacted_ir)
 
     (row,) = plain_rows(open_trace(tmp_path / "copy").table("stacks"))
-    assert row["frames"][0]["file"] == "file1.py"
+    assert row["frames"][0]["file"] == "file2.py"  # the first is in the IR
     assert row["stack_id"] == stack_row(row["frames"])["stack_id"]
     assert (row["frames"][0]["line"], row["frames"][0]["function"]) == (3, "canary_names")
 
