@@ -301,7 +301,7 @@ def kernel_conditions(
 
 def _check_ties(ties: Sequence[str], relations: Sequence[Relations]) -> None:
     """Raise BadTie for a tie that fits no kernel."""
-    from kvtrace.verdicts.sizes.readings import BadTie
+    from kvtrace.verdicts.sizes.ties import BadTie
 
     for text in ties:
         reasons = [variant.unfit.get(text) for variant in relations]

@@ -23,7 +23,7 @@ from kvtrace.verdicts.rules.table import RULES
 from kvtrace.verdicts.sizes.at_size import compared_accesses
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.launch_numbers import call_with, launches_at, numbers_of
+from kvtrace.verdicts.sizes.launch_numbers import call_with, launch_at, numbers_of
 from kvtrace.verdicts.sizes.relations import Relations
 from tests.support.thorough import usually
 
@@ -266,9 +266,9 @@ def test_no_first_bad_size_of_ligers_kernels_is_invented(liger):
             if size is None:
                 continue  # the values of an index tensor
             for value, is_bad in ((row.first_bad, True), (row.first_bad - 1, False)):
-                for numbers in launches_at(relations, {size: value})[0]:
-                    verdicts = overflow.judge(BoundCall(call_with(first, numbers)))
-                    assert ("violation" in {v.verdict for v in verdicts}) is is_bad, row
+                numbers, _ = launch_at(relations, {size: value})
+                verdicts = overflow.judge(BoundCall(call_with(first, numbers)))
+                assert ("violation" in {v.verdict for v in verdicts}) is is_bad, row
             shown += 1
     assert without >= 30 / EACH
     assert shown >= 2 / EACH

@@ -12,6 +12,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -141,6 +142,52 @@ class Evaluation:
             yield first + trip * step
 
 
+class Written(int):
+    """An integer with the expression that it comes from."""
+
+    text: str
+
+    def __new__(cls, value: int, text: str) -> "Written":
+        """Return the integer `value` that the expression `text` is."""
+        written = super().__new__(cls, value)
+        written.text = text
+        return written
+
+    def __neg__(self) -> "Written":
+        return Written(-int(self), f"(-{self.text})")
+
+
+def _operator(name: str, symbol: str) -> None:
+    """Add an operator of two integers to `Written`, and its reflection."""
+
+    def operated(left: int, right: int) -> Any:
+        value = getattr(int, f"__{name}__")(int(left), int(right))
+        return Written(value, f"({text_of(left)} {symbol} {text_of(right)})")
+
+    setattr(Written, f"__{name}__", operated)
+    setattr(Written, f"__r{name}__", lambda right, left: operated(left, right))
+
+
+def text_of(value: object) -> str:
+    """Return the expression of a `Written`, or the literal of another value."""
+    return value.text if isinstance(value, Written) else repr(value)
+
+
+for _name, _symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("floordiv", "//"), ("mod", "%")):
+    _operator(_name, _symbol)
+
+
+def _program(text: str | None, file: Path) -> Callable[..., None] | None:
+    """Return the function `run` of a text, which is written to a file; None for no text."""
+    if text is None:
+        return None
+    file.write_text(text, encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(compile(text, str(file), "exec"), names)
+    run: Callable[..., None] = names["run"]
+    return run
+
+
 Model = Callable[[Evaluation], None]
 
 
@@ -171,6 +218,7 @@ class Question:
         return not any(self.reasons(self.launch(size).numbers()) for size in sizes)
 
     def _record(self, folder: str) -> None:
+        run = _program(self._text(), Path(folder) / "program.py")
         with kvtrace.capture(folder):
             for size in self.recorded:
                 launch = self.launch(size)
@@ -178,7 +226,33 @@ class Question:
                     name: value.to_torch() if isinstance(value, Tensor) else value
                     for name, value in launch.arguments.items()
                 }
-                self.kernel[launch.grid](**to_torch, **launch.constants)
+                if run is None:
+                    self.kernel[launch.grid](**to_torch, **launch.constants)
+                else:
+                    run(size, self.kernel, to_torch)
+
+    def _text(self) -> str | None:
+        """Return the text of a program that launches the kernel at a size.
+
+        It is read off the launch's numbers; None if these follow in another way, as by a minimum.
+        """
+        launch = self.launch(Written(self.recorded[0], "size"))
+        written = launch.numbers()
+        for size in {*self.recorded, self.low, self.high}:
+            numbers = self.launch(size).numbers()
+            if any(eval(text_of(written[n]), {"size": size}) != numbers[n] for n in written):
+                return None
+        lines, words = [], []
+        for name, value in launch.arguments.items():
+            if isinstance(value, Tensor):
+                extents = "".join(f"{text_of(extent)}, " for extent in value.shape)
+                lines.append(f"    {name} = torch.empty(({extents}), dtype={value.dtype})")
+                lines.append(f"    {name}.copy_(given[{name!r}])")
+            words.append(f"{name}={name if isinstance(value, Tensor) else text_of(value)}")
+        words += [f"{name}={value!r}" for name, value in launch.constants.items()]
+        grid = "".join(f"{text_of(extent)}, " for extent in launch.grid)
+        lines.append(f"    kernel[({grid})]({', '.join(words)})")
+        return "\n".join(["import torch", "def run(size, kernel, given):", *lines, ""])
 
     def ask(self) -> Answer:
         """Return kvtrace's answer for the range, or the false one if rows contradict the model."""

@@ -27,9 +27,8 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     Number,
     Numbers,
     call_with,
-    grows_unknown,
     holds_at,
-    launches_at,
+    launch_at,
 )
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized_claims import (
@@ -124,43 +123,26 @@ def at_size(
     """
     size_of = {n: sizes[name] for name in sizes if (n := relations.number(name))}
     for number, size in list(size_of.items()):
-        readings = relations.follows(number)
-        if readings is None:
+        formula = relations.follows(number)
+        if formula is None:
             continue
-        equal = relations.number(readings)
+        equal = relations.number(formula)
         if equal is not None and size_of.get(equal, size) == size:
             size_of[equal] = size_of.pop(number)
         else:
             name = relations.name(number)
-            return AtSize(reason=f"{name} was {readings}: it follows from that number")
+            return AtSize(reason=f"{name} was {formula}: it follows from that number")
+    deciding = relations.deciding_numbers()
+    others = (n for n in relations.base if n in deciding or n[0] == "shape")
+    for number, size in product(others, size_of):
+        reason = None if number in size_of else relations.unknown_growth(number, size)
+        if reason is not None:
+            return AtSize(reason=f"{reason}, or give both")
     try:
-        launches, numbers = launches_at(relations, size_of)
-        if not all(map(numbers.is_exact, relations.base)):
-            launches += launches_at(relations, size_of, best=False)[0]
+        numbers, at = launch_at(relations, size_of)
     except Ambiguous as error:
         return AtSize(reason=str(error))
-    different = list({tuple(launch.items()): launch for launch in launches}.values())
-    judged = [_judged(relations, numbers.along, launch, rules) for launch in different]
-    answers = {
-        (one.limit, tuple((v.rule, v.op.index, v.verdict) for v in one.verdicts)) for one in judged
-    }
-    if len(answers) == 1:
-        others = [number for number in relations.sizes if number not in size_of]
-        is_violated = any(v.verdict == "violation" for v in judged[0].verdicts)
-        for other, given in product(others, size_of):
-            if (is_violated or other[0] == "grid") and grows_unknown(relations, other, given):
-                reason = f"{relations.unknown_growth(other, given)}, or give both"
-                return AtSize(numbers.along, reason=reason)
-        return judged[0]
-    number = next(n for n in relations.base if not numbers.is_exact(n))
-    texts = dict.fromkeys(option.text for option in numbers.readings.get(number, ()))
-    bounds = [f"{terms[number].constant:,}" for terms in (numbers.lower, numbers.upper)]
-    name, recorded = relations.name(number), relations.base[number]
-    reason = (
-        f"{name} was {recorded:,}, which may be {' or '.join(texts or bounds)}: record a launch "
-        "where they differ"
-    )
-    return AtSize(numbers.along, reason=reason)
+    return _judged(relations, at.along, numbers, rules)
 
 
 def _judged(

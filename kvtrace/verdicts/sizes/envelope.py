@@ -2,8 +2,7 @@
 
 A size (see `relations.py`), or the values of an index tensor, becomes a symbol, and the numbers
 that follow from it become terms (`sized.py`). A search finds the largest range around the recorded
-value for which every claim (`sized_claims.py`) is proven at once, by every reading that fits. Each
-row names the readings.
+value for which every claim (`sized_claims.py`) is proven at once. Each row names the formulas.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.findings.envelope import EnvelopeRow
-from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
@@ -44,12 +42,10 @@ from kvtrace.verdicts.sizes.launch_numbers import (
     Number,
     Sizes,
     call_with,
-    grows_unknown,
     key_of,
-    launches_at,
+    launch_at,
     numbers_of,
 )
-from kvtrace.verdicts.sizes.readings import symbols_by_access
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
@@ -63,7 +59,7 @@ from kvtrace.verdicts.sizes.sized import (
 )
 from kvtrace.verdicts.sizes.sized_claims import Claim
 from kvtrace.verdicts.sizes.unwritten import elements_of, with_gaps
-from kvtrace.verdicts.sizes.wraps import AssumedRanges, accesses_last_element
+from kvtrace.verdicts.sizes.wraps import AssumedRanges
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -96,7 +92,7 @@ def envelope(
     """
     subjects: list[Number | int] = [*relations.sizes, *index_tensors(relations.call)]
     total_clock = Clock(seconds)
-    relevant = _deciding_numbers(relations) | contract_numbers(contracts, relations)
+    relevant = relations.deciding_numbers() | contract_numbers(contracts, relations)
     bases = [
         _Base(relations.of(call), contracts, relevant)
         for call in calls or [relations.call]
@@ -140,7 +136,7 @@ class _Base:
         numbers = [
             (number, value)
             for number, value in relations.base.items()
-            if sizes.is_exact(number) and sizes.lower[number].constant is not None
+            if sizes.terms[number].constant is not None
         ]
         return *numbers, *contents, id(relations.call.module.op)
 
@@ -171,17 +167,16 @@ class _Base:
         if isinstance(quantity, int):
             return ValuesOfTensor(self.kernel, relations, quantity, clock)
         name, recorded = relations.name(quantity), relations.base[quantity]
+        kind: Kind = "unknown" if relations.varies(quantity) else "unseen"
         try:
             sizes = relations.at({quantity: SIZE.term})
         except Ambiguous as error:
-            kind: Kind = "unknown" if relations.varies(quantity) else "unseen"
             return EnvelopeRow(name, recorded, kind, reason=str(error))
-        grids = (n for n in self._relevant if n[0] == "grid")
-        grid = next((n for n in grids if grows_unknown(relations, n, quantity)), None)
-        if grid is not None:
+        for grid in sorted(n for n in self._relevant if n[0] == "grid"):
             reason = relations.unknown_growth(grid, quantity)
-            return EnvelopeRow(name, recorded, "unknown", reason=reason)
-        if all(sizes.is_exact(n) and sizes.lower[n].constant is not None for n in self._relevant):
+            if reason is not None:
+                return EnvelopeRow(name, recorded, kind, reason=reason)
+        if all(sizes.terms[n].constant is not None for n in self._relevant):
             return None
         refusal = refusal_of(relations, relations.base)
         if refusal is not None:
@@ -250,16 +245,6 @@ def _as_recorded(
     return row
 
 
-def _deciding_numbers(relations: Relations) -> set[Number]:
-    """Return the numbers that affect an access, and the grid."""
-    numbers: set[Number] = {("grid", axis, 0) for axis in range(3)}
-    for _, symbol in symbols_by_access(relations.call.module):
-        if symbol.kind == "scalar":
-            key = symbol.key
-            numbers.add(("scalar", key, 0) if isinstance(key, int) else (key[1], key[0], key[2]))
-    return numbers & relations.base.keys()
-
-
 # -- a size ---------------------------------------------------------------------------------------
 
 
@@ -283,11 +268,9 @@ class _SizeSubject(Subject):
         contents = assumed_contents(relations, self._contracts, sizes)
         sized = Sized(relations.call, sizes, contents, clock, (recorded, recorded))
         sized.open_tensors = frozenset(
-            position
-            for position, argument in enumerate(relations.call.arguments)
-            if isinstance(argument, TensorArgument)
-            and len(argument.shape) == 1
-            and grows_unknown(relations, ("shape", position, 0), size)
+            number[1]
+            for number in relations.base
+            if number[0] == "shape" and relations.unknown_growth(number, size)
         )
         along = (*sizes.along, *self._assumption_texts())
         name, basis = relations.name(size), relations.basis(size)
@@ -380,29 +363,9 @@ class _SizeSubject(Subject):
 
     def doubt(self, claim: Claim) -> str | None:
         """Return why a tensor may depend on the size in an unknown way, else None."""
-        position = self._position(claim)
-        relations, size = self._relations, self._size
-        if position is None:
-            return None
-        for number in self._numbers_of(claim):
-            if grows_unknown(relations, number, size):
-                return relations.unknown_growth(number, size)
-        if relations.varies(size):
-            return None
-        shape = [n for n in relations.base if n[:2] == ("shape", position)]
-        if not all(self._is_constant(n) for n in shape):
-            return None
-        if not accesses_last_element(self.kernel.call, position):
-            return None
-        name = self.kernel.call.arguments[position].name
-        return (
-            f"{name} is as large as the recorded launch needs, and how it grows with {self.name} "
-            "is not known: record a launch of another size"
-        )
-
-    def _is_constant(self, number: Number) -> bool:
-        sizes = self.sized.sizes
-        return number not in sizes.readings and sizes.upper[number].constant is not None
+        numbers = self._numbers_of(claim) if self._position(claim) is not None else ()
+        reasons = (self._relations.unknown_growth(n, self._size) for n in numbers)
+        return next((reason for reason in reasons if reason), None)
 
     def _position(self, claim: Claim) -> int | None:
         """Return the argument of the tensor that a claim is about, if it is about one."""
@@ -423,33 +386,13 @@ class _SizeSubject(Subject):
         order = ("shape", "scalar", "grid", "stride")
         return sorted(numbers, key=lambda n: (n[:2] != ("shape", position), order.index(n[0])))
 
-    def readings_text(self, claim: Claim, value: int) -> str | None:
-        """Return the readings of a number that differ at a value, and how to tell them apart."""
-        readings = self.sized.sizes.readings
-        for number in (n for n in self._numbers_of(claim) if n in readings):
-            options = readings[number]
-            sizes = {self.sized.size: value}
-            if value >= 0 and len({option.term.value(sizes) for option in options}) > 1:
-                name = self._relations.name(number)
-                texts = dict.fromkeys(option.text for option in options)
-                constant = f"{self._relations.base[number]}"
-                formulas = [text for text in texts if text != constant]
-                launch = self.launch_advice([option.term for option in options], value)
-                return (
-                    f"{name} was {self._relations.base[number]:,}, which may be "
-                    f'{" or ".join(texts)}: {launch}state it as --tie "{name} = {formulas[0]}"'
-                )
-        return None
-
-    def launches(self, value: int) -> list[tuple[Any, AssumedRanges]]:
-        """Return the launches at a size by all readings, with the assumed ranges of loads."""
+    def launch(self, value: int) -> tuple[Any, AssumedRanges]:
+        """Return the launch at a size, with the assumed ranges of its loads."""
         relations = self._relations
-        launches: list[tuple[Any, AssumedRanges]] = []
-        for numbers in launches_at(relations, {self._size: value})[0]:
-            ranges = ranges_of_loads(self._contracts, relations, numbers)
-            with_masked = {key: (min(low, 0), max(high, 0)) for key, (low, high) in ranges.items()}
-            launches.append((call_with(relations.call, numbers), self._contents | with_masked))
-        return launches
+        numbers, _ = launch_at(relations, {self._size: value})
+        ranges = ranges_of_loads(self._contracts, relations, numbers)
+        with_masked = {key: (min(low, 0), max(high, 0)) for key, (low, high) in ranges.items()}
+        return call_with(relations.call, numbers), self._contents | with_masked
 
     def certain_ranges(self, ranges: AssumedRanges) -> AssumedRanges:
         """Return the ranges that contracts give to loads, without the recorded ones."""
@@ -471,10 +414,6 @@ class _SizeSubject(Subject):
         """
         if self.end >= MOST:
             return "none", ""
-        for sizes in (self.sized.sizes.lower, self.sized.sizes.upper):
-            numbers = {n: term.value({self.sized.size: self.end}) for n, term in sizes.items()}
-            refusal = refusal_of(self._relations, numbers)
-            if refusal is None:
-                return "unknown", self.readings_text(self.kernel.claims[0], self.end) or ""
+        refusal = refusal_of(self._relations, self.sized.numbers(self.end))
         assert refusal is not None
         return refusal

@@ -16,7 +16,6 @@ from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.symbolic.prover import Interval, Refuted, nominal_seconds, prove
-from kvtrace.symbolic.terms import Term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
@@ -47,7 +46,6 @@ Kind = Literal[
 SECONDS_A_ROW: Final = 2.0
 
 _FORMULAS: Final = Budget(lanes=0, clock=nominal_seconds)
-_RECORDABLE: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -227,12 +225,8 @@ class Subject:
         """Return why a value that seems to refute a claim may not be bad, else None."""
         return None
 
-    def readings_text(self, claim: Claim, value: int) -> str | None:  # noqa: ARG002
-        """Return the readings that leave a claim undecided at a value, None if they agree."""
-        return None
-
-    def launches(self, value: int) -> list[tuple[Call, AssumedRanges]]:
-        """Return the possible launches at a value, with the assumed ranges of their loads."""
+    def launch(self, value: int) -> tuple[Call, AssumedRanges]:
+        """Return the launch at a value, with the assumed ranges of its loads."""
         raise NotImplementedError
 
     def at(self, value: int) -> SizedCall:
@@ -365,8 +359,7 @@ class Subject:
         refutation = self._refutation(claim, value) if is_searched else None
         if refutation is not None:
             return self.doubt(claim) or refutation
-        undecided = f"{claim.what} is not decided at {value:,}"
-        return self.readings_text(claim, value) or self.doubt(claim) or undecided
+        return self.doubt(claim) or f"{claim.what} is not decided at {value:,}"
 
     def _row(self, kind: Kind, op: Op | None = None, **more: Any) -> EnvelopeRow:
         file, line = source_line(op)
@@ -390,21 +383,6 @@ class Subject:
             return f"{self.name} <= {proven.high:,}"
         return f"{proven.low:,} <= {self.name} <= {proven.high:,}"
 
-    def launch_advice(self, terms: Sequence[Term], value: int) -> str:
-        """Return the advice to record a launch at a size at which terms differ, "" without one.
-
-        That is `value`, if a tensor of so many elements surely fits into memory.
-        """
-        sizes = value, self.recorded + 1, 2 * self.recorded + 1
-        differing = (
-            size
-            for size in sizes
-            if 0 < size <= max(_RECORDABLE, sizes[-1])
-            and len({term.value({self.sized.size: size}) for term in terms}) > 1
-        )
-        size = next(differing, None)
-        return "" if size is None else f"record a launch with {self.name} = {size:,}, or "
-
     # -- refutation ------------------------------------------------------------------------------
 
     def is_bad(self, claim: Claim, value: int) -> bool:
@@ -422,15 +400,10 @@ class Subject:
         return self._refutations[key]
 
     def _find_refutation(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
-        """Return a message and expression if all possible launches refute a claim, else None."""
+        """Return a message and expression if the launch at a value refutes a claim, else None."""
         if claim.group == "rule" and not claim.rules and claim.condition is None:
             return None  # an undefined shift, which no rule reports
-        refutation = None
-        for call, ranges in self.launches(value):
-            refutation = self.refutation_in(call, ranges, claim, value)
-            if refutation is None:
-                return None
-        return refutation
+        return self.refutation_in(*self.launch(value), claim, value)
 
     def refutation_in(
         self, call: Call, ranges: AssumedRanges, claim: Claim, value: int

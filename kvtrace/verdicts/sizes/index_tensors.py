@@ -33,10 +33,10 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_rows import Kernel, Subject, unproven_claims
 from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, Sizes, Terms, call_with
-from kvtrace.verdicts.sizes.readings import symbols_by_access, term_of
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import MOST, AssumedContents, Clock, OutOfTime, Sized
 from kvtrace.verdicts.sizes.sized_claims import Claim
+from kvtrace.verdicts.sizes.ties import symbols_by_access, term_of
 from kvtrace.verdicts.sizes.wraps import AssumedRanges, overflow_text, rule_violation
 
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ class ValuesOfTensor(Subject):
             return replace(row, along=(*row.along, f"{self.name} are never negative"))
         return replace(row, what=f"{row.what}; the recorded values are {smallest:,} to {largest:,}")
 
-    def launches(self, value: int) -> list[tuple[Call, AssumedRanges]]:
+    def launch(self, value: int) -> tuple[Call, AssumedRanges]:
         """Return the recorded launch, and the range of the tensor's loads up to a value."""
-        return [(self._call, dict.fromkeys(self.sized.values, (self.least, value)))]
+        return self._call, dict.fromkeys(self.sized.values, (self.least, value))
 
     def runnable(self, call: Call, ranges: AssumedRanges) -> Call | None:
         """Return the launch whose tensor has the largest value everywhere."""
@@ -268,13 +268,12 @@ def symbols_of(contract: Contract, call: Call) -> list[tuple[int, Symbol]]:
 
 
 def bounds_of_loads(
-    contracts: Sequence[Contract], relations: Relations, lower: Terms, upper: Terms
+    contracts: Sequence[Contract], relations: Relations, terms: Terms
 ) -> dict[tuple[str, Any], tuple[Term, Term]]:
     """Return the smallest and largest value of each load that contracts limit, as terms."""
     bounds: dict[tuple[str, Any], tuple[Term, Term]] = {}
     for contract in contracts:
-        low = _term_of(contract.low, relations, lower)
-        high = _term_of(contract.high, relations, upper)
+        low, high = (_term_of(end, relations, terms) for end in (contract.low, contract.high))
         if low is not None and high is not None:
             limits = low + contract.steps[0], high - contract.steps[1]
             symbols = (symbol for _, symbol in symbols_of(contract, relations.call))
@@ -286,7 +285,7 @@ def assumed_contents(
     relations: Relations, contracts: Sequence[Contract], sizes: Sizes
 ) -> AssumedContents:
     """Return the assumed values of integer loads: by contract, else the recorded range."""
-    bounds = bounds_of_loads(contracts, relations, sizes.lower, sizes.upper)
+    bounds = bounds_of_loads(contracts, relations, sizes.terms)
     ranges = recorded_ranges(relations.call)
     return AssumedContents(
         {key: value for key, value in ranges.items() if key not in bounds}, bounds
@@ -298,7 +297,7 @@ def ranges_of_loads(
 ) -> dict[tuple[str, Any], Interval]:
     """Return the ranges that contracts give to loads for a launch's numbers."""
     terms = {n: as_term(value) for n, value in numbers.items()}
-    bounds = bounds_of_loads(contracts, relations, terms, terms)
+    bounds = bounds_of_loads(contracts, relations, terms)
     return {key: (low.low, high.high) for key, (low, high) in bounds.items()}
 
 

@@ -8,7 +8,7 @@ parameters to the calls of the function; all else states nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -47,6 +47,8 @@ def ties_of_program(
 ) -> dict[str, str]:
     """Return the expressions of numbers that the program's text states, by the number's name.
 
+    A number that is a variable of its own there is its own expression.
+
     Args:
         frames: the stack of a launch, the innermost first.
         parameters: names of the kernel's parameters, in order, with those of constants.
@@ -60,11 +62,12 @@ def ties_of_program(
     arguments = arguments_of(launch, parameters)
     chain = scopes_of(frames)
     ties: dict[str, str] = {}
+    roots: Iterable[str] = ()
     for depth in range(len(chain)):
         reader = _Reader(chain[: depth + 1], arguments, constants, numbers)
-        stated = reader.ties(launch.func.slice, with_constants=depth == 0)
+        stated, roots = reader.ties(launch.func.slice, with_constants=depth == 0)
         ties = {**{n: text for n, text in stated.items() if not _is_cyclic(n, text, ties)}, **ties}
-    return ties
+    return {root: root for root in roots} | ties
 
 
 def _is_cyclic(number: str, text: str, ties: Mapping[str, str]) -> bool:
@@ -111,8 +114,8 @@ class _Reader:
         }
         self._nodes = 0
 
-    def ties(self, grid: ast.expr, *, with_constants: bool) -> dict[str, str]:
-        """Return the expressions of the numbers that follow from others."""
+    def ties(self, grid: ast.expr, *, with_constants: bool) -> tuple[dict[str, str], Iterable[str]]:
+        """Return the expressions of the numbers that follow from others, and these others."""
         stated = {n: node for n in self._numbers if (node := self._number(n, grid)) is not None}
         roots: dict[str, str] = {}
         for number, node in sorted(stated.items(), key=lambda item: self._rank(item[0])):
@@ -129,7 +132,7 @@ class _Reader:
             if is_root or is_product or not names <= roots.keys() or not (names or is_constant):
                 continue
             ties[number] = ast.unparse(_Renamed(roots).visit(node))
-        return ties
+        return ties, roots.values()
 
     def _rank(self, number: str) -> tuple[int, int]:
         kinds = ("." in number, number in _GRID)

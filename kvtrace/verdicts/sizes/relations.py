@@ -1,75 +1,60 @@
 """Relations of the numbers of recorded launches: sizes, and numbers that follow from them.
 
-A *size* is an integer argument, or an extent or grid axis that follows from none. All other
-numbers follow from sizes, by every reading (`readings.py`) that fits all recorded launches, or by
-the one that the user states. Nothing is guessed: a number with two readings lies between them, so
-that a claim is proven only if every reading allows it, and refuted only if every reading breaks it.
-With `n = 64, 256` and `part.shape[0] = 2, 8`, both `cdiv(n, 32)` and `n // 32` fit: at 33, two
-elements are possible and one is certain.
+A *size* is an integer argument, or an extent or grid axis that follows from none. Nothing is
+guessed: another number follows by the formula that the program's text or the user states, or is
+equal to a number that varied in the recorded launches. Of all others it is unknown how they grow,
+but for those that stayed the same while a size doubled: these are constants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from itertools import islice
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.evaluate import TensorArgument
+from kvtrace.ir.memo import once_per_module
 from kvtrace.symbolic.terms import Symbol, Term, as_term
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.launch_numbers import (
+    Ambiguous,
     Number,
     Numbers,
-    NumbersAt,
     Sizes,
     holds_at,
     inner_axis,
+    is_number,
     name_of,
     number_of,
     number_symbol,
     numbers_of,
 )
-from kvtrace.verdicts.sizes.readings import (
-    Reading,
-    block_extents,
-    buffers_of,
-    divisors_of,
-    factors_of_program,
-    family,
+from kvtrace.verdicts.sizes.ties import (
+    Formula,
     fixed_numbers,
-    is_quotient,
-    limited,
     limits_of,
-    multiple,
-    padded,
     parts_of_tie,
-    product,
-    quotients,
-    shifted,
+    symbols_by_access,
     term_of,
-    ties_of,
-    uses_grid,
 )
 
 if TYPE_CHECKING:
+    from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.conditions import Condition
 
-_MAX_READINGS: Final = 12
-_LEAST_QUOTIENT: Final = 8
-"""Smaller quotients are often equal to a number by chance."""
 _MAX_LAUNCHES: Final = 64
-"""Readings are checked on this many different launches."""
+"""Formulas are checked on this many different launches."""
 
 
 class Relations:
-    """The sizes of one variant's recorded launches, and the readings of its other numbers."""
+    """The sizes of one variant's recorded launches, and the formulas of its other numbers."""
 
     def __init__(
         self, call: Call, more: Sequence[Numbers] = (), ties: Sequence[str] = (), count: int = 0,
         stated: Mapping[str, str] | None = None, outputs: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
-        """Find readings; `call` is the launch to resize, `more` has numbers of other launches.
+        """Find sizes and formulas; `call` is the launch to resize, `more` has others' numbers.
 
         `count` is the number of all launches, if `more` lacks some that are equal to others.
         `stated` has the formulas that the program's text gives, by the name of the number, and
@@ -86,24 +71,15 @@ class Relations:
         shared = [n for n in self.base if all(n in launch for launch in more)]
         distinct = {tuple(launch[n] for n in shared): launch for launch in (self.base, *more)}
         self._launches = tuple(islice(distinct.values(), _MAX_LAUNCHES))
-        self._shared = frozenset(shared)
         self._values = {n: tuple(launch[n] for launch in self._launches) for n in shared}
-        self._assignments = [
-            {number_symbol(number): value for number, value in launch.items()}
-            for launch in self._launches
-        ]
-        self._divisors = divisors_of(call.module)
-        grid = (n for n in shared if n[0] == "grid" and not self.varies(n))
-        self._shares = frozenset(map(self.base.__getitem__, grid)) - {1}
-        """Numbers of programs, the same in all launches, that may share a size."""
-        self._fixed = fixed_numbers(call.module)
-        self._readings: dict[Number, tuple[Reading, ...]] = {}
+        self._formulas: dict[Number, Formula] = {}
+        self._variables: set[Number] = set()
+        """Numbers that the program's text has as variables of their own."""
         self.unfit: dict[str, str] = {}
-        self._stated: set[Number] = set()
         for text in ties:
             self._state(text)
         for name, expression in (stated or {}).items():
-            if self.number(name) not in self._stated:
+            if self.number(name) not in self._formulas:
                 self._state(f"{name} = {expression}")
         self.sizes = self._sizes()
 
@@ -124,7 +100,7 @@ class Relations:
         return next((number for number in self.base if self.name(number) == name), None)
 
     def basis(self, size: Number | None = None) -> str:
-        """Return a phrase for the launches, and their values of a size, that readings fit."""
+        """Return a phrase for the launches, and their values of a size, that formulas fit."""
         if self._count == 1:
             return "one recorded launch"
         if size is None:
@@ -150,49 +126,50 @@ class Relations:
         """Return whether a condition of numbers holds in all recorded launches."""
         return all(holds_at(condition, launch) is not False for launch in self._launches)
 
-    # -- sizes and readings ----------------------------------------------------------------------
+    # -- sizes and formulas ----------------------------------------------------------------------
 
     def _state(self, text: str) -> None:
         """Read a tie; if it does not fit this kernel, `unfit` has the reason."""
         name, expression, tree = parts_of_tie(text)
         number = self.number(name)
         term = term_of(tree, self._symbol_named)
-        if number is None or number not in self._shared or term is None:
+        if number is None or number not in self._values or term is None:
             self.unfit[text] = f"no kernel has all numbers of the tie {text!r}."
             return
-        for assignment, launch in zip(self._assignments, self._launches, strict=True):
-            value = term.value(assignment)
+        for launch in self._launches:
+            value = term.value({number_symbol(n): value for n, value in launch.items()})
             if value != launch[number]:
                 self.unfit[text] = (
                     f"{text!r} does not hold in a recorded launch of {self.call.kernel}: "
                     f"{name} was {launch[number]:,}, and {expression} is {value:,}."
                 )
                 return
-        self._readings[number] = (Reading(expression, term),)
-        self._stated.add(number)
+        if term == number_symbol(number).term:
+            self._variables.add(number)
+        else:
+            self._formulas[number] = Formula(expression, term)
 
     def _symbol_named(self, name: str) -> Term | None:
         number = self.number(name)
         return None if number is None else number_symbol(number).term
 
     def _sizes(self) -> tuple[Number, ...]:
-        """Return the sizes: arguments first, then extents, then the grid; find all readings."""
-        scalars = [n for n in self.base if n[0] == "scalar" and n in self._shared]
+        """Return the sizes: arguments first, then extents, then the grid; add equal numbers."""
+        scalars = [n for n in self.base if n[0] == "scalar" and n in self._values]
         limits = limits_of(self.call.module)
         scalars.sort(key=lambda n: (-max(self._values[n]), n[1] not in limits, n))
         strides = [n for n in scalars if self._is_stride(n)]
-        shapes = [n for n in self.base if n[0] == "shape" and n in self._shared]
+        shapes = [n for n in self.base if n[0] == "shape" and n in self._values]
         grid: list[Number] = [("grid", axis, 0) for axis in range(3)]
+        others = [n for n in scalars if n not in strides]
         sizes: list[Number] = []
-        for number in (*(n for n in scalars if n not in strides), *shapes):
-            if number[0] == "shape":  # an extent may be the grid's, if scalars give the grid
-                for axis in (n for n in grid if self.varies(n) and n not in self._readings):
-                    by_scalars = self._fitting(axis, [n for n in sizes if n[0] == "scalar"])
-                    self._readings |= {axis: tuple(by_scalars)} if by_scalars else {}
-            if number not in self._readings and self._is_size(number, sizes):
-                sizes.append(number)
-        for number in (*grid, *strides):
-            if number not in self._readings and self._is_size(number, sizes):
+        for number in (*others, *shapes, *grid, *strides):
+            if number in self._formulas:
+                continue
+            equal = self._equal(number, sizes)
+            if equal is not None and self.varies(number):
+                self._formulas[number] = Formula(self.name(equal), number_symbol(equal).term)
+            elif equal is None and self._is_size(number):
                 sizes.append(number)
         return tuple(sizes)
 
@@ -200,171 +177,85 @@ class Relations:
         """Return whether a varying scalar was a stride of a tensor, and no extent."""
         values = self._values[number]
         equal = {n[0] for n, others in self._values.items() if others == values}
-        is_scalar = number[0] == "scalar" and self.varies(number)
-        return is_scalar and "stride" in equal and "shape" not in equal
+        return self.varies(number) and "stride" in equal and "shape" not in equal
 
-    def _is_size(self, number: Number, sizes: Sequence[Number]) -> bool:
-        """Return whether a number follows from no size; if it varies, keep its readings."""
-        if not self.varies(number):
-            if number[0] == "scalar":
-                return abs(self.base[number]) > 1
-            of_grid = {self.base["grid", axis, 0] for axis in range(3)}
-            is_fixed = number[0] == "shape" and self.base[number] in self._fixed - of_grid
-            if is_fixed or self.base[number] < 2:
-                return False
-            is_shape = number[0] == "shape"  # only an equal size is more than a coincidence
-            equal = [n for n in sizes if not is_shape or self.base[n] == self.base[number]]
-            return not any(True for size in equal for _ in self._possible(number, size))
-        readings = tuple(self._fitting(number, sizes))
-        if readings:
-            self._readings[number] = readings
-        return not readings
-
-    def _fits(self, number: Number, reading: Reading) -> bool:
-        return all(
-            reading.term.value(assignment) == value
-            for assignment, value in zip(self._assignments, self._values[number], strict=True)
-        )
-
-    def _fitting(self, number: Number, sizes: Sequence[Number]) -> list[Reading]:
-        """Return the readings of a varying number that fit all launches, each function once.
-
-        Kinds of readings are tried in turn, the simplest first: a maximum that was not reached, or
-        padding of what has none, fits any launch.
-        """
-        for kind in (self._identical, self._quotients):
-            fitting = {r.term: r for r in kind(number, sizes) if self._fits(number, r)}
-            if fitting:
-                readings = list(fitting.values())[:_MAX_READINGS]
-                return [*readings, *self._at_most(number, readings)]
-        return []
-
-    def _at_most(self, number: Number, readings: Sequence[Reading]) -> Iterator[Reading]:
-        """Yield a grid's readings limited to the length of a buffer with a number a program.
-
-        Grids of 2 and 5 with a buffer of 8 may be `cdiv(n, 64)` or `min(cdiv(n, 64), 8)`.
-        """
-        if number[0] != "grid" or not all(map(is_quotient, readings)):
-            return
-        buffers: list[Number] = [
-            ("shape", position, 0) for position in buffers_of(self.call.module, number[1])
-        ]
-        lengths = {self.base[n] for n in buffers if n in self._shared and not self.varies(n)}
-        for most in sorted(n for n in lengths if n >= max(self._values[number])):
-            yield from (limited(reading, most) for reading in readings)
-
-    def _varying(self, number: Number, sizes: Sequence[Number]) -> list[Reading]:
-        """Return the sizes that vary, and what follows from them: scalars, for a grid extents."""
+    def _equal(self, number: Number, sizes: Sequence[Number]) -> Number | None:
+        """Return the size, or the scalar that follows from one, that a number was equal to."""
         kinds = ("scalar", "shape") if number[0] == "grid" else ("scalar",)
-        numbers = [*sizes, *(n for n in self._readings if n[0] in kinds)]
-        by_values = {self._values[n]: n for n in reversed(numbers) if not self._uses(n, number)}
-        return [self._reading(n) for n in by_values.values() if self.varies(n)][::-1]
+        bases = [*sizes, *(n for n in self._formulas if n[0] in kinds)]
+        if number[0] == "scalar":
+            bases = [n for n in self._values if n[0] == "stride"] if self._is_stride(number) else []
+        values = self._values[number]
+        return next((n for n in bases if self._values[n] == values), None)
 
-    def _uses(self, number: Number, other: Number) -> bool:
-        """Return whether a number is another, or follows from it."""
-        atoms = (a for reading in self._readings.get(number, ()) for a in reading.term.atoms())
-        bases = (number_of(a) for a in atoms if isinstance(a, Symbol))
-        return number == other or any(self._uses(base, other) for base in bases)
+    def _is_size(self, number: Number) -> bool:
+        """Return whether a number that is equal to no size may have other values."""
+        value = self.base[number]
+        if self.varies(number) or number[0] == "scalar":
+            return self.varies(number) or abs(value) > 1
+        return value > 1 and not self._is_fixed(number)
 
-    def _identical(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
-        """Yield the equal numbers; an extent may also be padded to, or cut at, whole blocks."""
-        varying = self._varying(number, sizes)
-        yield from (base for base in varying if self._fits(number, base))
-        for other, values in self._values.items() if self._is_stride(number) else ():
-            if other[0] == "stride" and values == self._values[number]:
-                yield self._reading(other)
-        if number[0] == "shape" and self._is_flat(number):
-            for axis in range(3):
-                blocks = sorted(factors_of_program(self.call.module, axis))[-1:]
-                for base in varying:
-                    yield from padded(base, blocks)
+    def _is_fixed(self, number: Number) -> bool:
+        """Return whether an extent is a constant of the kernel, and not as many as programs."""
+        of_grid = {self.base["grid", axis, 0] for axis in range(3)}
+        fixed = fixed_numbers(self.call.module) - of_grid
+        return number[0] == "shape" and self.base[number] in fixed
 
-    def _quotients(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
-        """Yield quotients of sizes, for an extent all that fit, and one element more or less."""
-        for base in self._varying(number, sizes):
-            if number[0] == "grid":
-                yield from family(base, self._divisors)
-            else:
-                values = [base.term.value(assignment) for assignment in self._assignments]
-                launches = zip(values, self._values[number], strict=True)
-                yield from quotients(base, launches, self._divisors | self._shares)
-                yield from (shifted(base, 1), shifted(base, -1))
-
-    def unknown_growth(self, number: Number, size: Number) -> str:
-        """Return the reason of an unknown row: nothing states how a number follows from a size."""
+    def unknown_growth(self, number: Number, size: Number) -> str | None:
+        """Return why it is unknown how a number grows with a size, None if it is known."""
+        if number == size or number in self._formulas or number not in self._values:
+            return None
+        if {number, size} <= self._variables:
+            return None
         name, of_size = self.name(number), self.name(size)
+        advice = f'state it as --tie "{name} = …"'
+        if self.varies(number):
+            if number not in self.sizes or not self.varies(size) or self._is_free(number, size):
+                return None
+            return (
+                f"recorded launches differ in {name}, and how it grows with {of_size} is not "
+                f"known: record a launch in which {of_size} alone changes, or {advice}"
+            )
+        value, sizes = self.base[number], [abs(value) for value in self._values.get(size, (0,))]
+        is_unused = number[0] == "grid" and number[1] not in axes_of(self.call.module)
+        if number[0] in ("scalar", "stride") or is_unused or self._is_fixed(number):
+            return None
+        if value > 1 and max(sizes) >= 2 * max(min(sizes), 1):
+            return None  # neither blocks of the size nor a part of it stay the same
+        if value < 2 and (number[0] == "shape" or value < 1):
+            return None
+        launch = f"{of_size} twice as large" if self.varies(size) else f"another {of_size}"
         return (
-            f"recorded launches differ in {name}, and how it grows with {of_size} is not known: "
-            f'record a launch in which {of_size} alone changes, or state it as --tie "{name} = …"'
+            f"{name} was {value:,}, and how it grows with {of_size} is not known: record a launch "
+            f"with {launch}, or {advice}"
         )
 
-    def _recorded(self, reading: Reading) -> int:
-        return reading.term.value(self._assignments[0])
+    def deciding_numbers(self) -> set[Number]:
+        """Return the numbers that affect an access, and the grid."""
+        numbers: set[Number] = {("grid", axis, 0) for axis in range(3)}
+        for _, symbol in symbols_by_access(self.call.module):
+            if symbol.kind == "scalar":
+                key = symbol.key
+                numbers.add(
+                    ("scalar", key, 0) if isinstance(key, int) else (key[1], key[0], key[2])
+                )
+        return numbers & self.base.keys()
 
-    def _is_flat(self, number: Number) -> bool:
-        """Return whether a number is no extent of a tensor of several axes."""
-        argument = self.call.arguments[number[1]] if number[0] == "shape" else None
-        return not isinstance(argument, TensorArgument) or len(argument.shape) == 1
+    def _is_free(self, number: Number, size: Number) -> bool:
+        """Return whether launches show that a number does not depend on a size.
 
-    def _reading(self, number: Number) -> Reading:
-        return Reading(self.name(number), number_symbol(number).term)
-
-    def _possible(self, number: Number, size: Number) -> Iterator[Reading]:
-        """Yield the readings of a number that is the same in all launches, by one size.
-
-        It may follow from a size that is the same, too, if the kernel accesses the tensor by the
-        size; else it may be blocks that all sizes fill, or a grid's largest extent.
+        An extent that is the same at two sizes may be of their blocks, so it is free only if it
+        differs between launches of one size, too.
         """
-        if number == size or number[0] == "stride" or self.varies(number):
-            return
-        if not {number, size} <= self._shared:
-            return
-        value, base, of_size = self.base[number], self._reading(size), self.base[size]
-        is_grid, is_shape, varies = number[0] == "grid", number[0] == "shape", self.varies(size)
-        if not is_grid and min(value, of_size) < 2:
-            return
-        if is_shape and not self._is_accessed_by(number[1], size):
-            return
-        if not varies and value == of_size:
-            yield base
-            return
-        if not varies and is_shape and self._is_flat(number) and abs(value - of_size) == 1:
-            yield shifted(base, value - of_size)
-        divisors = self._divisors_of(number, size)
-        for reading in family(base, divisors, one_more=is_shape and varies):
-            if self._fits(number, reading):
-                if is_grid or varies or value >= _LEAST_QUOTIENT:
-                    yield reading
-            elif is_grid and varies and uses_grid(self.call.module) and reading is not base:
-                values = (reading.term.value(assignment) for assignment in self._assignments)
-                if min(values) >= value > 1:
-                    yield limited(reading, value)
-            elif is_grid and not varies and self._recorded(reading) > 1:
-                factor, rest = divmod(value, self._recorded(reading))
-                sizes = [self.base[n] for n in self.base if n[0] in ("scalar", "shape")]
-                if not rest and factor in {-(-s // d) for s in sizes for d in (1, *divisors)}:
-                    yield multiple(reading, factor)
-
-    def _divisors_of(self, number: Number, size: Number) -> frozenset[int]:
-        """Return the divisors of a size by which a number that is the same may follow."""
-        module, varies = self.call.module, self.varies(size)
-        if number[0] != "grid" and not varies:
-            return self._divisors
-        axes = (number[1],) if number[0] == "grid" else range(3)
-        factors = frozenset().union(*(factors_of_program(module, axis) for axis in axes))
-        return factors if varies or self.base[number] < 2 else factors | block_extents(module)
-
-    def _is_accessed_by(self, position: int, size: Number) -> bool:
-        """Return whether a size, or the grid of one that varies, decides where a tensor is used."""
-        keys = {("scalar" if size[0] == "scalar" else "program", size[1])}
-        keys |= {("program", axis) for axis in range(3) if self.varies(size)}
-        is_tied = any((key, position) in ties_of(self.call.module) for key in keys)
-        return size[0] == "shape" or is_tied
+        pairs = [*combinations(zip(self._values[number], self._values[size], strict=True), 2)]
+        is_kept = any(one[0] == two[0] and one[1] != two[1] for one, two in pairs)
+        differs = any(one[0] != two[0] and one[1] == two[1] for one, two in pairs)
+        return is_kept and (differs or number[0] == "scalar")
 
     def is_product(self, stride: Number, inner_stride: Number, extent: Number) -> bool:
         """Return whether a stride was the inner axis's stride times its extent in all launches."""
         numbers = stride, inner_stride, extent
-        if not all(n in self._shared for n in numbers):
+        if not all(n in self._values for n in numbers):
             return False
         columns = zip(*(self._values[n] for n in numbers), strict=True)
         return all(outer == inner * size for outer, inner, size in columns)
@@ -378,42 +269,71 @@ class Relations:
             Ambiguous: a tensor was not contiguous, and its strides' growth is not known.
 
         """
-        return NumbersAt(self, sizes).sizes()
+        terms: dict[Number, Term] = dict(sizes)
+        for number in self.base:
+            self._term(number, terms)
+        along = [
+            f"{self.name(n)} = {self.follows(n)}"
+            for n, term in terms.items()
+            if n[0] != "stride" and n not in sizes and term != self.base[n]
+        ]
+        for stride in (n for n in terms if n[0] == "stride" and terms[n] == self.base[n]):
+            self._check_stride(stride, terms)
+        return Sizes({n: terms[n] for n in self.base}, tuple(along))
+
+    def _term(self, number: Number, terms: dict[Number, Term]) -> Term:
+        """Return a number's term at the sizes in `terms`, to which it is added."""
+        if number not in terms:
+            terms[number] = as_term(self.base[number])  # for a formula that needs itself
+            formula = self._stride_formula(number) if number[0] == "stride" else None
+            formula = self._formulas.get(number, formula)
+            if formula is not None:
+                symbols = [a for a in formula.term.atoms() if isinstance(a, Symbol)]
+                bases = {a: self._term(number_of(a), terms) for a in symbols if is_number(a)}
+                terms[number] = formula.term.substitute(bases)
+        return terms[number]
+
+    def _stride_formula(self, stride: Number) -> Formula | None:
+        """Return the formula of a stride: the product of a contiguous tensor, or a scalar."""
+        for axis, extent in inner_axis(self.call, stride):
+            inner: Number = ("stride", stride[1], axis)
+            if self.is_product(stride, inner, extent):
+                return Formula("", number_symbol(inner).term * number_symbol(extent).term)
+        values = self._values.get(stride, (0,))
+        same = (n for n, other in self._values.items() if n[0] == "scalar" and other == values)
+        scalar = next(same, None) if min(values) > 1 else None
+        return None if scalar is None else Formula("", number_symbol(scalar).term)
+
+    def _check_stride(self, stride: Number, terms: Mapping[Number, Term]) -> None:
+        """Raise Ambiguous if an inner extent changes and a stride says not how it follows."""
+        base, tensor = self.base, self.call.arguments[stride[1]]
+        if base["shape", stride[1], stride[2]] < 2:
+            return
+        for inner, extent in inner_axis(self.call, stride):
+            product = base["stride", stride[1], inner] * base[extent]
+            if terms[extent] != base[extent] and base[stride] != product:
+                raise Ambiguous(
+                    f"{tensor.name} was not contiguous, and how {self.name(stride)} "
+                    f"({base[stride]:,}) grows with {self.name(extent)} is not known"
+                )
 
     def follows(self, number: Number) -> str | None:
-        """Return the readings of a number that follows from sizes as text, None for others."""
-        readings = self._readings.get(number)
-        if readings is None:
+        """Return the formula of a number that follows from sizes as text, None for others."""
+        formula = self._formulas.get(number)
+        if formula is None:
             return None
-        names = {reading.text: self.number(reading.text) for reading in readings}
-        texts = ((n and n != number and self.follows(n)) or text for text, n in names.items())
-        return " or ".join(dict.fromkeys(texts))
+        base = self.number(formula.text)
+        return (base and base != number and self.follows(base)) or formula.text
 
-    def readings_at(self, number: Number, sizes: Mapping[Number, Term]) -> tuple[Reading, ...]:
-        """Return the readings of a number at given sizes, by numbers that vary and by these."""
-        if number in sizes:
-            return (Reading(self.name(number), sizes[number]),)
-        options = self._readings.get(number)
-        if options is None:
-            recorded = Reading(f"{self.base[number]}", as_term(self.base[number]))
-            if number[0] == "stride":
-                return self._stride_readings(number) or (recorded,)
-            options = (recorded, *(r for s in sizes for r in self._possible(number, s)))
-        return options
 
-    def _stride_readings(self, stride: Number) -> tuple[Reading, ...]:
-        """Return the readings of a stride: the product of a contiguous tensor, and scalars."""
-        readings = [
-            product(self._reading(("stride", stride[1], inner)), self._reading(extent))
-            for inner, extent in inner_axis(self.call, stride)
-            if self.is_product(stride, ("stride", stride[1], inner), extent)
-        ]
-        if readings and self.varies(stride):
-            return tuple(readings)
-        values = self._values.get(stride, (0,))
-        same = [n for n, other in self._values.items() if n[0] == "scalar" and other == values]
-        if min(values) > 1:
-            readings += map(self._reading, same)
-        if not readings or (len(readings) == len(same) and not self.varies(stride)):
-            readings.append(Reading(f"{self.base[stride]}", as_term(self.base[stride])))
-        return tuple(readings)
+@once_per_module
+def axes_of(module: Module) -> frozenset[int]:
+    """Return the axes of the grid that decide what a kernel accesses, or how often."""
+    summary = summarize(module)
+    formulas = [f for access in summary.accesses for f in (access.offset, access.active)]
+    atoms = frozenset().union(
+        *(f.atoms() for f in formulas),
+        *(loop.trips.atoms() | loop.running.atoms() for loop in summary.loops),
+    )
+    symbols = (a for a in atoms if isinstance(a, Symbol) and a.kind in ("program", "programs"))
+    return frozenset(symbol.key for symbol in symbols if isinstance(symbol.key, int))

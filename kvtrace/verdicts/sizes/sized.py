@@ -27,7 +27,7 @@ from kvtrace.symbolic.prover import (
     prove,
 )
 from kvtrace.symbolic.summary import Loop, Summary
-from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, as_term, program, programs
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, as_term, program
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.replaying import without_contents
@@ -100,10 +100,7 @@ class Sized:
         values: tuple[Key, ...] = (),
         size: Symbol = SIZE,
     ) -> None:
-        """Prepare the terms; `contents` has values of all other loads, `size` is their symbol.
-
-        A number with several readings remains a symbol, of which facts say between which terms.
-        """
+        """Prepare the terms; `contents` has values of all other loads, `size` is their symbol."""
         self.size = size
         self.recorded = recorded
         self.values = values
@@ -111,9 +108,7 @@ class Sized:
         self.sizes = sizes
         self.contents = contents
         self.clock = clock
-        self._terms: dict[Key, Term] = {
-            key_of(number): term for number, term in sizes.upper.items() if sizes.is_exact(number)
-        }
+        self._terms: dict[Key, Term] = {key_of(n): term for n, term in sizes.terms.items()}
         self.open_tensors: frozenset[int] = frozenset()
         """Tensors of unknown extents, but at the recorded size."""
         self._replaced: dict[Condition | Term, Any] = {}
@@ -129,8 +124,8 @@ class Sized:
         return SizedCall(self, low, high, solving=solving)
 
     def numbers(self, size: int) -> dict[Number, int]:
-        """Return all numbers at a size; the largest, where several readings fit."""
-        return {n: term.value({self.size: size}) for n, term in self.sizes.upper.items()}
+        """Return all numbers at a size."""
+        return {n: term.value({self.size: size}) for n, term in self.sizes.terms.items()}
 
     def substitute(self, formula: Any) -> Any:
         """Return a term or condition in which numbers are replaced by terms of the size; cached."""
@@ -146,30 +141,20 @@ class Sized:
         return result
 
     def _facts(self) -> Iterator[Condition]:
-        """Yield conditions that bound program ids, contents and ambiguous numbers by the size."""
-        lower, upper = self.sizes.lower, self.sizes.upper
+        """Yield conditions that bound program ids and contents by the size."""
         for axis in range(3):
-            last = upper["grid", axis, 0] - 1
+            last = self.sizes.terms["grid", axis, 0] - 1
             if last.constant is None:  # otherwise the range of program ids has it
                 yield at_least(last - program(axis))
-            if not self.sizes.is_exact(("grid", axis, 0)):
-                yield at_least(programs(axis) - 1 - program(axis))
-        inexact = {key_of(n): n for n in lower if not self.sizes.is_exact(n)}
         for atom in (a for a in _atoms_of(self.summary) if isinstance(a, Symbol)):
             key = atom.kind, atom.key
-            if key in inexact:
-                yield at_least(upper[inexact[key]] - atom.term)
-                yield at_least(atom.term - lower[inexact[key]])
             if key in self.contents.bounds:
                 low, high = self.contents.bounds[key]
                 yield at_least(maximum(high, 0) - atom.term)
                 yield at_least(atom.term + maximum(-low, 0))
 
     def end_bytes(self, position: int) -> Term | None:
-        """Return the bytes from a tensor's data pointer to its view's end, None if unknown.
-
-        They are the least that the tensor's readings allow.
-        """
+        """Return the bytes from a tensor's data pointer to its view's end, None if unknown."""
         tensor = self.call.arguments[position]
         if not isinstance(tensor, TensorArgument):
             return None
@@ -177,8 +162,8 @@ class Sized:
             return None
         last = as_term(1)
         for axis in range(len(tensor.shape)):
-            lower = self.sizes.lower
-            size, stride = lower["shape", position, axis], lower["stride", position, axis]
+            terms = self.sizes.terms
+            size, stride = terms["shape", position, axis], terms["stride", position, axis]
             if size.constant == 0:
                 return as_term(0)
             if stride.low >= 0:
@@ -228,9 +213,9 @@ class SizedCall(BoundCall):
         largest_numbers = sized.numbers(high)
         ranges: dict[Key, Interval] = dict(sized.contents.ranges)
         ranges.update(dict.fromkeys(sized.values, (low, high)))
-        for number, upper in sized.sizes.upper.items():
-            least = min(sized.sizes.lower[number].value(end) for end in ends)
-            bounds = least, max(upper.value(end) for end in ends)
+        for number, term in sized.sizes.terms.items():
+            at_ends = [term.value(end) for end in ends]
+            bounds = min(at_ends), max(at_ends)
             ranges[key_of(number)] = bounds
             if number[0] == "grid":
                 ranges["program", number[1]] = (0, max(bounds[1], 1) - 1)

@@ -413,7 +413,7 @@ def _is_moved(bound: SizedCall, left: Access, right: Access) -> bool:
     for position in positions:
         tensor = bound.call.arguments[position]
         offsets.add(tensor.offset_bytes if isinstance(tensor, TensorArgument) else None)
-    terms = bound.sized.sizes.upper
+    terms = bound.sized.sizes.terms
     size_terms = (terms[n] for n in terms if n[0] in ("shape", "stride") and n[1] in positions)
     return len(offsets) > 1 and any(term.constant is None for term in size_terms)
 

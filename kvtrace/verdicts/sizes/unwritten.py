@@ -24,9 +24,9 @@ from kvtrace.symbolic.functions import Applied
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.sizes.envelope_rows import source_line
-from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, call_with, launches_at
-from kvtrace.verdicts.sizes.readings import divisors_of
+from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, Number, call_with, launch_at
 from kvtrace.verdicts.sizes.sized import SIZE
+from kvtrace.verdicts.sizes.ties import divisors_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -148,15 +148,16 @@ def _with_gap(
 def gap_at(relations: Relations, outputs: Sequence[int], sizes: Mapping[Number, int]) -> Gap | bool:
     """Return the gap of growing outputs in the launch at sizes, or whether they surely have none.
 
-    Sizes for which launches show several readings of a number, or none, are not tried.
+    Sizes with which another number grows in an unknown way are not tried.
     """
+    is_unknown = any(relations.unknown_growth(n, size) for n in relations.base for size in sizes)
     try:
-        launches, bounds = launches_at(relations, sizes)
+        numbers, _ = launch_at(relations, sizes)
     except Ambiguous:
         return False
-    if len(launches) != 1 or not outputs or not all(map(bounds.is_exact, relations.base)):
+    if is_unknown or not outputs:
         return False
-    gaps = _gaps(call_with(relations.call, launches[0]), outputs, _MAX_LANES)
+    gaps = _gaps(call_with(relations.call, numbers), outputs, _MAX_LANES)
     gap = next((gap for gap in gaps.values() if gap is not None), None)
     return gap or len(gaps) == len(outputs)
 
@@ -168,7 +169,7 @@ def growing_outputs(
     growing: list[int] = []
     for size in sizes:
         try:
-            terms = relations.at({size: SIZE.term}).upper
+            terms = relations.at({size: SIZE.term}).terms
         except Ambiguous:
             return []
         for position in outputs:

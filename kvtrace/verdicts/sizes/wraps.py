@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.evaluate import TensorArgument
-from kvtrace.symbolic.conditions import Condition, Opaque, at_least
+from kvtrace.symbolic.conditions import Condition, Opaque
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Given, Interval, Refuted, prove
 from kvtrace.symbolic.terms import Symbol
@@ -88,18 +87,3 @@ def rule_violation(call: Call, claim: Claim) -> tuple[str, str | None] | None:
         if verdict.verdict == "violation" and op in (call.module.main.op, verdict.op):
             return f"{verdict.rule}: {verdict.message}", None
     return None
-
-
-def accesses_last_element(call: Call, position: int) -> bool:
-    """Return whether a launch surely accesses the last element of the tensor at a position."""
-    tensor = call.arguments[position]
-    if not isinstance(tensor, TensorArgument):
-        return False
-    bound = BoundCall(call, (), BUDGET)
-    for access in bound.summary.accesses:
-        if access.argument == position and access.unknown is None:
-            before_last = tensor.view_bytes[1] - access.element_bytes - 1
-            claim = at_least(before_last - access.offset)
-            if is_refuted(bound, claim, bound.active(access)):
-                return True
-    return False

@@ -10,7 +10,7 @@ from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.sizes.at_size import at_size
 from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.index_tensors import BadContract, contract_of, violation
-from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, call_with, launches_at
+from kvtrace.verdicts.sizes.launch_numbers import Ambiguous, call_with, launch_at
 from kvtrace.verdicts.sizes.relations import Relations
 from tests.verdicts import envelope_kernels as kernels
 from tests.verdicts import generic_kernels
@@ -176,7 +176,7 @@ def test_the_first_bad_size_fails_when_run_and_the_size_before_is_proven():
     assert bad == (WRAP - 1) // 7000 + 2
 
     def verdicts(value):
-        ((numbers,), _) = launches_at(of_rows, {size: value})
+        numbers, _ = launch_at(of_rows, {size: value})
         return {v.verdict for v in overflow.judge(BoundCall(call_with(launches[0], numbers)))}
 
     assert "violation" in verdicts(bad)
@@ -281,7 +281,7 @@ def test_padded_rows_do_not_determine_how_a_stride_grows():
     launches = relations(padded_rows())
 
     with pytest.raises(Ambiguous, match="x was not contiguous"):
-        launches_at(launches, {launches.number("columns"): 70})
+        launch_at(launches, {launches.number("columns"): 70})
 
 
 def test_contents_that_were_not_recorded_are_unknown():

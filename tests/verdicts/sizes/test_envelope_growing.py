@@ -1,11 +1,11 @@
-"""Extents and grids that grow with a size, read off recorded launches of two sizes."""
+"""Extents and grids that grow with a size, as a tie states it."""
 
 import pytest
 import triton
 import triton.language as tl
 
 from kvtrace.verdicts.sizes.at_size import at_size
-from kvtrace.verdicts.sizes.readings import BadTie
+from kvtrace.verdicts.sizes.ties import BadTie
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.sizes.envelope_rows import relations, rows
 
@@ -22,28 +22,34 @@ def groups(n, scales):
     return call(scaled, grid, x=tensor(n), scales=tensor(scales), y=tensor(n), n=n, B=256)
 
 
-def test_an_extent_that_the_kernel_divides_for_grows_by_that_quotient():
-    row = rows(groups(993, 32), groups(70, 3))["n", "argument"]
-
-    assert "scales.shape[0] = cdiv(n, 32) or n // 32 + 1" in row.along
-    assert row.fine == (0, 2**31 - 1)
+GRID = "grid_x = cdiv(n, 256)"
 
 
-def test_a_quotient_that_may_be_rounded_either_way_is_not_guessed():
-    row = rows(groups(1024, 32), groups(96, 3))["n", "unknown"]
+@pytest.mark.parametrize("launches", [((993, 32), (70, 3)), ((1024, 32), (96, 3)), ((999, 32),)])
+def test_an_extent_of_which_nothing_states_how_it_grows_is_asked_for(launches):
+    found = rows(*(groups(*launch) for launch in launches), ties=[GRID])
 
-    assert row.fine == (1024, 1024)
-    assert "which may be cdiv(n, 32) or n // 32" in row.reason
-    assert 'record a launch with n = 1,025, or state it as --tie "scales.shape[0] =' in row.reason
+    (row,) = (row for (name, _), row in found.items() if name == "n")
+    assert row.fine == (launches[0][0],) * 2
+    assert row.kind == ("unknown" if len(launches) > 1 else "unseen")
+    assert "how it grows with n is not known: record a launch" in row.reason
+    assert 'or state it as --tie "scales.shape[0] = …"' in row.reason
 
 
-def test_a_quotient_that_the_user_states_is_the_only_reading():
+@pytest.mark.parametrize("launches", [((993, 32), (70, 3)), ((1024, 32), (96, 3)), ((999, 32),)])
+def test_a_grid_of_which_nothing_states_how_it_grows_is_asked_for(launches):
+    found = rows(*(groups(*launch) for launch in launches), ties=["scales.shape[0] = cdiv(n, 32)"])
+
+    (row,) = (row for (name, _), row in found.items() if name == "n")
+    assert row.fine is None
+    assert 'or state it as --tie "grid_x = …"' in row.reason
+
+
+def test_a_quotient_that_the_user_states_holds():
     launches = groups(1024, 32), groups(96, 3)
 
-    up = rows(*launches, ties=["scales.shape[0] = cdiv(n, 32)"])["n", "argument"]
-    down = rows(*launches, ties=["scales.shape[0] = n // 32", "grid_x = cdiv(n, 256)"])[
-        "n", "tensor"
-    ]
+    up = rows(*launches, ties=["scales.shape[0] = cdiv(n, 32)", GRID])["n", "argument"]
+    down = rows(*launches, ties=["scales.shape[0] = n // 32", GRID])["n", "tensor"]
 
     assert up.fine == (0, 2**31 - 1)
     assert (down.fine, down.first_bad, down.last_bad) == ((1024, 1024), 1025, 1023)
@@ -113,7 +119,8 @@ def chunks(size, count):
 
 
 def test_a_number_derived_from_a_scalar_is_no_separate_quantity():
-    launches = relations(chunks(64, 2), chunks(65, 3))
+    ties = ["grid_x = cdiv(size, 32)", "h.shape[1] = grid_x"]
+    launches = relations(chunks(64, 2), chunks(65, 3), ties=ties)
 
     found = at_size(launches, {"h.shape[1]": 9})
 
@@ -141,23 +148,6 @@ def test_an_extent_that_equals_a_size_may_be_named_in_its_place():
     assert (by_extent.along, by_extent.verdicts) == (by_size.along, by_size.verdicts)
     contradicting = at_size(launches, {"n": 400, "x.shape[1]": 300})
     assert contradicting.reason == "x.shape[1] was n: it follows from that number"
-
-
-@pytest.mark.parametrize(("row_count", "widths"), [(3, [300]), (50, [100, 120])])
-def test_the_launch_that_would_decide_between_readings_is_not_far_larger(row_count, widths):
-    row = rows(*(on_rows(row_count, width) for width in widths))["x.shape[0]", "unknown"]
-
-    assert row.fine[1] > 7_000_000
-    assert f"record a launch with x.shape[0] = {row_count + 1}, or state it as --tie" in row.reason
-    assert f"record a launch with x.shape[0] = {row_count - 1}, or state it as --tie" in row.below
-
-
-def test_the_only_row_of_a_tensor_grows_with_its_length_by_one_reading_at_least():
-    one_row, two_columns = rows(on_rows(1, 300)), rows(on_rows(150, 2))
-
-    # x may have 301 elements at n = 301, so that nothing is refuted
-    assert one_row["n", "unseen"].fine[1] == 300
-    assert ("n", "tensor") not in one_row.keys() | two_columns.keys()
 
 
 @triton.jit
@@ -200,7 +190,9 @@ def test_tensors_may_be_padded_to_whole_blocks():
         for n, blocks in ((100, 1), (200, 2))
     )
 
-    row = rows(first, other)["n", "argument"]
+    padded = "cdiv(n, 128) * 128"
+    ties = [f"x.shape[0] = {padded}", f"y.shape[0] = {padded}", "grid_x = cdiv(n, 128)"]
+    row = rows(first, other, ties=ties)["n", "argument"]
 
     assert row.fine == (0, 2**31 - 1)
     assert "x.shape[0] = cdiv(n, 128) * 128" in row.along
@@ -231,41 +223,20 @@ def copied_rows(x, y, columns, B: tl.constexpr):
     tl.store(y + at, tl.load(x + at, i < columns, 0), i < columns)
 
 
-def test_rows_do_not_become_columns_for_being_twice_as_many_or_some_less():
-    for sizes in (((600, 300), (500, 250)), ((200, 300), (150, 250))):
-        first, other = (
-            call(copied_rows, (n,), x=tensor(n, m), y=tensor(n, m), columns=m, B=512)
-            for n, m in sizes
-        )
+def test_rows_and_columns_are_independent_if_launches_or_the_program_say_so():
+    """Extents that the program has as variables state themselves."""
+    sizes = (600, 300), (500, 250)
+    launches = [call(copied_rows, (n,), x=tensor(n, m), y=tensor(n, m), columns=m, B=512)
+                for n, m in (*sizes, (500, 300), (500, 200))]  # fmt: skip
+    variables = [f"{name} = {name}" for name in ("x.shape[0]", "columns")]
 
-        found = rows(first, other)
-
+    for found in (rows(*launches), rows(*launches[:2], ties=variables)):
         assert found["columns", "constants"].along == (
             "x.shape[1] = columns", "y.shape[1] = columns",
         )  # fmt: skip
         assert found["x.shape[0]", "overflow"].first_bad == 2**31 // 300 + 1
-
-
-@triton.jit
-def partial_sums(x, parts, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(parts + tl.program_id(0), tl.sum(tl.load(x + i, i < n, 0)))
-
-
-def test_a_grid_with_an_element_for_each_program_grows_by_what_programs_are_multiplied_by():
-    first, other = (
-        call(partial_sums, (-(-n // 64),), x=tensor(n), parts=tensor(-(-n // 64)), n=n, B=64)
-        for n in (192, 449)
-    )
-
-    found = rows(first, other)
-
-    row = found["n", "argument"]
-    assert set(row.along) == {
-        "x.shape[0] = n", "parts.shape[0] = cdiv(n, 64)", "grid_x = cdiv(n, 64)"
-    }  # fmt: skip
-    assert row.fine == (0, 2**31 - 1)
-    assert not any(quantity == "grid_x" for quantity, _ in found)
+    (row,) = (row for (name, _), row in rows(*launches[:2]).items() if name == "columns")
+    assert row.fine == (300, 300)
 
 
 @triton.jit

@@ -9,7 +9,7 @@ from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.launch_numbers import call_with, launches_at
+from kvtrace.verdicts.sizes.launch_numbers import call_with, launch_at
 from kvtrace.verdicts.sizes.relations import Relations
 from tests.support.thorough import usually
 from tests.verdicts.calls import call, tensor
@@ -66,8 +66,8 @@ def tried(low, high, recorded):
 
 
 def launched(relations, sizes):
-    """Return the launches at a size by all readings, with the most and the least room."""
-    return [n for best in (True, False) for n in launches_at(relations, sizes, best=best)[0]]
+    """Return the launches at a size."""
+    return [launch_at(relations, sizes)[0]]
 
 
 def broken_promises(kernel: Kernel, one, counts):

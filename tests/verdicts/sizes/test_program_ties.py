@@ -14,7 +14,8 @@ def ties(text, *, marks=("kernel[",), parameters=PARAMETERS, numbers=NUMBERS):
     tree = ast.parse(text)
     lines = text.splitlines()
     frames = [(tree, next(i for i, line in enumerate(lines, 1) if mark in line)) for mark in marks]
-    return ties_of_program(frames, parameters, {"B": 32}, numbers)
+    found = ties_of_program(frames, parameters, {"B": 32}, numbers)
+    return {name: text for name, text in found.items() if name != text}  # without variables
 
 
 @pytest.mark.parametrize(
@@ -115,3 +116,18 @@ def test_a_call_that_is_not_read_leaves_what_it_gives_open(call):
 @pytest.mark.parametrize("line", ["kernel[(2,)](x, part, 64, B=32)", "start(x)"])
 def test_numbers_without_a_name_state_nothing(line):
     assert ties(f"x, part = torch.zeros(64), torch.zeros(2)\n{line} # kernel[") == {}
+
+
+def test_variables_of_the_program_are_their_own_expressions():
+    """Their launches may change one of them alone."""
+    text = """
+def run(n, m):
+    part = torch.empty(m)
+    kernel[(triton.cdiv(n, 32),)](torch.empty(n), part, n)
+"""
+
+    found = ties_of_program([(ast.parse(text), 4)], PARAMETERS, {}, NUMBERS)
+
+    assert found["n"] == "n"
+    assert found["part.shape[0]"] == "part.shape[0]"
+    assert (found["x.shape[0]"], found["grid_x"]) == ("n", "cdiv(n, 32)")

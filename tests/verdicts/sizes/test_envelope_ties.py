@@ -1,4 +1,4 @@
-"""Rows of numbers that follow from a size in several ways, and loops that never end."""
+"""Rows of numbers that follow from a size, or do not, and loops that never end."""
 
 import pytest
 import triton
@@ -43,51 +43,19 @@ def launches(kernel, sizes, count, grid=up, extent=lambda n: n):
     ]
 
 
-@pytest.mark.parametrize("kernel", [partial_sums, flags, scaled])
-def test_partials_that_may_be_rounded_down_are_not_proven(kernel):
-    found = rows(*launches(kernel, (64, 256), down))
-
-    assert all(row.fine is None or row.fine[1] <= 64 for row in found.values())
-    assert found["n", "unknown"].first_bad is None
-    texts = found["n", "unknown"].along
-    assert "part.shape[0] = cdiv(n, 32) or n // 32" in texts
+GRID = "grid_x = cdiv(n, 32)"
+TIES = (GRID, "part.shape[0] = cdiv(n, 32)")
 
 
 @pytest.mark.parametrize("kernel", [partial_sums, flags, scaled])
-def test_partials_of_sizes_that_no_block_divides_are_decided(kernel):
-    assert rows(*launches(kernel, (64, 65), up))["n", "argument"].fine == (0, 2**31 - 1)
-    found = rows(*launches(kernel, (70, 250), up))  # or a program more, or a part less
-    assert "record a launch with n = 97, or" in found["n", "unknown"].reason
-    found = rows(*launches(kernel, (64, 70), down))
-    assert all(row.fine is None or row.fine[1] <= 64 for row in found.values())
+def test_partials_that_are_rounded_down_are_left_where_a_block_is_not_full(kernel):
+    up_to_date, short = launches(kernel, (64, 256), up), launches(kernel, (64, 256), down)
+    right = rows(*up_to_date, ties=TIES)["n", "argument"]
+    wrong = rows(*short, ties=(GRID, "part.shape[0] = n // 32"))["n", "tensor"]
 
-
-@pytest.mark.parametrize("most", [8, 16])
-@pytest.mark.parametrize("kernel", [partial_sums, flags, scaled])
-def test_a_grid_may_be_limited_to_the_elements_of_a_buffer(kernel, most):
-    fixed = launches(kernel, (70, 250), lambda _: most)  # min(cdiv(n, 32), most), or cdiv(n, 32)
-    row = rows(*fixed)["n", "unknown"]
-
-    assert (row.fine, row.first_bad) == ((0, 32 * most), None)
-    assert f"which may be cdiv(n, 32) or min(cdiv(n, 32), {most}): record a launch" in row.reason
-    assert f"with n = {32 * most + 1}, or" in row.reason
-    judged = at_size(relations(*fixed), {"n": 1000})
-    assert f"min(cdiv(n, 32), {most}): record a launch where they differ" in judged.reason
-    assert judged.verdicts == ()
-
-
-@triton.jit
-def shared_blocks(x, part, n):
-    for i in range(tl.program_id(0) * 32, n, tl.num_programs(0) * 32):
-        o = i + tl.arange(0, 32)
-        tl.store(x + o, 1.0, o < n)
-    tl.store(part + tl.program_id(0), 1.0)
-
-
-def test_a_loop_of_a_grid_that_may_be_limited_is_not_said_to_wrap():
-    found = rows(*launches(shared_blocks, (50, 97), lambda _: 4))
-
-    assert [row.first_bad for (size, _), row in found.items() if size == "n"] == [None]
+    assert right.fine == (0, 2**31 - 1)
+    assert (wrong.fine, wrong.first_bad, wrong.last_bad) == ((64, 64), 65, 63)
+    assert all(row.fine is None for row in rows(*short).values())
 
 
 def test_a_buffer_that_a_stated_grid_leaves_is_bad():
@@ -99,33 +67,25 @@ def test_a_buffer_that_a_stated_grid_leaves_is_bad():
 
 def test_a_limit_of_the_grid_hides_no_element_that_the_mask_admits():
     capacity = launches(flags, (64, 65), up, extent=lambda _: 512)
-    row = rows(*capacity)["n", "tensor"]
+    row = rows(*capacity, ties=TIES + ("x.shape[0] = 512",))["n", "tensor"]
 
     assert (row.fine, row.first_bad, row.what) == ((0, 512), 513, "the store leaves x")
 
 
 def test_a_tensor_that_only_some_launches_limit_is_no_smaller_than_they_say():
     limited = launches(flags, (70, 250, 500, 700), lambda n: min(up(n), 16))
-    row = rows(*limited, ties=("part.shape[0] = min(cdiv(n, 32), 16)",))["n", "tensor"]
+    row = rows(*limited, ties=(GRID, "part.shape[0] = min(grid_x, 16)"))["n", "tensor"]
 
     assert (row.fine, row.first_bad) == ((0, 512), 513)
-
-
-@pytest.mark.parametrize("sizes", [(64, 100, 33), (33, 64, 127)])
-@pytest.mark.parametrize("kernel", [partial_sums, scaled])
-def test_a_block_more_than_whole_ones_is_enough_for_all(kernel, sizes):
-    found = rows(*launches(kernel, sizes, lambda n: n // 32 + 1))
-
-    assert "part.shape[0] = n // 32 + 1" in found["n", "argument"].along
-    assert found["n", "argument"].fine == (0, 2**31 - 1)
 
 
 @pytest.mark.parametrize("count", [{100: 6, 64: 5, 127: 6}, {127: 9, 100: 6, 64: 6}])
 def test_an_extent_that_is_the_same_at_two_sizes_may_grow(count):
     """Extents of blocks often are, and differ at the next size."""
-    row = rows(*launches(partial_sums, tuple(count), count.__getitem__))["n", "unknown"]
+    found = launches(partial_sums, tuple(count), count.__getitem__)
+    row = rows(*found, ties=(GRID,))["n", "unknown"]
 
-    assert row.first_bad is None
+    assert (row.fine[0], row.fine[1], row.first_bad) == (row.recorded, row.recorded, None)
     assert "how it grows with n is not known" in row.reason
 
 
@@ -138,14 +98,21 @@ def ringed(x, part, n):
 @pytest.mark.parametrize(
     ("kernel", "count"), [(ringed, lambda _: 128), (flags, up), (partial_sums, up)]
 )
-def test_a_grid_that_was_the_same_at_all_sizes_may_be_of_their_blocks(kernel, count):
+def test_what_was_the_same_at_all_sizes_may_be_of_their_blocks(kernel, count):
     """At 129 a fifth program leaves what four blocks fill, or a constant grid leaves none."""
-    found = rows(*launches(kernel, (100, 110), count))
+    row = rows(*launches(kernel, (100, 110), count))["n", "unknown"]
 
-    row = found["n", "unknown"]
-    assert (row.fine[1], row.first_bad) == (128, None)
-    assert "may be 4 or cdiv(n, 32)" in row.reason
-    assert "record a launch with n = 129" in row.reason
+    assert (row.fine, row.first_bad) == (None, None)
+    assert row.reason == (
+        "grid_x was 4, and how it grows with n is not known: record a launch with n twice "
+        'as large, or state it as --tie "grid_x = …"'
+    )
+
+
+def test_what_stays_the_same_while_a_size_doubles_is_a_constant():
+    found = [call(ringed, (4,), x=tensor(128), part=tensor(128), n=n) for n in (60, 120)]
+
+    assert rows(*found)["n", "argument"].fine == (0, 2**31 - 1)
 
 
 # -- tensors padded by a constant, and sizes that no argument has ----------------------------------
@@ -185,7 +152,8 @@ def convolved(sizes, count):
 
 def test_a_stated_part_leaves_its_extent_a_size():
     count = {33: 16, 65: 32, 121: 60}.__getitem__
-    row = rows(*convolved((33, 65, 121), count), ties=["out = x.shape[0] // 2"])
+    ties = ["out = x.shape[0] // 2", "grid_x = cdiv(out, 16)"]
+    row = rows(*convolved((33, 65, 121), count), ties=ties)
 
     assert row["x.shape[0]", "tensor"].first_bad == 34
 
@@ -199,37 +167,19 @@ def copied_half(x, n, half):
     tl.store(x + half + i, tl.load(x + i, i < half), i < half)
 
 
-@triton.jit
-def copied_third(x, n, half):
-    i = tl.program_id(0) * 32 + tl.arange(0, 32)
-    tl.store(x + 2 * half + i, tl.load(x + i, i < half), i < half)
-
-
 def parted(kernel, sizes, part):
     return [call(kernel, (up(part(n)),), x=tensor(n), n=n, half=part(n)) for n in sizes]
 
 
-@pytest.mark.parametrize(("kernel", "by"), [(copied_half, 2), (copied_third, 3)])
-def test_a_part_of_a_size_that_launches_passed_is_not_bad(kernel, by):
-    found = rows(*parted(kernel, (60, 96), lambda n: n // by))
+def test_a_part_is_right_or_bad_as_it_is_rounded():
+    launches = parted(copied_half, (60, 96), lambda n: n // 2)
+    ties = ["half = n // 2", "grid_x = cdiv(half, 32)"]
 
-    assert {size for size, _ in found} == {"n"}
-    row = found["n", "unknown"]
-    assert row.first_bad is None
-    assert f"half was {60 // by}, which may be cdiv(n, {by}) or n // {by}" in row.reason
-
-
-@pytest.mark.parametrize(("kernel", "by"), [(copied_half, 2), (copied_third, 3)])
-def test_a_part_that_is_rounded_down_is_proven_once_a_launch_shows_it(kernel, by):
-    found = rows(*parted(kernel, (61, 95, 161), lambda n: n // by))
-
-    assert found["n", "argument"].fine == (0, 2**31 - 1)
-
-
-def test_a_part_that_is_rounded_up_is_bad():
-    found = rows(*parted(copied_half, (60, 96), lambda n: -(-n // 2)), ties=["half = cdiv(n, 2)"])
-
+    assert rows(*launches, ties=ties)["n", "argument"].fine == (0, 2**31 - 1)
+    found = rows(*launches, ties=["half = cdiv(n, 2)", ties[1]])
     assert (found["n", "tensor"].first_bad, found["n", "tensor"].last_bad) == (61, 59)
+    (row,) = (row for (name, _), row in rows(*launches, ties=ties[1:]).items() if name == "n")
+    assert row.fine == (96, 96)  # half differs, in a way that nothing states
 
 
 # -- grids ----------------------------------------------------------------------------------------
@@ -259,13 +209,12 @@ def halves_of_blocks(x, n, m):
     tl.store(x + m + i, 1.0, (i < m) & (i + m < n))
 
 
-def test_readings_that_never_differ_are_one():
-    """cdiv(n, 128) is cdiv(cdiv(n, 2), 64)."""
+def test_a_formula_may_name_another_number_that_follows():
     first, other = (
         call(halves_of_blocks, (-(-n // 128),), x=tensor(n), n=n, m=-(-n // 2)) for n in (301, 600)
     )
 
-    row = rows(first, other, ties=["grid_x = cdiv(m, 64)"])["n", "argument"]
+    row = rows(first, other, ties=["grid_x = cdiv(m, 64)", "m = cdiv(n, 2)"])["n", "argument"]
 
     assert "grid_x = cdiv(m, 64)" in row.along
     assert row.fine == (0, 2**31 - 1)
@@ -340,11 +289,11 @@ def first_blocks(x, y, n):
     tl.store(y + i, tl.load(x + i, i < n), i < n)
 
 
-@pytest.mark.parametrize("grid", [down, lambda _: 2])
-def test_elements_that_recorded_launches_leave_end_no_range(grid):
+@pytest.mark.parametrize(("grid", "tie"), [(down, "n // 32"), (lambda _: 2, "2")])
+def test_elements_that_recorded_launches_leave_end_no_range(grid, tie):
     found = [call(first_blocks, (grid(n),), x=tensor(n), y=tensor(n), n=n) for n in (150, 330, 500)]
 
-    assert rows(*found)["n", "argument"].fine == (0, 2**31 - 1)
+    assert rows(*found, ties=(f"grid_x = {tie}",))["n", "argument"].fine == (0, 2**31 - 1)
 
 
 def test_a_grid_that_no_reading_fits_is_asked_for():
@@ -365,34 +314,12 @@ def test_a_grid_that_no_reading_fits_is_asked_for():
 def test_blocks_that_cease_to_cover_a_size_end_its_range():
     one_block = [call(first_blocks, (1,), x=tensor(n), y=tensor(n), n=n) for n in (20, 31)]
 
-    (row,) = rows(*one_block).values()
+    (row,) = rows(*one_block, ties=("grid_x = 1",)).values()
 
     assert (row.fine, row.kind, row.first_bad) == ((0, 32), "constants", 33)
 
 
-# -- shares of a grid, lanes of a tile, and sizes that stay -----------------------------
-
-
-@triton.jit
-def shares(x, y, n, per):
-    first = tl.program_id(0) * per
-    for i in range(first, min(first + per, n)):
-        tl.store(y + i, tl.load(x + i))
-
-
-@pytest.mark.parametrize(("programs", "sizes"), [(7, (50, 93)), (5, (52, 91)), (11, (60, 90))])
-def test_a_share_of_the_same_number_of_programs_follows_from_the_size(programs, sizes):
-    found = rows(*(
-        call(shares, (programs,), x=tensor(n), y=tensor(n), n=n, per=-(-n // programs))
-        for n in sizes
-    ))  # fmt: skip
-
-    assert "per" not in {name for name, _ in found}
-    assert all(
-        any(text.startswith(f"per = cdiv(n, {programs})") for text in row.along)
-        for (name, _), row in found.items()
-        if name == "n"
-    )
+# -- lanes of a tile, and sizes that stay ------------------------------------------------------
 
 
 @triton.jit
@@ -418,7 +345,7 @@ def test_lanes_of_a_tile_that_is_wider_than_its_rows_are_told_apart(kernel, size
         call(kernel, (-(-n // 16), -(-m // 16)), n=n, m=m, x=tensor(n, m),
              y=tensor(m, n) if kernel is turned else tensor(n, m))
         for n, m in ((40, 21), (57, 21), (40, 35))
-    ))  # fmt: skip
+    ), ties=("grid_x = cdiv(n, 16)", "grid_y = cdiv(m, 16)"))  # fmt: skip
 
     (low,) = {row.fine[0] for (name, _), row in found.items() if name == size and row.fine}
     assert low == 0
@@ -432,8 +359,8 @@ def test_a_size_that_no_launch_changed_is_unseen(columns):
     ))  # fmt: skip
 
     row = found["m", "unseen"]
-    assert (row.fine[1], row.first_bad) == (columns, None)
-    assert f"record a launch with m = {columns + 1}" in row.reason
+    assert (row.fine, row.first_bad) == (None, None)
+    assert "record a launch with another m" in row.reason
 
 
 @pytest.mark.parametrize("half", [32, 16])
