@@ -119,7 +119,7 @@ def run(n, kernel=made()):
 """
 
 
-STATED = {"part.shape[0]": "cdiv(n, 64)", "grid_x": "cdiv(n, 64)"}
+STATED = {"n": "n", "part.shape[0]": "cdiv(n, 64)", "grid_x": "cdiv(n, 64)"}
 
 
 def program_of(file):

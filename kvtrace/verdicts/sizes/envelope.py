@@ -172,16 +172,17 @@ class _Base:
             sizes = relations.at({quantity: SIZE.term})
         except Ambiguous as error:
             return EnvelopeRow(name, recorded, kind, reason=str(error))
-        for grid in sorted(n for n in self._relevant if n[0] == "grid"):
-            reason = relations.unknown_growth(grid, quantity)
-            if reason is not None:
-                return EnvelopeRow(name, recorded, kind, reason=reason)
-        if all(sizes.terms[n].constant is not None for n in self._relevant):
+        grids = sorted(n for n in self._relevant if n[0] == "grid")
+        reasons = [relations.unknown_growth(grid, quantity) for grid in grids]
+        unknown = next((reason for reason in reasons if reason), None)
+        if not unknown and all(sizes.terms[n].constant is not None for n in self._relevant):
             return None
         refusal = refusal_of(relations, relations.base)
         if refusal is not None:
             return EnvelopeRow(name, recorded, refusal[0], first_bad=recorded, what=refusal[1])
-        return _SizeSubject(self.kernel, relations, quantity, self._contracts, sizes, clock)
+        subject = _SizeSubject(self.kernel, relations, quantity, self._contracts, sizes, clock)
+        subject.unknown = unknown
+        return subject
 
     def _unproven_as_recorded(self, clock: Clock) -> tuple[Claim, ...] | None:
         """Return the claims that are not proven for the recorded launch, None if time is up."""

@@ -219,6 +219,8 @@ class Subject:
         self.basis = basis
         self.least = least
         self.end = end
+        self.unknown: str | None = None
+        """Why nothing is known of other values than the recorded one."""
         self._refutations: dict[tuple[Claim, int], tuple[str, str | None] | None] = {}
 
     def doubt(self, claim: Claim) -> str | None:  # noqa: ARG002
@@ -257,6 +259,8 @@ class Subject:
 
     def proves(self, proven: Interval) -> bool:
         """Return whether this launch's range surely ends no earlier than another launch's."""
+        if self.unknown:
+            return False
         if self.end <= proven[1] or self.sized.recorded[0] > proven[1]:
             return self.end > proven[1]
         first = max(proven[0], self.least, self.sized.size.low)
@@ -277,9 +281,15 @@ class Subject:
                 broken = unproven_claims(self.sized, claims)
         except OutOfTime:
             return self._row("unknown", reason=self._time_text())
+        if self.unknown and not broken:
+            recorded = {"low": self.recorded, "high": self.recorded}
+            contract = f"{self.name} = {self.recorded:,}"
+            return self._row("unknown", reason=self.unknown, contract=contract, **recorded)
         limits = max(self.least, self.sized.size.low), self.end - 1
         if broken:
             row = self._broken_row(broken)
+            if self.unknown:
+                return row
             sound = [c for c in claims if c.group == "overflow" and c not in broken]
             return self._with_wrap(row, proven_range(self.sized, sound, limits, self.is_bad))
         proven = proven_range(self.sized, claims, limits, self.is_bad)

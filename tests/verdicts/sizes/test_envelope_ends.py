@@ -14,9 +14,13 @@ from kvtrace.verdicts.sizes.sized_claims import rules_of_sizes
 from tests.support.compile_ttir import compile_generic
 from tests.verdicts import looping_kernels as kernels
 from tests.verdicts.calls import call, tensor
-from tests.verdicts.sizes.envelope_rows import relations, rows
+from tests.verdicts.sizes.envelope_rows import program, relations, rows, stated_rows
 
 MOST = 2**31 - 1
+
+
+def stated(launch):
+    return relations(launch, ties=program(launch))
 
 
 def summed(n):
@@ -39,7 +43,7 @@ def test_a_loop_over_all_of_int32_ends_where_its_counter_wraps_around():
 
 
 def test_the_range_of_a_grid_stride_loop_ends_where_its_counter_wraps():
-    row = rows(by_grid(8), by_grid(5))["grid_x", "overflow"]
+    row = stated_rows(by_grid(8), by_grid(5))["grid_x", "overflow"]
 
     # Of 391 programs that count from below 100,000, the last begins at 99,840.
     assert row.first_bad == -(-(2**31 - 99_840) // 256)
@@ -58,14 +62,18 @@ def test_at_a_size_beyond_the_range_the_loop_is_a_violation():
     found = at_size(sums, {"n": 2_147_483_548}, ["overflow", "out-of-bounds"])
     assert "violation" in {v.verdict for v in found.verdicts if v.rule == "overflow"}
 
-    found = at_size(Relations(by_grid(8)), {"grid_x": 8_388_600}, ["overflow", "out-of-bounds"])
+    found = at_size(
+        relations(by_grid(8), ties=program(by_grid(8))),
+        {"grid_x": 8_388_600},
+        ["overflow", "out-of-bounds"],
+    )
     assert {v.rule for v in found.verdicts if v.verdict == "violation"} == {
         "overflow", "out-of-bounds",
     }  # fmt: skip
 
 
 def test_the_range_of_a_stride_has_a_lower_end():
-    row = rows(strided())["s", "tensor"]
+    row = stated_rows(strided())["s", "tensor"]
 
     assert (row.first_bad, row.fine) == (5, (0, 4))
     assert row.contract == "0 <= s <= 4"
@@ -75,7 +83,7 @@ def test_the_range_of_a_stride_has_a_lower_end():
 def test_a_size_of_zero_may_be_the_last_bad_one():
     one = call(kernels.picked, (1,), x=tensor(100), y=tensor(1), first=0, n=100, s=3)
 
-    row = rows(one)["s", "unknown"]
+    row = stated_rows(one)["s", "unknown"]
 
     # A step of 0 never ends.
     assert (row.fine[0], row.last_bad) == (1, 0)
@@ -87,7 +95,7 @@ def test_a_scalar_that_reaches_nothing_is_fine_on_both_sides_of_zero():
 
     # i * s is computed for 128 lanes, of which the first alone is let through.
     most = 2**31 // 127
-    assert rows(one)["s", "unknown"].fine == (-most, most)
+    assert stated_rows(one)["s", "unknown"].fine == (-most, most)
 
 
 def printed(row):
@@ -100,7 +108,7 @@ def printed(row):
 
 
 def test_both_ends_of_the_proven_range_are_printed():
-    assert printed(rows(strided())["s", "tensor"]) == (
+    assert printed(stated_rows(strided())["s", "tensor"]) == (
         "sizes s (was 3): first bad 5: the load leaves x; proven for 0 <= s <= 4, assuming other "
         "sizes as recorded (one recorded launch); below that, bad at -1: the load leaves x"
     )
@@ -112,7 +120,7 @@ def test_a_negative_size_may_be_asked_for():
         with pytest.raises(BadSetting, match="--at needs sizes"):
             parse_sizes(text)
 
-    found = at_size(Relations(strided()), {"s": -1}, ["out-of-bounds"])
+    found = at_size(stated(strided()), {"s": -1}, ["out-of-bounds"])
     assert {v.verdict for v in found.verdicts} == {"violation", "proven"}
     assert found.limit is None
 
@@ -122,9 +130,9 @@ def test_no_launch_has_a_negative_extent_or_no_programs():
     assert at_size(copied, {"n": -1}, ["overflow"]).limit == (
         "x.shape[0] is -1, and no extent is negative"
     )
-    assert at_size(Relations(by_grid(8)), {"grid_x": 0}, ["overflow"]).limit == (
-        "grid_x is 0, and CUDA launches 1 to 2,147,483,647"
-    )
+    assert at_size(
+        relations(by_grid(8), ties=program(by_grid(8))), {"grid_x": 0}, ["overflow"]
+    ).limit == ("grid_x is 0, and CUDA launches 1 to 2,147,483,647")
 
 
 def test_a_mask_that_lets_no_lane_through_ends_no_range():
@@ -134,7 +142,7 @@ def test_a_mask_that_lets_no_lane_through_ends_no_range():
         for n in (1000, 700)
     )
 
-    row = rows(*launches)["n", "overflow"]
+    row = stated_rows(*launches, blocks=(128,))["n", "overflow"]
 
     assert (row.fine, row.last_bad) == ((0, MOST - 127), None)
     assert row.what.startswith("i + 1 does not fit into 32 bits")
@@ -147,7 +155,7 @@ def test_a_smaller_grid_is_another_variant_and_no_bad_size():
         for grid in (10, 9)
     )
 
-    row = rows(*launches)
+    row = stated_rows(*launches)
 
     (grid,) = (each for (quantity, _), each in row.items() if quantity == "grid_x")
     assert (grid.last_bad, grid.below_kind) == (7, "constants")
@@ -161,7 +169,8 @@ def test_a_size_for_which_triton_compiles_again_is_no_violation():
         call(kernels.following, (-(-n // 128),), x=tensor(n), y=tensor(n), n=n, B=128)
         for n in (1008, 720)
     ]
-    one = relations(*(replace(launch, module=parsed(text)) for launch in launches))
+    ties = program(*launches, blocks=(128,))
+    one = relations(*(replace(launch, module=parsed(text)) for launch in launches), ties=ties)
 
     found = at_size(one, {"n": 1001})
 
@@ -172,7 +181,9 @@ def test_a_size_for_which_triton_compiles_again_is_no_violation():
 
 def test_the_solver_proves_a_lower_end_that_linear_reasoning_does_not():
     """Linear reasoning overestimates which of the lanes 10 to 15 the mask lets through."""
-    row = rows(call(kernels.either_way, (1,), x=tensor(100), y=tensor(16), s=2))["s", "tensor"]
+    row = stated_rows(call(kernels.either_way, (1,), x=tensor(100), y=tensor(16), s=2))[
+        "s", "tensor"
+    ]
 
     assert (row.fine, row.first_bad) == ((-5, 5), 6)
     assert (row.last_bad, row.below, row.below_kind) == (-6, "the load leaves x", "tensor")
@@ -187,7 +198,7 @@ def test_the_modulus_of_an_index_is_the_extent_that_it_accesses():
         for n in (1000, 700)
     )
 
-    row = rows(*launches)["n", "argument"]
+    row = stated_rows(*launches)["n", "argument"]
 
     assert "x.shape[0] = n" in row.along
     assert row.fine == (1, MOST)
@@ -204,7 +215,7 @@ def test_an_extent_that_a_constant_bounds_grows_with_nothing(constant):
         for m in (1000, 700)
     )  # fmt: skip
 
-    row = rows(*launches)["m", "argument"]
+    row = stated_rows(*launches, blocks=(128,))["m", "argument"]
 
     assert not any(each.startswith("x.shape[0]") for each in row.along)
     assert row.fine == (0, MOST)
@@ -216,20 +227,11 @@ def test_half_of_a_size_is_an_extent_that_grows_with_it():
         for n in (1001, 700)
     )
 
-    row = rows(*launches)["n", "argument"]
+    ties = ["y.shape[0] = n // 2", "grid_x = cdiv(n, 256)"]
+    row = rows(*launches, ties=ties)["n", "argument"]
 
     assert {"x.shape[0] = n", "y.shape[0] = n // 2"} <= set(row.along)
     assert row.fine == (0, MOST)
-
-
-def test_no_violation_is_claimed_for_a_tensor_that_is_exactly_filled():
-    """What holds two elements for each of n: one launch does not say so."""
-    one = call(kernels.strided, (1,), x=tensor(199), y=tensor(128), n=100, s=2, B=128)
-
-    row = rows(one)["n", "unseen"]
-
-    assert row.contract == "n <= 100"
-    assert row.reason.startswith("x is as large as the recorded launch needs")
 
 
 def test_launches_of_several_sizes_say_that_a_tensor_stays_as_it_is():
@@ -238,4 +240,4 @@ def test_launches_of_several_sizes_say_that_a_tensor_stays_as_it_is():
         for n in (100, 60)
     )  # fmt: skip
 
-    assert rows(first, other)["n", "tensor"].first_bad == 101
+    assert stated_rows(first, other)["n", "tensor"].first_bad == 101

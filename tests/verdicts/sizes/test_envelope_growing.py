@@ -7,7 +7,7 @@ import triton.language as tl
 from kvtrace.verdicts.sizes.at_size import at_size
 from kvtrace.verdicts.sizes.ties import BadTie
 from tests.verdicts.calls import call, tensor
-from tests.verdicts.sizes.envelope_rows import relations, rows
+from tests.verdicts.sizes.envelope_rows import program, relations, rows
 
 
 @triton.jit
@@ -41,7 +41,7 @@ def test_a_grid_of_which_nothing_states_how_it_grows_is_asked_for(launches):
     found = rows(*(groups(*launch) for launch in launches), ties=["scales.shape[0] = cdiv(n, 32)"])
 
     (row,) = (row for (name, _), row in found.items() if name == "n")
-    assert row.fine is None
+    assert row.fine == (launches[0][0],) * 2
     assert 'or state it as --tie "grid_x = …"' in row.reason
 
 
@@ -140,7 +140,7 @@ def on_rows(row_count, n):
 
 
 def test_an_extent_that_equals_a_size_may_be_named_in_its_place():
-    launches = relations(on_rows(3, 300), on_rows(5, 200))
+    launches = relations(*(recorded := (on_rows(3, 300), on_rows(5, 200))), ties=program(*recorded))
 
     by_size, by_extent = (at_size(launches, {name: 400}) for name in ("n", "x.shape[1]"))
 
@@ -209,7 +209,9 @@ def test_a_grid_of_some_programs_more_than_a_size_grows_with_it():
 
     (row,) = (
         row
-        for (size, _), row in rows(first, other, ties=["grid_x = n + 4"]).items()
+        for (size, _), row in rows(
+            first, other, ties=["grid_x = n + 4", "y.shape[0] = 100"]
+        ).items()
         if size == "n" and row.fine
     )
 
