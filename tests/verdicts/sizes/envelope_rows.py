@@ -24,11 +24,12 @@ def program(first, *more, blocks=()):
     launches = [numbers_of(launch) for launch in (first, *more)]
     values = {name_of(n, first): tuple(one[n] for one in launches) for n in launches[0]}
     sizes = [name for name in values if ".stride" not in name and "grid_" not in name]
-    scalars = [name for name in sizes if "." not in name]
-    ties = {name: name for name in scalars}
+    scalars = sorted((name for name in sizes if "." not in name), key=lambda n: "stride" in n)
+    sizes = [*scalars, *(name for name in sizes if "." in name)]
+    ties: dict[str, str] = {}
     for name in sizes:
         equal = [n for n in scalars if values[n] == values[name] and min(values[n]) > 1]
-        is_same = len(set(values[name])) == 1
+        is_same = len(set(values[name])) == 1 and name not in scalars
         ties.setdefault(name, equal[0] if equal else str(values[name][0]) if is_same else name)
     for axis, block in zip("xyz", (*blocks, 1, 1, 1), strict=False):
         name = f"grid_{axis}"
