@@ -128,8 +128,7 @@ class _Reader:
             is_root = isinstance(node, ast.Name) and roots[node.id] == number
             is_scalar = "." not in number and number not in _GRID
             is_constant = not names and not is_scalar and with_constants and bool(roots)
-            is_product = is_scalar and "*" in ast.unparse(node)
-            if is_root or is_product or not names <= roots.keys() or not (names or is_constant):
+            if is_root or not names <= roots.keys() or not (names or is_constant):
                 continue
             ties[number] = ast.unparse(_Renamed(roots).visit(node))
         return ties, roots.values()

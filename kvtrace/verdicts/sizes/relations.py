@@ -167,9 +167,10 @@ class Relations:
             if number in self._formulas:
                 continue
             equal = self._equal(number, sizes)
-            if equal is not None and self.varies(number):
-                self._formulas[number] = Formula(self.name(equal), number_symbol(equal).term)
-            elif equal is None and self._is_size(number):
+            independent = [n for n in equal if n in sizes and n[0] == "scalar"]
+            if equal and self.varies(number) and len(independent) < 2:
+                self._formulas[number] = Formula(self.name(equal[0]), number_symbol(equal[0]).term)
+            elif not equal and self._is_size(number):
                 sizes.append(number)
         return tuple(sizes)
 
@@ -179,14 +180,29 @@ class Relations:
         equal = {n[0] for n, others in self._values.items() if others == values}
         return self.varies(number) and "stride" in equal and "shape" not in equal
 
-    def _equal(self, number: Number, sizes: Sequence[Number]) -> Number | None:
-        """Return the size, or the scalar that follows from one, that a number was equal to."""
+    def _equal(self, number: Number, sizes: Sequence[Number]) -> list[Number]:
+        """Return the sizes, or scalars that follow from one, that a number was equal to.
+
+        A variable of the program is no other one's formula, and a scalar at most a stride.
+        """
         kinds = ("scalar", "shape") if number[0] == "grid" else ("scalar",)
-        bases = [*sizes, *(n for n in self._formulas if n[0] in kinds)]
+        bases = [
+            *sizes,
+            *(n for n in self._formulas if n[0] in kinds and not self._uses(n, number)),
+        ]
         if number[0] == "scalar":
             bases = [n for n in self._values if n[0] == "stride"] if self._is_stride(number) else []
+        elif number in self._variables:
+            bases = [n for n in sizes if n in self._variables]
         values = self._values[number]
-        return next((n for n in bases if self._values[n] == values), None)
+        return [n for n in bases if self._values[n] == values]
+
+    def _uses(self, number: Number, other: Number) -> bool:
+        """Return whether a number is another, or follows from it."""
+        formula = self._formulas.get(number)
+        atoms = () if formula is None else formula.term.atoms()
+        bases = (number_of(a) for a in atoms if isinstance(a, Symbol) and is_number(a))
+        return number == other or any(n != number and self._uses(n, other) for n in bases)
 
     def _is_size(self, number: Number) -> bool:
         """Return whether a number that is equal to no size may have other values."""
@@ -210,7 +226,7 @@ class Relations:
         name, of_size = self.name(number), self.name(size)
         advice = f'state it as --tie "{name} = …"'
         if self.varies(number):
-            if number not in self.sizes or not self.varies(size) or self._is_free(number, size):
+            if not self.varies(size) or self._is_free(number, size):
                 return None
             return (
                 f"recorded launches differ in {name}, and how it grows with {of_size} is not "

@@ -372,3 +372,20 @@ def test_sizes_for_which_no_program_is_launched_are_not_covered(half):
     ]
 
     assert row.fine[0] == (0 if half == 32 else 16)
+
+
+@triton.jit
+def padded_copy(x, y, n, padded):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(y + i, tl.load(x + i, i < padded, 0), i < n)
+
+
+def test_an_extent_that_was_equal_to_two_arguments_is_tied_to_neither():
+    """All launches were at powers of two, to which the program may pad."""
+    found = rows(
+        *(call(padded_copy, (up(n),), x=tensor(n), y=tensor(n), n=n, padded=n) for n in (64, 128)),
+        ties=(GRID,),
+    )
+
+    assert {name for name, _ in found} >= {"n", "padded"}
+    assert all(row.fine is None or row.fine[1] <= 128 for row in found.values())

@@ -131,3 +131,22 @@ def run(n, m):
     assert found["n"] == "n"
     assert found["part.shape[0]"] == "part.shape[0]"
     assert (found["x.shape[0]"], found["grid_x"]) == ("n", "cdiv(n, 32)")
+
+
+@pytest.mark.parametrize("of", ["n", "x.shape[0]"])
+def test_a_padded_number_follows_from_what_is_padded(of):
+    """It was equal in launches at multiples of 32, which is no formula."""
+    text = """
+def run(size):
+    padded = triton.cdiv(size, 32) * 32
+    kernel[(4,)](torch.empty(size), None, padded)
+"""
+    numbers = ("x.shape[0]", "n", "grid_x")
+    parameters = ("x", "part", "n")
+    if of == "n":
+        text, numbers = text.replace("padded)", "size, padded)"), (*numbers, "padded")
+        parameters = (*parameters, "padded")
+
+    found = ties_of_program([(ast.parse(text), 4)], parameters, {}, numbers)
+
+    assert found["padded" if of == "n" else "n"] == f"cdiv({of}, 32) * 32"
