@@ -192,8 +192,8 @@ def _used_line_numbers(
         enclosing_lines = [line for line in lines if line.block_start <= number <= line.block_end]
         functions = [line for line in enclosing_lines if line.is_function]
         functions = functions[:1] if outermost else functions
-        statement = next((b for b in blocks if b[0].block_start <= number <= b[-1].block_end), [])
-        kept_blocks = functions[-1:] or (statement if outermost else statement[-1:])
+        block = next((b for b in blocks if b[0].block_start <= number <= b[-1].block_end), [])
+        kept_blocks = functions[-1:] or (block if outermost else block[-1:])
         for line in kept_blocks:
             kept_numbers.update(range(line.block_start, line.block_end + 1))
             used_names |= _free_names(
