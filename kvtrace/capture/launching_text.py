@@ -63,6 +63,7 @@ def _content(file: Path, _: int) -> str:
     return file.read_text(encoding="utf-8")
 
 
+@lru_cache(maxsize=1024)
 def _names(text: str, line: int, called: str | None) -> bool:
     """Return whether a call in a line names the function that it calls; None is any."""
     if called is None:
@@ -85,7 +86,7 @@ def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[Cod
         return part, ()
     try:
         code = compile(compiled, "", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return part, ()
     return part, tuple(_codes(code))
 

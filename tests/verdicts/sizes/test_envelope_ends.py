@@ -63,7 +63,7 @@ def test_at_a_size_beyond_the_range_the_loop_is_a_violation():
     assert "violation" in {v.verdict for v in found.verdicts if v.rule == "overflow"}
 
     found = at_size(
-        relations(by_grid(8), ties=program(by_grid(8))),
+        stated(by_grid(8)),
         {"grid_x": 8_388_600},
         ["overflow", "out-of-bounds"],
     )
@@ -130,9 +130,9 @@ def test_no_launch_has_a_negative_extent_or_no_programs():
     assert at_size(copied, {"n": -1}, ["overflow"]).limit == (
         "x.shape[0] is -1, and no extent is negative"
     )
-    assert at_size(
-        relations(by_grid(8), ties=program(by_grid(8))), {"grid_x": 0}, ["overflow"]
-    ).limit == ("grid_x is 0, and CUDA launches 1 to 2,147,483,647")
+    assert at_size(stated(by_grid(8)), {"grid_x": 0}, ["overflow"]).limit == (
+        "grid_x is 0, and CUDA launches 1 to 2,147,483,647"
+    )
 
 
 def test_a_mask_that_lets_no_lane_through_ends_no_range():
