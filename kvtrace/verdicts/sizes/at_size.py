@@ -134,8 +134,8 @@ def at_size(
             return AtSize(reason=f"{name} was {formula}: it follows from that number")
     deciding = relations.deciding_numbers()
     others = (n for n in relations.base if n in deciding or n[0] == "shape")
-    for number, size in product(others, size_of):
-        reason = None if number in size_of else relations.unknown_growth(number, size)
+    for other, given in product(others, size_of):
+        reason = None if other in size_of else relations.unknown_growth(other, given)
         if reason is not None:
             return AtSize(reason=f"{reason}, or give both")
     try:

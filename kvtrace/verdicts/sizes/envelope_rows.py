@@ -282,9 +282,10 @@ class Subject:
         except OutOfTime:
             return self._row("unknown", reason=self._time_text())
         if self.unknown and not broken:
-            recorded = {"low": self.recorded, "high": self.recorded}
-            contract = f"{self.name} = {self.recorded:,}"
-            return self._row("unknown", reason=self.unknown, contract=contract, **recorded)
+            row = self._row(
+                "unknown", reason=self.unknown, contract=f"{self.name} = {self.recorded:,}"
+            )
+            return replace(row, low=self.recorded, high=self.recorded)
         limits = max(self.least, self.sized.size.low), self.end - 1
         if broken:
             row = self._broken_row(broken)
