@@ -31,6 +31,17 @@ TIES = [
     for tie in (
         "left.shape[0] = rows", "out.shape[0] = rows", "grid_x = cdiv(rows, 32)",
         "out.shape[1] = columns", "right.shape[1] = columns", "grid_y = cdiv(columns, 32)",
+        "left.shape[1] = inner", "right.shape[0] = inner",
+    )
+]  # fmt: skip
+
+
+#: The grid of the paged kernel, and extents, of which its program has literals alone.
+PAGES = [
+    f"--tie={tie}"
+    for tie in (
+        "grid_x = 3", "grid_y = 4", "cache.shape[1] = 4", "cache.shape[2] = 72", "out.shape[0] = 3",
+        "out.shape[1] = 4", "out.shape[2] = 64", "table.shape[0] = 3",
     )
 ]  # fmt: skip
 
@@ -304,7 +315,7 @@ def test_a_contract_is_checked_and_a_proof_names_it(kvtrace, paged, tmp_path):
     contracts = tmp_path / "contracts.txt"
     contracts.write_text("# of the scheduler\n0 <= page < cache.shape[0]\n")
 
-    code, out, err = kvtrace("sizes", paged, "--full", "--assume", contracts)
+    code, out, err = kvtrace("sizes", paged, "--full", "--assume", contracts, *PAGES)
 
     text = " ".join(out.split())
     assert (code, err) == (0, "")
@@ -335,7 +346,7 @@ def test_a_file_without_valid_contracts_is_refused(kvtrace, paged, tmp_path):
 def test_a_comment_in_the_kernel_is_a_contract(kvtrace, tmp_path):
     out = record_paged_kernel(tmp_path / "out", "paged_assumed")
 
-    code, text, err = kvtrace("sizes", out, "--full")
+    code, text, err = kvtrace("sizes", out, "--full", *PAGES)
 
     text = " ".join(text.split())
     assert (code, err) == (0, "")

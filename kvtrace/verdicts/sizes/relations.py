@@ -221,7 +221,7 @@ class Relations:
         """Return why it is unknown how a number grows with a size, None if it is known."""
         if number == size or number in self._formulas or number not in self._values:
             return None
-        if {number, size} <= self._variables:
+        if number[0] == "stride" or {number, size} <= self._variables:
             return None
         name, of_size = self.name(number), self.name(size)
         advice = f'state it as --tie "{name} = …"'
@@ -234,7 +234,7 @@ class Relations:
             )
         value, sizes = self.base[number], [abs(value) for value in self._values.get(size, (0,))]
         is_unused = number[0] == "grid" and number[1] not in axes_of(self.call.module)
-        if number[0] in ("scalar", "stride") or is_unused or self._is_fixed(number):
+        if number[0] == "scalar" or is_unused or self._is_fixed(number):
             return None
         if value > 1 and max(sizes) >= 2 * max(min(sizes), 1):
             return None  # neither blocks of the size nor a part of it stay the same
