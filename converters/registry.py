@@ -7,12 +7,14 @@ is imported when the converter is used.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, nearest
-from kvtrace.schema.trace import Selection
 from kvtrace.text import printable, size
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Converter(Protocol):
         """File name to write when the user names none, such as `trace.perfetto-trace`."""
 
     def convert(
-        self, selection: Selection, output: Path, settings: Mapping[str, str]
+        self, selection: "Selection", output: Path, settings: Mapping[str, str]
     ) -> Conversion:
         """Write the selected runs to `output`, which appears only when it is complete.
 

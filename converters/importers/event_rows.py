@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.importers.host_stacks import HostRanges
-from kvtrace.converters.importers.rows import NONE, IntegerRows, Names, RunRows
+from kvtrace.converters.importers.rows import NONE, IntegerRows, Integers, Names, RunRows
 
 _TIMES: Final = ("begin", "end")
 #: Rows and characters of members at which a batch is full.
@@ -54,7 +54,6 @@ class EventRows:
     def __init__(self) -> None:
         self._rows = IntegerRows("record", *_TIMES, "correlation_id", "external_id", "shape")
         self._shapes: dict[_Shape, int] = {}
-        self._pending: list[tuple[int, ...]] = []
         self._members: list[str | None] = []
         self._characters = 0
         self._packed: list[pa.Buffer] = []
@@ -79,9 +78,10 @@ class EventRows:
         `record` is its place in the file; NONE: the number of events before it.
         """
         if record == NONE:
-            record = len(self._rows) + len(self._pending)
+            record = len(self._rows)
         number = self.shape(phase, category, name, process, thread)
-        self.add_of_shape(number, begin, end, record, correlation, external, members)
+        self._rows.add(record, begin, end, correlation, external, number)
+        self._keep([members])
 
     def shape(
         self,
@@ -93,40 +93,32 @@ class EventRows:
         *,
         is_host: bool = False,
     ) -> int:
-        """Return the number of a shape, for `add_of_shape`.
+        """Return the number of a shape, for `add_batch`.
 
         `is_host`: its events are also ranges of their thread's stacks, for `add_host_ranges`.
         """
         shape = (phase, category, name, process, thread, is_host)
         return self._shapes.setdefault(shape, len(self._shapes))
 
-    def add_of_shape(
-        self,
-        number: int,
-        begin: int,
-        end: int,
-        record: int,
-        correlation: int,
-        external: int,
-        members: str | None,
-    ) -> None:
-        """Add an event as `add` does, quickly: with the number of its `shape`."""
-        self._pending.append((record, begin, end, correlation, external, number))
-        self._members.append(members)
-        if members is not None:
-            self._characters += len(members)
-        if len(self._members) == _BATCH_ROWS or self._characters > _BATCH_CHARACTERS:
+    def add_batch(self, rows: Integers, members: list[str | None]) -> None:
+        """Add events as `add` does: rows of `record` to `external_id` and the number of a shape."""
+        self._rows.add_arrays(rows)
+        self._keep(members)
+
+    def _keep(self, members: list[str | None]) -> None:
+        self._members += members
+        self._characters += sum(map(len, filter(None, members)))
+        if len(self._members) >= _BATCH_ROWS or self._characters > _BATCH_CHARACTERS:
             self._pack()
 
     def _pack(self) -> None:
-        """Move the events since the last batch to `_rows`, and their members to `_packed`."""
+        """Move the members since the last batch to `_packed`."""
         batch = pa.record_batch({"members": pa.array(self._members, pa.string())})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema, options=_PACKED) as stream:
             stream.write_batch(batch)
         self._packed.append(sink.getvalue())
-        self._rows.extend(self._pending)
-        self._pending, self._members, self._characters = [], [], 0
+        self._members, self._characters = [], 0
 
     def add_host_ranges(self, host: HostRanges) -> None:
         """Add the ranges of shapes with `is_host` to `host`; no event can be added afterwards."""

@@ -1,12 +1,16 @@
 """Conversion of values in other tools' JSON to the values of columns."""
 
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from kvtrace.converters.importers.rows import NONE
 
 #: Below this number of µs, a float is exact to the ns.
-_EXACT = 2.0**53 / 1000
+EXACT: Final = 2.0**53 / 1000
 #: Largest integer of 64 bits.
 _LARGEST = 2**63 - 1
 
@@ -18,6 +22,8 @@ def integer(value: Any) -> int:
     """
     if type(value) is int and -_LARGEST <= value <= _LARGEST:
         return value
+    if value is None:
+        return NONE
     if isinstance(value, str):
         text = value.strip()
         value = int(text) if text.lstrip("-").isdecimal() and len(text) < 20 else None
@@ -47,9 +53,9 @@ def device_facts(index: Any, name: Any, major: Any, minor: Any, memory: Any) -> 
 
 def nanoseconds(microseconds: Any) -> int:
     """Return a number of µs, or a text with one, as rounded ns; ValueError for other values."""
-    if type(microseconds) is float and -_EXACT < microseconds < _EXACT:
+    if type(microseconds) is float and -EXACT < microseconds < EXACT:
         return round(microseconds * 1000)
-    if type(microseconds) is int and -_EXACT < microseconds < _EXACT:
+    if type(microseconds) is int and -EXACT < microseconds < EXACT:
         return microseconds * 1000
     try:
         if isinstance(microseconds, str):
@@ -61,6 +67,18 @@ def nanoseconds(microseconds: Any) -> int:
     except (ArithmeticError, ValueError):
         pass  # Not a number, or an infinite one.
     raise ValueError(f"{microseconds!r} is not a time in µs")
+
+
+def all_nanoseconds(microseconds: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """Return what `nanoseconds` returns for each number. Raises as that does."""
+    types = set(map(type, microseconds))
+    if types <= {int, float}:
+        values = np.array(microseconds, np.float64)
+        if (np.abs(values) < EXACT).all():  # false for NaN, too
+            return np.rint(values * 1000).astype(np.int64)
+    elif types <= {int, Decimal} and max(map(abs, microseconds)) < 2**62 // 1000:
+        return np.array([round(each * 1000) for each in microseconds], np.int64)
+    return np.array([nanoseconds(each) for each in microseconds], np.int64)
 
 
 def text(value: Any) -> str | None:
@@ -82,6 +100,8 @@ def entries(value: Any) -> list[Any]:
 
 def three(value: Any) -> tuple[int, int, int]:
     """Return the three sizes in an array (of a grid or block), NONE for those that are unknown."""
+    if value is None:
+        return NONE, NONE, NONE
     sizes = [integer(size) for size in entries(value)[:3]]
     x, y, z = (*sizes, NONE, NONE, NONE)[:3]
     return x, y, z

@@ -8,11 +8,12 @@ around it: see the samples of that repository's former tb_plugin.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 from msgspec import UNSET
 
 from kvtrace.converters.importers.collective_rows import KINETO_EVENT, CollectiveRows
@@ -33,14 +34,16 @@ from kvtrace.converters.importers.json_values import (
 from kvtrace.converters.importers.kineto_members import (
     CALL_STACK,
     Event,
-    KeptEvents,
+    EventBatch,
+    EventKey,
+    add_event,
     decode_events,
     event_of,
     execution_members,
     ids_of,
 )
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
-from kvtrace.converters.importers.rows import NONE, RunRows
+from kvtrace.converters.importers.rows import NONE, Integers, RunRows
 
 _KINDS: Final = {"kernel": KERNEL, "gpu_memcpy": COPY, "gpu_memset": FILL}
 #: Categories of PyTorch 1.8 to 1.10, and those that took their place.
@@ -63,6 +66,7 @@ _CALL_CATEGORIES: Final = frozenset(
     for kind in ("runtime", "driver")
 )
 _HOST_CATEGORIES: Final = frozenset({"cpu_op", "user_annotation"})
+_RANGES: Final = _HOST_CATEGORIES | _CALL_CATEGORIES | {"python_function"}
 _OWN_CATEGORIES: Final = (*_OLD_CATEGORIES, *_OLD_CATEGORIES.values(), *_CALL_CATEGORIES)
 _OWN_EVENT: Final = re.compile(rf'"cat"\s*:\s*"({"|".join(_OWN_CATEGORIES)})"'.encode())
 #: Categories and names of what repeats correlation ids and the extent of the recording.
@@ -119,13 +123,13 @@ class Kineto:
         yield reading.finished(rows)
 
 
-def _executed(kind: Any, event: Event) -> int | None:
+def _executed(kind: Any, name: Any) -> int | None:
     """Return what a range of a category is on the device: a kernel, copy or fill; None: nothing."""
     if kind != _MTIA:
         return _KINDS.get(kind)
-    if event.name in _MTIA_WAITS:
+    if name in _MTIA_WAITS:
         return None
-    return COPY if event.name == _MTIA_COPY else KERNEL
+    return COPY if name == _MTIA_COPY else KERNEL
 
 
 def _is_host_range(category: str, name: str) -> bool:
@@ -142,6 +146,56 @@ def _range(begin: int, end: int) -> tuple[int, int]:
     return begin, begin if end == NONE else end
 
 
+def _left_out(phase: Any, category: str | None, name: str) -> str | None:
+    """Return how events that no figure counts are counted; None: they repeat or describe others."""
+    if phase == "M" or (category in _REPEATED and phase not in _ASYNCHRONOUS):
+        return None
+    if category is None and name.startswith(_REPEATED_NAMES):
+        return None
+    return f"{category} {name}" if category == _MTIA else category or name
+
+
+class _Shape(NamedTuple):
+    """What is done with events of one key.
+
+    Attributes:
+        number: Number of their shape in `EventRows`.
+        is_range: They have a duration.
+        prefix: As `EventKey.prefix`.
+        executed: What they are on the device, for `Executions.add`; None: no executions.
+        call: Their `Executions.call_facts`; NONE: no calls of the device's API.
+        left_out: How they are counted as left out; None: they are not.
+        is_function: They are Python functions, in stacks.
+        is_of_process: They are of the process that the file is of.
+
+    """
+
+    number: int
+    is_range: bool
+    prefix: str | None
+    executed: int | None
+    call: tuple[int, int, int]
+    left_out: str | None
+    is_function: bool
+    is_of_process: bool
+
+
+class _Shapes(dict[tuple[Any, ...], int]):
+    """Index in `listed` of the shape of each key; -1 for a key whose events are added singly."""
+
+    def __init__(self, shape_of: Callable[[EventKey], _Shape | None]) -> None:
+        super().__init__()
+        self._shape_of = shape_of
+        self.listed: list[_Shape] = []
+
+    def __missing__(self, key: tuple[Any, ...]) -> int:
+        shape = self._shape_of(EventKey(*key))
+        self[key] = -1 if shape is None else len(self.listed)
+        if shape is not None:
+            self.listed.append(shape)
+        return self[key]
+
+
 class _KinetoEvents:
     """Events and facts of one file, as they are collected."""
 
@@ -149,7 +203,7 @@ class _KinetoEvents:
         self.facts: dict[str, Any] = {}
         self._path = path
         self._device = Executions()
-        self._kept = KeptEvents(self._device.events, _is_host_range)
+        self._shapes = _Shapes(self._shape)
         self._collectives = CollectiveRows()
         self._marks: list[tuple[str, int, int, int]] = []
         self._steps: list[tuple[str, int, int, int]] = []
@@ -163,13 +217,108 @@ class _KinetoEvents:
     def add_events(self, source: JsonFile) -> None:
         """Add all events of the array that comes next in the file; BadSource for malformed ones."""
         for batch in source.batches(partial(decode_events, exact=source.exact)):
-            for event in batch:
-                try:
-                    self._add(event if isinstance(event, Event) else event_of(event))
-                except (ValueError, TypeError, AttributeError, OverflowError):
-                    self._left_out["events that Kineto does not write"] += 1
-                    self._keep_whole(event)
-                self._events += 1
+            if isinstance(batch, list):
+                self._add_batch(batch)
+            else:
+                for event in batch:
+                    self._add_single(event)
+
+    def _add_single(self, event: Any) -> None:
+        """Add an event, or count and keep a malformed one."""
+        try:
+            self._add(event if isinstance(event, Event) else event_of(event))
+        except (ValueError, TypeError, AttributeError, OverflowError):
+            self._left_out["events that Kineto does not write"] += 1
+            self._keep_whole(event)
+        self._events += 1
+
+    def _add_batch(self, events: list[Event]) -> None:
+        """Add events at once; where one cannot be, those of each half, down to a single one."""
+        if len(events) == 1:
+            self._add_single(events[0])
+            return
+        try:
+            batch = EventBatch(events)
+            codes = np.fromiter(map(self._shapes.__getitem__, batch.keys), np.int64, len(events))
+            rows = np.flatnonzero((codes >= 0) & batch.has_usual_ids())
+            begins, ends = batch.times(rows.tolist())
+            ids = batch.ids(rows.tolist())
+            distinct, places = np.unique(codes[rows], return_inverse=True)
+            shapes = [self._shapes.listed[code] for code in distinct.tolist()]
+            is_executed = np.array([shape.executed is not None for shape in shapes], bool)[places]
+            arguments = batch.arguments(rows[is_executed].tolist())
+        except (ValueError, TypeError, OverflowError):  # of a time, an id or a text
+            half = len(events) // 2
+            self._add_batch(events[:half])
+            self._add_batch(events[half:])
+            return
+        ends[~np.array([shape.is_range for shape in shapes], bool)[places]] = NONE
+        for index, args in zip(np.flatnonzero(is_executed).tolist(), arguments, strict=True):
+            row, kind = int(rows[index]), shapes[places[index]].executed
+            span, record = (int(begins[index]), int(ends[index])), self._events + row
+            self._add_execution(kind or 0, events[row], args, span, record)
+        of_process = np.array([shape.is_of_process for shape in shapes], bool)[places]
+        if of_process.any():
+            self._set_process(events[rows[of_process.argmax()]])
+        calls = np.array([shape.call for shape in shapes], np.int64).reshape(-1, 3)[places]
+        is_call = calls[:, 1] != NONE
+        self._calls += int(is_call.sum())
+        self._device.calls(*(values[is_call] for values in (calls, begins, ends, ids[0])))
+        is_kept = ~is_executed
+        kept, places = rows[is_kept], places[is_kept]
+        for shape, count in zip(shapes, np.bincount(places, minlength=len(shapes)), strict=True):
+            self._functions += shape.is_function
+            if shape.left_out is not None:
+                self._left_out[shape.left_out] += int(count)
+        numbers = np.array([shape.number for shape in shapes], np.int64)[places]
+        columns = (values[is_kept] for values in (self._events + rows, begins, ends, *ids))
+        prefixes = [shapes[place].prefix for place in places.tolist()]
+        self._add_in_order(
+            events,
+            rows,
+            np.column_stack([*columns, numbers]),
+            batch.members(kept.tolist(), prefixes),
+        )
+
+    def _add_in_order(
+        self, events: list[Event], rows: Integers, table: Integers, members: list[str | None]
+    ) -> None:
+        """Add rows of `tool_events` with their members; between them, events not in `rows`."""
+        first, done = self._events, 0
+        is_single = np.ones(len(events), bool)
+        is_single[rows] = False
+        for row in np.flatnonzero(is_single).tolist():
+            stop = int(np.searchsorted(table[:, 0], first + row))
+            self._device.events.add_batch(table[done:stop], members[done:stop])
+            self._events, done = first + row, stop
+            self._add_single(events[row])
+        self._device.events.add_batch(table[done:], members[done:])
+        self._events = first + len(events)
+
+    def _shape(self, key: EventKey) -> _Shape | None:
+        """Return what is done with events of a key; None: each is looked at alone."""
+        if not key.is_common:
+            return None
+        ph, category, name, process, thread = key[:5]
+        kind = _OLD_CATEGORIES.get(category, category)
+        call, executed, left_out = (NONE, NONE, NONE), None, None
+        is_host = is_call = False
+        if ph == "X":
+            executed = _executed(kind, name) if kind in _EXECUTED else None
+            is_host = key.is_range and _is_host_range(category, name)
+            is_call = key.is_range and kind in _CALL_CATEGORIES
+            if is_call:
+                call = self._device.call_facts(name, thread, process)
+            elif kind in _RANGES and not is_host:
+                return None
+        if executed is None and not is_host and not is_call:
+            left_out = _left_out(ph, category, name)
+        number = self._device.events.shape(ph, category, name, process, thread, is_host=is_host)
+        return _Shape(
+            number, key.is_range, key.prefix, executed, call, left_out,
+            is_function=is_host and kind == "python_function",
+            is_of_process=is_call or (is_host and kind == "cpu_op"),
+        )  # fmt: skip
 
     def _keep_whole(self, event: Any) -> None:
         """Keep a malformed event as it is, if it is an object."""
@@ -182,18 +331,17 @@ class _KinetoEvents:
     def _add(self, event: Event) -> None:
         kind = _OLD_CATEGORIES.get(event.cat, event.cat)
         is_range = event.ph == "X"
-        executed = _executed(kind, event) if is_range and kind in _EXECUTED else None
+        executed = _executed(kind, event.name) if is_range and kind in _EXECUTED else None
         if executed is not None:
-            self._add_execution(executed, event)
+            begin = nanoseconds(event.ts)
+            end = NONE if event.dur is UNSET else begin + nanoseconds(event.dur)
+            args = mapping(event.arguments())
+            self._add_execution(executed, event, args, (begin, end), self._events)
             return
-        times = self._kept.add(event, self._events)
-        if times is None:
-            return
+        begin, end = add_event(self._device.events, event, self._events)
         if not is_range:
             self._leave_out(event)
-            return
-        begin, end = times
-        if kind == "python_function":  # nearly all events, where there are some
+        elif kind == "python_function":
             begin, end = _range(begin, end)
             self._functions += 1
             name = text(event.name) or "?"
@@ -206,8 +354,7 @@ class _KinetoEvents:
             self._calls += 1
             correlation = integer(ids_of(event).correlation)
             name = text(event.name) or "?"
-            thread = integer(event.tid)
-            process = integer(event.pid)
+            thread, process = integer(event.tid), integer(event.pid)
             self._device.call(
                 name, begin, end, thread, correlation, process=process, as_event=False
             )
@@ -216,13 +363,9 @@ class _KinetoEvents:
             self._leave_out(event)
 
     def _leave_out(self, event: Event) -> None:
-        """Count an event that no figure counts, unless it repeats or describes others."""
-        kind, name = text(event.cat), text(event.name) or "?"
-        if event.ph == "M" or (kind in _REPEATED and event.ph not in _ASYNCHRONOUS):
-            return
-        if kind is None and name.startswith(_REPEATED_NAMES):
-            return
-        self._left_out[f"{kind} {name}" if kind == _MTIA else kind or name] += 1
+        kind = _left_out(event.ph, text(event.cat), text(event.name) or "?")
+        if kind is not None:
+            self._left_out[kind] += 1
 
     def _add_host(self, kind: str, event: Event, begin: int, end: int) -> None:
         thread, name = integer(event.tid), text(event.name) or "?"
@@ -241,17 +384,15 @@ class _KinetoEvents:
         if self._process == NONE:
             self._process = integer(event.pid)
 
-    def _add_execution(self, kind: int, event: Event) -> None:
-        start = nanoseconds(event.ts)
-        end = NONE if event.dur is UNSET else start + nanoseconds(event.dur)
-        args = mapping(event.arguments())
+    def _add_execution(
+        self, kind: int, event: Event, args: dict[str, Any], span: tuple[int, int], record: int
+    ) -> None:
         process = integer(event.pid)
         device = self._device_of(process, integer(args.get("device", process)))
         stream = integer(args.get("stream", event.tid))
         self._device.add(
             text(event.name) or "?",
-            start,
-            end,
+            *span,
             device=device,
             stream=stream,
             correlation=integer(args.get("correlation")),
@@ -263,7 +404,7 @@ class _KinetoEvents:
             shared=integer(args.get("shared memory")),
             kind=kind,
             size=integer(args.get("bytes", args.get("size"))),
-            record=self._events,
+            record=record,
             external=integer(args.get("External id")),
             members=execution_members(event, args, device, stream),
         )

@@ -1,19 +1,30 @@
 """Members of Kineto's events that columns have, and those that are kept as JSON beside them."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from json.encoder import encode_basestring_ascii
 from math import isfinite
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import msgspec
-from msgspec import UNSET
+import numpy as np
+import numpy.typing as npt
+from msgspec import UNSET, UnsetType
 
 from kvtrace.converters.importers.event_rows import EventRows, json_text
-from kvtrace.converters.importers.json_values import integer, mapping, nanoseconds, text
-from kvtrace.converters.importers.rows import NONE
+from kvtrace.converters.importers.json_values import (
+    EXACT,
+    all_nanoseconds,
+    integer,
+    mapping,
+    nanoseconds,
+    text,
+)
+from kvtrace.converters.importers.rows import NONE, Integers
+from kvtrace.schema.repair import LATEST
 
 #: Arguments of executions that have a column of integers.
 _INTEGERS: Final = frozenset(
@@ -99,19 +110,31 @@ _DECODERS: Final = {
     exact: msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
     for exact, kind in ((False, Event), (True, _ExactEvent))
 }
+_PARTS: Final = attrgetter(
+    "ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "s", "bp", "args"
+)  # fmt: skip
+_NUMBERS: Final = (int, float, Decimal)
+_OTHERS: Final = frozenset({"id", "s", "bp"})
+#: Numbers that Python writes and JSON does not have; and a key that is not to be there twice.
+_UNUSUAL: Final = ("NaN", "Infinity", '"args"')
 _IDS: Final = msgspec.json.Decoder(_Ids)
+_ALL_IDS: Final = msgspec.json.Decoder(list[_Ids])
+_ALL_ARGUMENTS: Final = msgspec.json.Decoder(list[dict[str, Any]])
 _NO_IDS: Final = _Ids()
 
 
 def decode_events(text: str, *, exact: bool) -> list[Event] | None:
     """Return the events of a JSON array; None if one has other keys, or is not strict JSON.
 
-    With `exact`, times are Decimal.
+    With `exact`, times are Decimal if one has more digits than a float.
     """
     try:
-        return _DECODERS[exact].decode(text)
+        events = _DECODERS[False].decode(text)
+        if exact and any(type(event.ts) is float and abs(event.ts) >= EXACT for event in events):
+            return _DECODERS[True].decode(text)
     except msgspec.MsgspecError:
         return None
+    return events
 
 
 def event_of(value: Any) -> Event:
@@ -136,91 +159,167 @@ def ids_of(event: Event) -> _Ids:
         return _Ids(*(args.get(key, default) for key, default in _ID_DEFAULTS))
 
 
-class KeptEvents:
-    """Events that are not executions, on their way to `tool_events`.
+def add_event(events: EventRows, event: Event, record: int) -> tuple[int, int]:
+    """Add an event that is no execution, and return its begin and end in ns, or NONE.
 
-    Nearly all events have the keys, texts and ids of an event before them, so that these are
-    checked once. `args` are kept as the file has them, since making a JSON text again takes longer
-    than reading one.
+    `args` are kept as the file has them, since making a JSON text again takes longer than reading
+    one. Raises ValueError if one of its times is not a number of µs.
     """
+    values = event.members()
+    texts = {key: values[key] for key in _TEXTS & values.keys() if _is_text(values[key])}
+    places = {key: values[key] for key in _PLACES & values.keys() if _is_integer(values[key])}
+    begin = end = NONE
+    if "ts" in values:
+        begin = nanoseconds(event.ts)
+        if event.ph == "X" and "dur" in values:
+            end = begin + nanoseconds(event.dur)
+    in_columns = {"ts", *texts, *places}
+    if end != NONE:
+        in_columns.add("dur")
+    ids = ids_of(event)
+    events.add(
+        texts.get("ph", ""), texts.get("cat"), texts.get("name"), begin, end, record=record,
+        process=places.get("pid", NONE), thread=places.get("tid", NONE),
+        correlation=ids.correlation if _is_integer(ids.correlation) else NONE,
+        external=ids.external if _is_integer(ids.external) else NONE,
+        members=_members_text({k: v for k, v in values.items() if k not in in_columns}, event),
+    )  # fmt: skip
+    return begin, end
 
-    def __init__(self, events: EventRows, is_host_range: Callable[[str, str], bool]) -> None:
-        self._events = events
-        self._is_host_range = is_host_range
-        #: By the keys, texts and ids of events that have a time, and only values that columns can
-        #: have: the number of the shape, whether they are ranges of stacks, and the keys of other
-        #: members than `args`.
-        self._shapes: dict[tuple[Any, ...], tuple[int, bool, tuple[str, ...]]] = {}
 
-    def add(self, event: Event, record: int) -> tuple[int, int] | None:
-        """Add an event, and return its begin and end in ns; NONE for those that it does not have.
+class EventKey(NamedTuple):
+    """What nearly all events share with one before them: texts, ids, and types of their members."""
 
-        Returns None if the event was also noted as a range of its thread's stacks: one whose
-        category and name `is_host_range` accepts, without a text of a stack in its `args`.
+    ph: Any
+    cat: Any
+    name: Any
+    pid: Any
+    tid: Any
+    s: Any
+    bp: Any
+    pid_type: type
+    tid_type: type
+    ts_type: type
+    dur_type: type
+    id_type: type
+
+    @property
+    def is_common(self) -> bool:
+        """Columns have the texts and ids, and the times are numbers."""
+        return (
+            self.pid_type is self.tid_type is int
+            and self.ts_type in _NUMBERS
+            and (self.dur_type in _NUMBERS or self.dur_type is UnsetType)
+            and _is_integer(self.pid)
+            and _is_integer(self.tid)
+            and all(map(_is_text, self[:3]))
+            and self.name != "args"
+        )
+
+    @property
+    def is_range(self) -> bool:
+        """The events have a duration."""
+        return self.ph == "X" and self.dur_type is not UnsetType
+
+    @property
+    def prefix(self) -> str | None:
+        """JSON of the members that no column has, and a comma; `%d` stands for the id.
+
+        None: it cannot be told by the key alone.
+        """
+        if self.dur_type is not UnsetType and not self.is_range:
+            return None
+        parts = [] if self.id_type is UnsetType else ['"id":%d,']
+        for key, value in (("s", self.s), ("bp", self.bp)):
+            if value is not UNSET:
+                if not _is_text(value):
+                    return None
+                parts.append(f'"{key}":{encode_basestring_ascii(value)},')
+        prefix = "".join(parts)
+        return prefix if prefix.count("%") == prefix.count("%d") == (self.id_type is int) else None
+
+
+class EventBatch:
+    """Events as columns."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        """Raises MsgspecError if the `args` of one are no object."""
+        ph, cat, name, pid, tid, ts, dur, number, s, bp, args = zip(
+            *map(_PARTS, events), strict=True
+        )
+        types = (map(type, column) for column in (pid, tid, ts, dur, number))
+        #: The fields of the `EventKey` of each event.
+        self.keys = zip(ph, cat, name, pid, tid, s, bp, *types, strict=True)
+        self._events, self._ts, self._dur, self._ids = events, ts, dur, number
+        self._args = [str(raw, "utf-8") for raw in args]
+        joined = self._joined(range(len(events)))
+        self._arguments = _ALL_IDS.decode(joined)
+        self._is_plain = not any(text in joined for text in _UNUSUAL)
+
+    def _joined(self, rows: Iterable[int]) -> str:
+        return f"[{','.join([self._args[row] or '{}' for row in rows])}]"
+
+    def has_usual_ids(self) -> npt.NDArray[np.bool_]:
+        """Return which events have integers, or nothing, as ids, and no text of a stack."""
+        return np.array(
+            [
+                type(ids.correlation) is type(ids.external) is int and ids.stack is None
+                for ids in self._arguments
+            ],
+            bool,
+        )
+
+    def times(self, rows: Sequence[int]) -> tuple[Integers, Integers]:
+        """Return the begins of rows, and the ends; begins where there is no duration.
 
         Raises:
-            ValueError: one of its times is not a number of µs.
+            ValueError: one of the times is not a number of µs.
 
         """
-        process, thread, ts, dur = event.pid, event.tid, event.ts, event.dur
-        if type(process) is not int or type(thread) is not int or ts is UNSET:  # 1.0, True equal 1
-            return self._add_uncommon(event, record)
-        key = (
-            event.ph, event.cat, event.name, process, thread,
-            dur is UNSET, event.id is UNSET, event.s is UNSET, event.bp is UNSET,
-        )  # fmt: skip
-        try:
-            shape = self._shapes.get(key)
-        except TypeError:
-            shape = None  # an object or array, which no column has
-        if shape is None or type(event) is _OtherEvent:
-            return self._add_uncommon(event, record, key)
-        number, is_host, others = shape
-        ids = ids_of(event)
-        if is_host and ids.stack is not None:
-            return self._add_uncommon(event, record)
-        begin = nanoseconds(ts)
-        end = NONE if dur is UNSET or "dur" in others else begin + nanoseconds(dur)
-        one, other = ids.correlation, ids.external  # nearly all events are added here: no calls
-        self._events.add_of_shape(
-            number, begin, end, record,
-            one if type(one) is int and -_LARGEST <= one <= _LARGEST else NONE,
-            other if type(other) is int and -_LARGEST <= other <= _LARGEST else NONE,
-            _members_text({key: getattr(event, key) for key in others} if others else {}, event),
-        )  # fmt: skip
-        return None if is_host else (begin, end)
+        begins = all_nanoseconds([self._ts[row] for row in rows])
+        durations = [self._dur[row] for row in rows]
+        lengths = all_nanoseconds([0 if each is UNSET else each for each in durations])
+        if begins.size and max(np.abs(begins).max(), np.abs(lengths).max()) > LATEST // 2:
+            raise ValueError("an end may be no time")
+        return begins, begins + lengths
 
-    def _add_uncommon(
-        self, event: Event, record: int, key: tuple[Any, ...] | None = None
-    ) -> tuple[int, int]:
-        """Add an event as `add` does, and its shape by its key if it may be one of many."""
-        values = event.members()
-        texts = {key: values[key] for key in _TEXTS & values.keys() if _is_text(values[key])}
-        places = {key: values[key] for key in _PLACES & values.keys() if _is_integer(values[key])}
-        begin = end = NONE
-        if "ts" in values:
-            begin = nanoseconds(event.ts)
-            if event.ph == "X" and "dur" in values:
-                end = begin + nanoseconds(event.dur)
-        in_columns = {"ts", *texts, *places}
-        if end != NONE:
-            in_columns.add("dur")
-        members = {key: value for key, value in values.items() if key not in in_columns}
-        ids = ids_of(event)
-        phase, category, name = texts.get("ph", ""), texts.get("cat"), texts.get("name")
-        process, thread = places.get("pid", NONE), places.get("tid", NONE)
-        self._events.add(
-            phase, category, name, begin, end, record=record, process=process, thread=thread,
-            correlation=ids.correlation if _is_integer(ids.correlation) else NONE,
-            external=ids.external if _is_integer(ids.external) else NONE,
-            members=_members_text(members, event),
-        )  # fmt: skip
-        if key is not None and len(texts) == len(_TEXTS) and len(places) == len(_PLACES):
-            is_host = end != NONE and self._is_host_range(texts["cat"], texts["name"])
-            shape = self._events.shape(phase, category, name, process, thread, is_host=is_host)
-            if type(event) is not _OtherEvent:
-                self._shapes[key] = shape, is_host, tuple(members)
-        return begin, end
+    def ids(self, rows: Sequence[int]) -> tuple[Integers, Integers]:
+        """Return the correlation and external ids of rows; OverflowError beyond 64 bits."""
+        ids = [self._arguments[row] for row in rows]
+        return (
+            np.array([each.correlation for each in ids], np.int64),
+            np.array([each.external for each in ids], np.int64),
+        )
+
+    def arguments(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the decoded `args` of rows."""
+        return _ALL_ARGUMENTS.decode(self._joined(rows))
+
+    def members(self, rows: Iterable[int], prefixes: Iterable[str | None]) -> list[str | None]:
+        """Return the members of rows as JSON, given the `prefix` of the key of each."""
+        texts: list[str | None] = []
+        for row, prefix in zip(rows, prefixes, strict=True):
+            args = self._args[row]
+            if prefix is None or not self._is_plain:
+                texts.append(_members_text(_without_column(self._events[row]), self._events[row]))
+                continue
+            if prefix:
+                prefix = prefix % self._ids[row] if "%d" in prefix else prefix
+            if args:
+                texts.append(f'{{{prefix}"args":{{{args[1:-1].strip()}}}}}')
+            else:
+                texts.append(f"{{{prefix[:-1]}}}" if prefix else None)
+        return texts
+
+
+def _without_column(event: Event) -> dict[str, Any]:
+    """Return the members but `args` that no column has, of an event whose key is common."""
+    is_range = event.ph == "X"
+    return {
+        key: value
+        for key, value in event.members().items()
+        if key in _OTHERS or (key == "dur" and not is_range)
+    }
 
 
 def _members_text(members: dict[str, Any], event: Event) -> str | None:
@@ -274,25 +373,29 @@ def execution_members(
     args = {
         key: value
         for key, value in arguments.items()
-        if key not in _ARGUMENTS
-        or not (
-            (type(value) is int and 0 < value < 2**31 and key not in _SIZES)  # nearly all
-            or _is_in_column(key, value)
-        )
+        if key not in _ARGUMENTS or not _is_in_column(key, value)
     }
-    members = {
-        key: value
-        for key, value in event.members().items()
-        if key not in ("ph", "name", "ts", "dur")
-        and not (key == "cat" and value in _CATEGORIES)
-        and not (key == "pid" and value == device)
-        and not (key == "tid" and value == stream)
-    }
-    # MTIA's events have these as pid, tid and size alone; null says so to a converter.
-    others = {"device": device, "stream": stream, "bytes": integer(arguments.get("size"))}
+    members = {}
+    usual = (device, stream, UNSET, UNSET, UNSET)
+    if (event.pid, event.tid, event.id, event.s, event.bp) != usual or type(event) is _OtherEvent:
+        members = {
+            key: value
+            for key, value in event.members().items()
+            if key not in ("ph", "name", "ts", "dur", "cat")
+            and not (key == "pid" and value == device)
+            and not (key == "tid" and value == stream)
+        }
+    if event.cat not in _CATEGORIES:
+        members = {"cat": event.cat, **members}
     if type(arguments.get("device")) is int and arguments["device"] != device:
         args["device"] = arguments["device"]  # of a file of several ranks
-    args |= {key: None for key in others if key not in arguments and others[key] != NONE}
+    # MTIA's events have these as pid, tid and size alone; null says so to a converter.
+    if "device" not in arguments and device != NONE:
+        args["device"] = None
+    if "stream" not in arguments and stream != NONE:
+        args["stream"] = None
+    if "bytes" not in arguments and integer(arguments.get("size")) != NONE:
+        args["bytes"] = None
     if not args:
         return _flat_text(members) if members else None
     first = f"{_flat_text(members)[1:-1]}," if members else ""
@@ -305,6 +408,8 @@ def _is_size(value: Any) -> bool:
 
 def _is_in_column(key: str, value: Any) -> bool:
     """Return whether the column of an argument in `_ARGUMENTS` has the value."""
+    if type(value) is int and 0 < value < 2**31 and key not in _SIZES:
+        return True  # nearly all
     if key in _SIZES:
         return _is_size(value)
     if not _is_integer(value) or (key in _GRAPHS and not value):

@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -62,12 +61,8 @@ class IntegerRows:
         except OverflowError:
             self._values.extend(array("q", (v if -NONE > v >= NONE else NONE for v in row)))
 
-    def extend(self, rows: Iterable[Sequence[int]]) -> None:
-        """Add rows as `add` does: all of them or, where one raises an error, none."""
-        self._values.extend(array("q", chain.from_iterable(rows)))
-
     def add_arrays(self, *columns: Integers) -> None:
-        """Add rows as arrays, one for each column."""
+        """Add rows as arrays, one for each column, or as one of two dimensions."""
         self._values.frombytes(np.column_stack(columns).tobytes())
 
     def arrays(self) -> dict[str, Integers]:
