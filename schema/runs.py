@@ -103,6 +103,7 @@ def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
 
 def with_run(rows: pa.Table, run_id: str) -> pa.Table:
     """Return rows with `run_id` in every row of an added last column "run"."""
-    indices = pa.repeat(pa.scalar(0, pa.int32()), rows.num_rows)
+    zeros = pa.py_buffer(bytes(4 * rows.num_rows))
+    indices = pa.Array.from_buffers(pa.int32(), rows.num_rows, [None, zeros])
     column = pa.DictionaryArray.from_arrays(indices, pa.array([run_id], pa.string()))
     return rows.append_column(pa.field("run", NAME), column)

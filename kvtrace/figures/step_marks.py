@@ -139,7 +139,7 @@ class ProgramMarks:
         """
         named = self._step_marks()
         if named:
-            return max(named, key=lambda mark: mark.order)
+            return named[0] if len(named) == 1 else max(named, key=lambda mark: mark.order)
         marks = [
             mark
             for name in {**self._ranges, **self._instants}

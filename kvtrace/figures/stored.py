@@ -18,6 +18,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, wraps
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -40,7 +41,6 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.weights import keeps_sums
 from kvtrace.schema.window import TraceWindow, whole_trace
-from kvtrace.version import __version__
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -210,7 +210,8 @@ def are_kept(trace: "Trace", runs: Sequence["Run"], fewest: int | None = None) -
     if any(sums_stored(trace, run) for run in runs):
         return True
     sizes = (sizes_of_parts(trace, run, name).values() for run in runs for name in LEAVES)
-    return sum(size or 0 for of_run in sizes for size in of_run) >= _LEAST_BYTES
+    sums = accumulate(size or 0 for of_run in sizes for size in of_run)
+    return any(bytes_so_far >= _LEAST_BYTES for bytes_so_far in sums)
 
 
 def kept(
@@ -267,7 +268,7 @@ def kept_value(
         fresh.append(read())
         return pa.table({"value": [msgspec.msgpack.encode(fresh[0], enc_hook=np.generic.item)]})
 
-    all_facts = [facts, __version__, _code_files(), *_files_of(whole.path, runs)]
+    all_facts = [facts, _code_files(), *_files_of(whole.path, runs)]
     rows = kept_rows(trace, what, all_facts, encoded)
     if fresh:
         return fresh[0]
