@@ -159,7 +159,7 @@ class _Shape(NamedTuple):
     """What is done with events of one key.
 
     Attributes:
-        number: Number of their shape in `EventRows`.
+        number: Number of their shape in `EventRows`; NONE for executions.
         is_range: They have a duration.
         prefix: As `EventKey.prefix`.
         executed: What they are on the device, for `Executions.add`; None: no executions.
@@ -273,12 +273,8 @@ class _KinetoEvents:
         numbers = np.array([shape.number for shape in shapes], np.int64)[places]
         columns = (values[is_kept] for values in (self._events + rows, begins, ends, *ids))
         prefixes = [shapes[place].prefix for place in places.tolist()]
-        self._add_in_order(
-            events,
-            rows,
-            np.column_stack([*columns, numbers]),
-            batch.members(kept.tolist(), prefixes),
-        )
+        members = batch.members(kept.tolist(), prefixes)
+        self._add_in_order(events, rows, np.column_stack([*columns, numbers]), members)
 
     def _add_in_order(
         self, events: list[Event], rows: Integers, table: Integers, members: list[str | None]
@@ -313,7 +309,9 @@ class _KinetoEvents:
                 return None
         if executed is None and not is_host and not is_call:
             left_out = _left_out(ph, category, name)
-        number = self._device.events.shape(ph, category, name, process, thread, is_host=is_host)
+        number = NONE
+        if executed is None:
+            number = self._device.events.shape(ph, category, name, process, thread, is_host=is_host)
         return _Shape(
             number, key.is_range, key.prefix, executed, call, left_out,
             is_function=is_host and kind == "python_function",
