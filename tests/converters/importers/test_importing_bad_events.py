@@ -125,3 +125,31 @@ def test_a_database_whose_schema_is_not_utf8_is_refused(tmp_path):
         with pytest.raises(BadSource) as refusal:
             import_files([path], tmp_path / "out", tool)
         assert "\n" not in str(refusal.value)
+
+
+def test_uncommon_events_of_kineto_stay_in_the_order_of_the_file(tmp_path):
+    """Events are added in batches, of which those that are unlike others are added alone."""
+    common = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 2, "dur": 3}
+    changes = (
+        {"args": [1]}, {"dur": "late"}, {"ts": 10**30}, {"name": {}}, {"pid": "1"}, {"pid": True},
+        {"cat": "user_annotation"}, {"args": {"correlation": "7"}},
+        {"args": {"External id": 2**70}},
+        {"args": {"Call stack": "a;b"}}, {"ph": "s", "cat": "ac2g", "id": "0x1"}, {"ts": "5"},
+    )  # fmt: skip
+    events = [common | {"ts": 10 * number} for number in range(3 * len(changes))]
+    for number, change in enumerate(changes):
+        events[3 * number + 1] |= change
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"deviceProperties": [], "traceEvents": events}))
+    import_files([path], tmp_path / "out")
+    kept = plain_rows(open_trace(tmp_path / "out").table("tool_events"))
+    assert [row["record"] for row in kept] == list(range(len(events) + 1))
+    usual = [row for row in kept[:-1] if row["record"] % 3 != 1]
+    assert all(
+        (row["name"], row["begin"], row["end"], row["members"])
+        == ("aten::mm", 10_000 * row["record"], 10_000 * row["record"] + 3_000, None)
+        for row in usual
+    )
+    assert json.loads(kept[1]["members"]) == {"args": [1]}
+    assert json.loads(kept[31]["members"]) == {"id": "0x1", "dur": 3}
+    assert kept[34]["begin"] == 5_000
