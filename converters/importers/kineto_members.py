@@ -129,7 +129,7 @@ def decode_events(text: str, *, exact: bool) -> list[Event] | None:
     With `exact`, times are Decimal if one has more digits than a float.
     """
     try:
-        events = _DECODERS[False].decode(text)
+        events: list[Event] = _DECODERS[False].decode(text)
         if exact and any(type(event.ts) is float and abs(event.ts) >= EXACT for event in events):
             return _DECODERS[True].decode(text)
     except msgspec.MsgspecError:
