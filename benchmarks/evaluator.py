@@ -45,6 +45,7 @@ import sys
 import tempfile
 import time
 import venv
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +133,10 @@ def make_peer_environment() -> Path:
     return python
 
 
-def write_byte_code() -> None:
+def write_byte_code(checkouts: Iterable[Path] = (ROOT,)) -> None:
     """Compile kvtrace's files to byte code, as an installation does."""
-    folders = [str(ROOT / name) for name in ("kvtrace", "benchmarks")]
+    names = ("kvtrace", "schema", "converters", "benchmarks")
+    folders = [str(checkout / name) for checkout in checkouts for name in names]
     subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], check=True)
 
 

@@ -1,19 +1,35 @@
-"""Processor time and memory of waits: import, conversion to Kineto, judgments in a row.
+"""The table of waits: processor time and memory of what users wait for, beside other tools.
 
-    python benchmarks/waits.py [--megabytes 65] [--launches 750000] [--judgments 3]
+    python benchmarks/waits.py [ROW ...] [--before CHECKOUT] [--repeats 3] [--peers PYTHON]
 
-Each row is a process of its own with all that it starts; compare with another commit in turns, and
-with `json.load` of the same file, as other work on the machine changes even processor time.
-Memory is the largest peak of one process. Judgments are of the labeled kernel `softmax`: by
-`kvtrace judge`, a process each, and by the tool of `kvtrace mcp`, first and then one after another.
+A row's commands are processes of their own, imports and all, in turns with those of another
+checkout that has a `.venv`, and with the peers; each line has the processor seconds of all repeats
+and the largest peak of memory. Byte code is compiled before. What a command stores in a trace is
+removed before each repeat ("first"), or kept from the run before ("again"). Read ratios, as other
+work on the machine changes even processor time. Without rows, all:
+
+ranks      first screens of programs/loss_ranks.py, recorded here: four ranks, 35 contents a rank
+llama      first screens of tests/fixtures/h200/llama, compiled by Inductor
+small      `info` and `profile` of tests/fixtures/h200/planted/good, beside DuckDB by hand
+import     65 MB to Kineto's schema, beside json.load, orjson, msgspec (events alone) and HTA
+convert    the file back: `convert kineto` of 750,000 launches
+judge      the labeled kernel `softmax`, alone, and by one server of `kvtrace mcp`, in a row
+evaluator  five fp32 kernels with op records, again and first in a process, beside torch
+record     a launch recorded without the C extension: cold_launch.py with KVTRACE_NATIVE=0
+
+PYTHON is of an environment with PEERS; without it, they are left out.
 """
 
 import argparse
 import asyncio
 import importlib
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -21,22 +37,149 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
+from evaluator import Worker, compile_cases, write_byte_code  # noqa: E402
+from scale import DEVICE, HOST  # noqa: E402
 from scale_trace import write_trace  # noqa: E402
 
-from kvtrace.addons.judge.commands.mcp import Roots, Tools  # noqa: E402
+PEERS: Final = ("orjson==3.13.0", "msgspec==0.22.0", "HolisticTraceAnalysis==0.5.0", "pandas<3")
+#: Starts a program from a small process, whose memory counts as the program's before it begins.
+_USED: Final = """
+import os, sys
+quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
+process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+_, status, usage = os.wait4(process, 0)
+seconds = usage.ru_utime + usage.ru_stime
+print(os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss / 1e3)
+"""
+_KERNEL: Final = "tests/addons/judge/kernels/right/softmax.py"
+_REFERENCE: Final = "tests/addons/judge/references.py:softmax"
+_IMPORTERS: Final = {
+    "json.load": "import json; json.load(open({file!r}, 'rb'))",
+    "orjson": "import orjson; orjson.loads(open({file!r}, 'rb').read())",
+    "msgspec": (
+        "import msgspec\n"
+        "class Event(msgspec.Struct):\n"
+        "    ph: str = ''\n    name: str = ''\n    cat: str = ''\n    ts: float = 0\n"
+        "    dur: float = 0\n    args: msgspec.Raw = msgspec.Raw()\n"
+        "class Trace(msgspec.Struct):\n    traceEvents: list[Event]\n"
+        "msgspec.json.Decoder(Trace).decode(open({file!r}, 'rb').read())"
+    ),
+    "HTA": (
+        "from hta.trace_analysis import TraceAnalysis\n"
+        "trace = TraceAnalysis(trace_files={{0: {file!r}}})\n"
+        "trace.get_gpu_kernel_breakdown(visualize=False)"
+    ),
+}
 
-_KERNEL: Final = str(ROOT / "tests/addons/judge/kernels/right/softmax.py")
-_REFERENCE: Final = f"{ROOT / 'tests/addons/judge/references.py'}:softmax"
+
+def used(arguments: Iterable[str], done: tuple[int, ...] = (0,)) -> tuple[float, float]:
+    """Return processor seconds and peak megabytes of a program that ends as expected."""
+    program = list(arguments)
+    started = [sys.executable, "-S", "-c", _USED, *program]
+    answer = subprocess.run(started, capture_output=True, text=True, check=True).stdout
+    code, seconds, megabytes = map(float, answer.split())
+    if code not in done:
+        raise SystemExit(f"{' '.join(program)} ended with {code:.0f}")
+    return seconds, megabytes
 
 
-def cost(*arguments: str) -> str:
-    """Return processor seconds and peak memory of a Python program, as text."""
-    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    program = [sys.executable, *arguments]
-    process = os.posix_spawn(sys.executable, program, os.environ, file_actions=quiet)
-    _, status, used = os.wait4(process, 0)
-    assert status == 0, program
-    return f"{used.ru_utime + used.ru_stime:6.2f} s {used.ru_maxrss / 1e3:6.0f} MB"
+@dataclass(frozen=True)
+class Table:
+    """What all rows need: a folder for files, checkouts by name, the peers' Python, repeats."""
+
+    folder: Path
+    checkouts: dict[str, Path]
+    peers: str | None
+    repeats: int
+
+    def python(self, side: str) -> str:
+        """Return the path of a checkout's Python."""
+        return str(self.checkouts[side] / ".venv/bin/python")
+
+    def print(self, label: str, figures: dict[str, list[tuple[float, float]]]) -> None:
+        """Print a line for each side of a row."""
+        for side, measured in figures.items():
+            seconds = ", ".join(f"{processor:.2f}" for processor, _ in measured)
+            memory = max(megabytes for _, megabytes in measured)
+            print(f"{label:<22} {side:<10} {seconds:>24} s {memory:6.0f} MB", flush=True)
+
+    def commands(
+        self, label: str, *arguments: str, traces: tuple[Path, ...] = (), again: bool = False
+    ) -> None:
+        """Measure a command of each checkout in turns; it finds a copy of each of `traces`."""
+        first: dict[str, list[tuple[float, float]]] = {side: [] for side in self.checkouts}
+        second: dict[str, list[tuple[float, float]]] = {side: [] for side in self.checkouts}
+        for _ in range(self.repeats):
+            for side in self.checkouts:
+                for number, trace in enumerate(traces):
+                    copy = self.folder / f"copy{number}"
+                    shutil.rmtree(copy, ignore_errors=True)
+                    shutil.copytree(trace, copy)
+                program = (self.python(side), "-m", "kvtrace", *arguments)
+                first[side].append(used(program, (0, 1)))
+                if again:
+                    second[side].append(used(program, (0, 1)))
+        self.print(label, first)
+        if again:
+            self.print(f"{label}, again", second)
+
+    def first_screens(self, name: str, trace: Path) -> None:
+        """Measure `sanitize`, `report` and `diff` of a trace, as the first command on it."""
+        copies = [str(self.folder / f"copy{number}") for number in range(2)]
+        self.commands(f"sanitize, {name}", "sanitize", copies[0], traces=(trace,))
+        page = ("-o", str(self.folder / "page.html"))
+        self.commands(f"report, {name}", "report", copies[0], *page, traces=(trace,), again=True)
+        self.commands(f"diff, {name}", "diff", *copies, traces=(trace, trace), again=True)
+
+
+def ranks(table: Table) -> None:
+    """Record four ranks without a GPU, and measure first screens of them."""
+    trace = table.folder / "ranks"
+    settings = {"KVTRACE": str(trace), "KVTRACE_DEVICE": "cpu", "KVTRACE_TENSORS": "int"}
+    program = ("torch.distributed.run", "--nproc-per-node", "4", "--standalone")
+    subprocess.run(
+        [sys.executable, "-m", *program, str(ROOT / "benchmarks/programs/loss_ranks.py")],
+        env=os.environ | settings | {"KVTRACE_SANITIZE": "off", "OMP_NUM_THREADS": "1"},
+        check=True,
+    )
+    table.first_screens("ranks", trace)
+
+
+def llama(table: Table) -> None:
+    """Measure first screens of a compiled Llama."""
+    table.first_screens("llama", ROOT / "tests/fixtures/h200/llama")
+
+
+def small(table: Table) -> None:
+    """Measure small commands on a recording of one GPU."""
+    trace = ROOT / "tests/fixtures/h200/planted/good"
+    copy = str(table.folder / "copy0")
+    table.commands("info", "info", copy, traces=(trace,), again=True)
+    table.commands("profile", "profile", copy, traces=(trace,), again=True)
+    for label, query in (("host", HOST), ("device", DEVICE)):
+        text = f"import duckdb; duckdb.connect().execute({query.format(trace=copy)!r}).fetchall()"
+        program = (sys.executable, "-c", text)
+        table.print("by hand", {f"DuckDB, {label}": [used(program) for _ in range(table.repeats)]})
+
+
+def imported(table: Table) -> None:
+    """Measure the import of a file of torch.profiler, beside what other tools take to read it."""
+    file = str(table.folder / "trace.json")
+    importlib.import_module("import").write(Path(file), 65)
+    output = str(table.folder / "copy0/in")
+    table.commands("import", "import", file, "-o", output, traces=(table.folder / "nothing",))
+    for name, text in _IMPORTERS.items():
+        python = sys.executable if name == "json.load" else table.peers
+        if python is not None:
+            program = (python, "-c", text.format(file=file))
+            table.print("import", {name: [used(program) for _ in range(table.repeats)]})
+
+
+def converted(table: Table) -> None:
+    """Measure a recording's conversion to Kineto's JSON."""
+    trace = table.folder / "launches"
+    write_trace(trace, 750_000, 1)
+    table.commands("convert", "convert", "kineto", str(trace), "-o", str(table.folder / "out.json"))
 
 
 def seconds_of_tree(root: int) -> float:
@@ -56,40 +199,103 @@ def seconds_of_tree(root: int) -> float:
 
 async def judge_in_a_row(count: int) -> list[float]:
     """Return the processor seconds of judgments by one server."""
-    tools, seconds = (
-        Tools(Roots([str(ROOT)]), 600, unconfined=False),
-        [seconds_of_tree(os.getpid())],
-    )
+    from kvtrace.addons.judge.commands.mcp import Roots, Tools
+
+    tools = Tools(Roots([str(ROOT)]), 600, unconfined=False)
+    seconds = [seconds_of_tree(os.getpid())]
     for _ in range(count):
-        answer = await tools.judge(_KERNEL, _REFERENCE)
+        answer = await tools.judge(str(ROOT / _KERNEL), str(ROOT / _REFERENCE))
         assert '"verdict": "right"' in answer, answer
         seconds.append(seconds_of_tree(os.getpid()))
     return [after - before for before, after in pairwise(seconds)]
 
 
+def judged(table: Table) -> None:
+    """Measure judgments, a process each, and by one server."""
+    table.commands("judge", "judge", str(ROOT / _KERNEL), "--reference", str(ROOT / _REFERENCE))
+    for seconds in asyncio.run(judge_in_a_row(table.repeats)):
+        print(f"judge by mcp           now        {seconds:24.2f} s", flush=True)
+
+
+def evaluated(table: Table) -> None:
+    """Measure launches in the evaluator with op records, beside torch, by milliseconds."""
+    from evaluator_kernels import cases
+
+    sides = {}
+    for side, checkout in table.checkouts.items():
+        paths = {"PYTHONPATH": f"{checkout / 'benchmarks'}{os.pathsep}{checkout}"}
+        folder, python = table.folder / f"evaluator {side}", Path(table.python(side))
+        folder.mkdir()
+
+        def worker(module: str, folder=folder, python=python, paths=paths) -> Worker:  # type: ignore[no-untyped-def]
+            return Worker(python, module, str(folder), paths, folder / f"{module}.log")
+
+        sides[side] = worker("evaluator_ours"), worker
+        compile_cases(sides[side][0])
+    for case in (name for name in cases() if name.endswith("fp32")):
+        times: dict[str, list[float]] = {}
+        for _ in range(table.repeats):
+            for side, (ours, worker) in sides.items():
+                cold = worker("evaluator_cold")
+                answers = {
+                    "torch": ours.ask(what="torch", case=case, budget=0.5),
+                    "again": ours.ask(what="observed again", case=case, budget=0.5),
+                    "first": cold.ask(case=case),
+                }
+                cold.end()
+                for what, answer in answers.items():
+                    times.setdefault(f"{what} {side}", []).append(1e3 * answer["processor"])
+        print(f"evaluator, {case}")
+        for what, measured in times.items():
+            print(f"    {what:<12} {', '.join(f'{ms:.2f}' for ms in measured)} ms", flush=True)
+    for ours, _ in sides.values():
+        ours.end()
+
+
+def recorded(table: Table) -> None:
+    """Measure a launch recorded without the C extension, by nanoseconds of its median."""
+    for _ in range(table.repeats):
+        for side, checkout in table.checkouts.items():
+            done = subprocess.run(
+                [table.python(side), str(ROOT / "benchmarks/cold_launch.py"), "--megabytes", "0",
+                 "--pages", "--launches", "20000"],
+                env=os.environ | {"KVTRACE_NATIVE": "0", "PYTHONPATH": str(checkout)},
+                capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            print(f"record, no C extension {side:<10} {done.stdout.splitlines()[-1]}", flush=True)
+
+
+ROWS: Final[dict[str, Callable[[Table], None]]] = {
+    "ranks": ranks,
+    "llama": llama,
+    "small": small,
+    "import": imported,
+    "convert": converted,
+    "judge": judged,
+    "evaluator": evaluated,
+    "record": recorded,
+}
+
+
 def main() -> None:
-    """Print a line for each row."""
+    """Print the lines of each row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=int, default=65)
-    parser.add_argument("--launches", type=int, default=750_000)
-    parser.add_argument("--judgments", type=int, default=3)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("--before", type=Path, help="another checkout, with its .venv")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--peers", help=f"a Python with {', '.join(PEERS)}")
     options = parser.parse_args()
+    if unknown := set(options.rows) - set(ROWS):
+        parser.error(f"no row {', '.join(sorted(unknown))}; rows are {', '.join(ROWS)}")
+    checkouts = {"before": options.before.resolve()} if options.before else {}
+    checkouts["now"] = ROOT
+    write_byte_code(checkouts.values())
+    print(f"load average {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        file, command = str(folder / "trace.json"), ("-m", "kvtrace")
-        if options.megabytes:
-            importlib.import_module("import").write(Path(file), options.megabytes)
-            print("json.load     ", cost("-c", f"import json; json.load(open({file!r}))"))
-            print("import        ", cost(*command, "import", file, "-o", str(folder / "in")))
-        if options.launches:
-            write_trace(folder / "run", options.launches, 1)
-            output = str(folder / "out.json")
-            converting = (*command, "convert", "kineto", str(folder / "run"), "-o", output)
-            print("convert kineto", cost(*converting))
-    if options.judgments:
-        print("judge         ", cost(*command, "judge", _KERNEL, "--reference", _REFERENCE))
-        for seconds in asyncio.run(judge_in_a_row(options.judgments)):
-            print(f"judge by mcp   {seconds:6.2f} s")
+        table = Table(Path(name), checkouts, options.peers, options.repeats)
+        (table.folder / "nothing").mkdir()
+        for row in options.rows or ROWS:
+            ROWS[row](table)
 
 
 if __name__ == "__main__":
