@@ -8,7 +8,8 @@ axis, so they vary independently. Extremes add up, and counts multiply, over the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from kvtrace.evaluate.sums import factors_of
 from kvtrace.evaluate.values import Array, Sum
 
 _HUGE = np.int64(1 << 62)
+
+_PART: Final = 1 << 15
+"""Elements of an array that are compared at a time: 256 kB."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +93,7 @@ def _add_to_groups(
 
 def _group_extremes(group: _Group, shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """Return lowest and highest sum of a group's terms under its factors, and the lane count."""
-    total: Any = 0
-    for term in group.terms:
-        total = total + term
+    total: Any = reduce(np.add, group.terms) if group.terms else 0
     if not group.factors:
         if not group.axes:
             flat = total.reshape(-1)
@@ -107,9 +109,25 @@ def _group_extremes(group: _Group, shape: tuple[int, ...]) -> tuple[Any, Any, An
     count = np.count_nonzero(factor, axis=axes) * _lane_count(set(repeated), shape)
     if not group.terms:
         return 0, 0, count
-    low = np.where(factor, total, _HUGE).min(axis=axes)
-    high = np.where(factor, total, -_HUGE).max(axis=axes)
+    low, high = _extremes_where(factor, total, axes)
     return np.where(count > 0, low, 0), np.where(count > 0, high, 0), count
+
+
+def _extremes_where(factor: Array, total: Array, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return each program's lowest and highest total where a factor is true, in parts of programs.
+
+    Arrays of a part stay in the processor's caches.
+    """
+    lows, highs = [], []
+    programs = max(len(factor), len(total))
+    step = max(1, _PART * programs // max(factor.size, total.size, 1))
+    for begin in range(0, max(programs, 1), step):
+        part_of_factor, part_of_total = (
+            array if len(array) == 1 else array[begin : begin + step] for array in (factor, total)
+        )
+        lows.append(np.where(part_of_factor, part_of_total, _HUGE).min(axis=axes))
+        highs.append(np.where(part_of_factor, part_of_total, -_HUGE).max(axis=axes))
+    return np.concatenate(lows), np.concatenate(highs)
 
 
 def _lane_count(axes: set[int], shape: tuple[int, ...]) -> int:

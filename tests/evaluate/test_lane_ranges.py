@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.evaluate.arguments import OutsideNumbers
+from kvtrace.evaluate.lane_ranges import spans_of
+from kvtrace.evaluate.values import Sum
 from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.memory import (
     copy_or_seven,
@@ -167,3 +170,25 @@ def test_atomic_lanes_out_of_bounds_get_the_numbers_outside_and_change_nothing(d
 
     assert loaded_lanes(counted_before, OutsideNumbers(), dtype) == [*inside, 0, 0, 0, 0]
     assert loaded_lanes(counted_before, OutsideNumbers(100, 5), dtype) == [*inside, 104, 100, 0, 0]
+
+
+@pytest.mark.parametrize("mask_programs", [1, 2_000])
+def test_spans_of_many_programs_are_those_of_each_program(mask_programs):
+    random = np.random.default_rng(0)
+    term = random.integers(-1000, 1000, (2_000, 64))
+    mask = random.random((mask_programs, 64)) < 0.05
+    masks = np.broadcast_to(mask, term.shape)
+
+    spans = spans_of(Sum(7, (term,), -1000, 1007), mask, (64,))
+
+    active = np.broadcast_to(spans.active, 2_000)
+    assert active.tolist() == masks.sum(axis=1).tolist()
+    for program in np.flatnonzero(active):
+        lanes = 7 + term[program, masks[program]]
+        assert (spans.lowest[program], spans.highest[program]) == (lanes.min(), lanes.max())
+
+
+def test_spans_of_no_programs_are_empty():
+    spans = spans_of(Sum(0, (np.zeros((0, 4), np.int64),), 0, 0), np.ones((0, 4), bool), (4,))
+
+    assert spans.lowest.size == spans.highest.size == spans.active.size == 0
