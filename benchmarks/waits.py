@@ -30,6 +30,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -217,19 +218,21 @@ def judged(table: Table) -> None:
         print(f"judge by mcp           now        {seconds:24.2f} s", flush=True)
 
 
+def _worker(checkout: Path, python: Path, folder: Path, module: str) -> Worker:
+    """Start a worker of a checkout's benchmarks."""
+    paths = {"PYTHONPATH": f"{checkout / 'benchmarks'}{os.pathsep}{checkout}"}
+    return Worker(python, module, str(folder), paths, folder / f"{module}.log")
+
+
 def evaluated(table: Table) -> None:
     """Measure launches in the evaluator with op records, beside torch, by milliseconds."""
     from evaluator_kernels import cases
 
     sides = {}
     for side, checkout in table.checkouts.items():
-        paths = {"PYTHONPATH": f"{checkout / 'benchmarks'}{os.pathsep}{checkout}"}
-        folder, python = table.folder / f"evaluator {side}", Path(table.python(side))
+        folder = table.folder / f"evaluator {side}"
         folder.mkdir()
-
-        def worker(module: str, folder=folder, python=python, paths=paths) -> Worker:  # type: ignore[no-untyped-def]
-            return Worker(python, module, str(folder), paths, folder / f"{module}.log")
-
+        worker = partial(_worker, checkout, Path(table.python(side)), folder)
         sides[side] = worker("evaluator_ours"), worker
         compile_cases(sides[side][0])
     for case in (name for name in cases() if name.endswith("fp32")):
@@ -254,14 +257,19 @@ def evaluated(table: Table) -> None:
 
 def recorded(table: Table) -> None:
     """Measure a launch recorded without the C extension, by nanoseconds of its median."""
+    script = str(ROOT / "benchmarks/cold_launch.py")
+    # The checkout's kvtrace is imported before the script adds its own checkout to the path.
+    text = f"import kvtrace, runpy; runpy.run_path({script!r}, run_name='__main__')"
+    options = ("--megabytes", "0", "--pages", "--launches", "20000")
     for _ in range(table.repeats):
-        for side, checkout in table.checkouts.items():
+        for side in table.checkouts:
             done = subprocess.run(
-                [table.python(side), str(ROOT / "benchmarks/cold_launch.py"), "--megabytes", "0",
-                 "--pages", "--launches", "20000"],
-                env=os.environ | {"KVTRACE_NATIVE": "0", "PYTHONPATH": str(checkout)},
-                capture_output=True, text=True, check=True,
-            )  # fmt: skip
+                [table.python(side), "-c", text, *options],
+                env=os.environ | {"KVTRACE_NATIVE": "0"},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
             print(f"record, no C extension {side:<10} {done.stdout.splitlines()[-1]}", flush=True)
 
 
