@@ -201,10 +201,16 @@ def by_torchrun_with_a_kill(folder: Path, device: str) -> None:
     recovered = recover(out)
     expect(len(recovered.sealed) == 2, f"recovered: {recovered.sealed} {recovered.left}")
     after = look_at(out, device)
-    expect({found["run"].ending for found in after.values()} == {"killed"}, "both ended as killed")
-    for rank, found in after.items():
-        same = len(found["launches"]) == len(tables[rank]["launches"])
-        expect(same, f"rank {rank} has as many launches after recovery")
+    endings = {rank: found["run"].ending for rank, found in after.items()}
+    expect(
+        endings == {0: "signal", 1: "killed"}, f"ended by torchrun's SIGTERM, and killed: {endings}"
+    )
+    for rank, found in after.items():  # the killed rank's last launches come from its spool
+        before, recovered_count = len(tables[rank]["launches"]), len(found["launches"])
+        expect(
+            recovered_count >= before,
+            f"rank {rank}: {before} launches, recovered {recovered_count}",
+        )
 
 
 def by_multiprocessing(folder: Path, device: str, method: str) -> None:

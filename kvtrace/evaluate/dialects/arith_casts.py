@@ -15,7 +15,7 @@ from kvtrace.evaluate.directed import from_integer_with_rest, to_odd
 from kvtrace.evaluate.registry import Step, elementwise, semantics
 from kvtrace.evaluate.rounding import from_memory, to_integer, to_memory
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import ElementType, value_type
+from kvtrace.evaluate.types import ElementType, element_of, value_type
 from kvtrace.evaluate.values import (
     Array,
     Sum,
@@ -84,6 +84,27 @@ def float_to_unsigned(array: Array, element: ElementType) -> Array:
     return to_integer(array, element, signed=False)
 
 
+def _narrow_by_target(function: Callable[..., Any], target: str, op: Op) -> Callable[..., Any]:
+    """Return conversions to 8 bits, on AMD to 16 too, that keep the low bits of a wider integer.
+
+    GPUs have none to 8 bits. NVIDIA's is to 16 bits, saturated, with or without a sign. AMD's is
+    to 32 bits, of float16 to 16 bits, and to 8 bits always with a sign.
+    """
+    source, result = (value_type(value.type).element for value in (op.operands[0], op.results[0]))
+    if not target.startswith("hip:"):
+        return partial(_low_bits, function, element_of("i16")) if result.bits == 8 else function
+    wide = element_of("i16" if source.name == "f16" else "i32")
+    if result.bits not in (8, 16) or result.bits == wide.bits:
+        return function
+    return partial(_low_bits, float_to_signed if result.bits == 8 else function, wide)
+
+
+def _low_bits(
+    function: Callable[..., Array], wide: ElementType, array: Array, element: ElementType
+) -> Array:
+    return function(array, wide).astype(element.value)
+
+
 def zero_extended(array: Array, element: ElementType) -> Array:
     """Return integers widened with zero bits."""
     return unsigned(array).astype(element.value)
@@ -99,8 +120,8 @@ def truncated_integer(array: Array, element: ElementType) -> Array:
 elementwise("arith.truncf", "arith.extf")(truncated_float)
 elementwise("arith.sitofp", by_target=_whole_by_target)(signed_to_float)
 elementwise("arith.uitofp", by_target=_whole_by_target)(unsigned_to_float)
-elementwise("arith.fptosi")(float_to_signed)
-elementwise("arith.fptoui")(float_to_unsigned)
+elementwise("arith.fptosi", by_target=_narrow_by_target)(float_to_signed)
+elementwise("arith.fptoui", by_target=_narrow_by_target)(float_to_unsigned)
 typed_result(
     "arith.truncf", "arith.extf", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"
 )

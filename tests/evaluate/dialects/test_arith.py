@@ -181,7 +181,7 @@ def test_minimum_and_maximum_ops_differ_for_nan():
     assert run("arith.minimumf") == [1.0, None, None, None]
 
 
-@pytest.mark.parametrize("width", ["i8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("width", ["i16", "i32", "i64"])
 def test_casts_of_floats_to_integers_round_toward_zero_and_saturate(width):
     bits = WIDTHS[width]
     values = [0.9, -0.9, 1.5, -2.5, 1e30, -1e30, math.nan, 100.0]
@@ -194,6 +194,34 @@ def test_casts_of_floats_to_integers_round_toward_zero_and_saturate(width):
     assert result.tolist() == [0, 0, 1, -2, high, low, nan, 100]
     expected = [0, 0, 1, 0, (1 << bits) - 1, 0, abs(nan), 100]
     assert [unsigned(x, bits) for x in positive.tolist()] == expected
+
+
+_BEYOND = [-1.0, -300.0, 300.0, 40000.0, -40000.0, 127.5]
+_SHORT = [0, 0, 300, 40000, 0, 127]
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "width", "signed", "positive"),
+    [  # of NVIDIA what an H200 stored (Triton 3.6), of AMD by the compiled instructions
+        ("cuda:90", "f32", "i8", [-1, -44, 44, -1, 0, 127], [0, 0, 44, 64, 0, 127]),
+        ("cuda:90", "f16", "i8", [-1, -44, 44, -1, 0, 127], [0, 0, 44, 64, 0, 127]),
+        ("cuda:90", "f32", "i16", [-1, -300, 300, 32767, -32768, 127], _SHORT),
+        ("hip:gfx942", "f32", "i8", [-1, -44, 44, 64, -64, 127], [255, 212, 44, 64, 192, 127]),
+        ("hip:gfx942", "f16", "i8", [-1, -44, 44, -1, 0, 127], [255, 212, 44, 255, 0, 127]),
+        ("hip:gfx942", "f32", "i16", [-1, -300, 300, -25536, 25536, 127], _SHORT),
+        ("hip:gfx942", "f16", "i16", [-1, -300, 300, 32767, -32768, 127], _SHORT),
+    ],
+)
+def test_casts_to_narrow_integers_keep_the_low_bits_of_what_the_target_converts_to(
+    target, source, width, signed, positive
+):
+    numbers = [(source, np.array(_BEYOND))]
+
+    (result,) = run_op("arith.fptosi", numbers, [width], target=target)
+    (unsigned_result,) = run_op("arith.fptoui", numbers, [width], target=target)
+
+    assert result.tolist() == signed
+    assert [unsigned(x, WIDTHS[width]) for x in unsigned_result.tolist()] == positive
 
 
 @pytest.mark.parametrize(
