@@ -11,20 +11,12 @@ _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.
 _GREATER, _LESS, _UNEQUAL = "2", "4", "13"
 """Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
 GREATER: Final = int(_GREATER)
-_TURNED: Final = {4: 2, 5: 3, 11: 9, 12: 10}
-"""`olt`, `ole`, `ult` and `ule` as comparisons of the exchanged operands."""
-ORDERED: Final = frozenset(_TURNED.values())
-"""Predicates whose operands may not be exchanged."""
-_STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
-"""`oge`, `ole`, `uge` and `ule` without the case that both operands are equal."""
-_NEGATED: Final = {8: 6, 9: 5, 10: 4, 13: 1, 14: 7}
-"""The opposites of `ueq`, `ugt`, `uge`, `une` and `uno`."""
-_FALSE_FOR_NANS: Final = range(1, 7)
-_UNORDERED: Final = 7
-"""Distance of a predicate from the one that is true for NaNs, too: `oeq` is 1, `ueq` is 8."""
-_NUMBERS: Final = {3: 10, 5: 12, 6: 13, 8: 1, 9: 2, 11: 4}
-"""One of two predicates that are equal if no operand is a NaN."""
-_POSITIVE, _NEGATIVE = frozenset({2, 3, 9, 10}), frozenset({4, 5, 11, 12})
+_EQUAL, _ABOVE, _BELOW, _NAN = 1, 2, 4, 8
+_EITHER_WAY: Final = _ABOVE | _BELOW
+_OUTCOMES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 8, 15)
+"""How operands compare where each predicate is true, as a sum of the four ways, by its number."""
+ORDERED: Final = frozenset({2, 3})
+"""Basic predicates whose operands may not be exchanged."""
 _NAN_IN_NAN_OUT: Final = frozenset({
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.extf", "math.fma",
     "arith.maximumf", "arith.minimumf",
@@ -77,22 +69,28 @@ def _comparison_or_nan(compared: Tree, unequal: Tree) -> tuple[str, Tree, Tree] 
     )
     if first is None or nan is None or nan[0] != _UNEQUAL or nan[1] is not nan[2]:
         return None
-    predicate, left, right = int(first[0]), *first[1:]
+    outcomes, left, right = _OUTCOMES[int(first[0])], *first[1:]
     other = right if left is nan[1] else left if right is nan[1] else None
-    is_ordered = predicate in _FALSE_FOR_NANS
-    if other is None or _constant(other) is None or not is_ordered:
+    if other is None or _constant(other) is None or not 0 < outcomes < _EQUAL | _EITHER_WAY:
         return None
-    return str(predicate + _UNORDERED), left, right
+    return str(_OUTCOMES.index(outcomes | _NAN)), left, right
 
 
 def basic_predicate(predicate: int) -> tuple[int, bool, bool]:
     """Return (basic form, operands are exchanged, is negated) of a comparison's predicate."""
-    basic, is_exchanged = _TURNED.get(predicate, predicate), predicate in _TURNED
-    is_negated = basic in _NEGATED
-    basic = _NEGATED.get(basic, basic)
-    if basic in _TURNED:
-        basic, is_exchanged = _TURNED[basic], not is_exchanged
-    return basic, is_exchanged, is_negated
+    outcomes = _OUTCOMES[predicate]
+    is_negated = bool(outcomes & _NAN)
+    if is_negated:
+        outcomes ^= _EQUAL | _EITHER_WAY | _NAN
+    is_exchanged = outcomes & _EITHER_WAY == _BELOW
+    outcomes = _exchanged(outcomes) if is_exchanged else outcomes
+    return _OUTCOMES.index(outcomes), is_exchanged, is_negated
+
+
+def _exchanged(outcomes: int) -> int:
+    """Return the outcomes that a predicate is true for when its operands are exchanged."""
+    is_one_way = outcomes & _EITHER_WAY in (_ABOVE, _BELOW)
+    return outcomes ^ _EITHER_WAY if is_one_way else outcomes
 
 
 def predicate_of_choice(node: Tree, comparison: tuple[str, Tree, Tree], *, ordered: bool) -> str:
@@ -104,12 +102,15 @@ def predicate_of_choice(node: Tree, comparison: tuple[str, Tree, Tree], *, order
         ordered: Whether the sign of a zero counts.
 
     """
-    predicate, compared, (_, *values) = (int(comparison[0]), comparison[1:], node.parts)
+    outcomes, compared, (_, *values) = _OUTCOMES[int(comparison[0])], comparison[1:], node.parts
     if not ordered and {*compared} == {*values}:
-        return str(_STRICT.get(predicate, predicate))
+        is_one_way = outcomes & _EITHER_WAY in (_ABOVE, _BELOW)
+        return str(_OUTCOMES.index(outcomes & ~_EQUAL if is_one_way else outcomes))
     unknown_operands = [operand for operand in compared if _constant(operand) is None]
     if all(_is_nan_where(branch, operand) for branch in values for operand in unknown_operands):
-        return str(_NUMBERS.get(predicate, predicate))
+        of_numbers = outcomes & ~_NAN  # one form of the two that are equal without NaNs
+        is_negative = of_numbers.bit_count() == 2
+        return str(_OUTCOMES.index(of_numbers | _NAN * is_negative))
     return comparison[0]
 
 
@@ -132,17 +133,14 @@ def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
         return None
     if len(parts) != 3 or (sign_comparison := comparison(parts[0])) is None:
         return None
-    predicate, x, zero = int(sign_comparison[0]), *sign_comparison[1:]
+    outcomes, x, zero = _OUTCOMES[int(sign_comparison[0])], *sign_comparison[1:]
     if _constant(x) == 0:
-        x, zero = zero, x
-        predicate = {target: source for source, target in _TURNED.items()}.get(
-            predicate, _TURNED.get(predicate, predicate)
-        )
+        x, zero, outcomes = zero, x, _exchanged(outcomes)
     if _constant(zero) != 0 or any(_factor(branch, x) is None for branch in parts[1:]):
         return None
-    if predicate in _POSITIVE:
-        return x, (parts[1], parts[2])
-    return (x, (parts[2], parts[1])) if predicate in _NEGATIVE else None
+    if outcomes & _EITHER_WAY not in (_ABOVE, _BELOW):
+        return None
+    return x, (parts[1], parts[2]) if outcomes & _ABOVE else (parts[2], parts[1])
 
 
 def _factor(node: Tree, number: Tree) -> float | None:

@@ -80,76 +80,13 @@ from kvtrace.addons.invariance.trees import (
 from kvtrace.ir.floats import bits_from_float
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import Choice
-from kvtrace.symbolic.terms import Resolve, Symbol, Term
+from kvtrace.symbolic.terms import Symbol, Term
 
 _SUMS: Final = frozenset({"+", "-", "negate"})
 _EXPONENTIALS: Final = frozenset({"exp", "exp2", "exp10"})
 """Functions whose limit at -inf is 0, unlike that of `expm1`."""
 _TRUE: Final[Numbers] = np.asarray(1, np.uint64)
 _MOST_ELEMENTS: Final = 1 << 22
-
-
-class FieldEvaluator:
-    """Evaluator of trees at elements of an output, given by arrays of their coordinates.
-
-    `work` is the number of values computed so far, `largest` the number for the largest node.
-    """
-
-    def __init__(
-        self,
-        seed: int,
-        arithmetic: Arithmetic,
-        integers: Sequence[int] = (),
-        deadline: float = float("inf"),
-        data: Collection[object] = (),
-    ) -> None:
-        """Choose the random memory contents and the arithmetic.
-
-        Args:
-            seed: Seed of the random numbers in memory.
-            arithmetic: The laws that operations of floats obey.
-            integers: Integers that memory may hold besides small ones.
-            deadline: The `time.thread_time` at which an evaluation is given up.
-            data: Keys of integers that are only data (`data_keys`): they may be negative, or large.
-
-        """
-        self._data = data
-        self._seed = seed
-        self._arithmetic: Arithmetic = arithmetic
-        self._integers = np.asarray((*range(SMALL), *integers), np.int64)
-        self._deadline = deadline
-        self.work = 0
-        self.largest = 0
-
-    def content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
-        """Return the random integers that a tensor holds at the given indices."""
-        index_arrays = [np.asarray(index, np.int64) for index in at]
-        with np.errstate(over="ignore"):
-            random_numbers = mixed(self._seed, 3, named(symbol.key), *index_arrays)
-        choices = self._integers
-        if symbol.key in self._data:
-            choices = with_integers_of_all_sizes(choices, symbol)
-        return choices[(random_numbers % np.uint64(choices.size)).astype(np.int64)]
-
-    def values(self, tree: Tree, coordinates: Mapping[Symbol, NDArray[np.int64]]) -> Numbers:
-        """Return the values of a bound tree at elements of the output.
-
-        Raises:
-            NotEvaluated: the tree cannot be evaluated.
-
-        """
-        count = max((np.size(array) for array in coordinates.values()), default=1)
-        env = {
-            symbol: np.asarray(array, np.int64).reshape((1,) * LEVELS + (-1,))
-            for symbol, array in coordinates.items()
-        }
-        run = _Evaluation(env, self._seed, self._arithmetic, self.content, self._deadline)
-        try:
-            values = run.of(tree)
-        finally:
-            self.work += run.work
-            self.largest = max(self.largest, run.largest)
-        return np.broadcast_to(values, (1,) * LEVELS + (count,)).reshape(count)
 
 
 def _inverse_of_power_of_two(node: Tree) -> int | None:
@@ -177,20 +114,62 @@ def _is_relaxed(attributes: Sequence[tuple[str, str]]) -> bool:
     return any(name == "fastmath" and "none" not in text for name, text in attributes)
 
 
-class _Evaluation(RepeatedValues):
+class FieldEvaluator(RepeatedValues):
+    """Evaluator of trees at elements of an output, given by arrays of their coordinates.
+
+    `work` is the number of values computed so far, `largest` the number for the largest node.
+    """
+
     def __init__(
         self,
-        env: dict[Symbol, Any],
         seed: int,
         arithmetic: Arithmetic,
-        content: Resolve,
-        deadline: float,
+        integers: Sequence[int] = (),
+        deadline: float = float("inf"),
+        data: Collection[object] = (),
     ) -> None:
-        super().__init__(env, seed, arithmetic)
-        self._exponentials = Exponentials(self.of, seed) if arithmetic == "functions" else None
-        self._content = content
+        """Choose the random memory contents and the arithmetic.
+
+        Args:
+            seed: Seed of the random numbers in memory.
+            arithmetic: The laws that operations of floats obey.
+            integers: Integers that memory may hold besides small ones.
+            deadline: The `time.thread_time` at which an evaluation is given up.
+            data: Keys of integers that are only data (`data_keys`): they may be negative, or large.
+
+        """
+        super().__init__(seed, arithmetic)
+        self._data = data
+        self._integers = np.asarray((*range(SMALL), *integers), np.int64)
         self._deadline = deadline
+        self._exponentials = Exponentials(self.of, seed) if arithmetic == "functions" else None
         self.work = self.largest = 0
+
+    def content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
+        """Return the random integers that a tensor holds at the given indices."""
+        index_arrays = [np.asarray(index, np.int64) for index in at]
+        with np.errstate(over="ignore"):
+            random_numbers = mixed(self._seed, 3, named(symbol.key), *index_arrays)
+        choices = self._integers
+        if symbol.key in self._data:
+            choices = with_integers_of_all_sizes(choices, symbol)
+        return choices[(random_numbers % np.uint64(choices.size)).astype(np.int64)]
+
+    def values(self, tree: Tree, coordinates: Mapping[Symbol, NDArray[np.int64]]) -> Numbers:
+        """Return the values of a bound tree at elements of the output.
+
+        Raises:
+            NotEvaluated: the tree cannot be evaluated.
+
+        """
+        count = max((np.size(array) for array in coordinates.values()), default=1)
+        env = {
+            symbol: np.asarray(array, np.int64).reshape((1,) * LEVELS + (-1,))
+            for symbol, array in coordinates.items()
+        }
+        self._trips = 0
+        (values,) = self._under(env, (tree,))
+        return np.broadcast_to(values, (1,) * LEVELS + (count,)).reshape(count)
 
     def of(self, node: Tree) -> Numbers:
         """Return a node's values for all values of the symbols bound around the node."""
@@ -239,7 +218,7 @@ class _Evaluation(RepeatedValues):
         if not is_address and is_beyond(term):  # those that lead to addresses are small
             raise NotEvaluated("it has integers beyond 64 bits")
         try:
-            return np.asarray(term.values(self._env, self._content), np.int64)
+            return np.asarray(term.values(self._env, self.content), np.int64)
         except KeyError as error:
             raise NotEvaluated(f"it depends on {error}") from error
 
@@ -247,7 +226,7 @@ class _Evaluation(RepeatedValues):
         if is_beyond(condition):
             raise NotEvaluated("it has integers beyond 64 bits")
         try:
-            return np.asarray(condition.values(self._env, self._content))
+            return np.asarray(condition.values(self._env, self.content))
         except KeyError as error:
             raise NotEvaluated(f"it depends on {error}") from error
 

@@ -115,8 +115,8 @@ class RepeatedValues(ABC):
     Symbols that a node binds are axes of its parts' arrays. Other nodes are evaluated by `of`.
     """
 
-    def __init__(self, env: dict[Symbol, Any], seed: int, arithmetic: Arithmetic) -> None:
-        self._env = env
+    def __init__(self, seed: int, arithmetic: Arithmetic) -> None:
+        self._env: dict[Symbol, Any] = {}
         self._seed = seed
         self._ordered = arithmetic == "ordered"
         self._exact = arithmetic in ("exact", "functions")
