@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kvtrace.addons.invariance.batches import calls_by_tree, calls_of_most_sizes, have_all_rows
 from kvtrace.addons.invariance.coordinates import coordinate, indices_of, number_of_coordinate
-from kvtrace.addons.invariance.findings import RULE, TREES
+from kvtrace.addons.invariance.findings import RULE, TREES, InvarianceNode
 from kvtrace.addons.invariance.over import ROWS, Answer, answer_over, contracts_of
 from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.addons.invariance.trees import COMMUTATIVE, operator_of
@@ -169,27 +169,6 @@ _TENSOR: Final = 1 << 80
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnNode:
-    """A node of a drawn tree.
-
-    Attributes:
-        kind: store, atomic, load, op, reduction, scan, product, loop, carried, combined, number,
-            argument, index, condition, unknown or cut.
-        text: The node's label.
-        stack: The id in `stacks` of the op's source lines; None: unknown.
-        parts: Indices of the operands in the table of nodes.
-        roles: The role of each operand; empty if the order says it.
-
-    """
-
-    kind: str
-    text: str
-    stack: int | None
-    parts: tuple[int, ...] = ()
-    roles: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class DrawnTree:
     """A drawn tree: the index of its root, the id of a call with the tree, and its batch sizes."""
 
@@ -202,7 +181,7 @@ class DrawnTree:
 class Drawing:
     """The drawn trees of an output, the smallest batch first; `left_out` counts the others."""
 
-    nodes: tuple[DrawnNode, ...]
+    nodes: tuple[InvarianceNode, ...]
     trees: tuple[DrawnTree, ...]
     left_out: int
 
@@ -231,10 +210,10 @@ class _Nodes:
     """A table of different nodes in the order in which they were drawn, with a digest of each."""
 
     def __init__(self) -> None:
-        self._indices: dict[DrawnNode, int] = {}
+        self._indices: dict[InvarianceNode, int] = {}
         self._keys: list[tuple[str, str, bytes]] = []
 
-    def add(self, node: DrawnNode) -> int:
+    def add(self, node: InvarianceNode) -> int:
         """Return a node's index in the table; equal nodes have the same index."""
         index = self._indices.setdefault(node, len(self._keys))
         if index == len(self._keys):
@@ -247,13 +226,13 @@ class _Nodes:
         """Return a sort key of a node that is the same in all processes."""
         return self._keys[index]
 
-    def __iter__(self) -> Iterator[DrawnNode]:
+    def __iter__(self) -> Iterator[InvarianceNode]:
         return iter(self._indices)
 
 
 def _numbered(
     drawn: _Nodes, trees: Sequence[DrawnTree]
-) -> tuple[tuple[DrawnNode, ...], tuple[DrawnTree, ...]]:
+) -> tuple[tuple[InvarianceNode, ...], tuple[DrawnTree, ...]]:
     """Renumber nodes in postorder from the roots, which is the same order in all processes.
 
     Before, the operands of a sum are in an order of this process, by the identity of trees.
@@ -304,10 +283,10 @@ class _Drawer:
         stack = self._stacks.add(source_stack(access.op))
         target = self._texts.element(self._texts.names[call.position], offset)
         if access.kind == "store":
-            drawn = DrawnNode("store", target, stack, (self._node(tree),))
+            drawn = InvarianceNode("store", target, stack, (self._node(tree),))
         else:
             how = update_of(access.op) or "compare and swap"
-            drawn = DrawnNode("atomic", f"{how} to {target}", stack, (self._node(tree),))
+            drawn = InvarianceNode("atomic", f"{how} to {target}", stack, (self._node(tree),))
         return self._nodes.add(drawn)
 
     def _node(self, tree: Tree) -> int:
@@ -316,16 +295,16 @@ class _Drawer:
             index = self._indices[tree] = self._nodes.add(self._drawn(tree))
         return index
 
-    def _drawn(self, tree: Tree) -> DrawnNode:
+    def _drawn(self, tree: Tree) -> InvarianceNode:
         op = self._kept.ops_by_node.get(tree)
         stack = None if op is None else self._stacks.add(source_stack(op))
         if tree not in self._drawn_trees:
-            return DrawnNode("cut", "further in, not drawn", stack)
+            return InvarianceNode("cut", "further in, not drawn", stack)
         kind, text, parts, roles = self._description(tree)
         part_indices = list(map(self._node, parts))
         if kind == "op" and operator_of(tree) in COMMUTATIVE:
             part_indices.sort(key=self._nodes.order)
-        return DrawnNode(kind, text, stack, tuple(part_indices), roles)
+        return InvarianceNode(kind, text, stack, tuple(part_indices), roles)
 
     def _description(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
         """Return (kind, text, parts, roles of the parts) of a node."""

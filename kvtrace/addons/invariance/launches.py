@@ -159,9 +159,3 @@ def elements_of(tensor: TensorArgument) -> NDArray[Any]:
     return np.lib.stride_tricks.as_strided(
         memory.view(tensor.element.memory), tensor.shape, strides
     )
-
-
-def random_floats(shape: Sequence[int], seed: int, tensor: TensorArgument) -> NDArray[Any]:
-    """Return normal random numbers of a seed in a shape and a tensor's type."""
-    numbers = np.random.default_rng(seed).standard_normal(shape)
-    return numbers.astype(tensor.element.memory)

@@ -375,9 +375,6 @@ class _Coordinates:
 
         Return the digit that the position equals. None: the position is no digit, or the divisors
         do not divide each other.
-
-        Returns:
-            The one that a position is; None: it is not one, or the index has no such digits.
         """
         digit_steps = {1}
         for part in Substitution(self._replaced)(self._access.offset).atoms():

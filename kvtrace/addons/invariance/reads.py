@@ -99,8 +99,6 @@ def quotient_bounds(term: Term, extents: Sequence[Condition]) -> Iterator[Condit
 def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:
     """Return the (argument, byte offset) pairs from which an element's address is selected.
 
-    None if the address is made by ops other than selections and sums.
-
     Args:
         node: An element whose first part is its address.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from kvtrace.addons.invariance.findings import TREES
+from kvtrace.addons.invariance.findings import TREES, InvarianceNode
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.schema.errors import DamagedFile
@@ -44,18 +44,6 @@ class InvarianceRow:
     """The element of the row for which the evaluator found two values, in two launches."""
     launches: tuple[str, str] | None
     values: tuple[str, str] | None
-
-
-@dataclass(frozen=True, slots=True)
-class InvarianceNode:
-    """A node of a tree: its label, its operands as indices of nodes, and the operands' roles."""
-
-    kind: str
-    text: str
-    stack: int | None
-    """Index into `Report.stacks`."""
-    parts: tuple[int, ...]
-    roles: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from kvtrace.addons.invariance.launches import (
     filled_arguments,
     has_small_tensors,
     output_after,
-    random_floats,
     read_positions,
 )
 from kvtrace.addons.invariance.witness import Witness, differing_element
@@ -203,7 +202,7 @@ def _result_and_mask(
     assert isinstance(tensor, TensorArgument)
     contents = fill(tensor, position)
     other_contents = (
-        random_floats(tensor.shape, rank + 1000, tensor)
+        numbers_of("random numbers", tensor.shape, tensor.element.memory, rank + 1000)
         if tensor.element.kind == "f"
         else contents ^ contents.dtype.type(1)
     )

@@ -17,7 +17,6 @@ from kvtrace.addons.invariance.launches import (
     elements_of,
     output_after,
     positions_of_leading,
-    random_floats,
 )
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.inputs.kinds import Inputs, numbers_of
@@ -194,12 +193,8 @@ def witness_of_program_order(call: Call, output: int) -> Witness | None:
     """
     if prod(call.grid) > _MOST_PROGRAMS:
         return None
-
-    def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
-        return random_floats(tensor.shape, position, tensor)
-
     forward, backward = (
-        output_after(call, output, fill, backwards=backwards_first)
+        output_after(call, output, _random_floats, backwards=backwards_first)
         for backwards_first in (False, True)
     )
     if forward is None or backward is None:
@@ -227,15 +222,16 @@ def witness_of_float(call: Call, output: str, name: str) -> Witness | None:
             replace(scalar, value=argument_value) if argument is scalar else argument
             for argument in call.arguments
         )
-        result = output_after(
-            replace(call, arguments=arguments), position,
-            lambda tensor, tensor_position: random_floats(tensor.shape, tensor_position, tensor),
-        )  # fmt: skip
+        result = output_after(replace(call, arguments=arguments), position, _random_floats)
         if result is None:
             return None
         outputs.append(result.reshape(1, -1))
     first, second = (f"{name} = {argument_value:g}" for argument_value in argument_values)
     return differing_element(outputs[0], outputs[1], first, second)
+
+
+def _random_floats(tensor: TensorArgument, position: int) -> NDArray[Any]:
+    return numbers_of("random numbers", tensor.shape, tensor.element.memory, position)
 
 
 def _padded_shapes(first: BatchedCall, second: BatchedCall) -> dict[int, tuple[int, ...]] | None:
@@ -377,7 +373,8 @@ def _same_rows(
         return np.broadcast_to(elements_of(tensor)[_first_row(tensor, axes)].copy(), tensor.shape)
     inner = [1 if axis in axes else extent for axis, extent in enumerate(extents)]
     within = tuple(slice(extent) for extent in tensor.shape)
-    return np.broadcast_to(random_floats(inner, seed, tensor)[within], tensor.shape)
+    numbers = numbers_of("random numbers", inner, tensor.element.memory, seed)
+    return np.broadcast_to(numbers[within], tensor.shape)
 
 
 def _differing_rows(

@@ -8,7 +8,8 @@ import triton
 import triton.language as tl
 
 from kvtrace.addons.invariance.batches import calls_by_tree, calls_of_most_sizes
-from kvtrace.addons.invariance.judged import Drawing, DrawnNode, drawing_of
+from kvtrace.addons.invariance.findings import InvarianceNode
+from kvtrace.addons.invariance.judged import Drawing, drawing_of
 from kvtrace.addons.invariance.output_results import Invariance
 from kvtrace.metrics.stacks import StackRows
 from tests.addons.invariance import contracted
@@ -61,7 +62,7 @@ def outline(drawing: Drawing, tree: int) -> list[str]:
     """Return a tree as lines: its depth, what a node is to the one above, and what it says."""
     found = []
 
-    def show(node: DrawnNode, depth: int, role: str) -> None:
+    def show(node: InvarianceNode, depth: int, role: str) -> None:
         found.append(f"{depth} {role}{': ' if role else ''}{node.text}")
         for place, part in enumerate(node.parts):
             own = node.roles[place] if place < len(node.roles) else ""

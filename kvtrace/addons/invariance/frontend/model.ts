@@ -32,11 +32,17 @@ export interface InvarianceTrees {
   readonly left_out: number;
 }
 
-/** A node of a tree: its label, its operands as indices of nodes, and the operands' roles. */
+/**
+ * A node of a drawn tree.
+ *
+ * `kind` is store, atomic, load, op, reduction, scan, product, loop, carried, combined, number,
+ * argument, index, condition, unknown or cut. Operands are indices of nodes; their roles are empty
+ * if the order says them.
+ */
 export interface InvarianceNode {
   readonly kind: string;
   readonly text: string;
-  /** Index into `Report.stacks`. */
+  /** Index into `Report.stacks`; in a pass, the id in `stacks`. null: unknown. */
   readonly stack: number | null;
   readonly parts: readonly number[];
   readonly roles: readonly string[];
