@@ -1,6 +1,6 @@
 """Confined processes for untrusted code.
 
-`run_confined` forks a supervisor, which forks the process: behind the walls of `walls/`, in a
+`start_confined` forks a supervisor, which forks the process: behind the walls of `walls/`, in a
 folder in memory. After the process's end, the supervisor copies the regular files that it left;
 events arrive through a pipe. An attacker who knows a security hole of the kernel is not stopped.
 """
@@ -20,6 +20,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,7 +52,8 @@ _MOST_EVENTS: Final = 256 << 20
 _MOST_OUTPUT: Final = 4000
 _MOST_RESULT_BYTES: Final = 1 << 16
 _PRIORITY: Final = 10
-_POLL_SECONDS: Final = 0.005
+#: Seconds between two looks at a process's memory, threads and time.
+_POLL_SECONDS: Final = 0.02
 _MOST_THREADS: Final = 256
 #: Memory that the kernel needs for an entry of a folder in memory, besides its content.
 _BYTES_OF_ENTRY: Final = 1024
@@ -129,7 +131,21 @@ def run_confined(
     reads: Sequence[Path] = (), code: Sequence[Path] = (), unconfined: bool = False,
     calls: Sequence[int] = (),
 ) -> ProcessResult:  # fmt: skip
-    """Run a function in a confined process, wait for its end, and copy the files that it left.
+    """Run a function in a confined process to its end; arguments as of `start_confined`."""
+    return start_confined(
+        work, folder, seconds=seconds, memory_mb=memory_mb, reads=reads, code=code,
+        unconfined=unconfined, calls=calls,
+    )()  # fmt: skip
+
+
+def start_confined(
+    work: Callable[[], object], folder: Path, *, seconds: float, memory_mb: int,
+    reads: Sequence[Path] = (), code: Sequence[Path] = (), unconfined: bool = False,
+    calls: Sequence[int] = (),
+) -> Callable[[], ProcessResult]:  # fmt: skip
+    """Start a function in a confined process; return a function that waits for the process's end.
+
+    The latter returns the result when the files that the process left are copied.
 
     Args:
         work: The function. Bytes that it writes to the descriptor `EVENTS` arrive in the file
@@ -149,12 +165,17 @@ def run_confined(
     """
     folder.mkdir(parents=True, exist_ok=True)
     run = _Run(work, folder, seconds, memory_mb << 20, tuple(reads), tuple(code), tuple(calls))
-    try:
-        return run.run(apart=True)
-    except CannotConfine:
-        if not unconfined:
-            raise
-    return run.run(apart=False)
+    finish = run.start(apart=True)
+
+    def wait() -> ProcessResult:
+        try:
+            return finish()
+        except CannotConfine:
+            if not unconfined:
+                raise
+        return run.start(apart=False)()
+
+    return wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +188,11 @@ class _Run:
     code: tuple[Path, ...]
     calls: tuple[int, ...]
 
-    def run(self, *, apart: bool) -> ProcessResult:
-        """Fork the supervisor, and wait for its result; `apart`: the process is confined."""
-        begun = time.monotonic()
+    def start(self, *, apart: bool) -> Callable[[], ProcessResult]:
+        """Fork the supervisor; return a function that waits for its result.
+
+        `apart`: the process is confined.
+        """
         reading, writing = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -178,17 +201,17 @@ class _Run:
             os.close(reading)
             _supervise(self, writing, apart=apart)
         os.close(writing)
+        return partial(self._finish, supervisor, reading, apart=apart)
+
+    def _finish(self, supervisor: int, reading: int, *, apart: bool) -> ProcessResult:
         with os.fdopen(reading, "rb", closefd=True) as pipe:
             ready, _, _ = select.select([pipe], [], [], _MOST_TIMES * self.seconds + _MARGIN)
             content = pipe.read(_MOST_RESULT_BYTES) if ready else b""
         if not content:
             os.kill(supervisor, signal.SIGKILL)
         os.waitpid(supervisor, 0)
-        seconds = time.monotonic() - begun
         if not content:
-            return ProcessResult(
-                "broken", seconds, apart, "", "its supervisor ended, or did not answer"
-            )
+            return ProcessResult("broken", 0.0, apart, "", "its supervisor ended, or was silent")
         result: dict[str, Any] = json.loads(content)
         if "refused" in result:
             raise CannotConfine(
@@ -196,8 +219,10 @@ class _Run:
                 "needs Linux 5.12, and user namespaces or root's rights: see docs/agents.md. "
                 "--unconfined runs the file with your rights"
             )
-        how, output, reason = result["how"], result["output"], result["reason"]
-        return ProcessResult(how, seconds, apart, output, reason, tuple(result["left_out"]))
+        return ProcessResult(
+            result["how"], result["seconds"], apart, result["output"], result["reason"],
+            tuple(result["left_out"]),
+        )  # fmt: skip
 
 
 def _supervise(run: _Run, result_pipe: int, *, apart: bool) -> None:
@@ -205,6 +230,7 @@ def _supervise(run: _Run, result_pipe: int, *, apart: bool) -> None:
 
     `apart`: the process is confined.
     """
+    begun = time.monotonic()
     try:
         os.setsid()
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
@@ -216,7 +242,7 @@ def _supervise(run: _Run, result_pipe: int, *, apart: bool) -> None:
         except OSError as error:
             result = {"refused": str(error)}
         else:
-            result = supervisor.finish(child)
+            result = supervisor.finish(child) | {"seconds": time.monotonic() - begun}
         os.write(result_pipe, json.dumps(result).encode())
     finally:
         os._exit(0)
@@ -294,15 +320,15 @@ class _Supervisor:
         """
         begun = time.monotonic()
         last_check, is_late, reason = 0.0, False, ""
-        pipes = [self._events_pipe, self._output_pipe]
+        process = os.pidfd_open(child)
+        watched = [self._events_pipe, self._output_pipe, process]
         while True:
-            ready, _, _ = select.select(pipes, [], [], _POLL_SECONDS)
+            ready, _, _ = select.select(watched, [], [], _POLL_SECONDS)
+            if process in ready:
+                return os.waitpid(child, 0)[1], is_late, reason
             for pipe in ready:
                 if not self._read_pipe(pipe):
-                    pipes.remove(pipe)  # nobody can write to it any more
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                return status, is_late, reason
+                    watched.remove(pipe)  # nobody can write to it any more
             now = time.monotonic()
             if is_late or reason or now < last_check + _POLL_SECONDS:
                 continue

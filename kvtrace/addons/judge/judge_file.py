@@ -1,9 +1,9 @@
 """The processes of `kvtrace judge`: one runs a file of kernels, others judge its launches.
 
 The candidate runs in a confined process. Inputs and right results come from a second process, which
-does not import the candidate's file. A third process evaluates launches and compares results. The
-first two are forked by a helper process with torch (`beside.py`, `running.py`), while this process
-imports the examiner's modules and then forks the examiner.
+does not import the candidate's file. A third process evaluates launches and compares results, a
+fourth judges launches by rules. A helper process that has imported torch and all that they need
+forks them (`beside.py`, `running.py`); this process runs none of it.
 """
 
 from __future__ import annotations
@@ -11,25 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.judge import behavior
 from kvtrace.addons.judge.beside import HelperProcess, helper_process
-from kvtrace.addons.judge.confining import EVENTS_FILE, ProcessResult, run_confined
+from kvtrace.addons.judge.confining import EVENTS_FILE, ProcessResult
 from kvtrace.addons.judge.problems import Problem
 from kvtrace.addons.judge.request import (
     EXAMINED,
-    MISSING,
     RECORDED,
     SEED_FILE,
     CannotJudge,
@@ -39,7 +35,7 @@ from kvtrace.addons.judge.request import (
     check_request,
     read_file,
 )
-from kvtrace.addons.judge.running import Examination, FileRun, compare_results, import_all, run_file
+from kvtrace.addons.judge.running import Examination, FileRun, compare_results, run_file
 from kvtrace.addons.judge.walls import leftovers
 from kvtrace.progress import progress
 from kvtrace.text import amount, duration, plural, size
@@ -64,12 +60,6 @@ _CASES: Final = {
     "beyond": "beyond the given inputs",
 }  # fmt: skip
 _MOST_LIMITS: Final = 3
-#: Modules and packages that the examiner imports.
-_EXAMINER: Final = (
-    "triton", "kvtrace.evaluate", "kvtrace.ir.parser", "kvtrace.addons.judge.examining",
-    "kvtrace.clients.profiler", "kvtrace.symbolic", "kvtrace.verdicts", "kvtrace.metrics",
-    "kvtrace.recorded_calls", "kvtrace.converters.findings", "pyarrow.acero",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +89,7 @@ def schema() -> dict[str, Any]:
 def judge_file(request: Request, seed: int | None = None) -> Judgment:
     """Judge a candidate, without running any of the file's code in this process.
 
-    A helper process imports torch while this process imports the other modules; it is reused by
-    later judgments.
+    A helper process imports torch and the other modules; it is reused by later judgments.
 
     Args:
         request: The candidate, its reference, its inputs and the limits.
@@ -158,10 +147,6 @@ class _Run:
             write_recorded_cases(self.request.trace, self._text, entry, self._scratch / RECORDED)
         with helper_process() as helper:
             helper.ask(run_file, self.request, self._text, names, self._scratch)
-            try:
-                import_all(_EXAMINER)  # on another core, while the file runs
-            except ImportError as error:
-                raise CannotJudge(MISSING.format(error)) from error
             file_run: FileRun = helper.answer()
             self.times |= file_run.seconds
             killed = [_problem("reference", text, _KILLED, "unjudged") for text in file_run.killed]
@@ -190,21 +175,15 @@ class _Run:
         paths = (scratch / name for name in ("inputs", "child", "answers", "answered"))
         folders = Folders(*paths)
         self.seed = {"value": f"{self._seed:032x}", "given": self._given_seed is not None}
-        helper.ask(compare_results, request, self._seed, folders, scratch / "results")
         place = request.reference or request.entry
         annotations = read_file(place.file).annotations.get(place.name, {})
-        examiner = run_confined(
-            partial(_examine, request, self._text, annotations, folders, scratch / "examiner"),
-            scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
-            reads=[path for path in (folders.inputs, folders.child, folders.answered)
-                   if path.exists()], unconfined=request.unconfined,
-        )  # fmt: skip
+        helper.ask(compare_results, request, self._text, annotations, self._seed, folders)
         examination: Examination = helper.answer()
-        self.times |= {**examination.seconds, "examiner": examiner.seconds}
+        self.times |= examination.seconds
         killed = (_problem("reference", text, _KILLED, "unjudged") for text in examination.killed)
         problems = [*problems, *killed]
         result: dict[str, Any] = {"rules": {}} | {key: [] for key in _LISTS}
-        for process, name in ((examination.results, "results"), (examiner, "examiner")):
+        for name, process in examination.processes.items():
             file = scratch / name / EXAMINED
             if process.how != "whole" or not file.exists():
                 message = f"the evaluation of the candidate's launches {process.in_words}"
@@ -296,18 +275,6 @@ def _surroundings_problems(text: FileText, entry: str) -> Iterator[dict[str, Any
             "surroundings", f"{message}, so it may behave differently elsewhere, or later",
             "leave these reads out, or move measurements into a separate file", "unjudged",
         )  # fmt: skip
-
-
-def _examine(
-    request: Request, text: FileText, annotations: Mapping[str, str], folders: Folders, folder: Path
-) -> None:
-    from kvtrace.addons.judge.examining import examine
-
-    with suppress(FileNotFoundError):  # without a trace, `examine` reports the reason
-        shutil.copytree(folders.child / "trace", folder / "trace")
-    beside = any(text.path.with_name(f"{name}.py").is_file() for name in text.imported)
-    tuned = beside or any("autotune" in names for names in text.used.values())
-    examine(request, text.largest, annotations, folders, folder, tuned=tuned)
 
 
 def _unjudged(

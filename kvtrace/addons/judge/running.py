@@ -8,6 +8,7 @@ functions.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from pkgutil import walk_packages
 from typing import Final
 
 from kvtrace import registry
-from kvtrace.addons.judge.confining import ProcessResult, run_confined
+from kvtrace.addons.judge.confining import ProcessResult, start_confined
 from kvtrace.addons.judge.request import (
     INPUTS,
     MISSING,
@@ -50,6 +51,12 @@ _LIBRARIES: Final = (
     "kvtrace.backends.triton.autotune_free", "kvtrace.backends.triton.absent_gpu.device",
     "kvtrace.schema.hot_rows",
 )  # fmt: skip
+#: Modules and packages that the examiner needs besides.
+_EXAMINER: Final = (
+    "kvtrace.addons.judge.examining", "kvtrace.clients.profiler", "kvtrace.symbolic.meanings",
+    "kvtrace.verdicts", "kvtrace.metrics", "kvtrace.recorded_calls",
+    "kvtrace.converters.findings", "pyarrow.acero",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +82,28 @@ class _TimedRunner:
 
     def __call__(
         self, name: str, folder: Path, work: Callable[[], None], reads: Sequence[Path],
-        code: Sequence[Path] = (), calls: Sequence[int] = (),
+        code: Sequence[Path] = (),
     ) -> ProcessResult:  # fmt: skip
+        """Run a function to its end."""
+        return self.start(name, folder, work, reads, code)()
+
+    def start(
+        self, name: str, folder: Path, work: Callable[[], None], reads: Sequence[Path],
+        code: Sequence[Path] = (), calls: Sequence[int] = (),
+    ) -> Callable[[], ProcessResult]:  # fmt: skip
+        """Start a function; return a function that waits for its end."""
         request = self._request
-        result = run_confined(
+        finish = start_confined(
             work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
             code=code, unconfined=request.unconfined, calls=calls,
         )  # fmt: skip
-        self.seconds[name] = result.seconds
-        return result
+
+        def wait() -> ProcessResult:
+            result = finish()
+            self.seconds[name] = result.seconds
+            return result
+
+        return wait
 
 
 def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> FileRun:
@@ -150,7 +170,9 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
         os.close(descriptor)
     try:
         work = partial(run_candidate, request, child)
-        candidate = run_timed("candidate", child, work, [], candidate_files, calls=(calls, answers))
+        finish = run_timed.start("candidate", child, work, [], candidate_files, (calls, answers))
+        import_all(_EXAMINER)  # on another core, while the file runs
+        candidate = finish()
     finally:
         for descriptor in (calls, answers):
             os.close(descriptor)
@@ -178,26 +200,42 @@ def _call_candidate(
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The results of the processes that computed right results, and compared; and durations.
+    """The results of the processes that compared and judged by rules, by name; and durations.
 
     `killed` has a sentence on each case that the reference's process did not complete.
     """
 
-    results: ProcessResult
+    processes: Mapping[str, ProcessResult]
     seconds: Mapping[str, float]
     killed: tuple[str, ...] = ()
 
 
-def compare_results(request: Request, seed: int, folders: Folders, folder: Path) -> Examination:
-    """Compute the right results after the candidate's end, and compare; write into `folder`.
+def compare_results(
+    request: Request, text: FileText, annotations: Mapping[str, str], seed: int, folders: Folders
+) -> Examination:
+    """Compute the right results after the candidate's end, and compare; also judge by rules.
 
-    Before, right results existed nowhere, and the process that forked the candidate had no seed.
+    Before, right results existed nowhere, and this process had no seed. Writes into the folders
+    `results` and `examiner` beside the others.
+
+    Args:
+        request: The judgment's request.
+        text: The text of the candidate's file.
+        annotations: Those of the reference's parameters.
+        seed: The seed of values that the candidate did not have.
+        folders: The folders of the other processes.
     """
     from kvtrace.addons.judge.answers import answer, read_answers
     from kvtrace.addons.judge.comparing_cases import examine_results
     from kvtrace.inputs.cases import read_cases
 
     run_timed = _TimedRunner(request)
+    examiner, results = (folders.inputs.with_name(name) for name in ("examiner", "results"))
+    recorded = (folders.inputs, folders.child, folders.answered)
+    finish_examiner = run_timed.start(
+        "examiner", examiner, partial(_examine, request, text, annotations, folders, examiner),
+        [path for path in recorded if path.exists()],
+    )  # fmt: skip
     killed: list[str] = []
     if request.reference is not None:
         prepared = folders.inputs.parent / SEED_FILE
@@ -224,12 +262,24 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
                 killed += [f"no case was tried after it: {len(missing) - 1} are left"]
                 break
             missing = missing[1:]
-    paths = (folders.inputs, folders.child, folders.answers, folders.answered)
-    reads = [path for path in paths if path.exists()]
-    results = run_timed(
-        "results", folder, partial(examine_results, request, folders, folder), reads
+    reads = [path for path in (*recorded, folders.answers) if path.exists()]
+    compared = run_timed(
+        "results", results, partial(examine_results, request, folders, results), reads
     )
-    return Examination(results, run_timed.seconds, tuple(killed))
+    processes = {"results": compared, "examiner": finish_examiner()}
+    return Examination(processes, run_timed.seconds, tuple(killed))
+
+
+def _examine(
+    request: Request, text: FileText, annotations: Mapping[str, str], folders: Folders, folder: Path
+) -> None:
+    from kvtrace.addons.judge.examining import examine
+
+    with suppress(FileNotFoundError):  # without a trace, `examine` reports the reason
+        shutil.copytree(folders.child / "trace", folder / "trace")
+    beside = any(text.path.with_name(f"{name}.py").is_file() for name in text.imported)
+    tuned = beside or any("autotune" in names for names in text.used.values())
+    examine(request, text.largest, annotations, folders, folder, tuned=tuned)
 
 
 def _function_with_inputs(request: Request, text: FileText) -> str | None:
