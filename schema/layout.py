@@ -246,7 +246,7 @@ def spooled_runs(out: Path) -> tuple[str, ...]:
     return tuple(sorted(name.removeprefix(_SPOOL) for name in names if name.startswith(_SPOOL)))
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Create the file `path`: `write` fills a temporary file, which is synced and then renamed.
 
     Raises:
@@ -262,7 +262,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     sync_folder(path.parent)
 
 
-def write_aside(path: Path, write: Callable[[Path], None]) -> Path:
+def write_aside(path: Path, write: Callable[[Path], object]) -> Path:
     """Call `write` with a temporary path beside `path`, sync the file, and return its path.
 
     Readers skip the name, which has the process id: files of killed processes can be found.

@@ -45,6 +45,8 @@ TYING: Final = (ZERO, "equal", "nearly equal", "all equal", CONSTANTS, *STRUCTUR
 WIDE: Final = ("large integer", "negative integer")
 #: Floats of the sign that given ones lack, and larger ones: a kernel may take them for positions.
 OUTSIDE: Final = "beyond the given range"
+#: Floats of both signs where given ones have one: these may all be of one sign by chance.
+BOTH_SIGNS: Final = "positive and negative"
 #: NaN and infinities, for which a right kernel may differ from the reference.
 SPECIAL: Final = "infinite or NaN"
 _WIDEST: Final = 1 << 40
@@ -117,8 +119,9 @@ def other_values(
         tensor: The view; other elements do not change.
         random: The generator to draw from.
         scaled: Multiply all floats by one factor, instead of mixing pairs of them.
-        awkward: The kind of awkward values: `AWKWARD`, `OUTSIDE`, `CONSTANTS`, `BEYOND_CONSTANTS`
-            or `SPECIAL` for floats, one of `WIDE` for integers. "": usual values.
+        awkward: The kind of awkward values: `AWKWARD`, `OUTSIDE`, `BOTH_SIGNS`, `CONSTANTS`,
+            `BEYOND_CONSTANTS` or `SPECIAL` for floats, one of `WIDE` for integers. "": usual
+            values.
         constants: Constants of the kernels.
     """
     elements = np.frombuffer(content, numpy_dtype(tensor.dtype)).copy()
@@ -217,8 +220,8 @@ def awkward_numbers(
     Args:
         numbers: Usual numbers, none of them zero.
         random: The generator to draw from.
-        kind: One of `AWKWARD` without `STRUCTURES`, `OUTSIDE`, `CONSTANTS`, `BEYOND_CONSTANTS` or
-            `SPECIAL`.
+        kind: One of `AWKWARD` without `STRUCTURES`, `OUTSIDE`, `BOTH_SIGNS`, `CONSTANTS`,
+            `BEYOND_CONSTANTS` or `SPECIAL`.
         dtype: The element type, by torch's name.
         constants: Constants of the kernels.
         signed: Numbers may be negative.
@@ -229,6 +232,10 @@ def awkward_numbers(
     largest = float(limits.max)
     if kind == OUTSIDE:
         return np.asarray(numbers * _LARGE * random.choice([-1.0, 1.0], size))
+    if kind == BOTH_SIGNS:  # mixed in the first half; whole rows of the other sign follow
+        signs = random.choice([-1.0, 1.0], size)
+        signs[size // 2 :] = -1.0
+        return np.asarray(numbers * signs)
     if kind == "large" and wide:
         return numbers * _LARGE
     if kind == "far below zero" and wide and signed:

@@ -11,6 +11,7 @@ from kvtrace.inputs.cases import TensorInput, whole_tensor
 from kvtrace.inputs.values import (
     AWKWARD,
     BEYOND_CONSTANTS,
+    BOTH_SIGNS,
     CONSTANTS,
     SPECIAL,
     WIDE,
@@ -120,6 +121,15 @@ def test_awkward_values_have_the_named_property():
     assert 0 < np.abs(kinds["denormal"]).max() < 2.0**-126
     assert np.isnan(kinds[SPECIAL]).any()
     assert np.isinf(kinds[SPECIAL]).any()
+
+
+def test_floats_of_both_signs_keep_their_sizes_and_end_with_the_other_sign():
+    before = RANDOM.uniform(0.5, 2, 64)
+    after = draw_values(before, "float32", awkward=BOTH_SIGNS)
+    assert (after[:32] > 0).any()
+    assert (after[:32] < 0).any()
+    assert (after[32:] < 0).all()
+    assert 0.5 <= np.abs(after).min() <= np.abs(after).max() <= 2
 
 
 def test_one_signed_numbers_lie_beyond_the_range_of_exponentials():

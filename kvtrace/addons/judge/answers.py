@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,6 @@ import ml_dtypes
 import numpy as np
 
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.problems import write_at_once
 from kvtrace.addons.judge.reference import Expected, Reference, seed_torch, start_evaluator
 from kvtrace.addons.judge.request import Place
 from kvtrace.inputs.cases import (
@@ -35,6 +35,7 @@ from kvtrace.inputs.structure import ROWS
 from kvtrace.inputs.values import (
     AWKWARD,
     BEYOND_CONSTANTS,
+    BOTH_SIGNS,
     CONSTANTS,
     HUGE,
     OUTSIDE,
@@ -48,6 +49,7 @@ from kvtrace.inputs.values import (
     is_integers,
     other_values,
 )
+from kvtrace.schema.layout import write_whole
 
 #: Elements of a case that is also drawn with awkward values, at most.
 _MOST_ELEMENTS: Final = 1 << 21
@@ -141,7 +143,8 @@ def answer(
                 huge=0 < expected.length <= _MOST_INPUTS_OF_ELEMENT or _has_half_alone(case),
             )  # fmt: skip
         answer_of_case = Answer(expected, tuple(fresh_cases), tuple(untried))
-        write_at_once(folder / _ANSWER.format(number), json.dumps(asdict(answer_of_case)))
+        text = json.dumps(asdict(answer_of_case))
+        write_whole(folder / _ANSWER.format(number), partial(Path.write_text, data=text))
 
 
 def _has_half_alone(case: Case) -> bool:
@@ -211,7 +214,8 @@ def _awkward_cases(
     floats = [entry for entry in case.inputs if is_floats(entry)]
     if not floats:
         return
-    kinds = [*_kinds(floats, constants, huge=huge)]
+    of_one_sign = [entry for entry in floats if _has_one_sign(entry, inputs)]
+    kinds = [*_kinds(floats, constants, of_one_sign, huge=huge)]
     is_large = sum(entry.storage for entry in case.tensors) > _MOST_ELEMENTS
     for index, (kind, group, changing) in enumerate(kinds):
         if is_large or index * work > _AWKWARD_WORK:
@@ -227,14 +231,17 @@ def _awkward_cases(
             )
         except Exception:  # noqa: BLE001, S112 - values that the reference refuses prove nothing
             continue
-        if kind == HUGE and _overflows(expected, folder):
+        if (kind == HUGE and _overflows(expected, folder)) or (
+            kind == BOTH_SIGNS and not _is_finite(expected, folder)
+        ):
             continue
         yield FreshCase(redrawn, expected, False, kind)
 
 
 def _kinds(
-    floats: Sequence[Input], constants: Sequence[float], *, huge: bool
-) -> Iterator[tuple[str, list[float], Sequence[Input]]]:
+    floats: Sequence[Input], constants: Sequence[float], of_one_sign: Sequence[Input], *,
+    huge: bool,
+) -> Iterator[tuple[str, list[float], Sequence[Input]]]:  # fmt: skip
     """Yield kinds of awkward values, each with constants and the tensors that have such values.
 
     Zeros, and NaN and infinities, are also in one tensor at a time: in several tensors at once they
@@ -242,6 +249,10 @@ def _kinds(
     """
     if given_floats := [e for e in floats if isinstance(e, TensorInput) and not e.is_drawn]:
         yield OUTSIDE, [], given_floats
+    if of_one_sign:
+        yield BOTH_SIGNS, [], of_one_sign
+    if len(of_one_sign) > 1:
+        yield from ((BOTH_SIGNS, [], [entry]) for entry in of_one_sign[:_MOST_ALONE])
     for kind in AWKWARD:
         if kind != HUGE or huge:
             yield kind, [], floats
@@ -252,6 +263,23 @@ def _kinds(
     yield SPECIAL, [], floats
     if len(floats) > 1:
         yield from ((SPECIAL, [], [entry]) for entry in floats[:_MOST_ALONE])
+
+
+def _has_one_sign(entry: Input, inputs: Path) -> bool:
+    """Return whether given floats have one sign, as draws of `torch.rand` or probabilities."""
+    if not isinstance(entry, TensorInput) or entry.is_drawn:
+        return False
+    content = (inputs / entry.file).read_bytes()
+    values = np.frombuffer(content, numpy_dtype(entry.dtype)).astype(np.float64)
+    return bool((values > 0).any()) != bool((values < 0).any())
+
+
+def _is_finite(expected: Expected, folder: Path) -> bool:
+    """Return whether all results of the reference are finite, as an inverse sine's are not."""
+    return all(
+        np.isfinite(tensors.array(folder, stored).astype(np.float64)).all()
+        for stored in (*expected.exact, *expected.native)
+    )
 
 
 def _overflows(expected: Expected, folder: Path) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from kvtrace.addons.judge import behavior
 from kvtrace.addons.judge.calling import read_call_results
 from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.kernel_check import Figures, figures_of
+from kvtrace.addons.judge.figures import figures_of
 from kvtrace.addons.judge.launches import launch_entries, read_log
 from kvtrace.addons.judge.problems import (
     ExaminerResult,
@@ -26,11 +26,14 @@ from kvtrace.addons.judge.problems import (
 from kvtrace.addons.judge.request import CannotJudge, Folders, Request
 from kvtrace.addons.judge.shared_memory import kernels_over_limit
 from kvtrace.analysis.conditions import kernel_conditions, parse_sizes
-from kvtrace.analysis.traces import OpenedTrace
-from kvtrace.analysis.traces import open as open_trace
+from kvtrace.analysis.judging import judge_runs
+from kvtrace.analysis.replaying import replay_runs
+from kvtrace.converters.findings import without_proven
 from kvtrace.converters.findings.conditions import KernelConditions, unjudged_at_sizes
+from kvtrace.converters.profile.profile import read_profile
 from kvtrace.inputs.cases import BEYOND, Case, extents_by_name, read_cases
 from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.schema.trace import Selection, select_runs
 from kvtrace.verdicts.judge import judge_launches
 
 _MOST_FINDINGS: Final = 100
@@ -63,18 +66,18 @@ def _parts(
     entries = list(log.values())
     if not any(map(list, map(launch_entries, entries))):
         return
-    trace = open_trace(recorded)
-    _check_kernels(trace, entries, folders.child)
-    for kernel, text in kernels_over_limit(trace, tuned=tuned):
+    selection = select_runs(recorded)
+    _check_kernels(selection, entries, folders.child)
+    for kernel, text in kernels_over_limit(selection, tuned=tuned):
         hint = "take smaller blocks, or fewer stages"
         result.problems.append(Problem("shared-memory", "error", text, hint, kernel=kernel))
     yield
-    launches = _launches_of_cases(trace, log, folders)
-    _judge_by_rules(trace, launches, result)
+    launches = _launches_of_cases(selection, log, folders)
+    _judge_by_rules(selection, launches, result)
     yield
-    _add_sizes(trace, request.at or largest, launches, annotations, result)
+    _add_sizes(selection, request.at or largest, launches, annotations, result)
     yield
-    _add_figures(trace, request.device, result)
+    _add_figures(selection, request.device, result)
 
 
 def _behavior_problems(
@@ -90,17 +93,17 @@ def _behavior_problems(
 
 
 def _check_kernels(
-    trace: OpenedTrace, entries: Sequence[Sequence[Mapping[str, Any]]], child: Path
+    selection: Selection, entries: Sequence[Sequence[Mapping[str, Any]]], child: Path
 ) -> None:
     """Check that the trace has all kernels of the log.
 
     Raises:
         CannotJudge: a kernel of the log is missing in the trace.
     """
-    artifact = trace.selection.trace.artifact
+    artifact = selection.trace.artifact
     recorded = {
         content
-        for row in trace.kernels
+        for row in selection.table("kernels", ["stages"]).to_pylist()
         for stage in row["stages"] or ()
         if stage["stage"] == "ttir" and (content := artifact(stage["artifact"]))
     }
@@ -129,7 +132,7 @@ class _LaunchOfCase:
 
 
 def _launches_of_cases(
-    trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders
+    selection: Selection, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders
 ) -> list[_LaunchOfCase]:
     """Return the launches with their cases.
 
@@ -141,7 +144,6 @@ def _launches_of_cases(
     case_of_launch = [
         case_of_call.get(call) for call, entries in log.items() for _ in launch_entries(entries)
     ]
-    selection = trace.selection
     calls = selection.trace.table("calls", selection.runs).to_pylist()
     empty_calls = {e["call_id"] for e in calls if 0 in (e["grid_x"], e["grid_y"], e["grid_z"])}
     columns = ["seq", "call_id"]
@@ -153,10 +155,10 @@ def _launches_of_cases(
 
 
 def _findings_beyond_given(
-    trace: OpenedTrace, launches: Sequence[_LaunchOfCase]
+    selection: Selection, launches: Sequence[_LaunchOfCase]
 ) -> Mapping[str, str]:
     """Return the label of a case by the violations that occur only beyond the given inputs."""
-    selection, columns = trace.selection, ["finding_id", "call_id", "op_index", "rule", "verdict"]
+    columns = ["finding_id", "call_id", "op_index", "rule", "verdict"]
     findings = selection.trace.table("findings", selection.runs, columns).to_pylist()
     by_call: dict[int, list[_LaunchOfCase]] = {}
     for launch in launches:
@@ -167,7 +169,7 @@ def _findings_beyond_given(
         for call_id in {row["call_id"] for row in violations}
         if len({launch.is_beyond for launch in by_call.get(call_id, ())}) > 1
     )
-    violating_launches = _violating_launches(trace, mixed_calls)
+    violating_launches = _violating_launches(selection, mixed_calls)
     labels: dict[str, str] = {}
     given_findings: set[str] = set()
     for row in violations:
@@ -186,10 +188,9 @@ def _findings_beyond_given(
 
 
 def _violating_launches(
-    trace: OpenedTrace, calls: Sequence[int]
+    selection: Selection, calls: Sequence[int]
 ) -> Mapping[tuple[int, int, str], frozenset[int] | None]:
     """Return the launches of violations by call, op and rule; None: all launches of the call."""
-    selection = trace.selection
     return {
         (call.call_id, verdict.op.index, verdict.rule): verdict.launches
         for run in selection.runs if calls
@@ -201,11 +202,11 @@ def _violating_launches(
 
 
 def _judge_by_rules(
-    trace: OpenedTrace, launches: Sequence[_LaunchOfCase], result: ExaminerResult
+    selection: Selection, launches: Sequence[_LaunchOfCase], result: ExaminerResult
 ) -> None:
     """Judge all memory accesses by the default rules, and add findings and counts to `result`."""
-    findings = trace.sanitize("default").data
-    labels = _findings_beyond_given(trace, launches)
+    findings = without_proven(judge_runs(selection, ("default",)))
+    labels = _findings_beyond_given(selection, launches)
     result.rules = dict(findings.total)
     reported: set[tuple[str, str, str | None, int | None, int | None]] = set()
     for finding in sorted(findings.listed, key=lambda listed: listed.finding_id in labels):
@@ -231,7 +232,7 @@ def _judge_by_rules(
 
 
 def _add_sizes(
-    trace: OpenedTrace, at: str | None, launches: Sequence[_LaunchOfCase],
+    selection: Selection, at: str | None, launches: Sequence[_LaunchOfCase],
     annotations: Mapping[str, str], result: ExaminerResult,
 ) -> None:  # fmt: skip
     """Add to `result` the sizes for which accesses stay in bounds, and violations at sizes `at`."""
@@ -241,7 +242,7 @@ def _add_sizes(
         shared = extents.setdefault(launch.call, of_case)  # by all cases of the call so far
         extents[launch.call] = dict(of_case.items() & shared.items())
     kernels, _ = kernel_conditions(
-        trace.selection, parse_sizes(at), envelope=False, extents_of_calls=extents
+        selection, parse_sizes(at), envelope=False, extents_of_calls=extents
     )
     result.problems += _unjudged_sizes(kernels)
     for kernel in kernels:
@@ -277,14 +278,16 @@ def _unjudged_sizes(kernels: Sequence[KernelConditions]) -> Iterator[Problem]:
         )  # fmt: skip
 
 
-def _add_figures(trace: OpenedTrace, device: str | None, result: ExaminerResult) -> None:
+def _add_figures(selection: Selection, device: str | None, result: ExaminerResult) -> None:
     """Add bytes, FLOPs and roofline of the first launch of each kernel to `result`."""
-    trace.replay("profiler")
-    profile = trace.profile(calls=True, device=device).data
+    for outcome in replay_runs(selection, ("profiler",)):
+        for error in outcome.errors:
+            raise error
+    profile = read_profile(selection.trace, selection.runs, calls=True, device=device)
     for kernel in profile.kernels:
         if kernel.calls:
             first_call = min(kernel.calls, key=lambda call: call.call_id)
-            figures: Figures = figures_of(first_call, profile)
+            figures = figures_of(first_call, profile)
             result.figures.append(
                 {"kernel": kernel.name, "grid": first_call.grid, "tensors": first_call.tensors}
                 | asdict(figures)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvtrace.addons.judge.figures import Figures, figures_of
 from kvtrace.analysis.results import CommandResult
 from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
@@ -16,7 +17,6 @@ from kvtrace.analysis.traces import open as open_trace
 from kvtrace.capture import api
 from kvtrace.capture.api import capture
 from kvtrace.converters.findings import Finding, Findings
-from kvtrace.converters.profile.profile_model import CallProfile, Profile
 from kvtrace.schema.errors import EmptyTrace, KvtraceError
 from kvtrace.text import amount, duration, size
 
@@ -25,35 +25,6 @@ class CannotCheck(KvtraceError):
     """The kernel cannot be checked in this process now."""
 
     slug = "cannot-check"
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Bytes and FLOPs of one launch, and the least time that a device needs for the launch.
-
-    `bytes` are requested by active lanes, `unique_bytes` are the distinct bytes read and written;
-    both are None if they depend on unknown values. `best_ns` is the roofline time on `device`, and
-    `bound` the limiting resource: memory, compute or caches.
-    """
-
-    device: str | None
-    bytes: int | None
-    unique_bytes: int | None
-    flops: int | None
-    intensity: float | None
-    best_ns: float | None
-    bound: str | None
-
-    def __str__(self) -> str:
-        if self.bytes is None and self.flops is None:
-            return "bytes and FLOPs are not known"
-        parts = [
-            "bytes not known" if self.bytes is None else size(self.bytes),
-            "FLOPs not known" if self.flops is None else amount(self.flops, "FLOP"),
-        ]
-        if self.best_ns is not None:
-            parts.append(f"at best {self.best_ns / 1e3:.3g} µs on {self.device} ({self.bound})")
-        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -188,24 +159,6 @@ def _figures(trace: OpenedTrace, device: str | None) -> Figures:
     if not calls:
         raise CannotCheck("no launch was recorded; check_kernel needs a kernel made by @triton.jit")
     return figures_of(calls[0], profile)
-
-
-def figures_of(call: CallProfile, profile: Profile) -> Figures:
-    """Return the figures of one launch of a call, from totals over all launches of the call."""
-    derived, roofline, runs = call.derived, call.roofline, max(call.runs, 1)
-
-    def per_run(total: int | None) -> int | None:
-        return None if total is None else total // runs
-
-    return Figures(
-        None if profile.device is None else profile.device.limits.name,
-        per_run(derived.bytes),
-        per_run(derived.unique_bytes),
-        per_run(derived.flops),
-        derived.intensity,
-        None if roofline is None else roofline.best_ns / runs,
-        None if roofline is None else roofline.bound,
-    )
 
 
 def _invocation(findings: Findings) -> str:

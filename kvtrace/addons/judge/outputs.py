@@ -42,7 +42,7 @@ from kvtrace.addons.judge.request import Folders, Request
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.inputs.cases import BEYOND, EPSILON, Case
 from kvtrace.inputs.making import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
-from kvtrace.inputs.values import OUTSIDE, SPECIAL, TYING, WIDE
+from kvtrace.inputs.values import BOTH_SIGNS, OUTSIDE, SPECIAL, TYING, WIDE
 from kvtrace.ir import Module, Op, source_stack
 
 #: Sort key of problems, the plainest first: the kind of case, and the share of wrong elements.
@@ -333,6 +333,9 @@ class Outputs:
                 text = f"for {fresh.awkward} inputs the results differ from the reference's"
                 self._add_problem("awkward-values", "note", text, case=given_values.case.label)
             elif self._host_difference() == "":
+                if fresh.awkward == BOTH_SIGNS:
+                    self._report_beyond_given(errors, fresh.awkward)
+                    continue
                 for error in errors:
                     defect = replace(error, message=f"for {fresh.awkward} inputs, {error.message}")
                     self._add_defect(defect, given_values.case, AWKWARD_VALUES)
@@ -345,6 +348,15 @@ class Outputs:
             self._add_problem(
                 "not-tried", "note", text, "judge smaller inputs", case=given_values.case.label
             )
+
+    def _report_beyond_given(self, errors: Sequence[Defect], kind: str) -> None:
+        """Report errors for values that the given ones may exclude, as negative numbers."""
+        for error in errors:
+            problem = beyond_given(Problem(error.rule, "error", error.message), kind)
+            self._add_problem(
+                problem.rule, problem.severity, problem.message, error.hint, case=problem.case,
+                op=error.op,
+            )  # fmt: skip
 
     def _report_stray_write(self, fresh: FreshCase, outcome: Outcome, answer: Answer) -> None:
         """Report a write outside of a tensor for values that the reference ignores.
@@ -362,11 +374,7 @@ class Outputs:
             and not any(has_equal_reference(values, other) for other in negative)
         ):
             return
-        problem = beyond_given(Problem(stray.rule, "error", stray.message), fresh.awkward)
-        self._add_problem(
-            problem.rule, problem.severity, problem.message, stray.hint, case=problem.case,
-            op=stray.op,
-        )  # fmt: skip
+        self._report_beyond_given([stray], fresh.awkward)
 
     def _may_be_positions(self, fresh: FreshCase, host_decides_places: bool) -> bool:
         """Return whether a case's integers may be positions, lengths or labels for floats.

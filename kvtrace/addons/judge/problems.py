@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.judge.request import EXAMINED
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import write_whole
 
 #: The rule of problems that show only in cases beyond the given inputs.
 BEYOND_GIVEN: Final = "beyond-given"
@@ -77,11 +79,5 @@ def collected_result(folder: Path) -> Iterator[ExaminerResult]:
 
 def store_result(result: ExaminerResult, folder: Path) -> None:
     """Write a result so far into the folder, where it stays if the process is killed later."""
-    write_at_once(folder / EXAMINED, json.dumps(asdict(result)))
-
-
-def write_at_once(file: Path, text: str) -> None:
-    """Write a file that has all of the text, or does not exist, whenever the process ends."""
-    part = file.with_name(f"{file.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
+    text = json.dumps(asdict(result))
+    write_whole(folder / EXAMINED, partial(Path.write_text, data=text))

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.backends.compiled_kernels.generic import readable_file
 from kvtrace.backends.triton.devices import DEVICES
 from kvtrace.backends.triton.later_stages import job_of, target_and_options
+from kvtrace.schema.trace import Selection
 
 _COLUMNS: Final = (
     "kernel_id", "name", "function", "target", "warp_size", "num_warps", "num_ctas", "num_stages",
@@ -29,7 +29,7 @@ _PTX: Final = 86
 _CONVERTED: Final = 2
 
 
-def kernels_over_limit(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str, str]]:
+def kernels_over_limit(selection: Selection, *, tuned: bool) -> Iterator[tuple[str, str]]:
     """Yield the name of each kernel that needs more shared memory than the target has, with text.
 
     `tuned`: kernels may be autotuned. A device skips configurations that do not fit, so only a
@@ -37,9 +37,9 @@ def kernels_over_limit(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str
     """
     sentences_by_kernel: dict[str, list[str]] = {}
     lowered: set[str] = set()
-    for row in trace.selection.table("kernels", [*_COLUMNS]).to_pylist():
+    for row in selection.table("kernels", [*_COLUMNS]).to_pylist():
         device = DEVICES.get(row["target"] or "")
-        job = job_of(trace.selection, row)
+        job = job_of(selection, row)
         if device is None or job is None or len(lowered) >= _MOST_KERNELS or repr(job) in lowered:
             continue
         name = str(row["name"] or row["function"])

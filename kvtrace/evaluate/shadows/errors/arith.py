@@ -184,9 +184,21 @@ class FloatRule:
         return radius_around(exact, low, high, loose)
 
     def _set_distances(self, planes: Array, operands: Sequence[_Operand], exact: Array) -> None:
-        for plane in ("worst", "meaning", "near"):
-            radii = [operand.radius(plane) for operand in operands]
-            planes[plane] = self._largest_move(operands, radii, exact)
+        for plane in ("worst", "meaning"):
+            planes[plane] = self._move_within(plane, operands, exact)
+        # Up to the first sum of random errors they are the same, and so are their images.
+        planes["near"] = (
+            planes["worst"]
+            if all(
+                np.array_equal(operand.planes["near"], operand.planes["worst"])
+                for operand in operands
+                if operand.planes is not None
+            )
+            else self._move_within("near", operands, exact)
+        )
+
+    def _move_within(self, plane: str, operands: Sequence[_Operand], exact: Array) -> Array | float:
+        return self._largest_move(operands, [operand.radius(plane) for operand in operands], exact)
 
     def _set_random_parts(
         self, planes: Array, operands: Sequence[_Operand], exact: Array
@@ -197,12 +209,13 @@ class FloatRule:
         bias: Array | float = 0.0
         moved_by_one: Array | float = 0.0
         shape = planes.shape[1:]
+        is_only_one = sum(operand.planes is not None for operand in operands) == 1
         for position, operand in enumerate(operands):
             if operand.planes is None:
                 continue
             reach = operand.planes["near"]
-            single_radius = [reach if index == position else None for index in range(len(operands))]
-            moved = self._largest_move(operands, single_radius, exact)
+            radii = [reach if index == position else None for index in range(len(operands))]
+            moved = planes["near"] if is_only_one else self._largest_move(operands, radii, exact)
             slope = np.where(reach > 0, moved / np.where(reach > 0, reach, 1.0), 0.0)
             open_ = ~np.isfinite(slope)
             slope = np.where(open_, 0.0, slope)

@@ -22,6 +22,30 @@ def counted_kernel(x, out, count, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def carried_kernel(x, out, columns, BLOCK: tl.constexpr):
+    row, carry = tl.program_id(0) * columns, 0.0
+    for first in range(0, columns, BLOCK):
+        i = first + tl.arange(0, BLOCK)
+        part = tl.cumsum(tl.load(x + row + i, mask=i < columns, other=0.0), axis=0) + carry
+        tl.store(out + row + i, part, mask=i < columns)
+        carry = tl.max(part, axis=0)
+
+
+@triton.jit
+def largest_kernel(x, out, columns, BLOCK: tl.constexpr):
+    row, i = tl.program_id(0), tl.arange(0, BLOCK)
+    v = tl.load(x + row * columns + i, mask=i < columns, other=0.0)
+    tl.store(out + row, tl.max(v, axis=0))
+
+
+@triton.jit
+def power_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n, other=1.0)
+    tl.store(out + i, tl.exp2(2.0 * tl.log2(v)), mask=i < n)
+
+
+@triton.jit
 def sums_kernel(x, y, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
@@ -116,6 +140,27 @@ def of_nothing(x):
     out, n = torch.empty(1) if x.numel() == 0 else torch.zeros(1), x.numel()
     total_kernel[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
     return out
+
+
+def a_carry_that_is_the_largest(x):
+    """positive.running_sum: carries the largest sum of a block, not its last."""
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    carried_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=64)
+    return out
+
+
+def maxima_from_zero(x):
+    """positive.largest: begins at 0."""
+    x, columns = x.contiguous(), x.shape[1]
+    out = torch.empty_like(x[:, 0])
+    largest_kernel[(x.shape[0],)](x, out, columns, BLOCK=triton.next_power_of_2(columns))
+    return out
+
+
+def a_power_by_logarithms(x):
+    """positive.square: takes the logarithm."""
+    return flat(power_kernel, x)
 
 
 def sums_of_bytes_that_wrap(x):
