@@ -6,6 +6,7 @@ candidate's file is imported, and the file receives no object that refers to the
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import random
@@ -165,9 +166,8 @@ class CallAnswerer:
 
 def _overwrite(tensor: Any, content: bytes) -> None:
     """Overwrite the whole storage of a tensor with `content`."""
-    storage_bytes = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    storage_bytes.set_(tensor.untyped_storage())
-    storage_bytes.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
+    storage = tensor.untyped_storage()
+    ctypes.memmove(storage.data_ptr(), content, min(len(content), storage.nbytes()))
 
 
 def _write_answer(
@@ -198,9 +198,9 @@ def _write_answer(
 def _result_reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
     """Return a function that reads results: their JSON descriptions, oddities, and bytes."""
     base, strided, byte = torch._C.TensorBase, torch.strided, torch.uint8
-    contiguous, reshape, view, numpy = base.contiguous, base.reshape, base.view, base.numpy
+    contiguous, strided_as, view, numpy = base.contiguous, base.as_strided, base.view, base.numpy
     detach, cpu, conjugated, negated = base.detach, base.cpu, base.resolve_conj, base.resolve_neg
-    shape_of, dtype_of = base.shape.__get__, base.dtype.__get__
+    shape_of, dtype_of, count_of = base.shape.__get__, base.dtype.__get__, base.numel
     layout_of, attributes = base.layout.__get__, torch.Tensor.__dict__["__dict__"].__get__
     no_function, no_dispatch = torch._C.DisableTorchFunction, torch._C._DisableTorchDispatch
     to_bytes, cast = np.ndarray.tobytes, torch.Tensor.as_subclass
@@ -231,7 +231,9 @@ def _result_reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[byt
                     descriptions.append('{"value":null}')
                     parts.append(b"")
                     continue
-                flat = cpu(reshape(contiguous(negated(conjugated(detach(value)))), (-1,)))
+                dense = contiguous(negated(conjugated(detach(value))))
+                # A single element may have any strides, which no view of bytes takes.
+                flat = cpu(strided_as(dense, (count_of(dense),), (1,)))
                 part = to_bytes(numpy(view(flat, byte))) if len(flat) else b""
                 dtype = str(dtype_of(value)).removeprefix("torch.")
                 sizes = ",".join(str(int(size)) for size in shape_of(value))

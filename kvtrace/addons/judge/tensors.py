@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
@@ -66,18 +67,14 @@ def arguments_from(case: Case, folder: Path, device: str = "cpu") -> list[Any]:
 
 def bytes_of(tensor: Any) -> bytes:
     """Return the bytes of a tensor's elements in order."""
-    import torch
-
-    flat = tensor.detach().contiguous().reshape(-1)
-    return bytes(flat.view(torch.uint8).cpu().numpy().tobytes()) if flat.numel() else b""
+    dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    return ctypes.string_at(dense.data_ptr(), dense.numel() * dense.element_size())
 
 
 def storage_bytes(tensor: Any) -> bytes:
-    """Return all bytes of the storage that a tensor views."""
-    import torch
-
-    storage_view = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    return bytes(storage_view.set_(tensor.detach().untyped_storage()).cpu().numpy().tobytes())
+    """Return all bytes of the storage that a tensor views, in host memory on any device here."""
+    storage = tensor.untyped_storage()
+    return ctypes.string_at(storage.data_ptr(), storage.nbytes())
 
 
 def store_result(tensor: Any, name: str, folder: Path, file: str) -> StoredResult:
