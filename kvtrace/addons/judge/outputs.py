@@ -313,10 +313,6 @@ class Outputs:
             if is_beyond or outcome.is_right:
                 continue
             errors = [defect for defect in outcome.defects if defect.severity == "error"]
-            are_integers = all(
-                result["dtype"] != "bool" and result["dtype"] not in EPSILON
-                for result in fresh.expected.native
-            )
             if outcome.memory.reason is not None:
                 self._add_problem(
                     "cannot-judge", "unjudged", outcome.memory.reason, case=given_values.case.label
@@ -324,8 +320,7 @@ class Outputs:
             elif (
                 fresh.awkward == SPECIAL
                 or (
-                    are_integers
-                    and fresh.awkward in TYING
+                    fresh.awkward in TYING
                     and picks_tied_elements(self._values_of_fresh(fresh), outcome)
                 )
                 or differs_where_reference_does(self._values_of_fresh(fresh), outcome)

@@ -150,8 +150,10 @@ class Relations:
             self._formulas[number] = Formula(expression, term)
 
     def _symbol_named(self, name: str) -> Term | None:
-        number = self.number(name)
-        return None if number is None else number_symbol(number).term
+        number = self.number(name)  # a launch may have it as a constant: `V` of 1
+        if number is None or number not in self._shared:
+            return None
+        return number_symbol(number).term
 
     def _sizes(self) -> tuple[Number, ...]:
         """Return the sizes: arguments first, then extents, then the grid; add equal numbers."""

@@ -116,6 +116,18 @@ def test_a_size_at_which_another_launch_is_bad_is_in_no_range():
     assert (row.first_bad, row.contract) == (1001, None)
 
 
+@pytest.mark.parametrize(
+    "tie", ["x.shape[0] = n", "grid_x = cdiv(n, 1024)", "out.shape[0] = n + 0"]
+)
+def test_a_tie_of_a_number_that_another_launch_has_as_a_constant_is_unfit(tie):
+    first, other = flat(kernels.copied, 1500), flat(kernels.copied, 1)
+    numbers = {n: value for n, value in numbers_of(other).items() if n != ("scalar", 2, 0)}
+
+    assert Relations(first, [numbers], [tie]).unfit == {
+        tie: f"no kernel has all numbers of the tie {tie!r}."
+    }
+
+
 # -- contents -------------------------------------------------------------------------------------
 
 
