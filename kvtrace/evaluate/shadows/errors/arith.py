@@ -48,6 +48,8 @@ _TOWARD_ZERO: Final = (0, "rtz")
 _DIRECTED: Final = ("_rz", "_ru", "_rd")  # of libdevice's functions that round in one direction
 #: If none of so many numbers is rounded, that is no coincidence.
 _MANY: Final = 64
+#: Planes of a result by name, some as one number for all elements.
+Planes = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +140,18 @@ class FloatRule:
             return None
         off, lost = offset_from(exact, value)
         shape = np.broadcast_shapes(off.shape, *(operand.exact.shape for operand in operands))
-        planes = np.zeros(shape, PLANES)
-        planes["off"] = off
+        # Each plane apart, as arithmetic with fields of records takes ten times as long.
+        planes: Planes = dict.fromkeys(PLANES.names or (), 0.0) | {"off": off}
         self._set_distances(planes, operands, exact)
-        spans = self._set_random_parts(planes, operands, exact)
+        spans = self._set_random_parts(planes, operands, exact, shape)
         span = self._add_rounding(planes, exact, operands, is_rounded, *spans)
-        for plane in ("worst", "near", "bias"):
-            planes[plane] = np.where(lost, np.inf, planes[plane])
-        return NumberWithPlanes(value, planes, span, spans[1], self._narrowed)
+        joined = np.empty(shape, PLANES)
+        for plane, values in planes.items():
+            joined[plane] = values
+        if lost.any():
+            for plane in ("worst", "near", "bias"):
+                joined[plane] = np.where(lost, np.inf, joined[plane])
+        return NumberWithPlanes(value, joined, span, spans[1], self._narrowed)
 
     def _is_rounded(
         self, values: Sequence[Any], value: Array, exact: Array, operands: Sequence[_Operand]
@@ -183,7 +189,7 @@ class FloatRule:
         loose = np.logical_or.reduce(np.broadcast_arrays(*doubts))
         return radius_around(exact, low, high, loose)
 
-    def _set_distances(self, planes: Array, operands: Sequence[_Operand], exact: Array) -> None:
+    def _set_distances(self, planes: Planes, operands: Sequence[_Operand], exact: Array) -> None:
         for plane in ("worst", "meaning"):
             planes[plane] = self._move_within(plane, operands, exact)
         # Up to the first sum of random errors they are the same, and so are their images.
@@ -201,14 +207,13 @@ class FloatRule:
         return self._largest_move(operands, [operand.radius(plane) for operand in operands], exact)
 
     def _set_random_parts(
-        self, planes: Array, operands: Sequence[_Operand], exact: Array
+        self, planes: Planes, operands: Sequence[_Operand], exact: Array, shape: tuple[int, ...]
     ) -> tuple[Span, Span]:
         """Set bias and scales by the result's move with each operand; return both spans."""
         own_parts: list[tuple[Array | float, Span]] = []
         common_parts: list[tuple[Array | float, Span]] = []
         bias: Array | float = 0.0
         moved_by_one: Array | float = 0.0
-        shape = planes.shape[1:]
         is_only_one = sum(operand.planes is not None for operand in operands) == 1
         for position, operand in enumerate(operands):
             if operand.planes is None:
@@ -221,7 +226,7 @@ class FloatRule:
             slope = np.where(open_, 0.0, slope)
             bias = bias + np.where(open_, np.inf, slope * operand.planes["bias"])
             moved_by_one = moved_by_one + np.where(open_, 0.0, moved)
-            repeated = reach.shape[1:] != shape
+            repeated = reach.shape[1:] != shape[1:]
             entangled = any(not are_apart(operand.own_span, span) for _, span in own_parts)
             (common_parts if repeated or entangled else own_parts).append(
                 (slope * operand.planes["own"], operand.own_span)
@@ -238,7 +243,7 @@ class FloatRule:
 
     def _add_rounding(
         self,
-        planes: Array,
+        planes: Planes,
         exact: Array,
         operands: Sequence[_Operand],
         is_rounded: Array,
@@ -248,7 +253,7 @@ class FloatRule:
         """Add the op's own rounding to planes; return the span of the own random errors."""
         pairs = zip(self._repeats, operands, strict=False)
         size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
-        planes["meaning"] += np.where(is_rounded, _OWN_LOSS * size, 0.0)
+        planes["meaning"] = planes["meaning"] + np.where(is_rounded, _OWN_LOSS * size, 0.0)
         if self._element.bits == 64:  # exact numbers here are rounded as well
             floats = [operand.exact for operand in operands if operand.exact.dtype == np.float64]
             inside = sum((np.abs(array) for array in floats), size)
@@ -256,7 +261,7 @@ class FloatRule:
                 inside = inside + np.abs(floats[0] * floats[1])
             float64_loss = _OWN_LOSS * np.where(np.isfinite(inside), inside, 0.0)
             for plane in ("worst", "near", "bias"):
-                planes[plane] += np.where(is_rounded, float64_loss, 0.0)
+                planes[plane] = planes[plane] + np.where(is_rounded, float64_loss, 0.0)
         fresh: dict[str, Array] = {}
         for plane in ("worst", "near"):
             reach = size + np.where(np.isfinite(planes[plane]), planes[plane], 0.0)
@@ -265,10 +270,10 @@ class FloatRule:
             rounded = np.where(is_rounded, rounding(self._counted, reach + approximate), 0.0)
             if self._one_sided:
                 approximate, rounded = approximate + 2 * rounded, np.zeros_like(rounded)
-            planes[plane] += approximate + rounded
+            planes[plane] = planes[plane] + (approximate + rounded)
             fresh[plane] = rounded
             if plane == "near":
-                planes["bias"] += approximate
+                planes["bias"] = planes["bias"] + approximate
             if not saturates(self._element):
                 overflows = np.isfinite(exact) & (reach > largest_of(self._element))
                 planes[plane] = np.where(overflows, np.inf, planes[plane])

@@ -252,8 +252,11 @@ def deviations_for(chance: float, comparisons: int) -> float:
     return math.sqrt(2 * math.log(2 * max(1, comparisons) / chance))
 
 
-def tighten_near(planes: Array, own_span: Span, common_span: Span, roundings: Roundings) -> None:
-    """Set plane `near` to the smallest of itself, its bound by scales, and `worst`, in place."""
+def tighten_near(planes: Any, own_span: Span, common_span: Span, roundings: Roundings) -> None:
+    """Set plane `near` to the smallest of itself, its bound by scales, and `worst`, in place.
+
+    `planes` are an array of records, or arrays by name.
+    """
     random, _ = combined_scale([(planes["own"], own_span), (planes["common"], common_span)])
     by_scale = planes["bias"] + roundings.deviations * np.asarray(random)
     narrower = np.minimum(np.minimum(planes["near"], by_scale), planes["worst"])
