@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Final
@@ -35,7 +34,6 @@ from kvtrace.addons.judge.request import (
     read_file,
 )
 from kvtrace.addons.judge.walls import leftovers
-from kvtrace.verdicts.rules.choice import added_rules
 
 #: Cases that a reference may be killed for, before no further ones are tried.
 _MOST_KILLED: Final = 2
@@ -331,14 +329,9 @@ def import_rooms(names: Iterable[str]) -> None:
 
 def import_all(names: Sequence[str]) -> None:
     """Import modules, packages, and contributions of add-ons that the examiner needs."""
-    # Judges of whole runs import what they judge with, `judged` in most packages, when they judge.
-    judges = (rule.findings.__module__ for _, rule in added_rules() if rule.findings is not None)
-    packages = [module.rpartition(".")[0] for module in judges]
-    judging = [f"{name}.judged" for name in packages if find_spec(f"{name}.judged") is not None]
-    others = [name for name in packages if f"{name}.judged" not in judging]
-    import_rooms((*names, *judging, *others))
+    import_rooms(names)
     # Add-ons' contributions are read from files that a confined process does not have.
-    for group in ("devices", "profile_sections"):
+    for group in ("rules", "devices", "profile_sections"):
         for _ in registry.loaded(group):
             pass
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def _findings_of(trace: Trace, run: Run, named: bool) -> Mapping[str, pa.Table] | None:
-    from kvtrace.addons.memory.judged import findings_of  # listing rules needs no evaluator
+    from kvtrace.addons.memory.confirmations import is_recorded
+
+    if not named and not is_recorded(trace, run):
+        return None
+    from kvtrace.addons.memory.judged import findings_of  # most runs need none of its modules
 
     return findings_of(trace, run, named=named)
 
