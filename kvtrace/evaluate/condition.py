@@ -277,13 +277,13 @@ def _mean_moves(
         moved = results(Draw(draw_number, scale, most))
         for name, values in exact.items():
             with np.errstate(all="ignore"):
-                distance = moved[name].reshape(values.shape) - values
-                both_infinite = ~np.isfinite(values) & ~np.isfinite(
-                    moved[name].reshape(values.shape)
-                )
-                square = np.where(both_infinite, 0.0, distance / scale) ** 2
+                square = ((moved[name].reshape(values.shape) - values) / scale) ** 2
             finite = np.isfinite(square)
-            squares[name] += np.where(finite, square, 0.0)
+            if not finite.all():
+                still = ~np.isfinite(values) & ~np.isfinite(moved[name].reshape(values.shape))
+                finite |= still
+                square = np.where(finite & ~still, square, 0.0)
+            squares[name] += square
             counts[name] += finite
     with np.errstate(all="ignore"):
         return {

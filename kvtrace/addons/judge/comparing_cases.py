@@ -1,9 +1,8 @@
-"""The process that compares the results of all cases, the cheapest first, until time runs out."""
+"""The process that compares the results of all cases, the cheapest first, within its work."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,9 +26,6 @@ from kvtrace.inputs.cases import Case, read_cases
 from kvtrace.text import plural
 
 _MORE: Final = "judge smaller inputs, or give more time than --seconds {:g}"
-#: Cases are judged for this share of the process's time, on machines that are so slow that the work
-#: which a process may do (`Outputs`) takes longer.
-_JUDGING_SHARE: Final = 0.7
 #: Cases that were not tried, named in a note, at most.
 _MOST_NAMED: Final = 6
 
@@ -37,7 +33,8 @@ _MOST_NAMED: Final = 6
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:
     """Compare the results of all cases with the reference's, and write problems into `folder`.
 
-    Cases that come first are the cheapest; the last ones are left out if time runs out.
+    Cases that come first are the cheapest; the last ones are left out beyond the work (`Outputs`)
+    that a process may do, which takes less than half of its time.
     """
     with collected_result(folder) as result:
         cases = read_cases(folders.inputs)
@@ -54,12 +51,10 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
         work = outputs.work
         outputs.report(dependence_on_state(cases[0], log, answered, folders, request.target, work))
         untried = _labels_of_untried(folders.inputs)
-        begun = time.process_time()
         for number, case in enumerate(cases):
             is_called = number in answered.order or not answered.whole
-            is_late = time.process_time() > begun + _JUDGING_SHARE * request.seconds
             is_answered = answers[number] is not None or not has_reference
-            if not is_called or not is_answered or (number and (is_late or work.is_over)):
+            if not is_called or not is_answered or (number and work.is_over):
                 untried += [case.label] * is_answered  # others are reported with their process
                 continue
             with suppress(TooMuchWork):
