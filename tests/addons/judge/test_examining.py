@@ -65,7 +65,7 @@ def problems_of(folder, launch, cases):
         for row, (case, _) in zip(rows, cases, strict=True)
     ]
     result = ExaminerResult()
-    _judge_by_rules(trace, launches, result)
+    _judge_by_rules(trace.selection, launches, result)
     return {
         (problem.rule, problem.case if problem.severity == "unjudged" else None)
         for problem in result.problems
