@@ -132,9 +132,9 @@ class FloatRule:
             exact = np.where(is_near, exact, typed)
         if not self._roundings.bounded:
             off, _ = offset_from(exact, value)
-            planes = np.zeros(off.shape, PLANES)
-            planes["off"] = off
-            return NumberWithPlanes(value, planes) if np.any(off) else None
+            offsets = np.zeros(off.shape, PLANES)
+            offsets["off"] = off
+            return NumberWithPlanes(value, offsets) if np.any(off) else None
         is_rounded = self._is_rounded(values, value, exact, operands)
         if certain and not np.any(is_rounded):
             return None
