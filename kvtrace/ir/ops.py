@@ -454,6 +454,8 @@ COMBINING: Final = named(lambda row: row.kind in (Kind.REDUCTION, Kind.SCAN))
 """Ops that combine elements in a region, along an axis."""
 DIVIDING: Final = computing("//", "%", "floordiv", "ceildiv") & (SIGNED | UNSIGNED | MIXING)
 """Divisions of integers."""
+CLASSIFYING: Final = frozenset({"math.isfinite", "math.isinf", "math.isnan"})
+"""Tests of a float's class: all numbers of a range without infinity and NaN have one result."""
 GROWING: Final = named(lambda row: row.grows)
 """Integer ops whose result may overflow even if all operands are in range."""
 UNROUNDED: Final = computing("where", "bitcast", "negate", "abs") | {
