@@ -136,8 +136,8 @@ CORE: Final = (
             _C(
                 "source",
                 NAME,
-                "the tool whose files it was imported from: kineto, nsys, tritonparse, proton, "
-                "rocprofv3, rocpd or xplane; null: its producer recorded it",
+                "the tool whose files it was imported from, by the name of its importer (`kvtrace "
+                "import --help` lists them); null: its producer recorded it",
                 since="1.10",
                 private=OPEN,
             ),

@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 LIBRARY = """
 class Array:
-    shape = (4, 4)
+    def __init__(self, *shape):
+        self.shape = shape
 
 def run(kernel, grid, array):
     return kernel(grid, array)
@@ -30,8 +31,8 @@ def blur(grid, array):
     return grid
 
 def main():
-    for _ in range(3):
-        assert stencils.run(blur, (2, 2), stencils.Array()) == (2, 2)
+    for rows in (4, 4, 8):
+        assert stencils.run(blur, (2, 2), stencils.Array(rows, 4)) == (2, 2)
 
 main()
 """
@@ -100,7 +101,7 @@ def test_a_backend_of_another_package_records_by_the_variable_alone(
     trace = open_trace(example / "out")
     assert trace.table("kernels")["name"].to_pylist() == ["blur"]
     assert trace.table("launches").num_rows == 3
-    assert trace.table("calls")["grid_y"].to_pylist() == [2]
+    assert trace.table("calls")["grid_y"].to_pylist() == [2, 2]
 
 
 @pytest.mark.process
