@@ -151,7 +151,7 @@ class Relations:
 
     def _symbol_named(self, name: str) -> Term | None:
         number = self.number(name)  # a launch may have it as a constant: `V` of 1
-        if number is None or number not in self._shared:
+        if number is None or number not in self._values:
             return None
         return number_symbol(number).term
 
