@@ -85,7 +85,8 @@ def _bound_changes(
             )
             bounds += [change] if change is not None else []
             is_known = not (ends_before[quantity].is_unknown or ends_after[quantity].is_unknown)
-            is_evidence = read is _upper_end or change is not None
+            has_gap = ends_before[quantity].has_gap or ends_after[quantity].has_gap
+            is_evidence = (read is _upper_end and not has_gap) or change is not None
             is_compared |= (
                 is_known and is_evidence and not (change and change.text.startswith(_AT_OTHERS))
             )
@@ -97,7 +98,8 @@ class _RangeEnd:
     """One end of a range: the first bad value (None: unbounded), and the defect there as text.
 
     `distance` is smaller for a narrower range. `is_unknown`: the value could not be derived. The
-    other sizes are `base`, which of the recorded `bases` leave the narrowest range.
+    other sizes are `base`, which of the recorded `bases` leave the narrowest range. `has_gap`: not
+    all values between the range and the bad one are known to be good.
     """
 
     bad: int | None
@@ -106,13 +108,15 @@ class _RangeEnd:
     text: str
     base: str
     bases: tuple[str, ...]
+    has_gap: bool = False
 
 
 def _upper_end(row: "EnvelopeRow") -> _RangeEnd:
     bad = row.first_bad if row.kind in _DEFECTS else None
     is_unknown = row.kind in ("unknown", "unseen")
     text = (row.reason if is_unknown else row.what) or ""
-    return _RangeEnd(bad, bad, is_unknown, text, row.base, row.bases)
+    has_gap = bad is not None and row.reason is not None
+    return _RangeEnd(bad, bad, is_unknown, text, row.base, row.bases, has_gap)
 
 
 def _lower_end(row: "EnvelopeRow") -> _RangeEnd | None:

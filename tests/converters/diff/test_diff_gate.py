@@ -125,6 +125,8 @@ def test_narrowed_bound_violates_a_rule(tmp_path):
         EnvelopeRow("n", 10, "overflow", 900, base="m = 9", bases=("m = 9", "m = 4")),
         EnvelopeRow("n", 10, "overflow", 800, base="m = 4", bases=("m = 4",)),
         EnvelopeRow("n", 10, "overflow", 700, base="m = 16", bases=("m = 16",)),
+        EnvelopeRow("n", 10, "overflow", 1_000, "x * n wraps", reason="x.shape[0] is not known"),
+        EnvelopeRow("n", 10, "overflow", 500, "x * n wraps", reason="x.shape[0] is not known"),
     ]
     for before, after, failures in (
         (0, 1, ["n: first bad: no limit → 1,000"]),
@@ -138,11 +140,13 @@ def test_narrowed_bound_violates_a_rule(tmp_path):
         (7, 8, ["n: first bad: 900 → 800"]),
         (7, 9, []),  # of more columns, which BEFORE did not have
         (9, 7, []),
+        (10, 10, []),  # what is below 1,000 was judged on neither side
+        (10, 11, ["n: first bad: 1,000 → 500"]),
     ):
         gate = Gate(read_rules(["bounds.narrower"]))
         given = conditions(rows[before]), conditions(rows[after])
         compare(*sides, gate=gate, conditions=given)
-        is_judged = (before, after) not in ((1, 2), (7, 9), (9, 7))
+        is_judged = (before, after) not in ((1, 2), (7, 9), (9, 7), (10, 10))
         assert gate.missing() == ([] if is_judged else ["bounds.narrower"])
         assert [failure.text for failure in gate.failures] == failures
     gate = Gate(read_rules(["bounds.narrower"]))
