@@ -21,7 +21,7 @@ from kvtrace.settings import (
     settings_from_arguments,
     settings_from_environment,
 )
-from tests.support.tree import package_files
+from tests.support.tree import PACKAGE, package_files
 
 
 def test_the_environment_and_the_arguments_have_the_same_names():
@@ -113,7 +113,7 @@ def test_kernels_are_chosen_by_globs():
 
 
 def test_every_variable_is_on_the_page_of_settings():
-    files = [path for path in package_files(".py") if path.name != "settings.py"]
+    files = [path for path in package_files(".py") if path != PACKAGE / "settings.py"]
     texts = [path.read_text() for path in files]
     read = {name for text in texts for name in re.findall(r'"(KVTRACE(?:_[A-Z]+)*)"', text)}
     read |= {f"KVTRACE_{name.upper()}" for name in setting_names()}
