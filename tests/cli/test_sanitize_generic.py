@@ -25,13 +25,14 @@ TWO = (1, 5)
 DEAR = pytest.mark.costly("many sizes of a training step; two of its kernels are judged by day")
 
 
-#: How the matmul's tensors and grid follow from its arguments: its launches are of one size.
+#: How the matmul's tensors, strides and grid follow from its arguments, as no text says.
 TIES = [
     f"--tie={tie}"
     for tie in (
         "left.shape[0] = rows", "out.shape[0] = rows", "grid_x = cdiv(rows, 32)",
         "out.shape[1] = columns", "right.shape[1] = columns", "grid_y = cdiv(columns, 32)",
-        "left.shape[1] = inner", "right.shape[0] = inner",
+        "left.shape[1] = inner", "right.shape[0] = inner", "bias.shape[0] = columns",
+        "left_row = inner", "right_inner = columns",
     )
 ]  # fmt: skip
 
@@ -201,7 +202,7 @@ def test_the_table_of_sizes_says_where_a_kernel_ends(sizes_output):
     assert "grid_y is 65,536, and CUDA launches 1 to 65,535" in text or re.search(
         r"columns \(was \d+, .{,80}\): proven for .{,300} beyond that unknown: ", text
     )
-    assert 'record a launch with columns = 61, or state it as --tie "x.shape[1] = columns"' in text
+    assert 'record a launch with another columns, or state it as --tie "grid_x = …"' in text
     assert "grid_x = cdiv(rows, 32)" in text
 
 

@@ -43,13 +43,23 @@ def outer(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + lanes[:, None] * BLOCK + lanes[None, :], total)
 
 
+def added(x, y, block):
+    n = x.shape[0]
+    out = torch.empty_like(x)
+    add[(triton.cdiv(n, block),)](x, y, out, n, BLOCK=block)
+
+
+def doubled(table):
+    count, columns = table.shape
+    rows[(count,)](table, torch.empty_like(table), count, columns, BLOCK=64)
+
+
 def main():
     n, block, dtype, warps = 1000, 128, torch.float16, 4
-    x, y, out = (torch.ones(n, dtype=dtype) for _ in range(3))
+    x, y = (torch.ones(n, dtype=dtype) for _ in range(2))
     for _ in range(6):
-        add[(triton.cdiv(n, block),)](x, y, out, n, BLOCK=block)
-    table, doubled = torch.ones(30, 70), torch.empty(30, 70)
-    rows[(30,)](table, doubled, 30, 70, BLOCK=64)
+        added(x, y, block)
+    doubled(torch.ones(30, 70))
     square = torch.empty(128, 128)
     outer[(1,)](torch.ones(128 * 16), square, 16, BLOCK=128, num_warps=warps)
 
@@ -65,7 +75,7 @@ COMMITS = {
     "block": PROGRAM.replace("= 1000, 128,", "= 1000, 256,"),
     "dtype": PROGRAM.replace("torch.float16", "torch.float32"),
     "renamed": PROGRAM.replace("def add(", "def plus(").replace("add[", "plus["),
-    "removed": PROGRAM.replace("    rows[(30,)]", "    0 and rows[(30,)]"),
+    "removed": PROGRAM.replace("    doubled(torch", "    0 and doubled(torch"),
     "spill": PROGRAM.replace("torch.float16, 4", "torch.float16, 1"),
     "narrow": NARROW,
     "narrower": NARROW.replace("at = row * columns + start", "at = row * 4 * columns // 4 + start"),
