@@ -119,8 +119,13 @@ OTHER_INTEGERS: Final = "other integers"
 OTHER_VALUES: Final = "other values"
 OTHER_SCALARS: Final = "other numbers"
 #: Derived cases that reference or candidate may refuse, as they may refuse other sizes.
-REFUSABLE: Final = (OTHER_INTEGERS, OTHER_SCALARS)
+_REFUSABLE: Final = (OTHER_INTEGERS, OTHER_SCALARS)
 _IGNORED_SHARE: Final = 1 / 4
+
+
+def must_be_accepted(case: Case) -> bool:
+    """Return whether a case may not be refused: given inputs, or other values of them."""
+    return case.kind in ("given", "values") and case.label not in _REFUSABLE
 
 
 class CaseMaker:

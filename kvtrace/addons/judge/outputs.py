@@ -41,7 +41,7 @@ from kvtrace.addons.judge.problems import BEYOND_GIVEN, ExaminerResult, Problem,
 from kvtrace.addons.judge.request import Folders, Request
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.inputs.cases import BEYOND, EPSILON, Case
-from kvtrace.inputs.making import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
+from kvtrace.inputs.making import OTHER_INTEGERS, OTHER_VALUES, must_be_accepted
 from kvtrace.inputs.values import BOTH_SIGNS, OUTSIDE, SPECIAL, TYING, WIDE
 from kvtrace.ir import Module, Op, source_stack
 
@@ -141,7 +141,7 @@ class Outputs:
                 "give its parameters the names and shapes of the reference's", case=case.label,
             )  # fmt: skip
             return
-        is_empty = not _must_be_accepted(case) and any(0 in tensor.shape for tensor in case.tensors)
+        is_empty = not must_be_accepted(case) and any(0 in tensor.shape for tensor in case.tensors)
         if not launches and not is_empty and not self._needs_no_launch(case, entries, answer):
             self._add_problem(
                 "not-launched", "error", "no kernel is launched, so no kernel computes the results",
@@ -209,11 +209,11 @@ class Outputs:
 
     def _report_raised(self, case: Case, error: str, record: dict[str, Any]) -> None:
         record["refused"] = error
-        must_be_accepted = _must_be_accepted(case)
+        is_error = must_be_accepted(case)
         self._add_problem(
-            "raises", "error" if must_be_accepted else "note",
-            f"the candidate {'fails on' if must_be_accepted else 'refuses'} {case.label}: {error}",
-            "" if must_be_accepted else "let the candidate accept such inputs if it should",
+            "raises", "error" if is_error else "note",
+            f"the candidate {'fails on' if is_error else 'refuses'} {case.label}: {error}",
+            "" if is_error else "let the candidate accept such inputs if it should",
             case=case.label,
         )  # fmt: skip
 
@@ -495,8 +495,3 @@ class Outputs:
         self._reported[key] = rank, len(problems) if earlier is None else earlier[1]
         if earlier is None:
             problems.append(problem)
-
-
-def _must_be_accepted(case: Case) -> bool:
-    """Return whether the candidate must accept a case: given inputs, or other values of them."""
-    return case.kind in ("given", "values") and case.label not in REFUSABLE

@@ -41,7 +41,7 @@ from kvtrace.inputs.cases import (
     read_cases,
     write_cases,
 )
-from kvtrace.inputs.making import REFUSABLE, CaseMaker
+from kvtrace.inputs.making import CaseMaker, must_be_accepted
 
 #: Elements that a reference's operators may make for all cases, for each second of a process.
 #: The answers' process calls the reference about 100 times a case (`grants.py`).
@@ -198,7 +198,7 @@ def _accepted_cases(
             with nullcontext() if index else ignored, WorkCounter() as counter:
                 _, results, changed = reference.run(case, folder)
         except Exception as error:
-            if case.kind in PLAIN and case.label not in REFUSABLE:
+            if must_be_accepted(case):
                 raise CannotJudge(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
