@@ -86,7 +86,7 @@ def used(arguments: Iterable[str], done: tuple[int, ...] = (0,)) -> tuple[float,
 
 @dataclass(frozen=True)
 class Table:
-    """What all rows need: a folder for files, checkouts by name, the peers' Python, repeats."""
+    """Settings of all rows: a folder for files, checkouts by name, the peers' Python, repeats."""
 
     folder: Path
     checkouts: dict[str, Path]

@@ -101,7 +101,7 @@ class EventRows:
         return self._shapes.setdefault(shape, len(self._shapes))
 
     def add_batch(self, rows: Integers, members: list[str | None]) -> None:
-        """Add events as `add` does: rows of `record` to `external_id` and the number of a shape."""
+        """Add events as `add` does; a row has the six columns of `_rows`, its last a `shape`."""
         self._rows.add_arrays(rows)
         self._keep(members)
 

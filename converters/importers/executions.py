@@ -149,7 +149,7 @@ class Executions:
         return process, self.host.thread(thread, process), NONE if kind is None else kind
 
     def calls(self, facts: Integers, begins: Integers, ends: Integers, ids: Integers) -> None:
-        """Add calls at possible times with `call_facts`, a row each, as `call` does."""
+        """Add calls at possible times as `call` does; `facts` has their rows of `call_facts`."""
         process, thread, kind = facts.T
         known = ids != NONE
         columns = (ids, process, begins, np.maximum(begins, ends), thread)

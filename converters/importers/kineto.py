@@ -147,7 +147,7 @@ def _range(begin: int, end: int) -> tuple[int, int]:
 
 
 def _left_out(phase: Any, category: str | None, name: str) -> str | None:
-    """Return how events that no figure counts are counted; None: they repeat or describe others."""
+    """Return the name under which an event that no figure reads is counted; None: it is not."""
     if phase == "M" or (category in _REPEATED and phase not in _ASYNCHRONOUS):
         return None
     if category is None and name.startswith(_REPEATED_NAMES):
@@ -156,7 +156,7 @@ def _left_out(phase: Any, category: str | None, name: str) -> str | None:
 
 
 class _Shape(NamedTuple):
-    """What is done with events of one key.
+    """Rows and counts that each event of one key adds.
 
     Attributes:
         number: Number of their shape in `EventRows`; NONE for executions.
@@ -164,7 +164,7 @@ class _Shape(NamedTuple):
         prefix: As `EventKey.prefix`.
         executed: What they are on the device, for `Executions.add`; None: no executions.
         call: Their `Executions.call_facts`; NONE: no calls of the device's API.
-        left_out: How they are counted as left out; None: they are not.
+        left_out: The name under which they are counted as left out; None: they are not.
         is_function: They are Python functions, in stacks.
         is_of_process: They are of the process that the file is of.
 
@@ -292,7 +292,7 @@ class _KinetoEvents:
         self._events = first + len(events)
 
     def _shape(self, key: EventKey) -> _Shape | None:
-        """Return what is done with events of a key; None: each is looked at alone."""
+        """Return the shape of events of a key; None: each is looked at alone."""
         if not key.is_common:
             return None
         ph, category, name, process, thread = key[:5]

@@ -188,7 +188,7 @@ def add_event(events: EventRows, event: Event, record: int) -> tuple[int, int]:
 
 
 class EventKey(NamedTuple):
-    """What nearly all events share with one before them: texts, ids, and types of their members."""
+    """Texts, ids and types of an event's members, which it shares with many other events."""
 
     ph: Any
     cat: Any
@@ -327,9 +327,7 @@ def _members_text(members: dict[str, Any], event: Event) -> str | None:
     if event.args is _NO_ARGS:
         return _flat_text(members) if members else None
     args = str(event.args, "utf-8")
-    # Numbers that Python writes and JSON does not have; and a key that is not to be there twice.
-    is_plain = '"args"' not in args and "NaN" not in args and "Infinity" not in args
-    if not is_plain or event.name == "args" or args[0] != "{":
+    if any(text in args for text in _UNUSUAL) or event.name == "args" or args[0] != "{":
         return json_text({**members, "args": event.arguments()})
     first = f"{_flat_text(members)[1:-1]}," if members else ""
     return f'{{{first}"args":{{{args[1:-1].strip()}}}}}'

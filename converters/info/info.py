@@ -351,10 +351,10 @@ def overhead_percent(run: "Run") -> dict[str, float] | None:
     """
     ns_by_part = {name: part for name, part in (run.overhead or {}).items() if part is not None}
     costs = {name: ns_by_part[name] for name in _LASTING if name in ns_by_part}
-    own_ns = ns_by_part.get("running_ns", 0) - sum(costs.values())
-    if own_ns <= 0 or not costs:
+    launching_ns = ns_by_part.get("running_ns", 0) - sum(costs.values())
+    if launching_ns <= 0 or not costs:
         return None
-    shares = {name.removesuffix("_ns"): 100 * cost / own_ns for name, cost in costs.items()}
+    shares = {name.removesuffix("_ns"): 100 * cost / launching_ns for name, cost in costs.items()}
     return {"total": sum(shares.values()), **shares}
 
 

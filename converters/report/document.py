@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.writing import page_text
-from kvtrace.text import printable
+from kvtrace.text import duration, printable
 
 Row = TypeVar("Row")
 Tone = Literal["", "better", "worse"]
@@ -108,6 +108,11 @@ def table(heading: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) -> 
 
 def _cell(value: DocumentCell | str | None) -> DocumentCell:
     return value if isinstance(value, DocumentCell) else DocumentCell(value or "")
+
+
+def time_cell(ns: float | None) -> DocumentCell:
+    """Return the cell of a duration in ns, which sorts by it."""
+    return DocumentCell(duration(ns), ns)
 
 
 def document_page(document: DocumentContent) -> str:

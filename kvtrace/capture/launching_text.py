@@ -12,13 +12,12 @@ from pathlib import Path
 from types import CodeType
 from typing import Final
 
+from kvtrace.capture.python_source import FILE_LIMIT, used_part
 from kvtrace.capture.records import Frame
 from kvtrace.settings import Source
 
 #: Most frames of a stack of which text is kept, the innermost ones.
 _MOST_FRAMES: Final = 6
-#: Files larger than this are left out, in bytes.
-_FILE_LIMIT: Final = 4 << 20
 #: Lines of a call in which the called function's name is looked for.
 _CALL_LINES: Final = 8
 #: Backslashes that Python may warn of, which would be printed in the program.
@@ -51,7 +50,7 @@ def _file_text(path: str) -> str | None:
     file = Path(path)
     try:
         status = file.stat()
-        is_read = file.suffix == ".py" and status.st_size <= _FILE_LIMIT
+        is_read = file.suffix == ".py" and status.st_size <= FILE_LIMIT
         return _content(file, status.st_mtime_ns) if is_read else None
     except (OSError, ValueError):
         return None
@@ -78,8 +77,6 @@ def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[Cod
     `whole` compiles all of the text, as code of a file's top level is made of it. Nothing is
     compiled that does not compile, or that Python might warn of.
     """
-    from kvtrace.capture.python_source import used_part
-
     part = used_part(text, [line], outermost=True)
     compiled = text if whole else part
     if _UNUSUAL_ESCAPE.search(compiled):

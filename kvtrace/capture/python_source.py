@@ -21,7 +21,7 @@ _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, t
 __all__ = ["definition_line", "function_source", "recorded_file_content"]
 
 #: Source files larger than this are left out, in bytes.
-_FILE_LIMIT: Final = 4 << 20
+FILE_LIMIT: Final = 4 << 20
 
 
 def function_source(function: Any) -> str | None:
@@ -54,7 +54,7 @@ def recorded_file_content(path: str, lines: Collection[int], keep: Source) -> by
         return None
     try:
         file = Path(path)
-        content = file.read_bytes() if file.stat().st_size <= _FILE_LIMIT else None
+        content = file.read_bytes() if file.stat().st_size <= FILE_LIMIT else None
     except OSError:
         return None
     if content is None or keep == "files":

@@ -72,9 +72,9 @@ def is_hidden(file: str) -> bool:
 
 def frame_of(code: CodeType, instruction: int) -> Frame:
     """Return the frame of a function that executes the instruction at a byte offset."""
-    known = _frames.get((id(code), instruction))
-    if known is not None:
-        return known
+    frame = _frames.get((id(code), instruction))
+    if frame is not None:
+        return frame
     line, column = line_and_column(code, instruction)
     frame = Frame(code.co_filename, line, column, code.co_qualname, code)
     if len(_frames) >= _FRAMES_LIMIT:

@@ -462,7 +462,7 @@ def narrow_cases() -> Iterator[Case]:
 
 
 def out_of_range_cases() -> Iterator[Case]:
-    """What Triton leaves undefined: the evaluator saturates, as PTX's cvt does, and clamps.
+    """Yield cases that Triton leaves undefined: the evaluator saturates as PTX's cvt, and clamps.
 
     To 8 bits, cvt gives 16, of which the low bits are stored.
     """

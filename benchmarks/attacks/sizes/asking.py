@@ -178,7 +178,7 @@ for _name, _symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("floordiv", "/
 
 
 def _program(text: str | None, file: Path) -> Callable[..., None] | None:
-    """Return the function `run` of a text, which is written to a file; None for no text."""
+    """Write a program's text to a file, and return its function `run`; None without a text."""
     if text is None:
         return None
     file.write_text(text, encoding="utf-8")

@@ -13,6 +13,7 @@ from kvtrace.converters.report.document import (
     PointLine,
     document_page,
     table,
+    time_cell,
 )
 from kvtrace.text import duration
 
@@ -56,7 +57,7 @@ def _kernel_columns(fleet: Fleet) -> list[Column[KernelTimes]]:
     return [
         Column("kernel", lambda kernel: kernel.kernel),
         Column("measured on", _conditions),
-        Column("newest", lambda kernel: _time(kernel.times.get(fleet.newest)), "number"),
+        Column("newest", lambda kernel: time_cell(kernel.times.get(fleet.newest)), "number"),
         Column("before", lambda kernel: compared(kernel)[0], "number"),
         Column("ratio", lambda kernel: compared(kernel)[1], "number"),
         Column("expected within", lambda kernel: compared(kernel)[2], "prose"),
@@ -70,7 +71,7 @@ def _change_columns(fleet: Fleet) -> list[Column[tuple[KernelTimes, Change]]]:
         Column("kernel", lambda row: row[0].kernel),
         Column("machine", lambda row: row[0].machine),
         Column("verdict", lambda row: verdict(row[1].judged)),
-        Column("median", lambda row: _time(row[0].times[row[1].job]), "number"),
+        Column("median", lambda row: time_cell(row[0].times[row[1].job]), "number"),
         Column("from job", lambda row: job_label(fleet.jobs[row[1].job])),
     ]
 
@@ -100,10 +101,6 @@ _JOBS: Final[list[Column[Job]]] = [
 def _conditions(kernel: KernelTimes) -> str:
     grid = " × ".join("?" if extent is None else f"{extent:,}" for extent in kernel.grid)
     return f"{kernel.kind}, {kernel.machine}, grid {grid}"
-
-
-def _time(ns: float | None) -> DocumentCell:
-    return DocumentCell(duration(ns), ns)
 
 
 def _line(kernel: KernelTimes, jobs: int) -> DocumentCell:

@@ -14,7 +14,7 @@ GREATER: Final = int(_GREATER)
 _EQUAL, _ABOVE, _BELOW, _NAN = 1, 2, 4, 8
 _EITHER_WAY: Final = _ABOVE | _BELOW
 _OUTCOMES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 8, 15)
-"""How operands compare where each predicate is true, as a sum of the four ways, by its number."""
+"""Outcomes of a comparison for which a predicate is true, as a sum, by the predicate's number."""
 ORDERED: Final = frozenset({2, 3})
 """Basic predicates whose operands may not be exchanged."""
 _NAN_IN_NAN_OUT: Final = frozenset({

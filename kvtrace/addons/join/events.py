@@ -283,7 +283,7 @@ def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:
 
 
 class _Template(NamedTuple):
-    """The text of events with "%s" for their numbers, and the number of their place."""
+    """Text of an event with "%s" for each number, and the index of its process and thread."""
 
     text: str
     place: int

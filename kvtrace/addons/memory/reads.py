@@ -176,13 +176,13 @@ def uses_of(
     """
     stores = {store.op: store for store in boxing.symbolic if store.kind == "store"}
     flow = flow_of(module)
-    seen: set[tuple[int, Condition]] = set()
+    followed: set[tuple[int, Condition]] = set()
     pending: list[tuple[Value, Condition]] = [(value, TRUE) for value in access.op.results]
     while pending:
         value, kept = pending.pop()
-        if (value.id, kept) in seen:
+        if (value.id, kept) in followed:
             continue
-        seen.add((value.id, kept))
+        followed.add((value.id, kept))
         for use in flow.uses(value):
             if is_choice(use):
                 chosen = boxing.chosen(use, value, access) or unknown

@@ -17,6 +17,7 @@ from kvtrace.converters.report.document import (
     Tone,
     document_page,
     table,
+    time_cell,
 )
 from kvtrace.text import duration
 
@@ -96,7 +97,7 @@ def _call_columns(calls: Sequence[Measured]) -> list[Column[Measured]]:
                "number"),
         Column("share", lambda call: DocumentCell(percent(call.share), call.share), "number",
                "of the recorded run"),
-        Column("recorded", lambda call: _time(call.recorded_ns), "number"),
+        Column("recorded", lambda call: time_cell(call.recorded_ns), "number"),
         Column("now", lambda call: _median(call.time) or call.status, "number"),
         Column("ratio", lambda call: _ratio(call.time, call.recorded_ns), "number",
                "now to recorded"),
@@ -121,19 +122,15 @@ def _call_columns(calls: Sequence[Measured]) -> list[Column[Measured]]:
 
 _COMPARED: Final[list[Column[Comparison]]] = [
     Column("call", lambda one: one.name),
-    Column("before", lambda one: _time(one.before.median_ns), "number"),
-    Column("now", lambda one: _time(one.after.median_ns), "number"),
+    Column("before", lambda one: time_cell(one.before.median_ns), "number"),
+    Column("now", lambda one: time_cell(one.after.median_ns), "number"),
     Column("ratio", lambda one: DocumentCell(f"{one.ratio:.3f}", one.ratio), "number"),
     Column("verdict", lambda one: DocumentCell(one.verdict, tone=_TONES.get(one.verdict, ""))),
 ]
 
 
-def _time(ns: float | None) -> DocumentCell:
-    return DocumentCell(duration(ns), ns)
-
-
 def _median(times: Times | None) -> DocumentCell | None:
-    return None if times is None else _time(times.median_ns)
+    return None if times is None else time_cell(times.median_ns)
 
 
 def _ratio(times: Times | None, recorded_ns: float | None) -> DocumentCell | None:

@@ -264,6 +264,10 @@ def _logical_radius(
 
 
 def _class_rule(op: Op) -> Rule:
+    """Return the rule of a test for NaN or infinity, to which no finite radius leads but one.
+
+    A number near the largest may overflow within its radius.
+    """
     largest = largest_of(value_type(op.operands[0].type).element)
 
     def class_radius(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
@@ -280,20 +284,12 @@ def _class_rule(op: Op) -> Rule:
 def _infinite_if_uncertain(
     _operands: Sequence[Array], radii: Sequence[Radius], _value: Array
 ) -> Radius:
-    return _infinite_where(radii, lambda radius: radius > 0)
+    results = [np.where(radius > 0, np.inf, 0.0) for radius in radii if radius is not None]
+    return reduce(np.maximum, results) if results else None
 
 
 def _always_infinite(_operands: Sequence[Array], _radii: Sequence[Radius], value: Array) -> Radius:
     return np.full((1,) * np.ndim(value), np.inf)
-
-
-def _infinite_where(radii: Sequence[Radius], is_open: Callable[[Array], Array]) -> Radius:
-    result: Radius = None
-    for radius in radii:
-        if radius is not None:
-            operand_result = np.where(is_open(radius), np.inf, 0.0)
-            result = operand_result if result is None else np.maximum(result, operand_result)
-    return result
 
 
 # -- integers -------------------------------------------------------------------------------------
