@@ -15,7 +15,7 @@ from kvtrace.addons.neuron.loops import (
     sequential_range,
     static_range,
 )
-from kvtrace.addons.neuron.ops import moves, products, reductions, searches, statistics
+from kvtrace.addons.neuron.ops import moves, products, reductions, searches
 from kvtrace.addons.neuron.ops.creation import (
     empty_like,
     full,
@@ -88,9 +88,9 @@ mean = reductions.mean.older
 prod = reductions.prod.older
 var = reductions.var.older
 all = reductions.all_.older  # noqa: A001 - the public name
-softmax = statistics.softmax.older
-rms_norm = statistics.rms_norm.older
-dropout = statistics.dropout.older
+softmax = reductions.softmax.older
+rms_norm = reductions.rms_norm.older
+dropout = reductions.dropout.older
 gather_flattened = searches.gather_flattened.older
 
 

@@ -2,6 +2,8 @@
 
 A site is an op at a position in the program, reached by the same chain of calls of the user's own
 functions. Recording an execution costs one tuple and a few additions; tables are made at the end.
+With KVTRACE_TENSORS=all a sample of the final contents of tiles of the first program is recorded: a
+corner of each tile, so that samples of a call take less than 1 MiB.
 """
 
 import dis
@@ -12,14 +14,15 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.findings import Finding
 from kvtrace.addons.neuron.iterations import Iteration
-from kvtrace.addons.neuron.memory import BufferLife, Memory
+from kvtrace.addons.neuron.memory import DEFINED, BufferLife, Memory, size_of
 
 #: Maximum number of executed ops to keep one by one; further ones are only counted.
 ROWS_LIMIT: Final = 1_000_000
@@ -310,3 +313,52 @@ def _location(code: CodeType, instruction: int) -> SourceLocation:
         None if column is None else column + 1,
         code.co_qualname,
     )
+
+
+#: Maximum number of elements kept per tile, and per partition of a tile.
+ELEMENTS: Final = 1024
+_PARTITION_ELEMENTS: Final = 32
+
+
+class TileSample(NamedTuple):
+    """The first elements of the first `rows` partitions of a tile, partition by partition.
+
+    A value is None if the element was never written, or masked off.
+    """
+
+    buffer: int
+    dtype: str
+    partitions: int
+    elements: int
+    rows: int
+    values: list[float | None]
+
+
+def samples_of(recorder: Recorder) -> list[TileSample]:
+    """Return samples of the tiles that the recorder kept, and release the tiles."""
+    tiles, recorder.tiles = recorder.tiles, {}
+    return [_sample(memory) for memory in tiles.values() if memory.dtype.names is None]
+
+
+def _sample(memory: Memory) -> TileSample:
+    values = _rows_by_partition(memory, memory.raw.view(memory.dtype))
+    column_count = min(values.shape[1], _PARTITION_ELEMENTS)
+    row_count = min(values.shape[0], ELEMENTS // max(column_count, 1))
+    corner = values[:row_count, :column_count].astype(np.float64).reshape(-1)
+    is_defined = np.ones(corner.shape, np.bool_)
+    if memory.states is not None:
+        states = _rows_by_partition(memory, memory.states)[:row_count, :column_count]
+        is_defined = states.reshape(-1) == DEFINED
+    values_or_none = [
+        float(value) if is_known else None
+        for value, is_known in zip(corner, is_defined, strict=True)
+    ]
+    dtype = dtypes.short_name(memory.dtype)
+    return TileSample(memory.number, dtype, len(values), values.shape[1], row_count, values_or_none)
+
+
+def _rows_by_partition(memory: Memory, elements: NDArray[Any]) -> NDArray[Any]:
+    partitions_first = np.moveaxis(
+        elements.reshape(memory.shape or (1,)), max(memory.partition, 0), 0
+    )
+    return partitions_first.reshape(len(partitions_first), size_of(partitions_first.shape[1:]))

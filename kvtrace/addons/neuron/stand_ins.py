@@ -19,7 +19,7 @@ MODULES: Final = {
     "neuronxcc.nki": "kvtrace.addons.neuron.older",
     "neuronxcc.nki.language": "kvtrace.addons.neuron.older.language",
     "neuronxcc.nki.isa": "kvtrace.addons.neuron.older.isa",
-    "neuronxcc.nki.typing": "kvtrace.addons.neuron.older.typing",
+    "neuronxcc.nki.typing": "kvtrace.addons.neuron.typing",
     "neuronxcc.nki.compiler": "kvtrace.addons.neuron.older.compiler",
     "nki": "kvtrace.addons.neuron.newer",
     "nki.language": "kvtrace.addons.neuron.newer.language",
@@ -27,8 +27,8 @@ MODULES: Final = {
     "nki.tensor": "kvtrace.addons.neuron.newer.tensor",
     "nki.dtype": "kvtrace.addons.neuron.newer.dtype",
     "nki.isa": "kvtrace.addons.neuron.newer.isa",
-    "nki.isa.constants": "kvtrace.addons.neuron.newer.constants",
-    "nki.typing": "kvtrace.addons.neuron.newer.typing",
+    "nki.isa.constants": "kvtrace.addons.neuron.constants",
+    "nki.typing": "kvtrace.addons.neuron.typing",
 }
 
 _MARK: Final = "__kvtrace_stands_in__"

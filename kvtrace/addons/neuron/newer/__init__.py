@@ -7,8 +7,9 @@ the partition dimension keeps the dimension, with size 1.
 from collections.abc import Callable
 from typing import Any
 
+from kvtrace.addons.neuron import typing
 from kvtrace.addons.neuron.launching import Kernel
-from kvtrace.addons.neuron.newer import collectives, dtype, isa, language, tensor, typing
+from kvtrace.addons.neuron.newer import collectives, dtype, isa, language, tensor
 from kvtrace.addons.neuron.newer.tensors import NkiTensor
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kvtrace.addons.neuron import constants
 from kvtrace.addons.neuron.constants import (
     dge_mode,
     dma_engine,
@@ -14,20 +15,16 @@ from kvtrace.addons.neuron.constants import (
 )
 from kvtrace.addons.neuron.errors import NkiError as NkiValidationError
 from kvtrace.addons.neuron.errors import missing_name_handler
-from kvtrace.addons.neuron.newer import constants
 from kvtrace.addons.neuron.ops import (
     activations,
     creation,
     elementwise,
     gathers,
     moves,
-    patterns,
     products,
-    quantized,
     reductions,
     scans,
     searches,
-    statistics,
 )
 from kvtrace.addons.neuron.ops.exchanges import core_barrier, sendrecv
 from kvtrace.addons.neuron.registers import (
@@ -71,15 +68,15 @@ activation_reduce = activations.activation_reduce.newer
 dma_compute = moves.dma_compute.newer
 dma_copy = moves.dma_copy.older
 exponential = activations.exponential.newer
-iota = patterns.iota.newer
+iota = creation.iota.newer
 local_gather = gathers.local_gather.newer
 memset = moves.memset_into.newer
 nc_matmul = products.nc_matmul.newer
-nc_matmul_mx = quantized.nc_matmul_mx.newer
+nc_matmul_mx = products.nc_matmul_mx.newer
 nc_n_gather = gathers.nc_n_gather.newer
 nc_transpose = products.nc_transpose.newer
 nonzero_with_count = gathers.nonzero_with_count.newer
-quantize_mx = quantized.quantize_mx.newer
+quantize_mx = products.quantize_mx.newer
 rand2 = creation.rand2.newer
 rand_get_state = creation.rand_get_state.newer
 reciprocal = elementwise.reciprocal.newer
@@ -90,10 +87,10 @@ tensor_partition_reduce = reductions.tensor_partition_reduce.newer
 tensor_reduce = reductions.tensor_reduce.newer
 tensor_scalar = elementwise.tensor_scalar.newer
 tensor_tensor = elementwise.tensor_tensor.newer
-bn_aggr = statistics.bn_aggr.newer
-bn_stats = statistics.bn_stats.newer
+bn_aggr = reductions.bn_aggr.newer
+bn_stats = reductions.bn_stats.newer
 dma_transpose = searches.dma_transpose.newer
-dropout = statistics.dropout_by_chance.newer
+dropout = reductions.dropout_by_chance.newer
 max8 = searches.max8.newer
 nc_find_index8 = searches.nc_find_index8.newer
 nc_match_replace8 = searches.nc_match_replace8.newer
@@ -128,7 +125,7 @@ def affine_select(
         )
         on_false_value, cmp_op, offset = (0.0 if cmp_op is None else cmp_op), offset, shift
     operands = (pattern, offset or 0, channel_multiplier, on_true_tile, on_false_value)
-    patterns.affine_select.newer(dst, *operands, "equal" if cmp_op is None else cmp_op)
+    creation.affine_select.newer(dst, *operands, "equal" if cmp_op is None else cmp_op)
 
 
 def topk(

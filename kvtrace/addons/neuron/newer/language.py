@@ -10,16 +10,16 @@ from kvtrace.addons.neuron.buffers import Buffer, buffer_of
 from kvtrace.addons.neuron.errors import missing_name_handler
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
 from kvtrace.addons.neuron.loops import no_reorder
-from kvtrace.addons.neuron.newer.grids import (
+from kvtrace.addons.neuron.newer.tensors import (
     NkiBlockGrid,
     NkiGrid,
+    NkiTensor,
     NkiTileGrid,
     alloc_blocks,
     alloc_tiles,
     blocks,
     tiles,
 )
-from kvtrace.addons.neuron.newer.tensors import NkiTensor
 from kvtrace.addons.neuron.ops import elementwise, moves
 from kvtrace.addons.neuron.ops.creation import shared_identity_matrix as _identity_in_device_memory
 from kvtrace.addons.neuron.registers import VirtualRegister, dynamic_range, number_of

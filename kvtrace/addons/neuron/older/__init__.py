@@ -10,8 +10,9 @@ missing.
 from collections.abc import Callable
 from typing import Any
 
+from kvtrace.addons.neuron import typing
 from kvtrace.addons.neuron.launching import Kernel
-from kvtrace.addons.neuron.older import compiler, isa, language, typing
+from kvtrace.addons.neuron.older import compiler, isa, language
 from kvtrace.addons.neuron.older.tiles import Tile
 
 __all__ = [

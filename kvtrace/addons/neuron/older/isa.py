@@ -21,7 +21,6 @@ from kvtrace.addons.neuron.ops import (
     reductions,
     scans,
     searches,
-    statistics,
 )
 
 __all__ = [
@@ -57,10 +56,10 @@ tensor_partition_reduce = reductions.tensor_partition_reduce.older
 tensor_reduce = reductions.tensor_reduce.older
 tensor_scalar = elementwise.tensor_scalar.older
 tensor_tensor = elementwise.tensor_tensor.older
-bn_aggr = statistics.bn_aggr.older
-bn_stats = statistics.bn_stats.older
+bn_aggr = reductions.bn_aggr.older
+bn_stats = reductions.bn_stats.older
 dma_transpose = searches.dma_transpose.older
-dropout = statistics.dropout_by_chance.older
+dropout = reductions.dropout_by_chance.older
 max8 = searches.max8.older
 nc_find_index8 = searches.nc_find_index8.older
 nc_match_replace8 = searches.nc_match_replace8.older

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from kvtrace.addons.neuron.findings import Finding
 from kvtrace.addons.neuron.launching import Outcome
+from kvtrace.addons.neuron.recorder import samples_of
 from kvtrace.addons.neuron.recording.rows import (
     ObservedLaunch,
     buffer_columns,
@@ -15,7 +16,6 @@ from kvtrace.addons.neuron.recording.rows import (
     finding_identity,
     finding_tables,
 )
-from kvtrace.addons.neuron.recording.samples import samples_of
 from kvtrace.forks import Lock
 from kvtrace.schema.arrays import array_of
 

@@ -15,7 +15,14 @@ import pyarrow as pa
 
 from kvtrace.addons.neuron import capacity, findings, targets
 from kvtrace.addons.neuron.findings import Finding
-from kvtrace.addons.neuron.recorder import AccessRow, Execution, Recorder, Site, SourceLocation
+from kvtrace.addons.neuron.recorder import (
+    AccessRow,
+    Execution,
+    Recorder,
+    Site,
+    SourceLocation,
+    TileSample,
+)
 from kvtrace.addons.neuron.recording.definitions import (
     BUFFERS,
     CALLS,
@@ -26,7 +33,6 @@ from kvtrace.addons.neuron.recording.definitions import (
     OPS,
     VALUES,
 )
-from kvtrace.addons.neuron.recording.samples import TileSample
 from kvtrace.addons.neuron.targets import Target
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
 from kvtrace.schema.content import stack_id, stack_row

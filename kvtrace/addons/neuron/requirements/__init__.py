@@ -1,6 +1,6 @@
-"""Requirements of instructions on their arguments: one file per group, as in `ops/`."""
+"""Requirements of instructions on their arguments: a file for each group of instructions."""
 
-from kvtrace.addons.neuron.requirements import elementwise, moves, products, reductions, searches
+from kvtrace.addons.neuron.requirements import elementwise, moves, products, reductions
 from kvtrace.addons.neuron.requirements.requirement import REQUIREMENTS, Call, Requirement, requires
 
 __all__ = [
@@ -12,5 +12,4 @@ __all__ = [
     "products",
     "reductions",
     "requires",
-    "searches",
 ]

@@ -1,15 +1,19 @@
-"""Requirements of reductions and scans."""
+"""Requirements of reductions, scans, searches and gathers, and of random numbers."""
 
 from typing import Final
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE
+from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE, TARGET_SUPPORT, TILE_LIMIT
 from kvtrace.addons.neuron.requirements.requirement import (
     Call,
     Requirement,
+    engine_in,
+    free_size,
+    generation,
     is_bits,
     is_integer,
     is_not_type,
+    is_of_one_type,
     is_type,
     lies_in,
     name_of,
@@ -17,6 +21,7 @@ from kvtrace.addons.neuron.requirements.requirement import (
     requires,
     token,
 )
+from kvtrace.addons.neuron.tensors import Tensor
 
 #: Reduction operators (table of operators of `nki.isa`).
 REDUCING: Final = frozenset(
@@ -132,6 +137,199 @@ requires(
         "imm0 and imm1 are float32",
         "imm0 imm1",
         lambda call: is_type(call.imm0, dtypes.float32) and is_type(call.imm1, dtypes.float32),
+        ENGINE_DTYPE,
+    ),
+)
+
+
+_EIGHT: Final = 8
+_GROUP: Final = 32
+_GPSIMD_PARTITIONS: Final = 16
+_INDICES: Final = 4096
+
+
+def _at_least_eight(name: str) -> Requirement:
+    return Requirement(
+        f"{name} has at least 8 elements per partition",
+        name,
+        lambda call: free_size(getattr(call, name)) >= _EIGHT,
+        TILE_LIMIT,
+    )
+
+
+requires("nisa.nc_match_replace8", _at_least_eight("data"))
+requires(
+    "nisa.nc_find_index8",
+    _at_least_eight("data"),
+    Requirement(
+        "dst is uint16 or uint32",
+        "dst",
+        lambda call: is_type(call.dst, dtypes.uint16, dtypes.uint32),
+        ENGINE_DTYPE,
+    ),
+)
+
+
+def _has_allowed_start(call: Call) -> bool:
+    partition_count = max(-(-tile.shape[0] // _GROUP) * _GROUP for tile in (call.src, call.dst))
+    allowed_starts = {32: (0, 32, 64, 96), 64: (0, 64)}.get(partition_count, (0,))
+    return all(_first_partition(tile) in allowed_starts for tile in (call.src, call.dst))
+
+
+def _first_partition(tile: Tensor) -> int:
+    memory = tile.memory
+    if memory.partition != 0 or not memory.shape:
+        return 0
+    return tile.offset * tile.itemsize // max(memory.raw.size // memory.shape[0], 1)
+
+
+requires(
+    "nisa.nc_stream_shuffle",
+    Requirement(
+        "dst has the type of src",
+        "dst src",
+        lambda call: is_of_one_type(call.dst, call.src),
+        ENGINE_DTYPE,
+    ),
+    Requirement(
+        "tiles of up to 32 partitions begin at 0, 32, 64 or 96, of up to 64 at 0 or 64, else at 0",
+        "src dst",
+        _has_allowed_start,
+        depends_on_offset=True,
+    ),
+)
+
+requires(
+    "nisa.local_gather",
+    Requirement(
+        "dst has the type of src_buffer",
+        "dst src_buffer",
+        lambda call: is_of_one_type(call.dst, call.src_buffer),
+        ENGINE_DTYPE,
+    ),
+    Requirement(
+        "a core gathers at most 4,096 indices",
+        "index num_valid_indices",
+        lambda call: (
+            (call.num_valid_indices or _GPSIMD_PARTITIONS * free_size(call.index)) <= _INDICES
+        ),
+        TILE_LIMIT,
+    ),
+)
+requires(
+    "nisa.nc_n_gather",
+    Requirement(
+        "dst has the type of data",
+        "dst data",
+        lambda call: is_of_one_type(call.dst, call.data),
+        ENGINE_DTYPE,
+    ),
+    Requirement("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"), MEMORY_SPACE),
+)
+requires(
+    "nisa.nonzero_with_count",
+    Requirement(
+        "src is float32 or int32",
+        "src",
+        lambda call: is_type(call.src, dtypes.float32, dtypes.int32),
+        ENGINE_DTYPE,
+    ),
+    Requirement("dst is int32", "dst", lambda call: is_type(call.dst, dtypes.int32), ENGINE_DTYPE),
+    Requirement("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"), MEMORY_SPACE),
+)
+requires(
+    "nisa.sequence_bounds",
+    Requirement(
+        "segment_ids lie in one partition",
+        "segment_ids",
+        lambda call: call.segment_ids.shape[0] == 1,
+        TILE_LIMIT,
+    ),
+    Requirement(
+        "segment_ids and dst are float32 or int32",
+        "segment_ids dst",
+        lambda call: all(
+            is_type(tile, dtypes.float32, dtypes.int32) for tile in (call.segment_ids, call.dst)
+        ),
+        ENGINE_DTYPE,
+    ),
+)
+requires(
+    "nisa.topk",
+    Requirement(
+        "src and val_dst are bfloat16, idx_dst is uint32",
+        "src val_dst idx_dst",
+        lambda call: (
+            is_type(call.src, dtypes.bfloat16)
+            and is_type(call.val_dst, dtypes.bfloat16)
+            and is_type(call.idx_dst, dtypes.uint32)
+        ),
+        ENGINE_DTYPE,
+    ),
+    Requirement(
+        "tiles lie in SBUF",
+        "src val_dst idx_dst",
+        lambda call: all(lies_in(tile, "sbuf") for tile in (call.src, call.val_dst, call.idx_dst)),
+        MEMORY_SPACE,
+    ),
+    Requirement("n is 8 to 65,535", "n", lambda call: _EIGHT <= call.n < 1 << 16, TILE_LIMIT),
+)
+
+
+def _is_rng_engine(call: Call) -> bool:
+    return engine_in(call, "vector", "gpsimd")
+
+
+_RNG_ENGINE: Final = Requirement("the engine is vector or gpsimd", "engine", _is_rng_engine)
+
+requires(
+    "nisa.rng",
+    _RNG_ENGINE,
+    Requirement(
+        "GpSimd makes random numbers from NeuronCore-v3 on",
+        "engine target",
+        lambda call: name_of(call.engine) != "gpsimd" or generation(call) >= 3,
+        TARGET_SUPPORT,
+    ),
+)
+requires(
+    "nisa.rand2",
+    Requirement(
+        "needs NeuronCore-v4 or later",
+        "target",
+        lambda call: generation(call) >= 4,
+        TARGET_SUPPORT,
+    ),
+    Requirement(
+        "min is less than max",
+        "min max",
+        lambda call: isinstance(call.min, Tensor) or isinstance(call.max, Tensor)
+        or call.min < call.max,
+    ),
+)  # fmt: skip
+for _name, _operand in (("nisa.rand_set_state", "src_seeds"), ("nisa.rand_get_state", "dst")):
+    requires(
+        _name,
+        _RNG_ENGINE,
+        Requirement(
+            "needs NeuronCore-v3 or later; the vector engine, v4 or later",
+            "engine target",
+            lambda call: generation(call) >= (4 if name_of(call.engine) == "vector" else 3),
+            TARGET_SUPPORT,
+        ),
+        Requirement(
+            f"{_operand} is uint32",
+            _operand,
+            lambda call, operand=_operand: is_type(getattr(call, operand), dtypes.uint32),  # type: ignore[misc]
+            ENGINE_DTYPE,
+        ),
+    )
+requires(
+    "nisa.set_rng_seed",
+    Requirement(
+        "src_seeds is one 32-bit value",
+        "src_seeds",
+        lambda call: call.src_seeds.size == 1 and call.src_seeds.itemsize == 4,
         ENGINE_DTYPE,
     ),
 )

@@ -1,7 +1,7 @@
-"""NKI calls in a profile: peaks of SBUF and PSUM, executed ops, and utilization of engines.
+"""NKI calls in profiles and differences: peaks of SBUF and PSUM, executed ops, and engines.
 
 All figures are derived, since kernels run on NumPy. An engine's time is the shortest that published
-rates allow.
+rates allow; `DEVICES` has the rates of a core of each target, from AWS Neuron's documentation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.neuron.views.on_chip import CALLS, OPS
-from kvtrace.converters.profile.device_limits import TERA, DeviceLimits, limits_for_target
+from kvtrace.converters.diff.added import DiffAddition, FigureKind, FigureSource
+from kvtrace.converters.profile.device_limits import TERA, DeviceLimits, limits_for_target, rates
 from kvtrace.converters.profile.profile_model import ProfileSection
 from kvtrace.text import columns, count, duration, percent, size
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
+
 
 ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 
@@ -219,3 +221,69 @@ def shortest_ns(
 
 def _scalar_rate(limits: DeviceLimits) -> float | None:
     return next((_SCALAR_RATES[word] for word in limits.words if word in _SCALAR_RATES), None)
+
+
+_EXECUTED: Final = "executed ops"
+_SBUF: Final = "SBUF peak"
+_PSUM: Final = "PSUM peak, banks"
+_LEAST: Final = {engine: f"{engine} engine, least" for engine in ENGINES}
+
+
+def _read(trace: "Trace", runs: Sequence["Run"]) -> Mapping[tuple[str, int], Mapping[str, float]]:
+    chips = read_chip_profiles(trace, runs)
+    return {(chip.run, chip.call_id): _figures(chip) for chip in chips}
+
+
+def _figures(chip: ChipProfile) -> dict[str, float]:
+    peaks = {_SBUF: chip.sbuf_peak_bytes, _PSUM: chip.psum_peak_banks}
+    busy_ns = {_LEAST[e.engine]: e.busy_ns for e in chip.engines if e.busy_ns is not None}
+    return {_EXECUTED: chip.executed, **peaks, **busy_ns}
+
+
+_FIGURES: Final = FigureSource(
+    read=_read,
+    kinds=(
+        FigureKind(_EXECUTED, "count", "more"),
+        FigureKind(_SBUF, "bytes", None, combined="most"),
+        FigureKind(_PSUM, "count", None, combined="most"),
+        *(FigureKind(name, "ns", "more") for name in _LEAST.values()),
+        *(
+            FigureKind(f"{engine} engine busy", "share", None, part=name, of=(*_LEAST.values(),))
+            for engine, name in _LEAST.items()
+        ),
+    ),
+)
+
+DIFF: Final = DiffAddition(figures=_FIGURES)
+
+
+_DOCUMENTATION: Final = "AWS Neuron: "
+
+
+def _core(
+    name: str, target_name: str, gigabytes_per_second: float, source: str,
+    matrix: dict[str, float], vector: dict[str, float],
+) -> DeviceLimits:  # fmt: skip
+    return DeviceLimits(
+        name,
+        (target_name,),
+        gigabytes_per_second * 1e9,
+        matrix,
+        vector,
+        _DOCUMENTATION + source,
+        has_caches=False,
+        targets=(f"neuron:{target_name}",),
+    )
+
+
+DEVICES: Final = (
+    _core("Trainium, one of its 2 cores", "trn1", 410,
+          "Trainium and NeuronCore-v2 architecture, the chip's figures halved",
+          rates(f32=23.75, tf32=95, f16=95, bf16=95, f8=95), rates(f32=2.3)),
+    _core("Trainium2, one of its 8 cores", "trn2", 362.5,
+          "Trainium2 and NeuronCore-v3 architecture, the chip's figures by 8",
+          rates(f32=22.6, tf32=79, f16=79, bf16=79, f8=158), rates(f32=1)),
+    _core("Trainium3, one of its 8 cores", "trn3", 612.5,
+          "Trainium3 and NeuronCore-v4 architecture, the chip's figures by 8",
+          rates(f32=22.9, tf32=83.9, f16=83.9, bf16=83.9, f8=315), rates(f32=1.2)),
+)  # fmt: skip
