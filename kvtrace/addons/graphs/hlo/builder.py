@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import INSTEAD, TARGETS, Dtype, native
-from kvtrace.addons.graphs.hlo.errors import DtypeNotOnTarget, ForeignTensor
-from kvtrace.addons.graphs.hlo.frames import Stack, current_stack
+from kvtrace.addons.graphs.hlo.errors import DtypeNotOnTarget, ForeignTensor, Stack, current_stack
 from kvtrace.addons.graphs.hlo.graph import Graph
 from kvtrace.addons.graphs.hlo.op import Op
 

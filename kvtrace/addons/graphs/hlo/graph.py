@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
-from kvtrace.addons.graphs.hlo.frames import user_locations
+from kvtrace.addons.graphs.hlo.errors import user_locations
 from kvtrace.addons.graphs.hlo.op import Op
 
 if TYPE_CHECKING:

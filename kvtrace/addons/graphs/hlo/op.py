@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
-from kvtrace.addons.graphs.hlo.frames import Stack
+from kvtrace.addons.graphs.hlo.errors import Stack
 
 if TYPE_CHECKING:
     from kvtrace.addons.graphs.hlo.graph import Graph

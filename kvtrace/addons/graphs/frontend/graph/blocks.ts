@@ -1,4 +1,4 @@
-// What views/report.py writes, and one graph of it made ready.
+// What views.py writes, and one graph of it made ready.
 
 import { shortText } from "@report/data/format";
 import { page } from "@report/data/page";

@@ -1,12 +1,12 @@
-"""Semantics of ops that move elements, reduce them, and multiply matrices."""
+"""Semantics of ops that move, gather, sort and reduce elements, of products, and of control."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import FLOAT32, is_float
-from kvtrace.addons.graphs.hlo.meanings import meaning
+from kvtrace.addons.graphs.hlo.meanings import body_arguments, meaning
 from kvtrace.addons.graphs.hlo.op import Op
 
 Array = np.ndarray[Any, Any]
@@ -166,3 +166,141 @@ def _as_matrices(
     pair = (other_axes, summed) if summed_last else (summed, other_axes)
     batch_extents = tuple(x.shape[axis] for axis in batch)
     return x.transpose(permutation).reshape(*batch_extents, extent(pair[0]), extent(pair[1]))
+
+
+@meaning("while")
+def _while(op: Op, *operands: Any) -> tuple[Any, ...]:
+    from kvtrace.addons.graphs.hlo.run import evaluate
+
+    assert op.graphs is not None
+    carried_count = op.attributes["carried"]
+    values = list(operands)
+    while evaluate(op.graphs["condition"], body_arguments(op, "condition", values))[0]:
+        values[:carried_count] = evaluate(op.graphs["body"], body_arguments(op, "body", values))
+    return tuple(values[:carried_count])
+
+
+@meaning("if")
+def _if(op: Op, predicate: Any, *outside: Any) -> tuple[Any, ...]:
+    from kvtrace.addons.graphs.hlo.run import evaluate
+
+    assert op.graphs is not None
+    role = "true" if predicate else "false"
+    return evaluate(op.graphs[role], body_arguments(op, role, [predicate, *outside]))
+
+
+@meaning("custom_call")
+def _call(op: Op, *operands: Any) -> tuple[Any, ...]:
+    assert op.calls is not None
+    return tuple(np.asarray(result) for result in op.calls(*operands))
+
+
+@meaning("sort")
+def _sort(op: Op, *operands: Array) -> tuple[Array, ...]:
+    axis = op.attributes["dimension"]
+    key = operands[0]
+    if is_float(key.dtype) and key.dtype.itemsize < FLOAT32.itemsize:
+        key = key.astype(FLOAT32)
+    if not op.attributes["descending"]:
+        order = np.argsort(key, axis=axis, kind="stable")
+    elif is_float(key.dtype):
+        order = np.argsort(-key, axis=axis, kind="stable")
+    else:
+        # Reverse, sort ascending, reverse again: equal elements keep their order.
+        reversed_order = np.argsort(np.flip(key, axis), axis=axis, kind="stable")
+        order = key.shape[axis] - 1 - np.flip(reversed_order, axis)
+    return tuple(np.take_along_axis(operand, order, axis) for operand in operands)
+
+
+@meaning("reduce_window")
+def _reduce_window(op: Op, x: Array, initial: Array) -> Array:
+    function = REDUCERS[op.attributes["reducer"]]
+    window_sizes, padding = op.attributes["window_dimensions"], op.attributes["padding"]
+    dtype = x.dtype
+    if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
+        x, initial = x.astype(FLOAT32), initial.astype(FLOAT32)
+    if not x.size:
+        return np.full(op.shape, initial).astype(dtype)
+    reduced_axes = [axis for axis, size in enumerate(window_sizes) if size > 1]
+    if len(reduced_axes) == 1 and _is_cumulative(x.shape, window_sizes, padding, reduced_axes[0]):
+        accumulated = function.accumulate(x, axis=reduced_axes[0], dtype=x.dtype)
+        return np.asarray(function(initial, accumulated)).astype(dtype)
+    padded = np.pad(x, padding, constant_values=initial)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, window_sizes)
+    strides = op.attributes.get("window_strides", (1,) * x.ndim)
+    windows = windows[tuple(slice(None, None, step) for step in strides)]
+    axes = tuple(range(x.ndim, 2 * x.ndim))
+    return np.asarray(function(initial, function.reduce(windows, axis=axes))).astype(dtype)
+
+
+def _is_cumulative(shape: Any, sizes: Any, padding: Any, axis: int) -> bool:
+    return sizes[axis] == shape[axis] and tuple(padding[axis]) == (shape[axis] - 1, 0)
+
+
+@meaning("gather")
+def _gather(op: Op, x: Array, indices: Array) -> Array:
+    sizes = op.attributes["slice_sizes"]
+    index = _index_arrays(x, indices, op.attributes["start_index_map"], sizes, clamp=True)
+    windows = x[index]
+    batch_rank = indices.ndim - 1
+    windows = windows.reshape(
+        _shape_without(windows.shape, batch_rank, op.attributes["collapsed_slice_dims"])
+    )
+    return _arranged(windows, batch_rank, op.attributes["offset_dims"])
+
+
+@meaning("scatter")
+def _scatter(op: Op, x: Array, indices: Array, updates: Array) -> Array:
+    axes = op.attributes["scatter_dims_to_operand_dims"]
+    inserted = op.attributes["inserted_window_dims"]
+    batch_rank = indices.ndim - 1
+    offsets = op.attributes["update_window_dims"]
+    batch_axes = [axis for axis in range(updates.ndim) if axis not in offsets]
+    updates = updates.transpose([*batch_axes, *offsets])
+    extents = iter(updates.shape[batch_rank:])
+    window_sizes = tuple(1 if axis in inserted else next(extents) for axis in range(x.ndim))
+    window_count = int(np.prod(indices.shape[:-1], dtype=np.int64))
+    starts = indices.reshape(window_count, indices.shape[-1])
+    updates = updates.reshape(window_count, *window_sizes)
+    is_inside = np.ones(window_count, bool)
+    for component, axis in enumerate(axes):
+        start = starts[:, component].astype(np.int64)
+        is_inside &= (start >= 0) & (start <= x.shape[axis] - window_sizes[axis])
+    index = _index_arrays(x, starts[is_inside], axes, window_sizes, clamp=False)
+    result = x.copy()
+    reducer = op.attributes["reducer"]
+    if reducer == "assign":
+        result[index] = updates[is_inside]
+        return result
+    function = REDUCERS[reducer]
+    function.at(result, index, updates[is_inside])
+    return result
+
+
+def _index_arrays(
+    x: Array, indices: Array, axes: Sequence[int], sizes: Sequence[int], *, clamp: bool
+) -> tuple[Array, ...]:
+    """Return NumPy's index array per axis, [*batch, *window]; `clamp` moves windows inside."""
+    batch = indices.shape[:-1]
+    rank = len(sizes)
+    index_arrays = []
+    for axis, size in enumerate(sizes):
+        steps = np.arange(size).reshape([size if i == axis else 1 for i in range(rank)])
+        if axis not in axes:
+            index_arrays.append(steps.reshape((1,) * len(batch) + steps.shape))
+            continue
+        start = indices[..., list(axes).index(axis)].astype(np.int64)
+        if clamp:
+            start = np.clip(start, 0, max(0, x.shape[axis] - size))
+        index_arrays.append(start.reshape(batch + (1,) * rank) + steps)
+    shape = (*batch, *sizes)
+    return tuple(np.broadcast_to(array, shape) for array in index_arrays)
+
+
+def _shape_without(shape: tuple[int, ...], rank: int, dropped: Sequence[int]) -> tuple[int, ...]:
+    return tuple(n for axis, n in enumerate(shape) if axis - rank not in dropped or axis < rank)
+
+
+def _arranged(windows: Array, batch_rank: int, offsets: Sequence[int]) -> Array:
+    """Move the window's axes from the end to their positions in the result."""
+    return np.moveaxis(windows, range(batch_rank, windows.ndim), offsets)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.graphs.hlo.frames import user_locations
+from kvtrace.addons.graphs.hlo.errors import user_locations
 from kvtrace.addons.graphs.hlo.graph import Graph, constant_contents
 from kvtrace.addons.graphs.hlo.op import Op
 from kvtrace.addons.graphs.hlo.traced import Call, TracedFunction

@@ -1,1 +1,0 @@
-"""Graphs in profiles, differences and the report's page."""
