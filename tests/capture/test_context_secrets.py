@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.capture.secrets import masked
+from kvtrace.capture.context import masked
 
 
 @pytest.mark.parametrize(
