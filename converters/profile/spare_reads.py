@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from kvtrace.figures.tables import scratch
 from kvtrace.ir import IRSyntaxError, Module, Op, Value, parse
 from kvtrace.ir.flow import Flow, flow_of
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import KINDS, Kind, effect_of, operands_of, operator_of
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.columns import without_dictionary

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from kvtrace.analysis.program_text import ProgramText
 from kvtrace.converters.findings.conditions import AccessLine, KernelConditions, OutsideCall
 from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, SizeVerdict
 from kvtrace.converters.findings.invocation import invocation
 from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting
+from kvtrace.verdicts.sizes.program_ties import ProgramText
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from kvtrace.analysis.replaying import Engine, Recipe
 from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgirs
 from kvtrace.clients import Client
-from kvtrace.clients.recorded import Outcome, replay
+from kvtrace.clients.recorded import Engine, Outcome, Recipe, replay
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace import registry
 from kvtrace.analysis.judging import environment_rules, judge_runs
-from kvtrace.analysis.replaying import replay_runs
 from kvtrace.analysis.results import CommandResult, Presentation, Rows, record_html, record_text
 from kvtrace.analysis.shown.outputs import (
     ShownPage,
@@ -27,7 +26,7 @@ from kvtrace.analysis.shown.outputs import (
     row_text,
 )
 from kvtrace.analysis.sides import resolve_side
-from kvtrace.clients.recorded import DEFAULT, Outcome
+from kvtrace.clients.recorded import DEFAULT, Outcome, replay_runs
 from kvtrace.converters.findings import (
     Finding,
     Findings,

@@ -18,7 +18,7 @@ from kvtrace.cli.parsing import Argument, Option
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kvtrace.analysis.replaying import Engine as Evaluation
+    from kvtrace.clients.recorded import Engine as Evaluation
     from kvtrace.converters.findings.conditions import KernelConditions
     from kvtrace.figures.requested_part import RequestedPart
     from kvtrace.schema.trace import Run, Selection, Trace

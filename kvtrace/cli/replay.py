@@ -52,8 +52,7 @@ def command(
         kvtrace replay out/ --client profiler --client sanitizer
 
     """
-    from kvtrace.analysis.replaying import replay_runs
-    from kvtrace.clients.recorded import DEFAULT
+    from kvtrace.clients.recorded import DEFAULT, replay_runs
     from kvtrace.clients.registry import load_clients
 
     engine = chosen_engine(engine_name, master)

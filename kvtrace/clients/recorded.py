@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
-from kvtrace.clients.registry import as_client
+from kvtrace.clients.registry import as_client, load_client, load_clients
 from kvtrace.clients.running import ClientPass, Member
-from kvtrace.progress import Report
+from kvtrace.progress import Report, progress
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, evaluable_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import PARTIAL
-from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.schema.without_ir import runs_without_ir
 
 #: Stages with the IR that is evaluated.
@@ -233,3 +233,32 @@ def sample_note(member: Member) -> tuple[str, ...]:
         f"{name} is based on a sample: {sample.programs:,} of {sample.of:,} programs of "
         f"{sample.calls:,} call{'' if sample.calls == 1 else 's'}",
     )
+
+
+#: A function that makes a client, in any process.
+Recipe = Callable[[], Client]
+#: A function that evaluates the calls of runs for clients and writes their tables, as `replay`.
+Engine = Callable[[Selection, Sequence[Recipe]], Iterable[Outcome]]
+
+
+def replay_runs(
+    selection: Selection, clients: Sequence[str], engine: Engine | None = None
+) -> Iterator[Outcome]:
+    """Evaluate each unique call for clients, in this process or by an engine; yield outcomes.
+
+    There is one outcome per run. The clients' rows in the trace are replaced.
+
+    Raises:
+        BadSetting: No client has a given name; raised before any call is evaluated.
+
+    """
+    load_clients(clients)
+    if engine is not None:
+        yield from engine(
+            selection, [partial(load_client, name) for name in dict.fromkeys(clients)]
+        )
+        return
+    for run in selection.runs:
+        with progress(f"replay {run.run_id}") as report:
+            outcome = replay(selection.trace, run, report, clients)
+        yield outcome

@@ -34,7 +34,7 @@ from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum
 from kvtrace.ir import Module
 from kvtrace.ir.integers import wrapped
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.types import SharedType, TensorType
 
 CHUNK_BYTES = 2 << 20

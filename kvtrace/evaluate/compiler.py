@@ -34,7 +34,7 @@ from kvtrace.ir.attributes import (
     TypeAttribute,
     UnitAttribute,
 )
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import POINTED, ROUNDED, SILENT, Kind, computing, named
 from kvtrace.ir.types import SharedType, TensorType
 

@@ -21,7 +21,7 @@ from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
 from kvtrace.ir.flow import backward, deciding, enclosing_ops, flow_of
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     FUNCTIONS,
     LOOPS,

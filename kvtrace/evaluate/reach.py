@@ -18,7 +18,7 @@ from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, Tensor
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name, value_type
 from kvtrace.ir import Module
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import READING, Kind, named
 
 _TABLES = ("i64", "u64")

@@ -14,8 +14,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.inputs.structure import ROWS, structured
-from kvtrace.inputs.values import BEYOND_CONSTANTS, ZERO, awkward_numbers
+from kvtrace.inputs.values import BEYOND_CONSTANTS, ROWS, ZERO, awkward_numbers, structured
 
 Inputs = Literal["random numbers", "small numbers", "negative numbers",
                  "numbers up to the limit of exp", "numbers around 10,000", "large numbers",

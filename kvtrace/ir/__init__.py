@@ -9,7 +9,7 @@ Imports only `kvtrace.schema.errors` of kvtrace, and neither Triton nor NumPy.
 `ops.py` has a row for each op: operands by name, kind, what it does to memory, what it computes
 whatever the type, how it reads integers, and the file of its array meaning. Sets of ops (`READING`,
 `LOOPS`, `MODULAR` …) are made of the rows. `flow.py` says how values pass through loops, branches,
-blocks and calls; `constants.py` which number a constant is. Data dependence, taint, origins of
+blocks and calls, and which number a constant is. Data dependence, taint, origins of
 pointers and deciding ops are a function of one op each on top of these. Nothing outside the files
 of meanings names an op or an operand's position (`tests/test_architecture_of_ops.py`). What is
 worked out of a module is kept with it by `memo.once_per_module`.
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from kvtrace.lazy import public_name
 
 if TYPE_CHECKING:
-    from kvtrace.ir.errors import IRSyntaxError as IRSyntaxError
     from kvtrace.ir.locations import Frame as Frame
     from kvtrace.ir.model import Block as Block
     from kvtrace.ir.model import Function as Function
@@ -33,12 +32,13 @@ if TYPE_CHECKING:
     from kvtrace.ir.model import Value as Value
     from kvtrace.ir.model import source_stack as source_stack
     from kvtrace.ir.parser import parse as parse
+    from kvtrace.ir.scanner import IRSyntaxError as IRSyntaxError
 
 _HOMES = {
     "Block": "kvtrace.ir.model",
     "Frame": "kvtrace.ir.locations",
     "Function": "kvtrace.ir.model",
-    "IRSyntaxError": "kvtrace.ir.errors",
+    "IRSyntaxError": "kvtrace.ir.scanner",
     "Module": "kvtrace.ir.model",
     "NoKernel": "kvtrace.ir.model",
     "Op": "kvtrace.ir.model",

@@ -10,7 +10,7 @@ from typing import Final
 
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import called, deciding, enclosing_ops, flow_of, forward, jumps
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import BRANCHES, CALLS, KINDS, LOOPS, MEMORY, READING, named
 from kvtrace.ir.types import FloatType, PointerType, TensorType
 from kvtrace.ir.updates import data_of

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.model import Block, Module, Op, Value
-from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, KINDS, LOOPS, Kind
+from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+from kvtrace.ir.model import Block, Module, Op, Value, once_per_module
+from kvtrace.ir.ops import BRANCHES, CALLS, CONSTANTS, FUNCTIONS, KINDS, LOOPS, Kind
 
 
 class Flow:
@@ -229,3 +229,17 @@ def backward(
             if part.id not in reached_ids:
                 reached_ids.add(part.id)
                 pending.append(part)
+
+
+def constant_of(value: Value) -> int | float | None:
+    """Return the number of a constant, or of a constant tensor with equal elements; else None.
+
+    Integers are signed; Booleans are 0 and 1.
+    """
+    op = value.owner
+    if not isinstance(op, Op) or op.name not in CONSTANTS:
+        return None
+    attribute = op.attributes.get("value")
+    if isinstance(attribute, DenseAttribute):
+        return attribute.values[0] if attribute.is_splat else None
+    return attribute.value if isinstance(attribute, IntegerAttribute | FloatAttribute) else None

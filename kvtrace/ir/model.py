@@ -5,7 +5,8 @@ The parser builds the model; all other code treats it as read-only. Identity is 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import wraps
+from typing import Any, Final, TypeVar
 
 from kvtrace.ir.attributes import Attribute, StringAttribute
 from kvtrace.ir.locations import Frame, Location, location_frames
@@ -215,7 +216,7 @@ class Module:
     """A parsed module. ``ops`` has all ops in text order, so ``ops[i].index == i``.
 
     ``target`` is the target of the compilation, such as ``cuda:90``, or "" if unknown. ``memo``
-    belongs to `kvtrace.ir.memo`. Modules are compared by identity.
+    belongs to `kvtrace.ir.model`. Modules are compared by identity.
     """
 
     op: Op
@@ -271,3 +272,23 @@ def function_name(op: Op) -> str | None:
         block = inner.block
         inner = None if block is None else block.region.owner
     return None if inner is None else Function(inner).name
+
+
+_T = TypeVar("_T")
+_MISSING: Any = object()
+
+
+def once_per_module(function: Callable[[Module], _T]) -> Callable[[Module], _T]:
+    """Decorate a function of a module so that its result is cached in the module.
+
+    Two threads may compute it at the same time; one of the results is kept.
+    """
+
+    @wraps(function)
+    def cached(module: Module) -> _T:
+        result: _T = module.memo.get(cached, _MISSING)
+        if result is _MISSING:
+            result = module.memo.setdefault(cached, function(module))
+        return result
+
+    return cached

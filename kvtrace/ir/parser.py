@@ -10,7 +10,6 @@ from typing import Final
 
 from kvtrace.ir.attribute_reader import AttributeReader
 from kvtrace.ir.attributes import Attribute, IntegerAttribute, LocationAttribute, StringAttribute
-from kvtrace.ir.errors import IRSyntaxError
 from kvtrace.ir.locations import (
     UNKNOWN,
     CallSiteLocation,
@@ -20,7 +19,7 @@ from kvtrace.ir.locations import (
 )
 from kvtrace.ir.model import Block, Module, Op, Region, Value
 from kvtrace.ir.ops import KINDS, Kind
-from kvtrace.ir.scanner import unescape
+from kvtrace.ir.scanner import IRSyntaxError, unescape
 from kvtrace.ir.types import FunctionType, OpaqueType, TensorType, Type
 
 _NAME: Final = r"%[\w$.\-]+"

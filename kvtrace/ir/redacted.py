@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from kvtrace.ir.errors import IRSyntaxError
-from kvtrace.ir.scanner import STRING, unescape
+from kvtrace.ir.scanner import STRING, IRSyntaxError, unescape
 
 _TOKEN: Final = re.compile(rf"(?P<comment>//[^\n]*)|(?P<string>{STRING})|(?P<id>[%@][\w$.\-]+)")
 _OPERATION: Final = re.compile(r"[a-z_]\w*(?:\.\w+)+", re.ASCII)

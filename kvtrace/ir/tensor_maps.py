@@ -11,8 +11,7 @@ pointers and masks, which stay within the extent; other targets are unknown.
 from dataclasses import replace
 from typing import Final
 
-from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.model import Module
+from kvtrace.ir.model import Module, once_per_module
 from kvtrace.ir.ops import KINDS, WRITING
 
 CHUNK_BYTES: Final = 16

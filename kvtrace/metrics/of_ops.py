@@ -14,7 +14,7 @@ from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
 from kvtrace.ir.attributes import EnumAttribute, IntegerAttribute, StringAttribute
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import KINDS, LOOPS, Kind, effect_of
 from kvtrace.ir.types import TensorType
 from kvtrace.metrics.distinct import distinct_counts

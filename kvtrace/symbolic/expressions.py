@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.constants import constant_of
-from kvtrace.ir.flow import counter_of, flow_of
+from kvtrace.ir.flow import constant_of, counter_of, flow_of
 from kvtrace.ir.locations import (
     CallSiteLocation,
     FusedLocation,
@@ -21,7 +20,7 @@ from kvtrace.ir.locations import (
     NameLocation,
     location_frames,
 )
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CONSTANTS,

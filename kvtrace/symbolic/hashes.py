@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from kvtrace.ir import Op, Value
-from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import constant_of
 from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
 from kvtrace.symbolic.walk_types import integer_bits
 

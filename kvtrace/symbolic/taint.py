@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseArrayAttribute
-from kvtrace.ir.constants import constant_of
-from kvtrace.ir.flow import called, flow_of, forward
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.flow import called, constant_of, flow_of, forward
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,

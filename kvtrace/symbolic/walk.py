@@ -22,7 +22,7 @@ from kvtrace.ir.attributes import (
     DictionaryAttribute,
     IntegerAttribute,
 )
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import GROWING, operator_of
 from kvtrace.ir.types import TensorDescriptorType
 from kvtrace.symbolic.bits import wrapped

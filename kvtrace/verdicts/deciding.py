@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import backward, counter_of, enclosing_ops, flow_of
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     COMBINING,
     LOOPS,

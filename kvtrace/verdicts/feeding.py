@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import called as called
 from kvtrace.ir.flow import deciding, flow_of, returns
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, LOOPS, MEMORY, READING
 from kvtrace.ir.updates import data_of
 

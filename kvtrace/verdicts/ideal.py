@@ -19,22 +19,27 @@ import numpy as np
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.evaluate.shadows.driver import Shadows, is_unknown, on_actual
-from kvtrace.evaluate.shadows.ideal.arith import MEANINGS, Ideal, certainly_fits, combination_of
-from kvtrace.evaluate.shadows.ideal.integers import (
+from kvtrace.evaluate.shadows.ideal import (
     BINARY,
+    MEANINGS,
+    Ideal,
     TooLarge,
+    WrappedNumber,
+    certainly_fits,
+    combination_of,
     combined,
+    ideal_numbers,
     is_unsigned,
     limits,
     narrowed,
+    origins_of,
     read_unsigned,
 )
-from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers, origins_of
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Pointer, Unknown, actual
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import counter_of, deciding
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     COMBINING,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.shadows.driver import is_unknown
-from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers
+from kvtrace.evaluate.shadows.ideal import WrappedNumber, ideal_numbers
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.evaluate.shadows.ideal.integers import FIRST_UNSIGNED
+from kvtrace.evaluate.shadows.ideal import FIRST_UNSIGNED
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import (
     counter_of,
@@ -27,7 +27,7 @@ from kvtrace.ir.flow import (
     flow_of,
     leading_to,
 )
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,

@@ -11,7 +11,7 @@ from kvtrace.ir.flow import (
     jumps,
     returns,
 )
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 
 FOR = """
 "builtin.module"() ({

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kvtrace.ir import parse
-from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import constant_of
 from kvtrace.verdicts.pipeline.explore import explore
-from kvtrace.verdicts.pipeline.faults import Unexplored
 from kvtrace.verdicts.pipeline.rule import judge_order, occurs_in
+from kvtrace.verdicts.pipeline.views import Unexplored
 from tests.kernels.staged import (
     AMPERE,
     HOPPER,

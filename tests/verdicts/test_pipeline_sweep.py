@@ -15,7 +15,7 @@ from kvtrace.ir.asynchronous import Act, act_of, may_be_asynchronous
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline import rule
 from kvtrace.verdicts.pipeline.explore import explore
-from kvtrace.verdicts.pipeline.faults import READS_EARLY, Fault
+from kvtrace.verdicts.pipeline.views import READS_EARLY, Fault
 from tests.kernels.catalog import CASES
 from tests.kernels.launched import Launched
 from tests.kernels.staged import (

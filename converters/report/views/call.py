@@ -20,7 +20,7 @@ from kvtrace.converters.report.tensor_elements import Histogram, Layout, element
 from kvtrace.ir import Module, Value
 from kvtrace.ir import Op as IrOp
 from kvtrace.ir.flow import Flow, backward, enclosing_ops, flow_of, forward
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import LOOPS, WRITING, Kind, effect_of, named, operator_of
 from kvtrace.ir.types import TensorType
 

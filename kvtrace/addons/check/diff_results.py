@@ -14,12 +14,12 @@ from kvtrace.converters.diff.model import DifferentResult, Results
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.ir import Module
-from kvtrace.ir.errors import IRSyntaxError
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.locations import Frame
 from kvtrace.ir.model import Op, source_stack
 from kvtrace.ir.ops import COMBINING, KINDS, computing
 from kvtrace.ir.relocation import module_defined_in
+from kvtrace.ir.scanner import IRSyntaxError
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.ir.updates import update_of
 

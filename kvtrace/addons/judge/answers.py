@@ -31,7 +31,6 @@ from kvtrace.inputs.cases import (
     numpy_dtype,
     read_cases,
 )
-from kvtrace.inputs.structure import ROWS
 from kvtrace.inputs.values import (
     AWKWARD,
     BEYOND_CONSTANTS,
@@ -39,6 +38,7 @@ from kvtrace.inputs.values import (
     CONSTANTS,
     HUGE,
     OUTSIDE,
+    ROWS,
     SPECIAL,
     WIDE,
     ZERO,

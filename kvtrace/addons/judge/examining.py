@@ -27,7 +27,7 @@ from kvtrace.addons.judge.request import CannotJudge, Folders, Request
 from kvtrace.addons.judge.shared_memory import kernels_over_limit
 from kvtrace.analysis.conditions import kernel_conditions, parse_sizes
 from kvtrace.analysis.judging import judge_runs
-from kvtrace.analysis.replaying import replay_runs
+from kvtrace.clients.recorded import replay_runs
 from kvtrace.converters.findings import without_proven
 from kvtrace.converters.findings.conditions import KernelConditions, unjudged_at_sizes
 from kvtrace.converters.profile.profile import read_profile

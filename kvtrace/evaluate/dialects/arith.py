@@ -33,7 +33,7 @@ from kvtrace.evaluate.values import (
 from kvtrace.evaluate.zeros import larger_number, maximum, minimum, smaller_number
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import constant_of
 from kvtrace.ir.integers import PREDICATES
 
 

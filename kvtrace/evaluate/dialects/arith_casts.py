@@ -25,7 +25,7 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Module, Op
-from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import constant_of
 from kvtrace.ir.integers import signed_range
 from kvtrace.ir.locations import version_numbers
 from kvtrace.ir.ops import UNSIGNED

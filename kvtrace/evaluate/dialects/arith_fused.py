@@ -21,9 +21,8 @@ from kvtrace.evaluate.types import ElementType, element_of, value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir import Value as IRValue
-from kvtrace.ir.constants import constant_of
-from kvtrace.ir.flow import Flow, flow_of
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.flow import Flow, constant_of, flow_of
+from kvtrace.ir.model import once_per_module
 
 Axes = tuple[int | None, ...]
 """Source axis of each axis of a result; None: a new one."""

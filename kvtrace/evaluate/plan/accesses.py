@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.evaluate.errors import LeavesTensor, Unplannable
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.plan.affine import (
     Affine,
@@ -25,7 +26,6 @@ from kvtrace.evaluate.plan.array_functions import (
 from kvtrace.evaluate.plan.instructions import Atomic, Load, Map, Operand, Operation, Store
 from kvtrace.evaluate.plan.masks import ALL, NOTHING, ResolvedMask, resolved
 from kvtrace.evaluate.plan.records import AccessRecord
-from kvtrace.evaluate.plan.signals import LeavesTensor, Unplannable
 from kvtrace.evaluate.plan.values import (
     Condition,
     Constant,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import outer_slots
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan.meanings import PlanStep
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, full_array

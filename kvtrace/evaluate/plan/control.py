@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan.masks import resolved
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import Condition, Constant
 from kvtrace.evaluate.plan.walk import Walk

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kvtrace.evaluate.errors import FactorAxis, SplitAxis
 from kvtrace.evaluate.plan.affine import (
     ZERO,
     Affine,
@@ -21,7 +22,6 @@ from kvtrace.evaluate.plan.affine import (
     whole,
 )
 from kvtrace.evaluate.plan.masks import resolved
-from kvtrace.evaluate.plan.signals import FactorAxis, SplitAxis
 from kvtrace.evaluate.plan.values import Condition, Integer
 from kvtrace.evaluate.plan.walk import Walk, has_placeholder
 from kvtrace.ir.integers import divided

@@ -40,7 +40,7 @@ from kvtrace.evaluate.scope import listeners
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Block, Module
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.steps import PlanCompiler

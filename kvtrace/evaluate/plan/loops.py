@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kvtrace.evaluate.compiler import slots_of
+from kvtrace.evaluate.errors import SplitAxis, Unplannable
 from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
 from kvtrace.evaluate.plan.instructions import (
     Dot,
@@ -26,7 +27,6 @@ from kvtrace.evaluate.plan.integers import fits
 from kvtrace.evaluate.plan.masks import split_for
 from kvtrace.evaluate.plan.meanings import PlanStep
 from kvtrace.evaluate.plan.records import LoopRecord
-from kvtrace.evaluate.plan.signals import SplitAxis, Unplannable
 from kvtrace.evaluate.plan.staircase import (
     Staircase,
     loop_records,

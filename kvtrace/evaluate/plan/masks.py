@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kvtrace.evaluate.errors import SplitAxis
 from kvtrace.evaluate.plan.affine import Affine, Interval, whole
-from kvtrace.evaluate.plan.signals import SplitAxis
 from kvtrace.evaluate.plan.values import Box, Condition
 from kvtrace.evaluate.plan.walk import Walk
 

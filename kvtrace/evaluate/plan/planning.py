@@ -26,7 +26,14 @@ import numpy as np
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
 from kvtrace.evaluate.compiler import check_tensors
-from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
+from kvtrace.evaluate.errors import (
+    FactorAxis,
+    LeavesTensor,
+    SplitAxis,
+    TooLarge,
+    Unplannable,
+    UnsupportedOp,
+)
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.order import contested_storages, written_storages
 from kvtrace.evaluate.plan import torch_kernels
@@ -41,7 +48,6 @@ from kvtrace.evaluate.plan.layouts import Layouts
 from kvtrace.evaluate.plan.optimize import optimized
 from kvtrace.evaluate.plan.points import active_extremes, shape_of, values_of
 from kvtrace.evaluate.plan.records import AccessRecord, LaunchPlan, Region, RegionPlan
-from kvtrace.evaluate.plan.signals import FactorAxis, LeavesTensor, SplitAxis, Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import FIRST_TRIP, Walk

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.observe import ProgramAccesses
 from kvtrace.evaluate.plan.affine import Affine, Interval
 from kvtrace.evaluate.plan.records import AccessRecord
-from kvtrace.evaluate.plan.signals import Unplannable
 
 _MOST_COUNTED = 1 << 22
 """The most points (lanes, programs, trips) of an intricate mask that are evaluated."""

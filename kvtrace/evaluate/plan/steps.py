@@ -14,13 +14,12 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import TYPED, Compiler, array_function, attribute, compiled
 from kvtrace.evaluate.dialects.arith_fused import FusedSum, fused_sums
-from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.errors import Unplannable, UnsupportedOp
 from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.array_functions import ROUND_TO_BF16, ufunc_operation
 from kvtrace.evaluate.plan.bridge import array_call_step
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.meanings import PLANNERS, PlanStep, load_meanings
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import Condition, Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS, Elementwise, Step

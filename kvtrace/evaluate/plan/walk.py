@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import Argument
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan.affine import Affine, Domain, Interval, whole, within
 from kvtrace.evaluate.plan.array_functions import CONJUNCTION
 from kvtrace.evaluate.plan.instructions import (
@@ -25,7 +26,6 @@ from kvtrace.evaluate.plan.instructions import (
     View,
 )
 from kvtrace.evaluate.plan.records import AccessRecord, LoopRecord, Region
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import (
     Box,
     Condition,

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.ptx import arithmetic, bits, conversions
+from kvtrace.evaluate.ptx import arithmetic, bits
 from kvtrace.evaluate.ptx.statements import Literal, Operand, Register, Statement, parse_snippet
 from kvtrace.evaluate.ptx.table import Form, Instruction, form_of
 from kvtrace.evaluate.ptx.types import TYPES, Type, decoded, number, resized
@@ -121,7 +121,7 @@ def _values(bits: Array, element: ElementType, raw: np.dtype[np.unsignedinteger]
 
 Registers = dict[str, Array]
 
-FILES: Final = (arithmetic, bits, conversions)
+FILES: Final = (arithmetic, bits)
 """The files that fill the table."""
 
 _WITHOUT_EFFECT: Final = frozenset(

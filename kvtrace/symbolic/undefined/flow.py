@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir import Op
 from kvtrace.ir.flow import called, counter_of, deciding, flow_of, jumps, terminator
-from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.model import Function
+from kvtrace.ir.model import Function, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,

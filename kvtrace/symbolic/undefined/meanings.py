@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvtrace.ir import Op
-from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import constant_of
 from kvtrace.ir.ops import FILLING, KINDS, SPREADING, Kind, Operator, operator_of
 from kvtrace.symbolic.conditions import (
     FALSE,

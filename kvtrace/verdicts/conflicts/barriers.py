@@ -22,8 +22,7 @@ from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import deciding, enclosing_ops, flow_of, forward, jumps
 from kvtrace.ir.locations import version_numbers
-from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.model import Region
+from kvtrace.ir.model import Region, once_per_module
 from kvtrace.ir.ops import (
     BARRIERS,
     BRANCHES,

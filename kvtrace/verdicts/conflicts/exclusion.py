@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.constants import constant_of
-from kvtrace.ir.flow import counter_of, deciding
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.flow import constant_of, counter_of, deciding
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import KINDS, LOOPS, MEMORY, effect_of, operator_of
 from kvtrace.ir.types import TensorType
 from kvtrace.symbolic.functions import Choice

@@ -16,9 +16,8 @@ from typing import Final
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Module, Op
-from kvtrace.ir.constants import constant_of
-from kvtrace.ir.flow import flow_of
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.flow import constant_of, flow_of
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import effect_of, mask_of, operator_of, waits_for_memory
 
 _CTA_SCOPE: Final = 2

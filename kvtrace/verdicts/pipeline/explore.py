@@ -31,7 +31,16 @@ from kvtrace.ir.asynchronous import (
 from kvtrace.ir.flow import called, counter_of, deciding, jumps, terminator
 from kvtrace.ir.ops import BRANCHES, CALLS, KINDS, LOOPS, Kind, mask_of, operator_of
 from kvtrace.ir.types import SharedType
-from kvtrace.verdicts.pipeline.faults import (
+from kvtrace.verdicts.pipeline.relevance import (
+    Counter,
+    Numbers,
+    Relevance,
+    copy_values,
+    known_integer,
+    known_value,
+)
+from kvtrace.verdicts.pipeline.state import Pending, State, Use
+from kvtrace.verdicts.pipeline.views import (
     OVERWRITES,
     READS_EARLY,
     STORED_EARLY,
@@ -42,17 +51,10 @@ from kvtrace.verdicts.pipeline.faults import (
     Fault,
     Findings,
     Unexplored,
+    View,
+    viewed,
+    whole_buffer,
 )
-from kvtrace.verdicts.pipeline.relevance import (
-    Counter,
-    Numbers,
-    Relevance,
-    copy_values,
-    known_integer,
-    known_value,
-)
-from kvtrace.verdicts.pipeline.state import Pending, State, Use
-from kvtrace.verdicts.pipeline.views import View, viewed, whole_buffer
 
 #: Limits of states at heads of loops and of operations in flight; beyond, the result is unknown.
 _MAX_STATES: Final = 1000

@@ -14,8 +14,7 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, constant_sum, to_array
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.asynchronous import VIEWING, Act, act_of, is_known
-from kvtrace.ir.constants import constant_of
-from kvtrace.ir.flow import backward, deciding, enclosing_ops, flow_of, forward
+from kvtrace.ir.flow import backward, constant_of, deciding, enclosing_ops, flow_of, forward
 from kvtrace.ir.ops import BRANCHES, CONSTANTS, KINDS, LOOPS, Kind, operator_of
 from kvtrace.ir.types import IndexType, IntegerType, SharedType
 from kvtrace.schema.errors import KvtraceError

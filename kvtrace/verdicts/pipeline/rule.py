@@ -29,7 +29,7 @@ from kvtrace.ir.ops import LOOPS
 from kvtrace.ir.types import SharedType, TensorType
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline.explore import explore
-from kvtrace.verdicts.pipeline.faults import (
+from kvtrace.verdicts.pipeline.views import (
     OVERWRITES,
     READS_EARLY,
     STORED_EARLY,

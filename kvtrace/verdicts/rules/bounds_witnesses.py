@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Observer, TensorArgument
 from kvtrace.ir import Op
-from kvtrace.ir.constants import constant_of
-from kvtrace.ir.flow import value_before
+from kvtrace.ir.flow import constant_of, value_before
 from kvtrace.ir.ops import SPREADING, mask_of, operator_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import at_least

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import (
     FALSE,

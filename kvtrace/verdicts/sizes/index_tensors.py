@@ -23,7 +23,7 @@ import numpy as np
 from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Module
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.expressions import assigned_name
 from kvtrace.symbolic.prover import Interval

@@ -13,7 +13,7 @@ from copy import copy
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.launch_numbers import (

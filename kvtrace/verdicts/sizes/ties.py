@@ -9,8 +9,8 @@ from functools import partial
 from operator import add, mul, sub
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.ir.constants import constant_of
-from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.flow import constant_of
+from kvtrace.ir.model import once_per_module
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.functions import Quotient, Remainder, maximum, minimum, quotient
 from kvtrace.symbolic.terms import Symbol, Term, as_term

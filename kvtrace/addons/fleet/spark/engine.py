@@ -14,10 +14,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kvtrace.addons.fleet.spark.session import SparkFailed, SparkTrace, first_line, spark_session
-from kvtrace.analysis.replaying import Engine, Recipe
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
-from kvtrace.clients.recorded import Outcome, examine
+from kvtrace.clients.recorded import Engine, Outcome, Recipe, examine
 from kvtrace.clients.running import ClientFailed, ClientPass, Member, Sample
 from kvtrace.recorded_calls.recorded import evaluable_calls
 from kvtrace.schema.errors import BadSetting, KvtraceError

@@ -9,6 +9,7 @@ import numpy as np
 from kvtrace.evaluate import sums
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.arith import compare_integers
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan import integers
 from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.array_functions import CONJUNCTION, selection, ufunc_operation
@@ -22,7 +23,6 @@ from kvtrace.evaluate.plan.comparisons import (
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.integers import Law, fits, non_negative
 from kvtrace.evaluate.plan.meanings import Planner, PlanStep, planned
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler, operations_of, refusal, step_of_operations
 from kvtrace.evaluate.plan.values import Condition, Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import BOOLEAN, Walk

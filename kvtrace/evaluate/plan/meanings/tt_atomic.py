@@ -5,11 +5,11 @@ from __future__ import annotations
 from kvtrace.evaluate.atomics import read_modify_write
 from kvtrace.evaluate.compiler import slot_of
 from kvtrace.evaluate.dialects.tt_atomic import is_used
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.flushing import flushes_atomics
 from kvtrace.evaluate.plan.accesses import atomic, mask_of
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.meanings.tt_memory import load, store
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler, refusal
 from kvtrace.evaluate.plan.values import Tensor
 from kvtrace.evaluate.plan.walk import Walk

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import attribute, slots_of
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan.accesses import load, mask_of, store
 from kvtrace.evaluate.plan.affine import (
     Affine,
@@ -17,7 +18,6 @@ from kvtrace.evaluate.plan.affine import (
 from kvtrace.evaluate.plan.comparisons import simplified_condition
 from kvtrace.evaluate.plan.masks import ResolvedMask
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler, rearranged, unit_axes
 from kvtrace.evaluate.plan.values import (
     Constant,

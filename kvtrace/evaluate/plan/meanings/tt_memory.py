@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kvtrace.evaluate.compiler import slot_of
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan import accesses
 from kvtrace.evaluate.plan.accesses import mask_of
 from kvtrace.evaluate.plan.affine import plus
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import Integer, Pointer
 from kvtrace.evaluate.plan.walk import Walk

@@ -5,10 +5,10 @@ from __future__ import annotations
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_program import range_of
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.comparisons import simplified_condition
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import Condition, Constant, Integer
 from kvtrace.evaluate.plan.walk import Walk

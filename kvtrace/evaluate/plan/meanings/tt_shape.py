@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan.instructions import Reshape
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
-from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import Axes, PlanCompiler, rearranged, unit_axes
 from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk

@@ -7,9 +7,9 @@ import pytest
 
 from kvtrace.addons.fleet.spark.engine import on_spark, replay_on_spark
 from kvtrace.analysis.judging import judge_runs
-from kvtrace.analysis.replaying import replay_runs
 from kvtrace.cli import main
 from kvtrace.clients import Client
+from kvtrace.clients.recorded import replay_runs
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import open_trace, select_runs
 from tests.addons.fleet.spark.local_spark import MASTER, running_spark, skip_without_spark  # noqa: F401

@@ -3,7 +3,7 @@
 import pytest
 
 from kvtrace.ir import parse
-from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import constant_of
 
 
 def result_of(op):

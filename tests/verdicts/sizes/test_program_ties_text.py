@@ -12,9 +12,9 @@ import triton
 import triton.language as tl
 
 import kvtrace
-from kvtrace.analysis.program_text import ProgramText
 from kvtrace.cli import main
 from kvtrace.schema.trace import open_trace
+from kvtrace.verdicts.sizes.program_ties import ProgramText
 
 
 @triton.jit
