@@ -116,8 +116,7 @@ def _make_smaller(folder: str) -> None:
     """Leave out of this process's dump what says nothing of the fault."""
     from pathlib import Path
 
-    from kvtrace.addons.fault.dump.reading import UnreadableDump
-    from kvtrace.addons.fault.dump.reducing import reduce_dump
+    from kvtrace.addons.fault.dump.reading import UnreadableDump, reduce_dump
 
     for dump in Path(folder, FOLDER).glob(f"*.{os.getpid()}{SUFFIX}"):
         try:

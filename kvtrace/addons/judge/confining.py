@@ -27,7 +27,6 @@ from typing import Any, Final
 from kvtrace.addons.judge.errors import CannotJudge
 from kvtrace.addons.judge.walls import (
     filters,
-    landlock,
     leftovers,
     mounts,
     privileges,
@@ -439,7 +438,7 @@ class _Supervisor:
         _set_environment(folder)
         privileges.give_up()
         privileges.limit(self._address_limit, self._run.seconds, apart=self._apart)
-        landlock.restrict(folder)
+        privileges.protect_files(folder)
         filters.install()
         return len(descriptors) - 1
 

@@ -1,8 +1,8 @@
 """The `nki` backend, which records launches of kernels that run on NumPy.
 
-`launches.py` observes launches, those of kvtrace.trace too, and records kernels and calls,
-`call_tables.py` keeps the first launch of each unique call, `rows.py` makes table rows from a
-launch, `definitions.py` has the added tables. May import capture and `kvtrace.addons.neuron`.
+`launches.py` observes launches, those of kvtrace.trace too, records kernels and calls, and keeps
+the first launch of each unique call, `rows.py` makes table rows from a launch, `definitions.py` has
+the added tables. May import capture and `kvtrace.addons.neuron`.
 """
 
 from typing import TYPE_CHECKING, Any, Final

@@ -33,7 +33,7 @@ def command(
         kvtrace suite export suite/ --to kernelbench -o problems/
         kvtrace suite export suite/ --to kernelbench
     """
-    from kvtrace.addons.suite.exports.registry import export_suite
+    from kvtrace.addons.suite.exports import export_suite
 
     done = export_suite(suite, to, output or suite.with_name(f"{suite.resolve().name}-{to}"))
     for note in done.notes:

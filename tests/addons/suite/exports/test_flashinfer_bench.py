@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvtrace.addons.suite.exports.registry import export_suite
+from kvtrace.addons.suite.exports import export_suite
 from kvtrace.addons.suite.exports.safetensors import read_tensor
 from kvtrace.addons.suite.flashinfer_traces import import_flashinfer
 from kvtrace.addons.suite.model import read_index

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from kvtrace.addons.suite.exports.registry import export_suite
+from kvtrace.addons.suite.exports import export_suite
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from kvtrace.addons.suite.exports import export_suite
 from kvtrace.addons.suite.exports.calls import read_calls
 from kvtrace.addons.suite.exports.program import Group, groups_of, identifier, program
-from kvtrace.addons.suite.exports.registry import export_suite
 from kvtrace.addons.suite.model import read_index
 
 #: Launches a layer norm by each export, and prints the differences from torch's.

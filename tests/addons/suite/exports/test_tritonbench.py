@@ -7,7 +7,7 @@ import ast
 import json
 import runpy
 
-from kvtrace.addons.suite.exports.registry import export_suite
+from kvtrace.addons.suite.exports import export_suite
 
 
 def test_operators_have_their_class_and_calls(training, tmp_path):

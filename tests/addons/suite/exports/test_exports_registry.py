@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.addons.suite.exports.registry import export_names, export_suite
+from kvtrace.addons.suite.exports import export_names, export_suite
 from kvtrace.schema.errors import BadSetting
 
 

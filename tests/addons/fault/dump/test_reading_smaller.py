@@ -2,8 +2,7 @@ import shutil
 
 import pytest
 
-from kvtrace.addons.fault.dump.reading import UnreadableDump, read_dump
-from kvtrace.addons.fault.dump.reducing import reduce_dump
+from kvtrace.addons.fault.dump.reading import UnreadableDump, read_dump, reduce_dump
 from kvtrace.addons.fault.explaining import faults_of
 from tests.addons.fault.recorded import DUMPS
 
