@@ -14,9 +14,86 @@ page's policy allows its own script and styles by hash and nothing else. A page 
 of a trace (`document.py`), as of a fleet or a suite, is the same application with one view.
 """
 
-from kvtrace.converters.report.converter import CONVERTER, report_of
+import shlex
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Final
+
+from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.report.data import report_data
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.writing import WrittenPage, write_report
+from kvtrace.figures.requested_part import STEADY, RequestedPart
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import Selection
+from kvtrace.text import plural
 
 __all__ = ["CONVERTER", "Report", "WrittenPage", "report_data", "report_of", "write_report"]
+
+
+_PART_SETTINGS: Final = tuple(field.name for field in fields(RequestedPart))
+
+
+class ReportConverter:
+    """Converter to one self-contained HTML page.
+
+    Settings: `max-mb`, the page's size limit in MiB; `source`, yes or no: include sources and IR;
+    `since`, `until`, `mark`, `steps` and `whole`: the part that figures cover (`RequestedPart`).
+    """
+
+    summary = "One self-contained HTML page: timeline, kernels, launches, source, findings"
+    default_output = "report.html"
+
+    def convert(
+        self, selection: Selection, output: Path, settings: Mapping[str, str]
+    ) -> Conversion:
+        """Write the page to `output`, and return its path, counts and notes on omitted parts.
+
+        Raises:
+            BadSetting: an unknown setting, a budget that is too small or not a number, or a file
+                that cannot be written.
+
+        """
+        reject_unknown_settings("report", settings, ("max-mb", "source", *_PART_SETTINGS))
+        max_mb = _megabytes(settings.get("max-mb", "20"))
+        source = _yes_or_no("source", settings.get("source", "yes"))
+        part = {name: settings[name] for name in _PART_SETTINGS if name in settings}
+        whole = part.pop("whole", None) is not None
+        report = report_of(selection, RequestedPart(**part, whole=whole))
+        written = write_report(report, selection, output, max_mb, source=source)
+        totals = report.totals
+        counts = f"{plural(totals.launches, 'launch')}, {plural(totals.kernels, 'kernel')}"
+        errors = sum(kernel.errors or 0 for kernel in report.kernels)
+        counts += f", {plural(errors, 'error')}" if errors else ""
+        omitted_parts = (f"{entry.text} {entry.command}" for entry in written.dropped)
+        return Conversion((output,), (counts, *omitted_parts))
+
+
+def report_of(selection: Selection, part: RequestedPart = STEADY) -> Report:
+    """Return the report of a selection's runs, titled by the trace's folder.
+
+    `part` is the part of the runs that figures cover.
+    """
+    folder = selection.trace.path
+    title = folder.resolve().name or str(folder)
+    return report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"), part)
+
+
+def _megabytes(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise BadSetting(f"max-mb must be a size in MiB above 0, not {text!r}")
+    return value
+
+
+def _yes_or_no(name: str, text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise BadSetting(f"{name} must be yes or no, not {text!r}")
+    return text == "yes"
+
+
+CONVERTER: Final = ReportConverter()

@@ -31,8 +31,7 @@ from kvtrace.ir.locations import (
     shortened,
 )
 from kvtrace.ir.scanner import NUMBER, STRING, unescape
-from kvtrace.ir.type_reader import TypeReader
-from kvtrace.ir.types import FloatType, IndexType, IntegerType, TensorType, Type
+from kvtrace.ir.types import FloatType, IndexType, IntegerType, TensorType, Type, TypeReader
 
 _NUMBER = re.compile(NUMBER)
 _KEY = re.compile(rf"[A-Za-z_][\w$.]*+|{STRING}", re.ASCII)

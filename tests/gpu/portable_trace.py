@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kvtrace.addons.fault.dump.reducing import reduce_dump
+from kvtrace.addons.fault.dump.reading import reduce_dump
 from kvtrace.schema.content import artifact_content, artifact_row
 from kvtrace.schema.private import Leaf
 from kvtrace.schema.redaction import _RedactedCopy

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.host_events import HostEvents
 from kvtrace.backends.cupti.joining import JoinedExecutions, Joiner, concatenated
-from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
+from kvtrace.backends.cupti.library import (
+    PATIENCE,
+    Cupti,
+    CuptiLoan,
+    CuptiUnavailable,
+    SilenceTimer,
+    name_at,
+)
 from kvtrace.backends.cupti.own_cost import CostUnknown
 from kvtrace.backends.cupti.records import (
     Executions,
@@ -25,7 +32,6 @@ from kvtrace.backends.cupti.records import (
     read_kernels,
     read_transfers,
 )
-from kvtrace.backends.cupti.sharing import PATIENCE, CuptiLoan, SilenceTimer
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE

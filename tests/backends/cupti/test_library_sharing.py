@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
-from kvtrace.backends.cupti import sharing
+from kvtrace.backends.cupti import library
 from kvtrace.backends.cupti.library import CuptiUnavailable
 
 
@@ -18,17 +18,17 @@ def raise_it(error: Exception) -> None:
 
 
 @pytest.fixture
-def cupti_loan() -> "tuple[sharing.CuptiLoan, list[str]]":
+def cupti_loan() -> "tuple[library.CuptiLoan, list[str]]":
     left: list[str] = []
-    made = sharing.CuptiLoan(lambda: left.append("left"), raise_it, "/lib/libcupti.so.13")
+    made = library.CuptiLoan(lambda: left.append("left"), raise_it, "/lib/libcupti.so.13")
     yield made, left
     made.end()
 
 
 def test_cupti_is_lent_while_the_profiler_runs(
-    cupti_loan: "tuple[sharing.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
+    cupti_loan: "tuple[library.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharing, "_RETURN_AFTER", 0.05)
+    monkeypatch.setattr(library, "_RETURN_AFTER", 0.05)
     one, left = cupti_loan
     assert not one.lent
     with profile(activities=[ProfilerActivity.CPU]):
@@ -42,7 +42,7 @@ def test_cupti_is_lent_while_the_profiler_runs(
 
 
 def test_cupti_is_lent_from_the_profilers_preparation_on(
-    cupti_loan: "tuple[sharing.CuptiLoan, list[str]]",
+    cupti_loan: "tuple[library.CuptiLoan, list[str]]",
 ) -> None:
     one, left = cupti_loan
     with profile(
@@ -58,7 +58,7 @@ def test_cupti_is_lent_from_the_profilers_preparation_on(
 
 def test_torchs_functions_are_restored_at_the_end() -> None:
     before = torch.autograd.profiler._prepare_profiler
-    one = sharing.CuptiLoan(lambda: None, raise_it, "/lib/libcupti.so.13")
+    one = library.CuptiLoan(lambda: None, raise_it, "/lib/libcupti.so.13")
     assert torch.autograd.profiler._prepare_profiler is not before
     one.end()
     assert torch.autograd.profiler._prepare_profiler is before
@@ -67,11 +67,11 @@ def test_torchs_functions_are_restored_at_the_end() -> None:
 def test_cupti_stays_with_a_profiler_loaded_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
     with pytest.raises(CuptiUnavailable, match="another profiler uses CUPTI"):
-        sharing.CuptiLoan(lambda: None, raise_it, "/lib/libcupti.so.13")
+        library.CuptiLoan(lambda: None, raise_it, "/lib/libcupti.so.13")
 
 
 def test_proton_gets_the_copy_of_cupti_that_was_used(
-    cupti_loan: "tuple[sharing.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
+    cupti_loan: "tuple[library.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     native = pytest.importorskip("triton._C.libproton").proton
     monkeypatch.setenv("TRITON_CUPTI_LIB_PATH", "")  # is taken back behind the test

@@ -4,23 +4,23 @@ import time
 
 import pytest
 
-from kvtrace.backends.cupti import sharing
+from kvtrace.backends.cupti import library
 from kvtrace.capture.journal import INTERVAL
 
 
 def test_the_first_rounds_of_a_recording_are_no_silence() -> None:
-    one = sharing.SilenceTimer()
+    one = library.SilenceTimer()
     one.expect()
     for _ in range(100):  # rounds that follow each other at once
         assert not one.lasts()
-    assert sharing.PATIENCE >= 4 * INTERVAL
+    assert library.PATIENCE >= 4 * INTERVAL
 
 
 def test_silence_is_reported_once_and_timed_again_from_the_next_launch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sharing, "PATIENCE", 0.01)
-    one = sharing.SilenceTimer()
+    monkeypatch.setattr(library, "PATIENCE", 0.01)
+    one = library.SilenceTimer()
     time.sleep(0.02)
     assert not one.lasts()  # nothing was launched
     one.expect()
@@ -33,8 +33,8 @@ def test_silence_is_reported_once_and_timed_again_from_the_next_launch(
 
 
 def test_records_end_the_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "PATIENCE", 0.01)
-    one = sharing.SilenceTimer()
+    monkeypatch.setattr(library, "PATIENCE", 0.01)
+    one = library.SilenceTimer()
     one.expect()
     one.end()
     time.sleep(0.02)

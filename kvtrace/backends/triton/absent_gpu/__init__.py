@@ -165,7 +165,7 @@ class NvmlBackend:
 
 
 def _report_requests(session: "Session") -> None:
-    from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
+    from kvtrace.backends.triton.absent_gpu.facts import device_requests
 
     text = device_requests.summary()
     if text is None:
@@ -232,7 +232,7 @@ def _place_helion(module: Any, replaced: Replacements) -> None:
 
 
 def _refuse_cuda_sources(*_: Any, **__: Any) -> Any:
-    from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
+    from kvtrace.backends.triton.absent_gpu.facts import device_requests
 
     device_requests.refused["extensions in CUDA C++"] = None
     raise NotImplementedError(

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
 from kvtrace.backends.triton.absent_gpu.facts import (
     architecture_of,
     capability_of,
+    device_requests,
     properties_of,
 )
 from kvtrace.backends.triton.absent_gpu.streams import DeviceContext, Event, Stream

@@ -27,8 +27,7 @@ from torch.jit import _builtins
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.absent_gpu.answers import install_answers
 from kvtrace.backends.triton.absent_gpu.device_memory import HOST, is_on_device, on_device
-from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
-from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
+from kvtrace.backends.triton.absent_gpu.facts import device_requests, target_with_facts
 from kvtrace.backends.triton.absent_gpu.generators import install_generators
 from kvtrace.backends.triton.absent_gpu.operators import install_operators, run_on_host
 from kvtrace.backends.triton.absent_gpu.torch_functions import install_functions

@@ -22,7 +22,7 @@ from kvtrace.backends.triton.absent_gpu.device_memory import (
     on_host,
     strided,
 )
-from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
+from kvtrace.backends.triton.absent_gpu.facts import device_requests
 from kvtrace.backends.triton.absent_gpu.generators import (
     DEVICE_GENERATOR,
     device_generator,

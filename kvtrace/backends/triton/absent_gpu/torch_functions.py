@@ -17,8 +17,7 @@ import torch
 
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.absent_gpu.device_memory import use
-from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
-from kvtrace.backends.triton.absent_gpu.facts import architecture_of
+from kvtrace.backends.triton.absent_gpu.facts import architecture_of, device_requests
 from kvtrace.backends.triton.absent_gpu.operators import check_index
 
 Function = Callable[..., Any]

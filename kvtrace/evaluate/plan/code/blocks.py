@@ -11,8 +11,17 @@ from kvtrace.evaluate.plan import array_functions, torch_kernels
 from kvtrace.evaluate.plan.array_functions import ROUND_AND_NARROW
 from kvtrace.evaluate.plan.code.cells import Cell
 from kvtrace.evaluate.plan.code.loops import write_loop
-from kvtrace.evaluate.plan.code.memory import target_of_store, write_atomic, write_load, write_store
-from kvtrace.evaluate.plan.code.writer import Writer, is_overwritten, last_reads, listed, target_of
+from kvtrace.evaluate.plan.code.writer import (
+    Writer,
+    is_overwritten,
+    last_reads,
+    listed,
+    target_of,
+    target_of_store,
+    write_atomic,
+    write_load,
+    write_store,
+)
 from kvtrace.evaluate.plan.instructions import (
     Atomic,
     Call,
