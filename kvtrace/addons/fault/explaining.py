@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.fault.dump.exceptions import TRAP, ExceptionKind, Subject, kind_of
-from kvtrace.addons.fault.dump.polling import Poll, poll_around
 from kvtrace.addons.fault.dump.reading import Dump, Grid, Thread, Warp
 from kvtrace.addons.fault.dump.sass import (
     INSTRUCTION_BYTES,
     Effect,
     GlobalAccess,
+    Poll,
     access_at,
     holds_address,
+    poll_around,
     stops,
     traps,
     waits,

@@ -6,9 +6,9 @@ each see a part of the executions. Functions and results: cupti_activity.h and c
 CUPTI has one user at a time in a process. torch's profiler and Proton register callbacks of their
 own, fail while another user has callbacks, and switch kernel records off when they end. So kvtrace
 stops when one of them prepares, and resumes `_RETURN_AFTER` seconds after it has stopped
-(`CuptiLoan`). It notices them by wrapping functions that they call: two of `torch.autograd.profiler`
-(torch 2.5 to 2.13), and those of Proton's native part (Triton 3.6). An unnoticed profiler only
-shows as silence: launches without records of executions.
+(`CuptiLoan`). It notices them by wrapping functions that they call: two of
+`torch.autograd.profiler` (torch 2.5 to 2.13), and those of Proton's native part (Triton 3.6). An
+unnoticed profiler only shows as silence: launches without records of executions.
 
 A second copy of CUPTI gets no callbacks in a process in which another copy was ever used. Proton
 would load Triton's copy, so kvtrace points Proton to the copy in use.

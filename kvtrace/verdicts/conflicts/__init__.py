@@ -12,10 +12,10 @@ decides the pairs that formulas leave open. All three share:
 - one search of a pair, `search.py`: by the digits of both addresses, then by two `copies.py` of all
   formulas, then by `read_indices.py` where recorded contents decide, by the numbers or by the
   spans of single rows; `data.py` names these contents
-- reasons why a meeting does no harm: `same_values.py`, and for programs `exclusion.py` (counters,
+- reasons why a meeting does no harm: `same_values.py`, and for programs `releases.py` (counters,
   locks)
-- the order of threads: `barriers.py` between ops, with the orders that they leave to a pair,
-  `threads.py` that execute the ops, `releases.py` of atomics
+- the order of threads: `barriers.py` between ops and in pipelined loops, with the orders that they
+  leave to a pair, `threads.py` that execute the ops, `releases.py` of atomics
 - one set of `outcomes.py`, and the `messages.py` made of outcomes
 
 The rules evaluate the grid differently. Between programs, `race_evaluated.py` finds the bytes that

@@ -16,7 +16,13 @@ from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
-from kvtrace.verdicts.conflicts.barriers import Barriers, PairOrder, common_loops
+from kvtrace.verdicts.conflicts.barriers import (
+    Barriers,
+    PairOrder,
+    common_loops,
+    may_be_pipelined,
+    trips_started_early,
+)
 from kvtrace.verdicts.conflicts.copies import Actors
 from kvtrace.verdicts.conflicts.data import data_behind
 from kvtrace.verdicts.conflicts.lane_orders import LaneVisit, WatchedByte
@@ -30,7 +36,6 @@ from kvtrace.verdicts.conflicts.outcomes import (
     Witness,
 )
 from kvtrace.verdicts.conflicts.pairs import Pairs
-from kvtrace.verdicts.conflicts.pipelined import may_be_pipelined, trips_started_early
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, pairs_of_one_storage, sharers_of

@@ -20,7 +20,6 @@ from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
 from kvtrace.verdicts.conflicts.copies import two_programs
 from kvtrace.verdicts.conflicts.data import unrecorded
-from kvtrace.verdicts.conflicts.exclusion import Exclusion
 from kvtrace.verdicts.conflicts.messages import RACE, race
 from kvtrace.verdicts.conflicts.outcomes import (
     ConfirmedConflict,
@@ -32,7 +31,7 @@ from kvtrace.verdicts.conflicts.pairs import Pairs, evaluation, judged
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
 from kvtrace.verdicts.conflicts.race_replay import replayed
-from kvtrace.verdicts.conflicts.releases import releases_of
+from kvtrace.verdicts.conflicts.releases import Exclusion, releases_of
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import compare_digits, search_pair
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of

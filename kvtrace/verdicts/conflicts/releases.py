@@ -1,4 +1,9 @@
-"""Releases and acquires of atomics, and the accesses of their programs that they order.
+"""Releases and acquires of atomics, the accesses that they order, and counters and locks.
+
+In a critical section, one program at a time runs, under a lock. A section begins after a loop that
+ends only when an atomic has changed a lock from open to shut, with acquire, and ends where an
+atomic exchange stores the open value, with release. While a program is in a section, no other
+program is in a section of the same lock, so accesses in the sections are ordered.
 
 An atomic on a scalar is done by one thread. Its release orders the accesses of that thread, and
 the accesses of other threads before a barrier that both have passed. Without the barrier, in
@@ -16,22 +21,33 @@ through a barrier. A lane of a block acquires for its own thread alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kvtrace.ir import Op
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.flow import constant_of, counter_of, deciding
+from kvtrace.ir.model import once_per_module
+from kvtrace.ir.ops import KINDS, LOOPS, MEMORY, effect_of, operator_of
+from kvtrace.ir.types import TensorType
 from kvtrace.schema.cached_property import cached_property
+from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.prover import Linear, Variable
+from kvtrace.symbolic.prover.digits import Common, Side, are_apart
 from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.conflicts.barriers import Barriers
-from kvtrace.verdicts.conflicts.parts import roles_of
+from kvtrace.verdicts.conflicts.parts import ADD, EXCHANGE, Roles, is_unmasked, roles_of, updates_by
+from kvtrace.verdicts.conflicts.sharers import Sharer
 from kvtrace.verdicts.conflicts.threads import OpThreads, Threads, stays_in_lane
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
+
 
 #: Limit of lanes of a block that one thread may hold.
 _MAX_LANES_PER_THREAD: Final = 8
@@ -169,3 +185,253 @@ def releases_of(bound: BoundCall) -> Releases:
     if releases is None:
         releases = bound.memo[releases_of] = Releases(bound)
     return releases
+
+
+@dataclass(frozen=True)
+class Section:
+    """A critical section: the lock's atomic, the unlocking op, and the indices of ops between."""
+
+    shuts: Op
+    opens: Op
+    inside: frozenset[int]
+
+
+@once_per_module
+def sections_of(module: Module) -> tuple[Section, ...]:
+    """Return the critical sections of a module, in the order of their ops."""
+    return tuple(_sections(module))
+
+
+def _sections(module: Module) -> Iterator[Section]:
+    roles = roles_of(module)
+    if not roles.synchronizes:
+        return
+    for op in module.ops:
+        if op.name in LOOPS and counter_of(op) is None and op.block is not None:
+            section = _section(op, op.block, roles)
+            if section is not None:
+                yield section
+
+
+def _section(loop: Op, block: Block, roles: Roles) -> Section | None:
+    shuts = _only_atomic(loop)
+    if shuts is None or not roles.by_op[shuts.index].acquires:
+        return None
+    open_and_shut = _lock_values(loop, shuts)
+    if open_and_shut is None:
+        return None
+    inside: set[int] = set()
+    for op in block.ops[block.ops.index(loop) + 1 :]:
+        if _unlocks(op, shuts.operand("pointer"), open_and_shut[0], roles):
+            return Section(shuts, op, frozenset(inside))
+        inside.update(inner.index for inner in op.walk())
+    return None
+
+
+def _only_atomic(loop: Op) -> Op | None:
+    """Return a loop's scalar atomic if it is the loop's only memory op, else None."""
+    memory_ops = [op for op in loop.walk() if op.name in MEMORY]
+    if len(memory_ops) != 1 or effect_of(memory_ops[0]) != "atomic" or not memory_ops[0].results:
+        return None
+    if memory_ops[0].block is None or memory_ops[0].block.region is not loop.regions[0]:
+        return None
+    return None if isinstance(memory_ops[0].results[0].type, TensorType) else memory_ops[0]
+
+
+def _lock_values(loop: Op, atomic: Op) -> tuple[float, float] | None:
+    """Return the values of an open and a shut lock if the loop ends only by locking, else None."""
+    open_value, shut_value = None, constant_of(atomic.operand("value"))
+    if KINDS[atomic.name].has("expected"):
+        open_value = constant_of(atomic.operand("expected"))
+    elif not (updates_by(atomic, EXCHANGE) and is_unmasked(atomic)):
+        return None
+    (condition,) = deciding(loop)
+    compare = condition.owner
+    if not isinstance(compare, Op) or operator_of(compare) != "compare" or shut_value is None:
+        return None
+    left_value, right_value = compare.operand("left"), compare.operand("right")
+    if left_value is not atomic.results[0]:
+        left_value, right_value = right_value, left_value
+    compared = constant_of(right_value)
+    if left_value is not atomic.results[0] or not isinstance(compared, int):
+        return None
+    repeats_while_equal = attribute(compare, "predicate") == 0
+    if repeats_while_equal and compared == shut_value:
+        # A lock is assumed to be either open or shut.
+        return (0 if open_value is None else open_value), shut_value
+    if (
+        attribute(compare, "predicate") == 1
+        and open_value in (None, compared)
+        and compared != shut_value
+    ):
+        return compared, shut_value
+    return None
+
+
+def _unlocks(op: Op, pointer: Value, open_value: float, roles: Roles) -> bool:
+    """Return whether an op stores the open value to the lock, with release."""
+    return (
+        updates_by(op, EXCHANGE)
+        and op.operand("pointer") is pointer
+        and is_unmasked(op)
+        and constant_of(op.operand("value")) == open_value
+        and roles.by_op[op.index].releases
+    )
+
+
+class Exclusion:
+    """The counters and locks of one call, which keep accesses of programs apart."""
+
+    def __init__(self, module: Module, sharers: Sequence[Sharer], releases: Releases) -> None:
+        self._module = module
+        self._sharers = sharers
+        self._releases = releases
+
+    # -- counters --------------------------------------------------------------------------------
+
+    def draws_numbers(self, left: Sharer, right: Sharer, common: Common) -> bool:
+        """Return whether a variable that both accesses share was drawn from a counter.
+
+        No number is drawn twice, so both accesses are then of one program.
+        """
+        return any(self._is_drawn(variable, (left, right)) for variable in common.variables)
+
+    def _is_drawn(self, variable: Variable, users: Sequence[Sharer]) -> bool:
+        """Return whether a variable is always the result of an addition to the same counter."""
+        symbols = _chosen_symbols(variable)
+        draws = [self._drawing_atomic(symbol) for symbol in symbols]
+        if not all(
+            draw is not None and _covers_lanes(draw, symbol, user)
+            for draw, symbol in zip(draws, symbols, strict=True)
+            for user in users
+        ):
+            return False
+        first_draw = draws[0] if draws else None
+        if first_draw is None or first_draw.exact is None or first_draw.exact.form.coefficients:
+            return False
+        counter = first_draw.exact.form
+        if any(d is None or d.exact is None or d.exact.form != counter for d in draws):
+            return False
+        return all(d is not None and d.storage is first_draw.storage for d in draws) and all(
+            self._is_counting(sharer, counter) or self._keeps_unchanged(sharer, first_draw.exact)
+            for sharer in self._sharers
+            if sharer.storage in (None, first_draw.storage)
+        )
+
+    def _drawing_atomic(self, symbol: Symbol) -> Sharer | None:
+        """Return the only atomic access whose result a symbol is, else None."""
+        index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
+        sharers = [s for s in self._sharers if s.access.op.index == index]
+        if symbol.kind not in ("content", "unknown") or len(sharers) != 1:
+            return None
+        return sharers[0] if sharers[0].role.kind == "atomic" else None
+
+    @staticmethod
+    def _is_counting(sharer: Sharer, counter: Linear) -> bool:
+        """Return whether an access adds a positive constant to the counter."""
+        op = sharer.access.op
+        return (
+            updates_by(op, ADD)
+            and sharer.role.strong
+            and sharer.exact is not None
+            and sharer.exact.form == counter
+            and _counts_up(op)
+        )
+
+    @staticmethod
+    def _keeps_unchanged(sharer: Sharer, counter: Side) -> bool:
+        """Return whether an access does not write to the counter."""
+        if not sharer.role.writes:
+            return True
+        return sharer.exact is not None and are_apart(counter, sharer.exact)
+
+    # -- locks -----------------------------------------------------------------------------------
+
+    def are_locked(self, left: Sharer, right: Sharer, common: Common) -> bool:
+        """Return whether both accesses are in critical sections of the same lock.
+
+        The lock's address must be equal wherever the two accesses meet.
+        """
+        sections = sections_of(self._module)
+        for first in sections:
+            if not self._is_within(left, first):
+                continue
+            for second in sections:
+                if self._is_within(right, second) and self._have_same_lock(first, second, common):
+                    return True
+        return False
+
+    def _is_within(self, sharer: Sharer, section: Section) -> bool:
+        """Return whether all threads do an op while their program holds a section's lock."""
+        return (
+            sharer.role.op.index in section.inside
+            and self._releases.orders_all_threads(section.shuts)
+            and self._releases.order(sharer.role.op, section.opens) is True
+        )
+
+    def _have_same_lock(self, first: Section, second: Section, common: Common) -> bool:
+        """Return whether two sections lock the same address wherever the accesses meet."""
+        lock_accesses = [self._lock_access(section) for section in (first, second)]
+        if (
+            lock_accesses[0] is None
+            or lock_accesses[1] is None
+            or lock_accesses[0].storage is not lock_accesses[1].storage
+        ):
+            return False
+        first_side, second_side = lock_accesses[0].exact, lock_accesses[1].exact
+        if first_side is None or second_side is None or first_side.form != second_side.form:
+            return False
+        return common.is_form_equal_in_both(first_side.form)
+
+    def _lock_access(self, section: Section) -> Sharer | None:
+        """Return the access that locks a section; None if other ops may write the lock."""
+        sections = sections_of(self._module)
+        lock_ops = {
+            op.index for lock_section in sections for op in (lock_section.shuts, lock_section.opens)
+        }
+        locking = [s for s in self._sharers if s.access.op is section.shuts]
+        if len(locking) != 1 or locking[0].exact is None:
+            return None
+        for sharer in self._sharers:
+            if sharer.storage not in (None, locking[0].storage) or not sharer.role.writes:
+                continue
+            if sharer.access.op.index in lock_ops:
+                continue
+            if sharer.exact is None or not are_apart(locking[0].exact, sharer.exact):
+                return None
+        return locking[0]
+
+
+def _covers_lanes(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
+    """Return whether each active lane of `user` has drawn its number in an active lane."""
+    mask = draw.access.mask
+    if mask.decided:
+        return True
+    lanes = [a.key for term in symbol.at for a in term.symbols("lane")]
+    if lanes != list(range(len(lanes))):
+        return False
+    return set(mask.conjuncts()) <= set(user.access.active.conjuncts())
+
+
+def _chosen_symbols(variable: Variable) -> list[Symbol]:
+    """Return the symbol, or all symbols that a choice selects from; else an empty list."""
+    if isinstance(variable, Symbol):
+        return [variable]
+    if not isinstance(variable, Choice):
+        return []
+    symbols = []
+    for term in (variable.then, variable.otherwise):
+        form = term.affine()
+        if form is None or form[0] or list(form[1].values()) != [1]:
+            return []
+        branch_symbols = _chosen_symbols(next(iter(form[1])))
+        if not branch_symbols:
+            return []
+        symbols += branch_symbols
+    return symbols
+
+
+def _counts_up(addition: Op) -> bool:
+    """Return whether an atomic adds a positive constant."""
+    step = constant_of(addition.operand("value"))
+    return step is not None and step > 0

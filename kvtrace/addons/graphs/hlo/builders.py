@@ -1,7 +1,5 @@
 """Builders of graph ops for NumPy functions, registered where they are defined.
 
-Outside of a trace, a builder that is `usable_outside` is traced and run at once.
-
 A builder is a function with the NumPy function's signature that takes tensors, arrays and scalars,
 appends ops through `kvtrace.hlo.primitives`, and returns tensors. To add one, write it in a file
 under `families/`:
@@ -15,12 +13,9 @@ under `families/`:
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache, wraps
 from typing import Any, Final, TypeVar
 
 import numpy as np
-
-from kvtrace.addons.graphs.hlo.builder import tracing
 
 Builder = Callable[..., Any]
 _B = TypeVar("_B", bound=Builder)
@@ -105,22 +100,3 @@ def name_of(function: Any) -> str:
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))
     return f"{module}.{name}" if module else str(name)
-
-
-def usable_outside(builder: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the builder as a function that, outside of a trace, traces and runs itself."""
-
-    @wraps(builder)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if tracing():
-            return builder(*args, **kwargs)
-        return _traced(builder)(*args, **kwargs)
-
-    return call
-
-
-@cache
-def _traced(builder: Callable[..., Any]) -> Callable[..., Any]:
-    from kvtrace.addons.graphs.hlo.traced import TracedFunction
-
-    return TracedFunction(builder, observed=False)

@@ -12,9 +12,9 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axis_of
 from kvtrace.addons.graphs.hlo.builder import current
-from kvtrace.addons.graphs.hlo.builders import usable_outside
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, UINT32
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
+from kvtrace.addons.graphs.hlo.outside import usable_outside
 from kvtrace.addons.graphs.hlo.primitives import Operand, lift
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 

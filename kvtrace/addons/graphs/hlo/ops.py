@@ -14,7 +14,7 @@ import numpy as _np
 from kvtrace.addons.graphs.hlo import families as _families
 from kvtrace.addons.graphs.hlo.builders import FUNCTIONS as _FUNCTIONS
 from kvtrace.addons.graphs.hlo.builders import OPERATIONS as _OPERATIONS
-from kvtrace.addons.graphs.hlo.builders import usable_outside as _usable_outside
+from kvtrace.addons.graphs.hlo.outside import usable_outside as _usable_outside
 
 __all__ = ["_families"]
 

@@ -1,4 +1,4 @@
-"""Properties of a target's device, as `torch.cuda` reports them, and requests of a program to it."""
+"""Properties of a target's device, as `torch.cuda` has them, and a program's requests to it."""
 
 from types import SimpleNamespace
 from typing import Final

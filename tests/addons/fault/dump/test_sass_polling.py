@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kvtrace.addons.fault.dump.polling import branch_target, is_strong, poll_around
+from kvtrace.addons.fault.dump.sass import branch_target, is_strong, poll_around
 from tests.addons.fault.polling_kernels import (
     adding,
     assembled_grid_barrier,
