@@ -151,12 +151,11 @@ class Division(Place):
 
 @dataclass(frozen=True, eq=False)
 class Assertion(Place):
-    """A `tt.assert`: `condition` must hold in every lane (`of_overflow`: debug=True added it)."""
+    """A `tt.assert`: `condition` must hold in every lane."""
 
     condition: Condition
     message: str
     shape: tuple[int, ...]
-    of_overflow: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,15 +39,13 @@ def assertion(walk: Walk, op: Op) -> None:
     """Record an assertion, or an assumption of the compiler."""
     attribute = op.attributes.get("message")
     message = attribute.value if isinstance(attribute, StringAttribute) else ""
-    checked = op.name == "tt.assert"
     assertion = Assertion(
         **walk.place_fields(op),
         condition=walk.condition(op.operand("condition")),
         message=message,
         shape=shape_of(op.operand("condition").type),
-        of_overflow=checked and "overflow detected for operation" in message,
     )
-    (walk.assertions if checked else walk.assumptions).append(assertion)
+    (walk.assertions if op.name == "tt.assert" else walk.assumptions).append(assertion)
 
 
 @meaning(
