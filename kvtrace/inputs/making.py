@@ -409,6 +409,8 @@ class CaseMaker:
         else:
             positions = self._random.integers(0, source.size, tensor.storage)
         values = source[positions]
+        if changes_size and tensor.storage != source.size and _are_distinct_reals(source):
+            values = self._between(source, values)
         if changes_size and _may_be_positions(base):
             largest = int(np.iinfo(source.dtype).max)
             if reaching is None:
@@ -419,6 +421,16 @@ class CaseMaker:
             values.sort()
             values[:1] = source[0]
         return values.tobytes()
+
+    def _between(self, source: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        """Return as many numbers between those of `source`, which are hardly ever equal.
+
+        Of equal numbers several indices may be right. None is closer to zero than all of `source`:
+        there `values` stay.
+        """
+        places = self._random.uniform(0, source.size - 1, values.size)
+        drawn = np.interp(places, np.arange(source.size), np.sort(source)).astype(source.dtype)
+        return np.where(np.abs(drawn) < np.abs(source).min(), values, drawn)
 
     def _stored_values(self, tensor: TensorInput) -> NDArray[Any]:
         """Return a writable array of the elements of a tensor's storage."""
@@ -440,6 +452,17 @@ class CaseMaker:
 def _may_be_positions(tensor: TensorInput) -> bool:
     """Return whether integers of a tensor may be positions or lengths: none of one byte are."""
     return is_integers(tensor) and tensor.dtype not in ("bool", *BYTES) and tensor.storage > 0
+
+
+def _are_distinct_reals(values: NDArray[Any]) -> bool:
+    """Return whether values are finite floats of 32 or 64 bits, no two equal, and not all whole."""
+    return (
+        values.dtype.kind == "f"
+        and values.dtype.itemsize > 2
+        and bool(np.isfinite(values).all())
+        and np.unique(values).size == values.size
+        and not bool((values == np.rint(values)).all())
+    )
 
 
 def _ascends(values: NDArray[Any]) -> bool:

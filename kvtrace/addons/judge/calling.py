@@ -40,6 +40,10 @@ _REPEATING_WORK: Final = 1_500_000
 _WORK_OF_CALL: Final = 4_000
 #: Other cases than the first are called for this share of a process's time.
 _CALLING_SHARE: Final = 0.4
+#: A case is not called that would end after the first share of a process's time, if time grows with
+#: the square of the size, and the largest case before took the second share.
+_LATEST_SHARE: Final = 0.7
+_SLOW_SHARE: Final = 1 / 30
 #: Repeated calls take at most this share of a process's time.
 _REPEATING_SHARE: Final = 0.25
 #: Bytes of results that stay alive, to be read again.
@@ -78,6 +82,8 @@ class CallResults:
             when read again ("later").
         drew: Names of random number generators that calls used.
         whole: All calls were answered.
+        outgrown: The label of the case that ended the calls, if it is so much larger than those
+            before that it may take more than a process's time; empty if none did.
         malformed: The error in a message that ended the calls; empty if none did.
         unrepeated: The number of repeated calls that were left out, as calls take long.
         running: Threads or timers of the candidate ran on after its last call, or the candidate
@@ -90,6 +96,7 @@ class CallResults:
     differences: list[tuple[str, str]] = field(default_factory=list)
     drew: list[str] = field(default_factory=list)
     whole: bool = False
+    outgrown: str = ""
     malformed: str = ""
     unrepeated: int = 0
     running: bool = False
@@ -116,8 +123,8 @@ def call_candidate(
         caller.call_all(seconds)
     except Malformed as problem:
         caller.answered.malformed = str(problem)
-    except BrokenPipeError:
-        pass  # the candidate's process has ended: `whole` is false
+    except BrokenPipeError:  # the candidate's process has ended: `whole` is false
+        caller.answered.outgrown = caller.outgrown(seconds)
     outcome = caller.answered
     content = {
         **vars(outcome),
@@ -195,6 +202,8 @@ class _Caller:
         #: Processor time of all answers, as the candidate says it, at most their duration.
         self._seconds = 0.0
         self._reported_seconds = 0.0
+        #: Size and seconds of the first call of the largest case that was answered.
+        self._largest = (1, 0.0)
 
     def call_all(self, seconds: float) -> None:
         """Call each case once, repeat some calls, and read old results again.
@@ -209,7 +218,11 @@ class _Caller:
         for number in [0, *other_cases]:
             if self._seconds > _CALLING_SHARE * seconds:
                 break
+            if self._may_take_too_long(number, seconds):
+                continue
+            begun, size = self._seconds, self._size_key(number)[1]
             self._call(number)
+            self._largest = max(self._largest, (size, self._seconds - begun))
             for _ in range(random_.randrange(4)):
                 self._repeat()
         fewest_calls, most_calls = random_.randint(*_FEWEST_CALLS), random_.randint(*_MOST_CALLS)
@@ -228,6 +241,18 @@ class _Caller:
             time.sleep(_LATER_SECONDS)
             self._read_again(self._kept_calls, "later, while a thread or a timer of its file runs")
         self.answered.whole = True
+
+    def _may_take_too_long(self, number: int, seconds: float) -> bool:
+        size, duration = self._largest
+        end = self._seconds + duration * (self._size_key(number)[1] / size) ** 2
+        return duration > _SLOW_SHARE * seconds and end > _LATEST_SHARE * seconds
+
+    def outgrown(self, seconds: float) -> str:
+        """Return the last case's label if it may take longer, by the cube of the size; else ""."""
+        size, duration = self._largest
+        last = self.answered.order[-1] if self.answered.order else 0
+        longest = duration * (self._size_key(last)[1] / size) ** 3
+        return self._cases[last].label if longest > seconds else ""
 
     def _can_repeat(self) -> bool:
         return any(self._first_bytes.values())

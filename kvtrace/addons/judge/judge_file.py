@@ -154,7 +154,7 @@ class _Run:
                 message = f"the reference's process {file_run.reference.in_words}"
                 return [*killed, _unjudged("reference", message, file_run.reference)], {}
             self.walls = file_run.candidate
-            problems = [*killed, *_process_problems(file_run.candidate, self.request.seconds)]
+            problems = [*killed, *_process_problems(file_run, self.request.seconds)]
             problems += _omission_notes(file_run)
             problems += surroundings
             if not (child / EVENTS_FILE).exists():
@@ -229,11 +229,15 @@ def _problem(rule: str, message: str, hint: str = "", severity: str = "error") -
     return asdict(Problem(rule, severity, message, hint))
 
 
-def _process_problems(process: ProcessResult, seconds: float) -> Iterator[dict[str, Any]]:
+def _process_problems(file_run: FileRun, seconds: float) -> Iterator[dict[str, Any]]:
+    process, outgrown = file_run.candidate, file_run.outgrown
+    assert process is not None
     if process.how == "late":
-        message = f"the candidate did not end within {seconds:g} s, and was killed"
+        where = f" on {outgrown}, which is much larger than the cases before" * bool(outgrown)
+        message = f"the candidate did not end within {seconds:g} s{where}, and was killed"
         hint = "look for a loop that does not end, or judge smaller inputs"
-        yield _unjudged("never-ends", message, process, "error", hint)
+        severity = "unjudged" if outgrown else "error"
+        yield _unjudged("never-ends", message, process, severity, hint)
     elif process.how == "broken":
         yield _unjudged("dies", f"the candidate's process {process.in_words}", process)
 

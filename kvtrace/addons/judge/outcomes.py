@@ -390,64 +390,6 @@ def _have_same_expected(first: Values, second: Values) -> bool:
     return all(left.tobytes() == right.tobytes() for left, right in arrays)
 
 
-def picks_tied_elements(values: Values, outcome: Outcome) -> bool:
-    """Return whether results are integers, and differ as indices of ties may.
-
-    They are not such if the reference's results are indices of an input's extreme elements along an
-    axis, and the candidate's are not.
-    """
-    results = values.expected.native if values.expected else ()
-    if any(result["dtype"] == "bool" or result["dtype"] in EPSILON for result in results):
-        return False
-    inputs = [
-        input_values(values.case, number, values.inputs).astype(np.float64)
-        for number, tensor in enumerate(values.case.inputs_of_tensors)
-        if tensor.dtype in EPSILON
-    ]
-    for native, got in zip(results, outcome.results, strict=True):
-        expected = array(values.answers, native)
-        if got.shape != expected.shape or np.array_equal(got, expected):
-            continue
-        for input_array in inputs:
-            for axis in range(input_array.ndim):
-                for extreme in (input_array.max(axis), input_array.min(axis)):
-                    if _selects_extremes(
-                        input_array, axis, expected, extreme
-                    ) and not _selects_extremes(input_array, axis, got, extreme):
-                        return False
-    return True
-
-
-def differs_where_reference_does(values: Values, outcome: Outcome) -> bool:
-    """Return whether results differ only in integers that the reference itself does not decide.
-
-    Such are indices of elements that are equal in the inputs' types and not in float64, as small
-    numbers are after a softmax. At least one index of the reference then differs between both.
-    """
-    expected = values.expected
-    if expected is None or not expected.in_float64:
-        return False
-    wrong = {comparison.result for comparison in outcome.comparisons if comparison.wrong}
-    return bool(wrong) and all(
-        expected.native[at]["dtype"] not in EPSILON
-        and not np.array_equal(
-            array(values.answers, expected.native[at]), array(values.answers, expected.exact[at])
-        )
-        for at in wrong
-    )
-
-
-def _selects_extremes(
-    values: NDArray[Any], axis: int, index: NDArray[Any], extreme: NDArray[Any]
-) -> bool:
-    """Return whether `index` selects the elements `extreme` of `values` along an axis."""
-    if index.size != extreme.size or index.min() < 0 or index.max() >= values.shape[axis]:
-        return False
-    indexes = np.expand_dims(index.reshape(extreme.shape), axis)
-    picked = np.take_along_axis(values, indexes.astype(np.int64), axis)
-    return bool(np.array_equal(np.squeeze(picked, axis), extreme))
-
-
 def has_ascending_integers(values: Values) -> bool:
     """Return whether an input is a vector of ascending integers, which may bound parts."""
     vectors = [

@@ -29,16 +29,15 @@ from kvtrace.addons.judge.outcomes import (
     Outcome,
     Values,
     are_constant,
-    differs_where_reference_does,
     has_ascending_integers,
     has_equal_reference,
     has_moved_result,
     is_reference_result,
     outcome_of,
-    picks_tied_elements,
 )
 from kvtrace.addons.judge.problems import BEYOND_GIVEN, ExaminerResult, Problem, beyond_given
 from kvtrace.addons.judge.request import Folders, Request
+from kvtrace.addons.judge.ties import differs_where_reference_does, picks_tied_elements
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.inputs.cases import BEYOND, EPSILON, Case
 from kvtrace.inputs.making import OTHER_INTEGERS, OTHER_VALUES, must_be_accepted

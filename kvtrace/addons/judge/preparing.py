@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import accumulate, chain
@@ -33,6 +33,7 @@ from kvtrace.inputs.cases import (
     BEYOND,
     Case,
     Input,
+    ScalarInput,
     TensorInput,
     inputs_by_annotations,
     label_of,
@@ -256,12 +257,18 @@ def _given_cases(
         CannotJudge: it is not known what the inputs are.
     """
     if request.shapes:
-        return [(Case(text, "given", parsed_shapes(text, names)), None) for text in request.shapes]
+        shaped = ((text, parsed_shapes(text, names)) for text in request.shapes)
+        return [
+            (Case(text, "given", (*inputs, *_omitted_numbers(reference, names, len(inputs)))), None)
+            for text, inputs in shaped
+        ]
     if request.trace is not None and inputs_folder is not None:
         return [(case, inputs_folder) for case in read_cases(inputs_folder)]
     function = None if reference is None else reference.inputs()
     if function is not None:
-        return [(_case_made_by(function, folder), folder)]
+        case = _case_made_by(function, folder)
+        omitted = _omitted_numbers(reference, names, len(case.inputs))
+        return [(replace(case, inputs=(*case.inputs, *omitted)), folder)]
     if inputs_folder is not None:
         return [(read_cases(inputs_folder)[0], inputs_folder)]
     inputs = None
@@ -273,6 +280,24 @@ def _given_cases(
     if inputs is None:
         raise CannotJudge(NO_INPUTS)
     return [(Case(label_of(inputs), "given", inputs), None)]
+
+
+def _omitted_numbers(
+    reference: Reference | None, names: Sequence[str], count: int
+) -> Iterator[ScalarInput]:
+    """Yield the numbers that are defaults of the parameters after `count` inputs, up to another.
+
+    The parameters are those of the reference that the candidate has at the same places: a candidate
+    that ignores one is right for its default alone.
+    """
+    if reference is None:
+        return
+    function = reference.callable.forward if reference.is_model else reference.callable
+    parameters = [*inspect.signature(function).parameters.values()]
+    for parameter, name in [*zip(parameters, names, strict=False)][count:]:
+        if parameter.name != name or not isinstance(parameter.default, int | float):
+            return
+        yield ScalarInput(name, parameter.default)
 
 
 def _named_extents(

@@ -62,13 +62,15 @@ class FileRun:
     """The results of the processes that ran the user's code, and durations in seconds by name.
 
     `candidate` is None if the reference's process did not complete. `killed` has a sentence on each
-    case that the reference was killed for.
+    case that the reference was killed for. `outgrown` is the label of a case that is so much larger
+    than those before that the candidate may need more than its time for it, and was killed there.
     """
 
     reference: ProcessResult
     candidate: ProcessResult | None
     seconds: Mapping[str, float]
     killed: tuple[str, ...] = ()
+    outgrown: str = ""
 
 
 class _TimedRunner:
@@ -121,7 +123,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     """
     begun = time.monotonic()
     import_libraries(request.target)
-    from kvtrace.addons.judge.calling import fork_worker
+    from kvtrace.addons.judge.calling import fork_worker, read_call_results
     from kvtrace.addons.judge.child import run_candidate
     from kvtrace.addons.judge.preparing import prepare, store_inputs
 
@@ -175,7 +177,9 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
         for descriptor in (calls, answers):
             os.close(descriptor)
         os.waitpid(caller, 0)  # the caller sees the end of both pipes
-    return FileRun(reference, candidate, run_timed.seconds, sentences)
+    late = candidate.how == "late"
+    outgrown = read_call_results(scratch / "answered").outgrown if late else ""
+    return FileRun(reference, candidate, run_timed.seconds, sentences, outgrown)
 
 
 def _killed_text(process: ProcessResult) -> str:
