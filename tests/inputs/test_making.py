@@ -104,6 +104,32 @@ def test_offsets_stay_sorted_in_other_sizes(maker, tmp_path):
         assert (np.diff(offsets) >= 0).all(), label
 
 
+@pytest.mark.parametrize("shape", ["f32[6, 50]", "f64[300]"])
+def test_floats_of_other_sizes_are_hardly_ever_equal_where_given_ones_are_not(
+    maker, tmp_path, shape
+):
+    for label, case in derived(maker, f"x={shape}").items():
+        if case.kind == "sizes":
+            values = contents(case, tmp_path)[0].ravel()
+            assert np.unique(values).size > 0.99 * values.size, label
+
+
+@pytest.mark.parametrize(
+    "values", [np.arange(300.0) - 150, np.repeat([0.25, 0.75], 150), np.linspace(-1, 1, 300)]
+)
+def test_floats_of_other_sizes_stay_whole_few_and_in_range(maker, tmp_path, values):
+    values = values.astype(np.float32)
+    values.tofile(tmp_path / "x.bin")
+    tensor = replace(parsed_shapes("x=f32[300]", [])[0], file="x.bin")
+    cases = maker.derived_cases(Case("given", "given", (tensor,)), False, [], [])
+    for case in (case for case in cases if case.kind == "sizes" and "other" not in case.label):
+        drawn = contents(case, tmp_path)[0]
+        assert values.min() <= drawn.min() <= drawn.max() <= values.max()
+        assert np.abs(drawn).min() >= np.abs(values).min()
+        if np.unique(values).size < 300 or (values == np.rint(values)).all():
+            assert np.isin(drawn, values).all()
+
+
 def test_integers_reach_their_bound_and_sums_of_two_do_not_exceed_it(maker, tmp_path):
     maker.bounds = {1: 64, 2: 64}
     cases = derived(maker, "x=f32[64], start=i64[20], count=i64[20]")

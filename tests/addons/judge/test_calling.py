@@ -1,6 +1,7 @@
 """Calls of the candidate, with a process on the other side that answers as a test says."""
 
 import os
+import time
 from contextlib import contextmanager
 from functools import partial
 
@@ -16,14 +17,17 @@ SIZE = 40
 
 
 @contextmanager
-def calling(folder, cases=3):
-    """Yield the functions of a candidate's process that receive a call and send an answer."""
+def calling(folder, sizes=(SIZE,) * 3, seconds=60):
+    """Yield the functions of a candidate's process that receive a call and send an answer.
+
+    There is a case for each of the sizes.
+    """
     inputs = folder / "inputs"
     inputs.mkdir()
     cases_ = []
-    for number in range(cases):
-        np.full(SIZE, number + 1, np.float32).tofile(inputs / f"{number}.bin")
-        tensor = TensorInput("x", "float32", (SIZE,), (1,), 0, SIZE, f"{number}.bin")
+    for number, size in enumerate(sizes):
+        np.full(size, number + 1, np.float32).tofile(inputs / f"{number}.bin")
+        tensor = TensorInput("x", "float32", (size,), (1,), 0, size, f"{number}.bin")
         cases_.append(Case(f"case {number}", "given" if not number else "sizes", (tensor,)))
     write_cases(inputs, cases_)
     (folder / "seed").write_text("7")
@@ -39,7 +43,7 @@ def calling(folder, cases=3):
             folder / "answered",
             calls_end,
             answers_end,
-            seconds=60,
+            seconds=seconds,
             most_bytes=1 << 20,
         )
 
@@ -112,6 +116,49 @@ def test_other_cases_are_not_called_when_a_share_of_the_time_is_over(tmp_path, m
     assert answered.whole
     assert answered.order[0] == 0
     assert set(answered.results) == {0}
+
+
+def answer_sizes(folder, sizes, duration, last=None):
+    """Answer first calls on sizes after `duration(size)` s; end at a case of size `last`."""
+    known_sizes = set()
+    with calling(folder, sizes, seconds=3) as (hear, answer):
+        while (message := hear()) is not None:
+            header, content = message
+            size = len(content) // 4
+            if "call" not in header:
+                answer({"results": [], "running": False})
+            elif size == last:
+                break
+            else:
+                time.sleep(0.0 if size in known_sizes else duration(size))
+                known_sizes.add(size)
+                answer(*result(bytes(content)))
+    return read_call_results(folder / "answered")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "called"), [((40, 100, 1000), {0, 1}), ((40, 100, 1000, 120), {0, 1, 2, 3})]
+)
+def test_case_is_not_called_whose_time_would_be_over_by_the_largest_before(tmp_path, sizes, called):
+    answered = answer_sizes(tmp_path, sizes, lambda size: 0.15 if size == 100 else 0.0)
+    assert answered.whole
+    assert set(answered.results) == called
+
+
+def test_larger_cases_are_called_after_quick_ones(tmp_path):
+    answered = answer_sizes(tmp_path, (40, 100, 100_000), lambda size: 0.0)
+    assert set(answered.results) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(("size", "outgrown"), [(100_000, "case 2"), (101, "")])
+def test_end_on_a_much_larger_case_is_told_from_a_loop_without_an_end(tmp_path, size, outgrown):
+    answered = answer_sizes(tmp_path, (40, 100, size), lambda size: 0.01, last=size)
+    assert not answered.whole
+    assert answered.outgrown == outgrown
+
+
+def test_end_on_the_given_inputs_is_no_matter_of_size(tmp_path):
+    assert answer_sizes(tmp_path, (40, 100), lambda size: 0.01, last=40).outgrown == ""
 
 
 def test_processor_time_that_an_answer_states_counts_at_most_its_duration(tmp_path):

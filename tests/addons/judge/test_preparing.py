@@ -12,6 +12,7 @@ from kvtrace.addons.judge.preparing import (
     _broadcasts,
     _is_emptied,
     _of_suitable_size,
+    _omitted_numbers,
 )
 from kvtrace.addons.judge.reference import Reference
 from kvtrace.addons.judge.request import Place
@@ -63,6 +64,32 @@ def test_extents_that_integers_may_reach_are_learned_from_the_reference(
 ):
     reference, maker, case = prepared(tmp_path, code, shapes)
     assert _bounds_of_integers(reference, maker, case, tmp_path) == bounds
+
+
+@pytest.mark.parametrize(
+    ("code", "names", "omitted"),
+    [
+        ("(x, label, smoothing=0.0): ...", ["x", "label", "smoothing"], {"smoothing": 0.0}),
+        ("(x, y, alpha=1.0, causal=False): ...", ["x", "y", "alpha"], {"alpha": 1.0}),
+        ("(x, y, bias=None, eps=1e-6): ...", ["x", "y", "bias", "eps"], {}),
+        ("(x, y, eps=1e-6): ...", ["x", "y", "epsilon"], {}),
+        ("(x, eps=1e-6): ...", ["x", "eps"], {}),
+    ],
+)
+def test_default_numbers_that_the_inputs_leave_out_are_inputs(tmp_path, code, names, omitted):
+    reference, _, _ = prepared(tmp_path, code, "x=f32[4]")
+    numbers = _omitted_numbers(reference, names, 2)
+    assert {number.name: number.value for number in numbers} == omitted
+
+
+def test_default_numbers_of_a_model_are_those_of_its_forward(tmp_path):
+    (tmp_path / "reference.py").write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n"
+        "    def __init__(self, size=3):\n        super().__init__()\n\n"
+        "    def forward(self, x, scale=2.0):\n        return x * scale\n"
+    )
+    reference = Reference(Place(tmp_path / "reference.py", "Model"), tmp_path)
+    assert [n.value for n in _omitted_numbers(reference, ["x", "scale"], 1)] == [2.0]
 
 
 @pytest.mark.parametrize(
