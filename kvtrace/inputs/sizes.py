@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain, cycle, pairwise
 from typing import Any, Final
 
 from kvtrace.inputs.cases import BEYOND, BYTES, Input, ScalarInput, TensorInput, whole_tensor
@@ -18,6 +18,9 @@ _PRIMES: Final = (7, 131, 13, 257, 61)
 _MOST_BLOCKS: Final = 3
 #: Sizes at which dispatchers branch, if all extents are multiples of one.
 _ALIGNMENTS: Final = (2, 16, 32, 64)
+#: Multiples of 2. For m before n, but for two of the six pairs, `int(i * (m / n))` in float32 is not
+#: `i * m // n` for some i below n: the quotient is rounded down.
+_ROUNDED_QUOTIENTS: Final = (62, 14, 28, 46)
 #: Tiles beyond which no static number of trips is expected to reach.
 _TILES: Final = 9
 #: The extent that integers are tried up to, beside small other extents.
@@ -164,6 +167,9 @@ def _aligned_sizes(
     """Yield changes after which all extents are multiples of one number, or at a block."""
     for step in _ALIGNMENTS:
         change = {old: step * (3 if at % 2 else 1) for at, old in enumerate(extents)}
+        if step == _ALIGNMENTS[0]:
+            quotients = dict(zip(extents, cycle(_ROUNDED_QUOTIENTS), strict=False))
+            change = quotients if _most_elements(inputs, quotients) <= _MANY else change
         is_large = _most_elements(inputs, change) > _MOST_ELEMENTS >> 2
         yield dict.fromkeys(extents, step) if is_large else change
     for block in (*blocks[-1:], *blocks[:1]):

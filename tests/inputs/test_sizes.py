@@ -104,6 +104,26 @@ def test_all_extents_are_aligned_at_once():
     assert {40: 32, 100: 32, 60: 32} in changes
 
 
+@pytest.mark.parametrize(
+    ("given", "source", "target"),
+    [
+        ("x=f32[8, 12], like=f32[16]", 8, 16),
+        ("x=f32[2, 12, 6], like=f32[16]", 12, 16),
+        ("x=f32[8], like=f32[16]", 8, 16),
+    ],
+)
+def test_rows_by_rounded_quotients_differ_from_those_by_whole_numbers(given, source, target):
+    def is_rounded_down(change):
+        rows = np.arange(change.get(target, target))
+        count = change.get(source, source)
+        quotients = (np.float32(count / rows.size), np.float32(count) / np.float32(rows.size))
+        products = [(rows.astype(np.float32) * quotient).astype(np.int64) for quotient in quotients]
+        return any((product != rows * count // rows.size).any() for product in products)
+
+    changes = [change for _, change in other_sizes(parsed_shapes(given, []), [], [], [])]
+    assert any(is_rounded_down(change) for change in changes)
+
+
 def test_aligned_extents_are_equal_where_others_have_many_elements():
     heads = parsed_shapes("q=f32[37, 4, 101, 16], k=f32[37, 2, 101, 16]", [])
     changes = [change for _, change in other_sizes(heads, [2, 4, 16], [32], [])]
