@@ -18,7 +18,7 @@ _PRIMES: Final = (7, 131, 13, 257, 61)
 _MOST_BLOCKS: Final = 3
 #: Sizes at which dispatchers branch, if all extents are multiples of one.
 _ALIGNMENTS: Final = (2, 16, 32, 64)
-#: Multiples of 2. For m before n, but for two of the six pairs, `int(i * (m / n))` in float32 is not
+#: Multiples of 2. For m before n, but two of the six pairs, `int(i * (m / n))` in float32 is not
 #: `i * m // n` for some i below n: the quotient is rounded down.
 _ROUNDED_QUOTIENTS: Final = (62, 14, 28, 46)
 #: Tiles beyond which no static number of trips is expected to reach.
