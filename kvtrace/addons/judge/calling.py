@@ -43,7 +43,7 @@ _CALLING_SHARE: Final = 0.4
 #: A case is not called that would end after the first share of a process's time, if time grows with
 #: the square of the size, and the largest case before took the second share.
 _LATEST_SHARE: Final = 0.7
-_SLOW_SHARE: Final = 1 / 30
+_SLOW_SHARE: Final = 1 / 10
 #: Repeated calls take at most this share of a process's time.
 _REPEATING_SHARE: Final = 0.25
 #: Bytes of results that stay alive, to be read again.

@@ -140,7 +140,7 @@ def answer_sizes(folder, sizes, duration, last=None):
     ("sizes", "called"), [((40, 100, 1000), {0, 1}), ((40, 100, 1000, 120), {0, 1, 2, 3})]
 )
 def test_case_is_not_called_whose_time_would_be_over_by_the_largest_before(tmp_path, sizes, called):
-    answered = answer_sizes(tmp_path, sizes, lambda size: 0.15 if size == 100 else 0.0)
+    answered = answer_sizes(tmp_path, sizes, lambda size: 0.4 if size == 100 else 0.0)
     assert answered.whole
     assert set(answered.results) == called
 
