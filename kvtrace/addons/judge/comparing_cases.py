@@ -33,8 +33,8 @@ _MOST_NAMED: Final = 6
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:
     """Compare the results of all cases with the reference's, and write problems into `folder`.
 
-    Cases that come first are the cheapest; the last ones are left out beyond the work (`Outputs`)
-    that a process may do, which takes less than half of its time.
+    Cases that come first are the cheapest. Those are left out that do not fit into what is left of
+    the work (`Outputs`) that a process may do, which takes less than half of its time.
     """
     with collected_result(folder) as result:
         cases = read_cases(folders.inputs)
@@ -54,7 +54,8 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
         for number, case in enumerate(cases):
             is_called = number in answered.order or not answered.whole
             is_answered = answers[number] is not None or not has_reference
-            if not is_called or not is_answered or (number and work.is_over):
+            work.wanted = 0.0  # what is too much for a case may not be for the next
+            if not is_called or not is_answered:
                 untried += [case.label] * is_answered  # others are reported with their process
                 continue
             with suppress(TooMuchWork):

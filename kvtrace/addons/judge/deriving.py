@@ -58,17 +58,19 @@ class Work(Observer):
     Attributes:
         done: The work so far.
         most: The limit, beyond which an evaluation raises TooLarge.
+        wanted: The work that there would be with the access that was refused last; not counted.
     """
 
     def __init__(self, most: float) -> None:
         self.done = 0.0
         self.most = most
+        self.wanted = 0.0
         self._weight = 1
 
     @property
     def is_over(self) -> bool:
         """An evaluation was ended at the limit."""
-        return self.done > self.most
+        return self.wanted > self.most
 
     @contextmanager
     def with_planes(self) -> Iterator[None]:
@@ -82,9 +84,10 @@ class Work(Observer):
 
     def access(self, access: Access) -> None:
         """Count an access."""
-        self.done += (_ACCESS + access.lanes) * self._weight
-        if self.done > self.most:
+        self.wanted = self.done + (_ACCESS + access.lanes) * self._weight
+        if self.wanted > self.most:
             raise TooLarge("it takes too long")
+        self.done = self.wanted
 
 
 @dataclass
