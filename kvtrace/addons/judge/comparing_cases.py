@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -33,8 +34,9 @@ _MOST_NAMED: Final = 6
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:
     """Compare the results of all cases with the reference's, and write problems into `folder`.
 
-    Cases that come first are the cheapest. Those are left out that do not fit into what is left of
-    the work (`Outputs`) that a process may do, which takes less than half of its time.
+    Given cases come first, then those of the fewest programs. Those are left out that do not fit
+    into what is left of the work (`Outputs`) that a process may do, which takes less than half of
+    its time.
     """
     with collected_result(folder) as result:
         cases = read_cases(folders.inputs)
@@ -51,7 +53,8 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
         work = outputs.work
         outputs.report(dependence_on_state(cases[0], log, answered, folders, request.target, work))
         untried = _labels_of_untried(folders.inputs)
-        for number, case in enumerate(cases):
+        for number in sorted(range(len(cases)), key=lambda one: _cost(cases[one], entries[one])):
+            case = cases[number]
             is_called = number in answered.order or not answered.whole
             is_answered = answers[number] is not None or not has_reference
             work.wanted = 0.0  # what is too much for a case may not be for the next
@@ -78,6 +81,20 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
             )
         if untried:
             result.problems.append(_untried_problem(untried, cases, request.seconds))
+
+
+def _cost(case: Case, log: Log) -> tuple[bool, int]:
+    """Return the rank of a case: whether it is not a given one, and its launches' programs.
+
+    A launch whose grid is no list of integers has none here; its evaluation says what is wrong.
+    """
+    grids = [entry.get("grid") for entry in log]
+    programs = [
+        math.prod(grid)
+        for grid in grids
+        if isinstance(grid, list) and all(isinstance(extent, int) for extent in grid)
+    ]
+    return case.kind not in PLAIN, sum(programs)
 
 
 def _labels_of_untried(inputs: Path) -> list[str]:
