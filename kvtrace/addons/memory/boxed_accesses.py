@@ -30,6 +30,8 @@ from kvtrace.addons.memory.digit_forms import (
 from kvtrace.evaluate import Access, TensorArgument
 from kvtrace.evaluate.observe import AffineAxis, AffineFormula
 from kvtrace.evaluate.types import value_type
+from kvtrace.ir import Op
+from kvtrace.ir.constants import constant_of
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven, interval
@@ -39,11 +41,13 @@ from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.feeding import feeding
 
 if TYPE_CHECKING:
-    from kvtrace.ir import Op, Value
+    from kvtrace.ir import Value
     from kvtrace.recorded_calls.recorded import Call
 
 #: The Boolean that, as one operand, keeps the other one.
 _NEUTRAL: Final = {"arith.andi": True, "arith.ori": False}
+#: Ops of integers that are 0 where an operand is 0, whatever the other one is.
+_ZEROED: Final = ("arith.andi", "arith.muli")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,10 +263,12 @@ class Boxing:
 
 
 def is_choice(op: Op) -> bool:
-    """Return whether an op may drop an operand: a select, or a Boolean "and" or "or"."""
-    return op.name == "arith.select" or (
-        op.name in _NEUTRAL and value_type(op.results[0].type).element.kind == "b"
-    )
+    """Return whether an op may drop an operand: a select, a mask of integers, "and" or "or"."""
+    if op.name == "arith.select":
+        return True
+    if op.name in _NEUTRAL and value_type(op.results[0].type).element.kind == "b":
+        return True
+    return op.name in _ZEROED and any(map(_nonzero_if, op.operands))
 
 
 def _deciding(choice: Op, value: Value) -> tuple[Value, bool] | None:
@@ -275,4 +281,24 @@ def _deciding(choice: Op, value: Value) -> tuple[Value, bool] | None:
         first, second = choice.operand("first") is value, choice.operand("second") is value
         return None if value is condition or first is second else (condition, first)
     others = [operand for operand in choice.operands if operand is not value]
-    return (others[0], _NEUTRAL[choice.name]) if others else None
+    if not others:
+        return None
+    if value_type(value.type).element.kind == "b":
+        return others[0], _NEUTRAL[choice.name]
+    mask = _nonzero_if(others[0])
+    return None if mask is None else (mask, True)
+
+
+def _nonzero_if(value: Value) -> Value | None:
+    """Return the Boolean without which an integer is 0: of a mask that was made an integer."""
+    op = value.owner
+    if not isinstance(op, Op):
+        return None
+    if op.name in ("arith.extui", "arith.extsi"):
+        (source,) = op.operands
+        return source if value_type(source.type).element.kind == "b" else _nonzero_if(source)
+    if op.name == "arith.subi" and constant_of(op.operands[0]) == 0:
+        return _nonzero_if(op.operands[1])
+    if op.name == "arith.select" and constant_of(op.operand("second")) == 0:
+        return op.operand("condition")
+    return None

@@ -229,6 +229,46 @@ def chosen_sum(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def masked_integers(x, out, n, BLOCK: tl.constexpr):
+    """Integers of the padding are made 0 by the bits of a mask before they are summed."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lanes) & -(lanes < n).to(tl.int32)
+    tl.store(out + tl.program_id(0), tl.sum(values))
+
+
+@triton.jit
+def multiplied_integers(x, out, n, BLOCK: tl.constexpr):
+    """Integers of the padding are multiplied by 0."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = (lanes < n).to(tl.int64) * tl.load(x + lanes)
+    tl.store(out + tl.program_id(0), tl.sum(values))
+
+
+@triton.jit
+def chosen_bits(x, out, n, BLOCK: tl.constexpr):
+    """Bits of the integers are kept before the padding."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lanes) & tl.where(lanes < n, 15, 0)
+    tl.store(out + tl.program_id(0), tl.sum(values))
+
+
+@triton.jit
+def masked_by_one_more(x, out, n, BLOCK: tl.constexpr):
+    """The mask of the bits keeps the first lane of the padding."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lanes) & -(lanes <= n).to(tl.int32)
+    tl.store(out + tl.program_id(0), tl.sum(values))
+
+
+@triton.jit
+def multiplied_floats(x, out, n, BLOCK: tl.constexpr):
+    """Floats times 0 are no 0 where they are NaN or infinite."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lanes).to(tl.float32, bitcast=True) * (lanes < n).to(tl.float32)
+    tl.store(out + tl.program_id(0), tl.sum(values))
+
+
+@triton.jit
 def chosen_otherwise(x, out, n, BLOCK: tl.constexpr):
     """What lies before the padding is replaced."""
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

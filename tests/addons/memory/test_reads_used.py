@@ -43,6 +43,26 @@ def test_padding_is_used_unless_a_mask_drops_it(kernel, elements):
     assert used_reads(call, source, surely=True) == ByteRanges.of(0, 4 * elements)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "elements"),
+    [
+        (kernels.masked_integers, 500),
+        (kernels.multiplied_integers, 500),
+        (kernels.chosen_bits, 500),
+        (kernels.masked_by_one_more, 501),
+        (kernels.multiplied_floats, 512),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_integers_of_the_padding_are_dropped_where_a_mask_makes_them_zero(kernel, elements):
+    tensors = {name: torch.ones(512, dtype=torch.int32) for name in ("x", "out")}
+    call = call_of(kernel, (8,), {**tensors, "n": 500}, {"BLOCK": 64})
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    assert used_reads(call, source) == ByteRanges.of(0, 4 * elements)
+    assert used_reads(call, source, surely=True) == ByteRanges.of(0, 4 * elements)
+
+
 def test_choice_of_the_other_value_drops_what_it_replaces():
     arguments = {"x": torch.ones(512), "out": torch.ones(512), "n": 500}
     call = call_of(kernels.chosen_otherwise, (8,), arguments, {"BLOCK": 64})
