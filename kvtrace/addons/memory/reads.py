@@ -130,8 +130,8 @@ class Answered(NamedTuple):
 # Kernels often load whole blocks and mask only their stores: what is read in the padding is
 # dropped. A loaded element that flows through elementwise ops alone matters only in the lanes that
 # a choice (`tl.where`, `&` and `|` of Booleans, `&` and `*` of an integer and a mask) or a store of
-# the same shape keeps. A value that decides a choice is used. Anything else that is done with a value counts as a use of all of its
-# lanes.
+# the same shape keeps. A value that decides a choice is used. Anything else that is done with a
+# value counts as a use of all of its lanes.
 
 
 def used_reads(call: Call, effect: StorageEffect, *, surely: bool = False) -> ByteRanges:
