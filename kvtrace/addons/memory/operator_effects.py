@@ -86,15 +86,20 @@ _READING_ONLY: Final = frozenset(
         "_local_scalar_dense", "allclose", "equal", "is_nonzero", "item",
     )
 )  # fmt: skip
-#: Operators that read some elements of their arguments: which, data says.
+#: Operators that read some elements of their arguments: which, data or an option says.
 _READING_SOME: Final = frozenset(
     f"aten::{name}"
     for name in (
         "_ctc_loss", "_efficient_attention_forward", "_embedding_bag",
         "_embedding_bag_forward_only", "_flash_attention_forward", "_grouped_mm",
-        "_pack_padded_sequence", "_scaled_grouped_mm", "bucketize", "ctc_loss", "embedding_bag",
-        "index_reduce", "nll_loss", "nll_loss2d", "nll_loss_forward", "nll_loss_nd",
-        "scatter_reduce", "searchsorted", "segment_reduce",
+        "_pack_padded_sequence", "_scaled_grouped_mm", "_upsample_nearest_exact1d",
+        "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "bucketize", "cholesky",
+        "cholesky_inverse", "cholesky_solve", "ctc_loss", "embedding_bag", "grid_sampler",
+        "index_reduce", "linalg_cholesky", "linalg_cholesky_ex", "linalg_eigh",
+        "linalg_eigvalsh", "linalg_solve_triangular", "nll_loss", "nll_loss2d",
+        "nll_loss_forward", "nll_loss_nd", "scatter_reduce", "searchsorted", "segment_reduce",
+        "trace", "triangular_solve", "upsample_nearest1d", "upsample_nearest2d",
+        "upsample_nearest3d",
     )
 )  # fmt: skip
 #: Operators that read their first argument, unless their factor `beta` is 0.
@@ -294,7 +299,7 @@ def _effect(
         if base in _SHAPES_ONLY or _reads_no_values(base, tensors):
             return None
         if base in _READING_SOME:
-            reason = f"{_short(base)} reads elements that its data chooses"
+            reason = f"{_short(base)} may read only some of the elements"
             return Effect(may_read=tensor.bytes, reason=reason)
         return _reading(tensor.bytes)
     if base in _SHAPES_ONLY and (tensor.role == "written" or base in UNINITIALIZED):

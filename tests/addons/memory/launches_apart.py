@@ -43,6 +43,7 @@ def main():
     z = torch.empty(100, device="cuda")  # interleaved
     interleaved_to[(1,)](x, z, 50, BLOCK=64)
     read[(1,)](z, out, BLOCK=128)
+    torch.ones(64, device="cuda").sum()
     half = torch.empty(64, device="cuda")  # summed by an operator
     half[:32] = 1
     half.sum()

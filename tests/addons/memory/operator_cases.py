@@ -115,6 +115,15 @@ def sharing(x):
     return torch.empty(0, device=DEVICE).set_(x.untyped_storage(), 0, (100,), (1,))
 
 
+def lower(x):
+    """Return a matrix of which only the lower triangle is written."""
+    matrix = empty(*x.shape)
+    for row in range(len(x)):
+        matrix[row, :row] = 0
+        matrix[row, row] = 2
+    return matrix
+
+
 def main():
     """Run all cases."""
     cases = Cases()
@@ -155,6 +164,14 @@ def main():
         "rows_put": lambda x: read(cases.put_rows(ones(96), range(6))),
         "complex": lambda x: read(part(100, torch.complex64)[:50]),
         "scales": lambda x: empty(100, dtype=torch.float8_e8m0fnu).view(torch.uint8).fill_(1),
+        "trace": lambda _: torch.trace(lower(ones(10, 10))),
+        "triangle": lambda _: torch.linalg.solve_triangular(
+            lower(ones(10, 10)), ones(10, 1), upper=False
+        ),
+        "cholesky": lambda _: torch.linalg.cholesky(lower(ones(10, 10))),
+        "nearest": lambda _: torch.nn.functional.interpolate(
+            part(50, torch.float32).view(2, 50).t().reshape(1, 1, 100), scale_factor=0.5
+        ),
         "scattered": lambda x: (ones(400, 4000)[:, ::2].add_(1), read(x[:50])),
     }  # fmt: skip
     wrong = {

@@ -64,8 +64,10 @@ def test_the_store_at_fault_is_named(rows):
 
 
 @pytest.mark.process
-def test_an_operator_is_named_with_what_it_reads(rows):
-    assert rows["summed by an operator"].startswith("torch.sum (first called at launches_apart.py:")
+def test_an_operator_is_named_with_its_own_line_and_what_it_reads(rows):
+    line = 1 + PROGRAM.read_text().splitlines().index("    half.sum()")
+    called = f"torch.sum (first called at launches_apart.py:{line})"
+    assert rows["summed by an operator"].startswith(called)
     assert "reads elements 32 to 63 of what torch.empty at" in rows["summed by an operator"]
 
 

@@ -1,10 +1,14 @@
 /* Numbers of unique calls, and copies of them for Python. Included only by _operators.c.
  *
- * A unique call is known by two hashes of its operator's address and its tensors' words. */
+ * A unique call is known by two hashes of its operator's address, its tensors' words and its
+ * stack. */
 #ifndef KVTRACE_MEMORY_UNIQUE_H
 #define KVTRACE_MEMORY_UNIQUE_H
 
-enum { MOST_OPERATORS = 1 << 20 };
+enum {
+  MOST_OPERATORS = 1 << 20,
+  NEAR_FRAMES = 6, /* of an operator's stack: a module's call has four of torch's; each costs 5 ns */
+};
 
 struct number {
   uint64_t first, second;
@@ -64,8 +68,9 @@ static int makes_empty(const char *schema) {
   return 0;
 }
 
-/* The number of a unique call from 1; 0: there are too many. Does not hold the lock. Empty memory
- * that is made at another line is another call: a finding on it names the line. */
+/* The number of a unique call from 1; 0: there are too many. Does not hold the lock. The same call at
+ * another line is another one: a finding names the line. Empty memory is often made by a function far
+ * below the line that matters. */
 static uint32_t operator_number(const struct under_way *call, const int64_t *words, size_t count,
                                 int64_t results) {
   uint64_t first = mixed(1, (uint64_t)(uintptr_t)call->schema);
@@ -75,14 +80,13 @@ static uint32_t operator_number(const struct under_way *call, const int64_t *wor
     second = mixed(second, (uint64_t)words[i + 1]);
   }
   if (count & 1) first = mixed(first, (uint64_t)words[count - 1]);
-  uint32_t stack = makes_empty(call->schema) ? stack_number(DEPTH) : 0;
+  uint32_t stack = stack_number(makes_empty(call->schema) ? DEPTH : NEAR_FRAMES);
   second = mixed(second, stack);
   uint64_t place = mixed(first, second);
   LOCK();
   uint32_t known_number = numbers ? number_slot(place, second)->number : 0;
   UNLOCK();
   if (known_number) return known_number;
-  if (!stack) stack = stack_number(DEPTH);
   LOCK();
   struct number *slot = numbers_grow() ? number_slot(place, second) : NULL;
   if (slot && !slot->number && operators_known < MOST_OPERATORS &&
