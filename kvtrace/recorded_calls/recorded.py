@@ -80,7 +80,8 @@ class Call:
     `recorded` has the names of tensors with recorded contents, for which conclusions hold.
     `warps` and `ctas` are a program's numbers of warps and CTAs, `stages` the pipeline stages of
     loops, `triton` the version that compiled the kernel, if recorded, and `compiled` facts from the
-    compiled code. `launches` has the contents of all launches, as far as known.
+    compiled code. `launches` has the contents of all launches, as far as known. `others` are calls
+    that differ in contents alone, of which verdicts on this call are to hold, too.
     """
 
     call_id: int
@@ -95,6 +96,7 @@ class Call:
     triton: str | None = None
     compiled: CompiledFacts | None = field(default=None, hash=False, compare=False)
     launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
+    others: tuple[Call, ...] = field(default=(), hash=False, compare=False)
 
     @property
     def argument_layouts(self) -> list[tuple[object, ...]]:

@@ -5,9 +5,10 @@ evaluated only for undecided verdicts that an evaluation can decide, and only wi
 
 Verdicts on all launches of a call are of one judgment for each distinct contents of its tensors. A
 verdict without contents holds for every launch. Everything else is judged with each recorded
-contents; the verdict names the launches with these contents. Launches without recorded contents are
-not covered, nor are those that may read another part of a storage than the first launch, in traces
-before format 1.12, which have the offset of a view once for a call.
+contents, or proven for many of them together; the verdict names the launches with these contents.
+Launches without recorded contents are not covered, nor are those that may read another part of a
+storage than the first launch, in traces before format 1.12, which have the offset of a view once
+for a call.
 """
 
 from __future__ import annotations
@@ -231,13 +232,9 @@ def judge_launches(
     general_verdicts = judge(launches.call(None)[0], ids, budget)
     if all(verdict.verdict != "unknown" for verdict in general_verdicts):
         return general_verdicts
-    verdicts_by_set = [
-        (contents, _verdicts_on_contents(launches, contents, ids, budget))
-        for contents in recorded_contents[:_MOST_JUDGED]
-    ]
     judged_sets = [
         _JudgedContents(contents, _by_key(verdicts))
-        for contents, verdicts in verdicts_by_set
+        for contents, verdicts in _verdicts_by_contents(launches, ids, budget)
         if verdicts is not None
     ]
     return sorted(
@@ -259,6 +256,62 @@ def _views_that_may_move(launches: KnownLaunches) -> tuple[str, ...]:
         and argument.storage.data is not None
         and argument.view_bytes[1] - argument.view_bytes[0] < len(argument.storage.data)
     )
+
+
+#: Rules with a verdict on each op that they are about, proven ones too.
+_OF_EACH_OP: Final = frozenset(
+    {*_BOUNDS, "overflow", "race", "race-within-program", "lane-conflict"}
+)
+
+#: Maximum number of bytes of contents that are judged together.
+_MOST_BYTES_TOGETHER: Final = 1 << 26
+
+
+def _verdicts_by_contents(
+    launches: KnownLaunches, ids: Sequence[str], budget: Budget | None
+) -> Iterator[tuple[ContentSet, list[Verdict] | None]]:
+    """Yield the verdicts for each recorded contents, as `_verdicts_on_contents` returns them.
+
+    What rules of each op prove for the first contents is proven for many others together if it can
+    be. Their verdicts are the first's then, and they are judged by the other rules alone.
+    """
+    first, *others = launches.contents.sets[:_MOST_JUDGED]
+    first_call, partial_tensors = launches.call(first)
+    first_verdicts = _verdicts_on_contents(launches, first, ids, budget)
+    yield first, first_verdicts
+    open_rules = {verdict.rule for verdict in first_verdicts or () if verdict.verdict != "proven"}
+    rules = _OF_EACH_OP.intersection(ids) - open_rules
+    common = [verdict for verdict in first_verdicts or () if verdict.rule in rules]
+    is_proven = bool(common) and open_rules.isdisjoint(_BOUNDS)
+    for sets in _together(first_call, others) if is_proven else [[one] for one in others]:
+        calls = [launches.call(one) for one in sets] if len(sets) > 1 else []
+        is_proven = bool(calls) and all(
+            names == partial_tensors and call.argument_layouts == first_call.argument_layouts
+            and call.recorded == first_call.recorded
+            for call, names in calls
+        )  # fmt: skip
+        if is_proven:
+            one_call = replace(calls[0][0], others=tuple(call for call, _ in calls[1:]))
+            judgment = Judgment(one_call, {*rules, *_BOUNDS}, budget)
+            verdicts = [] if judgment.observers else judgment.verdicts()
+            of_rules = _by_key(verdict for verdict in verdicts if verdict.rule in rules)
+            is_proven = of_rules.keys() == _by_key(common).keys() and all(
+                verdict.verdict == "proven" for verdict in verdicts
+            )
+        if not is_proven:
+            yield from ((one, _verdicts_on_contents(launches, one, ids, budget)) for one in sets)
+            continue
+        rest = [rule for rule in ids if rule not in rules]
+        for one, (call, _) in zip(sets, calls, strict=True):
+            yield one, [*common, *(_judge(call, rest, budget) if rest else ())]
+
+
+def _together(call: Call, sets: Sequence[ContentSet]) -> Iterator[Sequence[ContentSet]]:
+    """Yield the contents in groups whose bytes stay within the limit."""
+    storages = {a.storage for a in call.arguments if isinstance(a, TensorArgument)}
+    size = sum(storage.nbytes for storage in storages if storage.data is not None)
+    count = max(_MOST_BYTES_TOGETHER // max(size, 1), 1)
+    yield from (sets[begin : begin + count] for begin in range(0, len(sets), count))
 
 
 def _verdicts_on_contents(

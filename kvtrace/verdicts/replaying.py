@@ -94,7 +94,9 @@ def run_with(
     instrument: Instrument | None,
     one_by_one: bool = False,
 ) -> str | None:
-    """Evaluate a call with other arguments; see `run`."""
+    """Evaluate a call with other arguments; see `run`. Several contents are not evaluated."""
+    if call.others:
+        return "it is judged for several contents at once"
     try:
         evaluate(
             call.module,

@@ -10,6 +10,7 @@ from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts import judge as judging
 from kvtrace.verdicts.judge import judge_launches
+from kvtrace.verdicts.replaying import run
 from tests.verdicts.index_kernels import target_of_row
 
 torch = pytest.importorskip("torch")
@@ -227,3 +228,36 @@ def test_one_of_many_contents_that_races_is_a_violation_of_its_launch(tmp_path):
     assert all("the contents of launch 3: 1 of 6 distinct contents" in v.message for v in races)
     assert all(v.launches == {3} for v in races)
     assert {v.verdict for v in verdicts if v.rule == "out-of-bounds"} == {"proven"}
+
+
+def test_many_contents_are_proven_together_as_each_alone(tmp_path, monkeypatch):
+    rows, columns = 8, 16
+    with kvtrace.capture(tmp_path / "out"):
+        for launch in range(6):
+            targets = torch.roll(torch.arange(rows), launch)
+            targets[launch % 3] = -100
+            target_of_row[(rows,)](torch.zeros(rows, columns), targets, -100, columns, WIDTH=16)
+    trace = open_trace(tmp_path / "out")
+    (call,) = calls_of(trace, trace.runs[0])
+    alone = judging._verdicts_on_contents
+    judged_alone = []
+    monkeypatch.setattr(
+        judging, "_verdicts_on_contents", lambda *a: judged_alone.append(a[1]) or alone(*a)
+    )
+
+    together = judge_launches(call)
+
+    assert judged_alone == [call.launches.contents.sets[0]]
+    monkeypatch.setattr(judging, "_MOST_BYTES_TOGETHER", 0)
+    assert together == judge_launches(call)
+    assert len(judged_alone) == 7
+    assert any("6 of 6 distinct contents" in v.message for v in together if v.rule == "race")
+
+
+def test_one_evaluation_does_not_decide_several_contents(tmp_path):
+    with kvtrace.capture(tmp_path / "out"):
+        gathers(INDICES[:8])()
+    trace = open_trace(tmp_path / "out")
+    (call,) = calls_of(trace, trace.runs[0])
+    assert run(call, ()) is None
+    assert run(replace(call, others=(call,)), ()) == "it is judged for several contents at once"

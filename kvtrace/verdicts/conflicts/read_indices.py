@@ -184,7 +184,7 @@ class ReadIndices:
                 raise TooLarge
             numbers.append(read_numbers * factor_in_units)
             readers.append(self._encoded(rows, self._axes))
-            shared = [symbol for symbol in rows.columns if self._shared(symbol)]
+            shared = [s for s in rows.columns if s.kind == "set" or self._shared(s)]
             shared_values.append(
                 self._encoded(rows, sorted(shared, key=lambda symbol: symbol.order))
             )
@@ -332,11 +332,28 @@ def _rows_with_equal_numbers(columns: Sequence[_ReadColumn]) -> tuple[int, int] 
         np.concatenate(arrays)
         for arrays in zip(*((c.numbers, c.readers, c.shared_values) for c in columns), strict=True)
     )
+    if not _has_equal_numbers(numbers, shared_values, readers):
+        return None
     order = np.lexsort((readers, shared_values, numbers))
     numbers, readers, shared_values = numbers[order], readers[order], shared_values[order]
     is_same = (numbers[1:] == numbers[:-1]) & (shared_values[1:] == shared_values[:-1])
     differing = np.flatnonzero(is_same & (readers[1:] != readers[:-1]))
     return (int(order[differing[0]]), int(order[differing[0] + 1])) if len(differing) else None
+
+
+def _has_equal_numbers(*columns: NDArray[np.int64]) -> bool:
+    """Return whether rows may be equal in all columns but the last, by one sort of small codes."""
+    codes, size, count = np.zeros((), np.int64), 1, 1
+    for column in columns:
+        low, high = int(column.min()), int(column.max())
+        count = high - low + 1
+        size *= count
+        if size >= _MAX_NUMBER:
+            return True
+        codes = codes * count + (column - low)
+    codes = np.sort(codes)
+    equal_rows = codes[1:] // count == codes[:-1] // count
+    return bool(np.any(equal_rows & (codes[1:] != codes[:-1])))
 
 
 def _side(part: _SplitAccess, unit: int, ranges: Ranges) -> Side:

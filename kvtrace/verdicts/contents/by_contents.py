@@ -69,7 +69,7 @@ class ByContents:
         order: Sequence[Symbol],
     ) -> None:
         self._contents = contents
-        self.values = ReadValues(contents.recorded, ranges.of)
+        self.values = ReadValues(contents.recorded, ranges.of, contents.sets)
         self._supposing = supposing
         self._order = order
         self._row_cache: dict[object, list[tuple[Rows, Reading]]] = {}
@@ -112,7 +112,7 @@ class ByContents:
         """Return the programs, trips and lanes that select the recorded integers among atoms."""
         recorded = [atom for atom in atoms if isinstance(atom, Symbol) and self._is_recorded(atom)]
         return self.values.free(
-            frozenset().union(*(index.atoms() for atom in recorded for index in atom.at))
+            frozenset(recorded).union(*(index.atoms() for atom in recorded for index in atom.at))
         )
 
     def settled(self, atoms: Iterable[Atom]) -> Substitution:

@@ -24,29 +24,43 @@ _INTEGERS: Final = ("i", "u")
 class Recorded:
     """The recorded integers that a load may read: those of a storage from byte `first`.
 
-    `base` is the byte of the storage from which the load's offsets count.
+    `base` is the byte of the storage from which the load's offsets count. `numbers` has those of
+    `sets` contents, one after the other, each of `count`.
     """
 
     numbers: NDArray[Any]
     size: int
     first: int
     base: int
+    sets: int = 1
 
     def positions_at(
-        self, offsets: NDArray[np.int64]
+        self, offsets: NDArray[np.int64], contents: Any = 0
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the positions of the numbers at byte offsets, and where there is a number."""
-        positions_at, remainder = np.divmod(offsets + (self.base - self.first), self.size)
-        return positions_at, (remainder == 0) & (positions_at >= 0) & (
-            positions_at < len(self.numbers)
-        )
+        """Return the positions of the numbers at byte offsets, and where there is a number.
+
+        `contents` are the positions of the contents that are read, among the `sets`.
+        """
+        elements, remainder = np.divmod(offsets + (self.base - self.first), self.size)
+        is_recorded = (remainder == 0) & (elements >= 0) & (elements < self.count)
+        return elements + contents * self.count, is_recorded
+
+    @property
+    def count(self) -> int:
+        """The number of integers of one of the contents."""
+        return len(self.numbers) // self.sets
 
 
 class Contents:
-    """The recorded integer tensors of a call, as its kernel's loads read them."""
+    """The recorded integer tensors of a call, as its kernel's loads read them.
+
+    `sets` is the symbol of the contents among those of the call and of `Call.others`; it has one
+    value if there are no others.
+    """
 
     def __init__(self, call: Call, summary: Summary) -> None:
         self._call = call
+        self.sets = Symbol("set", "contents", 0, len(call.others))
         self._summary = summary
         self._ranges: dict[int, Interval | None] = {}
         self._recorded: dict[tuple[Key, int], Recorded | None] = {}
@@ -77,15 +91,16 @@ class Contents:
     def number(self, symbol: Symbol, point: Mapping[Any, int]) -> int | None:
         """Return the integer that a content symbol has at a point, None if unknown."""
         recorded = self.recorded(symbol)
-        if recorded is None:
+        contents = point.get(self.sets, None if self.sets.high else 0)
+        if recorded is None or contents is None:
             return None
         try:
             offset = symbol.at[0].value(point)
         except KeyError:
             return None
         position, remainder = divmod(offset + recorded.base - recorded.first, recorded.size)
-        is_recorded = remainder == 0 and 0 <= position < len(recorded.numbers)
-        return int(recorded.numbers[position]) if is_recorded else None
+        is_recorded = remainder == 0 and 0 <= position < recorded.count
+        return int(recorded.numbers[position + contents * recorded.count]) if is_recorded else None
 
     def _find_recorded(self, symbol: Symbol) -> Recorded | None:
         if symbol.kind != "content" or not isinstance(symbol.key, tuple):
@@ -95,11 +110,11 @@ class Contents:
             if access.op.index == op and access.argument == argument:
                 size = access.element_bytes
                 tensor = self._tensor(access)
-                numbers = None if tensor is None else self._numbers(tensor, size)
+                numbers = self._numbers(access)
                 if tensor is None or numbers is None or signed_range(8 * size)[1] != symbol.high:
                     return None
                 base = tensor.offset_bytes
-                return Recorded(numbers, size, base % size, base)
+                return Recorded(numbers, size, base % size, base, self.sets.high + 1)
         return None
 
     def sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
@@ -132,7 +147,7 @@ class Contents:
         tensor, size = self._tensor(access), access.element_bytes
         if any(step % size for step in access.offset.coefficients.values()):
             return None  # offsets are not multiples of the element size
-        numbers = None if tensor is None else self._numbers(tensor, size)
+        numbers = self._numbers(access)
         if numbers is None or tensor is None:
             return None
         low, high = tensor.outside.first, tensor.outside.first + tensor.outside.count - 1
@@ -140,16 +155,25 @@ class Contents:
             return low, high
         return min(int(np.min(numbers)), low), max(int(np.max(numbers)), high)
 
-    def _numbers(self, tensor: TensorArgument, size: int) -> NDArray[Any] | None:
-        """Return the integers of a tensor's storage, None if unknown or the launch writes there."""
-        data = tensor.storage.data
-        if size not in (1, 2, 4, 8) or tensor.dtype[0] not in _INTEGERS:
+    def _numbers(self, access: Access) -> NDArray[Any] | None:
+        """Return the integers of an access's storage, None if unknown or the launch writes there.
+
+        Those of each contents of the call follow those of the one before.
+        """
+        tensor, size = self._tensor(access), access.element_bytes
+        if tensor is None or size not in (1, 2, 4, 8) or tensor.dtype[0] not in _INTEGERS:
             return None
-        if data is None or self._is_written(tensor):
+        if tensor.storage.data is None or self._is_written(tensor):
             return None
         phase = tensor.offset_bytes % size
         count = (tensor.storage.nbytes - phase) // size
-        return data[phase : phase + count * size].view(f"i{size}")
+        numbers = []
+        for call in (self._call, *self._call.others):
+            argument = call.arguments[access.argument or 0]
+            assert isinstance(argument, TensorArgument)
+            assert argument.storage.data is not None
+            numbers.append(argument.storage.data[phase : phase + count * size].view(f"i{size}"))
+        return numbers[0] if len(numbers) == 1 else np.concatenate(numbers)
 
     def _is_written(self, tensor: TensorArgument) -> bool:
         for access in self._summary.accesses:

@@ -34,7 +34,7 @@ MOST_ROWS: Final = 1 << 22
 _CHUNK_ROWS: Final = 1 << 19
 _MAX_NUMBER: Final = 1 << 62
 _MAX_BITS: Final = 62
-_ROW_KINDS: Final = ("program", "trip", "lane")
+_ROW_KINDS: Final = ("set", "program", "trip", "lane")
 
 
 class TooLarge(Exception):
@@ -56,27 +56,37 @@ class ReadValues:
     """The integers that a call's loads read, for the evaluation of terms and conditions.
 
     `recorded` returns the integers from which a content symbol is read (None: unknown), `range_of`
-    the range of any other symbol.
+    the range of any other symbol. `sets` is the symbol of the contents that are read, if there are
+    several (`Contents.sets`).
     """
 
     def __init__(
         self,
         recorded: Callable[[Symbol], Recorded | None],
         range_of: Callable[[Symbol], Interval],
+        sets: Symbol | None = None,
     ) -> None:
         self.recorded = recorded
         self.range_of = range_of
+        self.sets = sets if sets is not None and sets.high else None
 
     def is_free(self, atom: Atom) -> bool:
-        """Return whether an atom is a program, trip or lane with more than one value."""
+        """Return whether an atom is a row's own symbol with more than one value."""
         if not isinstance(atom, Symbol) or atom.kind not in _ROW_KINDS:
             return False
         low, high = self.range_of(atom)
         return low < high
 
     def free(self, atoms: Collection[Atom]) -> frozenset[Symbol]:
-        """Return the programs, trips and lanes among atoms that have more than one value."""
-        return frozenset(a for a in atoms if isinstance(a, Symbol) and self.is_free(a))
+        """Return the programs, trips and lanes among atoms that have more than one value.
+
+        If there are several contents and an atom is loaded from them, their symbol is another.
+        """
+        symbols = frozenset(a for a in atoms if isinstance(a, Symbol))
+        free = frozenset(symbol for symbol in symbols if self.is_free(symbol))
+        if self.sets is None or all(symbol.kind != "content" for symbol in symbols):
+            return free
+        return free | {self.sets}
 
     def rows(self, symbols: Collection[Symbol], conditions: Sequence[Condition]) -> Iterator[Rows]:
         """Yield, in batches, all values of symbols for which conditions may hold.
@@ -258,7 +268,8 @@ class Reading(Evaluation):
         recorded = self._values.recorded(symbol)
         if recorded is None or not len(recorded.numbers):
             return 0
-        positions, is_recorded = recorded.positions_at(offsets[0])
+        contents = self.assignment.get(self._values.sets, 0)  # without a column all are doubtful
+        positions, is_recorded = recorded.positions_at(offsets[0], contents)
         return np.where(is_recorded, recorded.numbers[np.where(is_recorded, positions, 0)], 0)
 
     # -- unknown numbers -------------------------------------------------------------------------
@@ -296,8 +307,8 @@ class Reading(Evaluation):
         if symbol.kind != "content":
             low, high = self._values.range_of(symbol)
             return np.asarray(low < high)
-        recorded = self._values.recorded(symbol)
-        if recorded is None:
+        recorded, sets = self._values.recorded(symbol), self._values.sets
+        if recorded is None or (sets is not None and sets not in self.assignment):
             return np.asarray(True)
         _, is_recorded = recorded.positions_at(self(symbol.at[0]))
         return np.logical_not(is_recorded) | self.doubt(symbol.at[0])

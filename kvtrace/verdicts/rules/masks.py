@@ -91,13 +91,15 @@ def _is_active_at_first(bound: BoundCall, access: Access) -> bool:
     """
     given = bound.active(access)
     point: dict[Symbol, int] = {}
-    for condition in given.exact:
-        for atom in condition.atoms():
-            if not isinstance(atom, Symbol) or atom in point:
-                continue
-            low, high = bound.ranges.of(atom)
-            if low == high or atom.kind in ("program", "lane", "trip"):
-                point[atom] = low
+    atoms = {atom for condition in given.exact for atom in condition.atoms()}
+    for atom in sorted(atoms, key=lambda atom: atom.order):  # an index before what it selects
+        if not isinstance(atom, Symbol):
+            continue
+        low, high = bound.ranges.of(atom)
+        is_of_lane = atom.kind in ("program", "lane", "trip")
+        number = low if low == high or is_of_lane else bound.contents.number(atom, point)
+        if number is not None:
+            point[atom] = number
     return _holds(given, point)
 
 

@@ -34,10 +34,12 @@ TRIP = Symbol("trip", 3, 0, 2)
 
 
 class Table(Contents):
-    """One table of integers that every content symbol is loaded from."""
+    """Tables of integers that every content symbol is loaded from, one for each contents."""
 
-    def __init__(self, numbers):
-        self._read_from = Recorded(np.array(numbers, np.int32), 4, 0, 0)
+    def __init__(self, *tables):
+        self.sets = Symbol("set", "contents", 0, len(tables) - 1)
+        numbers = np.concatenate([np.array(table, np.int32) for table in tables])
+        self._read_from = Recorded(numbers, 4, 0, 0, len(tables))
 
     def recorded(self, symbol):
         return self._read_from if symbol.key == (7, 0) else None
@@ -47,14 +49,17 @@ def loaded(place):
     return Symbol("content", (7, 0), -(2**31), 2**31 - 1, (place * 4,)).term
 
 
-def by_contents(numbers):
-    table = Table(numbers)
+def by_contents(*tables):
+    table = Table(*tables)
     known = {("trip", 3): (0, 2), ("program", 0): KNOWN["program", 0]}
 
     def supposing(more):
         return Ranges({**known, **more})
 
     return ByContents(table, Ranges(known), supposing, (PROGRAM,))
+
+
+TABLES = st.lists(st.lists(st.integers(-3, 4), min_size=17, max_size=17), min_size=1, max_size=2)
 
 
 def points():
@@ -85,22 +90,23 @@ PLACES = {
 
 @pytest.mark.parametrize("place", PLACES)
 @settings(max_examples=usually(20, thorough=150), deadline=None)
-@given(claim=conditions(), supposed=conditions(), numbers=st.lists(st.integers(-3, 4), min_size=17,
-                                                                 max_size=17))  # fmt: skip
-def test_decisions_hold_at_every_point(place, claim, supposed, numbers):
+@given(claim=conditions(), supposed=conditions(), tables=TABLES)
+def test_decisions_hold_at_every_point(place, claim, supposed, tables):
     replaced = Substitution({SCALAR: loaded(PLACES[place]) - TRIP.term})
     claim, supposed = claim.substitute(replaced), supposed.substitute(replaced)
 
-    decision = by_contents(numbers).prove(claim, [supposed], 0.0)
+    decision = by_contents(*tables).prove(claim, [supposed], 0.0)
 
     if isinstance(decision, Proven):
-        for point, outside in itertools.product(points(), (-100, 0, 2, 100)):
+        for point, outside, numbers in itertools.product(points(), (-100, 0, 2, 100), tables):
             if holds(supposed, point, numbers, outside):
                 assert holds(claim, point, numbers, outside), point
     if isinstance(decision, Refuted):
         # what is outside of the table, and not of the model, may be any number
         chosen = [point for point in points() if (point | decision.model).items() >= point.items()]
         assert chosen
+        sets = (number for symbol, number in decision.model.items() if symbol.kind == "set")
+        numbers = tables[next(sets, 0)]
         for point, outside in itertools.product(chosen, (-100, 0, 2, 100)):
             assert holds(supposed, point | decision.model, numbers, outside), point
             assert not holds(claim, point | decision.model, numbers, outside), point
