@@ -128,6 +128,9 @@ MOST_RANGES = 1 << 22
 _SCATTERED = "the bytes that the op touches are in too many ranges to count"
 _UNDERIVED = "the address could not be derived"
 
+_SAMPLE = 1 << 8
+"""Elements of a large array that are hashed; the others are compared if these are equal."""
+
 _MAX_SETS = 256
 """Number of byte sets at which they are joined into one."""
 
@@ -228,7 +231,7 @@ class ArrayCount:
         latest = self._latest
         if latest is not None and _differ_only_in_constant(latest.parts, parts):
             return latest
-        key = _content_key(parts)
+        key = _ContentKey(parts)
         repeated = self._open.find(key)
         if repeated is None:
             patterns = patterns_of(parts, MOST_LANES)
@@ -326,17 +329,29 @@ def _differ_only_in_constant(first: AccessParts, second: AccessParts) -> bool:
     )
 
 
-def _content_key(parts: AccessParts) -> Any:
-    return (
-        parts.block,
-        _array_key(parts.programs),
-        tuple(_array_key(term) for term in parts.terms),
-        tuple(_array_key(factor) for factor in parts.factors),
-    )
+class _ContentKey:
+    """A key that is equal for accesses with equal programs, terms and factors.
 
+    Arrays are compared only where a sample of their elements is equal.
+    """
 
-def _array_key(array: NDArray[Any]) -> tuple[tuple[int, ...], bytes]:
-    return array.shape, array.tobytes()
+    def __init__(self, parts: AccessParts) -> None:
+        self._block = parts.block
+        self._arrays = (parts.programs, *parts.terms, *parts.factors)
+        self._shapes = tuple((array.shape, array.dtype.str) for array in self._arrays)
+        samples = (array.flat[:: array.size // _SAMPLE + 1] for array in self._arrays)
+        self._hash = hash((parts.block, self._shapes, *(sample.tobytes() for sample in samples)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _ContentKey)
+            and self._block == other._block
+            and self._shapes == other._shapes
+            and all(map(np.array_equal, self._arrays, other._arrays))
+        )
 
 
 def _common_trip(iteration: int | NDArray[np.int64]) -> int:

@@ -7,7 +7,7 @@ distinct pattern; if programs really differ (in a gather), each has its own patt
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from kvtrace.evaluate.observe import AccessParts
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+#: Elements of an array that are compared at a time: 256 kB.
+_PART: Final = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +99,29 @@ def _split_term(term: Integers) -> tuple[Integers, Integers | None]:
     if term.size == term.shape[0]:
         return term.reshape(-1), None
     first_lane = term.reshape(len(term), -1)[:, 0]
-    rest = term - first_lane.reshape((-1,) + (1,) * (term.ndim - 1))
-    return first_lane, _without_equal_rows(rest)
+    origin = first_lane.reshape((-1,) + (1,) * (term.ndim - 1))
+    if _are_rows_equal(term, origin):
+        return first_lane, term[:1] - origin[:1]
+    return first_lane, term - origin
 
 
 def _without_equal_rows(array: NDArray[Any]) -> NDArray[Any]:
     """Return only the first row of an array if all rows are equal, else the array."""
-    return array[:1] if len(array) > 1 and bool((array == array[:1]).all()) else array
+    return array[:1] if len(array) > 1 and _are_rows_equal(array) else array
+
+
+def _are_rows_equal(array: NDArray[Any], origin: Integers | None = None) -> bool:
+    """Return whether all rows are equal, each less its number in `origin`; the last is tried first.
+
+    Rows are compared in parts that stay in the processor's caches.
+    """
+    step = max(1, _PART * len(array) // max(array.size, 1))
+    first = array[:1] if origin is None else array[:1] - origin[:1]
+    for begin in (len(array) - 1, *range(0, len(array), step)):
+        part = array[begin : begin + step]
+        if not ((part if origin is None else part - origin[begin : begin + step]) == first).all():
+            return False
+    return True
 
 
 def _class_programs(arrays: list[NDArray[Any]], programs: int) -> tuple[Integers, Integers]:
@@ -122,10 +141,15 @@ def _class_programs(arrays: list[NDArray[Any]], programs: int) -> tuple[Integers
 def _row_numbers(rows: NDArray[Any]) -> tuple[Integers, int]:
     """Return one number per row, equal for equal rows, and the count of distinct numbers."""
     weights = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, rows.shape[1])
-    projected = (rows * weights).sum(axis=1)
+    projected = rows @ weights
     _, first, inverse = np.unique(projected, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
-    if not np.array_equal(rows[first][inverse], rows):
+    parts = range(0, len(rows), max(1, _PART // max(rows.shape[1], 1)))
+    step, distinct_rows = parts.step, rows[first]
+    if not all(
+        np.array_equal(distinct_rows[inverse[begin : begin + step]], rows[begin : begin + step])
+        for begin in parts
+    ):
         _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         inverse = inverse.reshape(-1)
     return inverse.astype(np.int64), len(first)
