@@ -21,6 +21,8 @@ _TABLE = TABLES["artifacts"]
 #: whole and parsed. Contents of tensors may be all zeros, which compress to next to nothing.
 _MOST_OF_TEXT: Final = 32 << 20
 _MOST_GROWTH: Final = 100
+#: Most bytes of row groups that are kept for the next of their artifacts.
+_MOST_KEPT: Final = 32 << 20
 
 
 class _ArtifactRow(NamedTuple):
@@ -37,6 +39,7 @@ class ArtifactIndex:
         self._out = out
         self._rows_by_hash: dict[str, dict[str, _ArtifactRow]] = {}
         self._journalled: dict[str, dict[str, tuple[int, bytes]]] = {}
+        self._groups: dict[tuple[Path, int, int], pa.Table] = {}
 
     def content(self, sha256: str, run_ids: Sequence[str]) -> bytes | None:
         """Return an artifact's decompressed content from the newest of the runs with it, or None.
@@ -62,13 +65,26 @@ class ArtifactIndex:
     def _read(self, run_id: str, artifact_row: _ArtifactRow, sha256: str) -> bytes:
         """Return an artifact's content; if its file was replaced, index the run again and retry."""
         try:
-            return _read(artifact_row, sha256)
+            return self._content(artifact_row, sha256)
         except (DamagedFile, FileNotFoundError):
             self.forget(run_id)
             current_row = self._sealed_rows(run_id).get(sha256)
             if current_row is None or current_row == artifact_row:
                 raise
-            return _read(current_row, sha256)
+            return self._content(current_row, sha256)
+
+    def _content(self, artifact_row: _ArtifactRow, sha256: str) -> bytes:
+        """Return an artifact's content; small row groups are read once, the newest are kept."""
+        path, inode, group, row = artifact_row
+        rows = self._groups.get((path, inode, group))
+        if rows is None:
+            rows = _read_group(path, group)
+            kept = rows.nbytes + sum(table.nbytes for table in self._groups.values())
+            while self._groups and kept > _MOST_KEPT:
+                kept -= self._groups.pop(next(iter(self._groups))).nbytes
+            if kept <= _MOST_KEPT:
+                self._groups[path, inode, group] = rows
+        return _content(rows.slice(row, 1).to_pylist(), sha256, path)
 
     def _sealed_rows(self, run_id: str) -> dict[str, _ArtifactRow]:
         if run_id not in self._rows_by_hash:
@@ -124,18 +140,21 @@ def _rows_by_hash(path: Path) -> dict[str, _ArtifactRow]:
     return artifact_rows
 
 
-def _read(artifact_row: _ArtifactRow, sha256: str) -> bytes:
+def _read_group(path: Path, group: int) -> pa.Table:
+    """Return the rows of a row group."""
     names = ["kind", "size_bytes", "bytes"]
-    with open_part(artifact_row.path) as file:
+    with open_part(path) as file:
         try:
-            rows = file.read_row_group(artifact_row.group, columns=names)
+            rows = file.read_row_group(group, columns=names)
         except (pa.ArrowException, OSError, ValueError, IndexError) as error:
-            raise damaged(artifact_row.path, error) from error
-    listed = (
-        filled(_TABLE, rows, names, str(artifact_row.path)).slice(artifact_row.row, 1).to_pylist()
-    )
-    row = listed[0] if listed else {"bytes": None, "size_bytes": None}
+            raise damaged(path, error) from error
+    return filled(_TABLE, rows, names, str(path))
+
+
+def _content(rows: Sequence[Mapping[str, Any]], sha256: str, path: Path) -> bytes:
+    """Return the content of an artifact from its row, which is missing in a damaged part."""
+    row = rows[0] if rows else {"bytes": None, "size_bytes": None}
     if row["bytes"] is None or row["size_bytes"] is None:
-        raise DamagedFile(f"artifact {sha256[:12]} in {artifact_row.path} has no content")
-    _refuse_swollen(row, str(artifact_row.path))
-    return artifact_content(sha256, row["size_bytes"], row["bytes"], str(artifact_row.path))
+        raise DamagedFile(f"artifact {sha256[:12]} in {path} has no content")
+    _refuse_swollen(row, str(path))
+    return artifact_content(sha256, row["size_bytes"], row["bytes"], str(path))
