@@ -117,10 +117,13 @@ def link_llvm(text: str) -> LineLinks:
     definitions = filter(None, map(_METADATA.match, lines))
     metadata: dict[str, str] = {match[1]: match[2] for match in definitions}
     table = _LinkTable(len(lines))
+    stacks: dict[str, Stack] = {}
     for line_number, line in enumerate(lines):
         match = _DEBUG_ATTACHMENT.search(line)
         if match and not line.startswith("!"):
-            table.put(line_number, tuple(_llvm_frames(match.group(1), metadata)))
+            if match[1] not in stacks:
+                stacks[match[1]] = tuple(_llvm_frames(match[1], metadata))
+            table.put(line_number, stacks[match[1]])
     return table.links()
 
 
