@@ -18,7 +18,7 @@ import numpy as np
 from kvtrace.forks import Lock
 from kvtrace.ir.integers import signed_range as signed_range
 
-Kind = Literal["scalar", "program", "programs", "lane", "trip", "content", "unknown"]
+Kind = Literal["scalar", "program", "programs", "lane", "trip", "content", "set", "unknown"]
 Key = int | tuple[Any, ...]
 Monomial = tuple["Atom", ...]
 """A product of atoms, in ascending order of `Atom.order`, repeated for powers; () is 1."""
@@ -96,6 +96,7 @@ class Symbol(Atom):
     | lane | axis | the index along an axis of the tensor at hand: positional |
     | trip | loop | the loop's iteration, from 0; loop is its op index, or a tuple of it and calls |
     | content | load | an integer from memory; load is an op index, or a tuple of it and calls |
+    | set | 0 | which of several recorded contents is read |
     | unknown | op, reason | an integer that the walk does not follow |
 
     A content or unknown varies over its coordinates `at` (of a content, its byte offset). Symbols

@@ -60,7 +60,7 @@ class Contents:
 
     def __init__(self, call: Call, summary: Summary) -> None:
         self._call = call
-        self.sets = Symbol("set", "contents", 0, len(call.others))
+        self.sets = Symbol("set", 0, 0, len(call.others))
         self._summary = summary
         self._ranges: dict[int, Interval | None] = {}
         self._recorded: dict[tuple[Key, int], Recorded | None] = {}

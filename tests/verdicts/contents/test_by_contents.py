@@ -37,7 +37,7 @@ class Table(Contents):
     """Tables of integers that every content symbol is loaded from, one for each contents."""
 
     def __init__(self, *tables):
-        self.sets = Symbol("set", "contents", 0, len(tables) - 1)
+        self.sets = Symbol("set", 0, 0, len(tables) - 1)
         numbers = np.concatenate([np.array(table, np.int32) for table in tables])
         self._read_from = Recorded(numbers, 4, 0, 0, len(tables))
 
