@@ -24,7 +24,8 @@ Inputs = Literal["random numbers", "small numbers", "negative numbers",
                  "nothing but NaNs", "NaNs among numbers", "nothing but -infinities",
                  "numbers far below zero", "numbers far above zero", "numbers beyond the constants",
                  "zeros in one tensor", "rows far apart", "operands that cancel",
-                 "other integers", "integers that are 0",
+                 "numbers beside the constants", "numbers up to the largest",
+                 "-infinities in tiles", "other integers", "integers that are 0",
                  "negative integers"]  # fmt: skip
 """Kinds of contents of float tensors on which two versions are compared.
 
@@ -42,9 +43,14 @@ WITH_INTEGERS: Final[frozenset[Inputs]] = frozenset(
 )
 """Random floats with integers other than the recorded ones: extreme ones, zeros, or of one sign."""
 
+OVERFLOWING: Final[frozenset[Inputs]] = frozenset(
+    {"infinities among numbers", "numbers up to the largest"}
+)
+"""Kinds on which sums in another order, or other forms of one formula, may be infinite or NaN."""
+
 OPTIONAL: Final[frozenset[Inputs]] = frozenset({
-    "infinities among numbers", "constants of the kernels", "numbers beyond the constants",
-    "zeros in one tensor", *WITH_INTEGERS,
+    "constants of the kernels", "numbers beyond the constants", "numbers beside the constants",
+    "zeros in one tensor", "-infinities in tiles", *OVERFLOWING, *WITH_INTEGERS,
 })  # fmt: skip
 """Kinds that some kernels are not compared on."""
 
@@ -131,6 +137,12 @@ def numbers_of(
             numbers = np.zeros(shape)
         case "constants of the kernels":
             numbers = _picked(constants, shape, seed)
+        case "numbers beside the constants":
+            numbers = _picked(_neighbors(constants, dtype), shape, seed)
+        case "numbers up to the largest":
+            numbers = np.asarray(largest * random.uniform(-1.0, 1.0, shape))
+        case "-infinities in tiles":
+            numbers = _with_infinite_tiles(plain)
         case "nothing but NaNs":
             numbers = np.full(shape, np.nan)
         case "NaNs among numbers":
@@ -182,6 +194,20 @@ def _canceling(plain: NDArray[Any], seed: int) -> NDArray[Any]:
 
 def _picked(numbers: Sequence[float], shape: Sequence[int], seed: int) -> NDArray[Any]:
     return np.asarray(np.random.default_rng(seed).choice(numbers, shape))
+
+
+def _neighbors(constants: Sequence[float], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the numbers of a type right below and above each constant."""
+    numbers, largest = np.asarray(constants).astype(dtype), ml_dtypes.finfo(dtype).max
+    sides = [np.nextafter(numbers, dtype.type(end)) for end in (-largest, largest)]
+    return np.concatenate(sides).astype(np.float64)
+
+
+def _with_infinite_tiles(plain: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers with -infinities in half of each row and column, as masks of scores have."""
+    rows = np.array(plain, ndmin=1).reshape(-1, plain.shape[-1] if plain.shape else 1)
+    is_first = [np.arange(extent) < -(-extent // 2) for extent in rows.shape]
+    return np.where(is_first[0][:, None] == is_first[1], -np.inf, rows).reshape(plain.shape)
 
 
 def _with_specials(

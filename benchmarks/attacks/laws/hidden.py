@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import torch
+
 from benchmarks.attacks.laws.pair import broken, kept
 
 _MASKED: Final = "s = tl.where(m != 0, x, float('-inf'))\ntop = tl.max(s)\n"
@@ -14,8 +16,36 @@ _SLOW: Final = (
     "e = tl.exp(x{})\n"
     "r = e / tl.sum(e) + 0 * total"
 )
+_TILES: Final = (
+    "r = 0 * y\ntop = {}\n"
+    "for k in range(0, BLOCK, 16):\n"
+    "    part = tl.load(x_ptr + tl.program_id(0) * width + k + tl.arange(0, 16))\n"
+    "    new = {}\n"
+    "    r = r{} + tl.sum(tl.exp(part - new)){}\n"
+    "    top = {}"
+)
+_EXPONENTIALS: Final = "top = tl.max(x)\nr = tl.sum(tl.exp(x - top)) + 0 * y"
+_MASKED_TILE: Final = (float("-inf"),) * 16
+_HALF: Final = {"dtype": torch.float16, "near": 1e-2}
 
 PAIRS: Final = (
+    broken("a running maximum", _EXPONENTIALS,
+           _TILES.format("float('-inf')", "tl.maximum(top, tl.max(part))", " * tl.exp(top - new)",
+                         "", "new"),
+           "-inf - -inf in a first tile that is masked whole", x=_MASKED_TILE),
+    broken("a maximum of each tile", _EXPONENTIALS,
+           _TILES.format("tl.max(x)", "tl.max(part)", "", " * tl.exp(new - top)", "top"),
+           "-inf - -inf in any tile that is masked whole", x=(*(0.0,) * 48, *_MASKED_TILE)),
+    kept("tiles by the maximum of all", _EXPONENTIALS,
+         _TILES.format("tl.max(x)", "top", "", "", "top"), "the same terms"),
+    broken("twice, and back", "x.to(tl.float32) * 2.0 * 0.5", "x * 2.0 * 0.5",
+           "beyond the largest number of 16 bits", x=40000.0, **_HALF),
+    broken("half of a sum", "(x.to(tl.float32) + y.to(tl.float32)) * 0.5", "(x + y) * 0.5",
+           "beyond the largest number of 16 bits", x=40000.0, y=40000.0, **_HALF),
+    broken("a half is rounded up", "r = tl.floor(x)\nr += tl.where(x - r >= 0.5, 1.0, 0.0)",
+           "tl.floor(x + 0.5)", "1 for the number below a half", x=0.49999997),
+    broken("a half is rounded down", "r = tl.ceil(x)\nr += tl.where(r - x >= 0.5, 0.0, 1.0)",
+           "tl.ceil(x - 0.5) + 1.0", "0 for the number above -0.5", x=-0.49999997),
     broken("divided by a sum and multiplied by it", "x",
            "total = tl.sum(tl.abs(x))\nr = x / total * total", "NaN for a row of zeros", x=0.0),
     broken("a difference of squares", "x + y", "(x * x - y * y) / (x - y)", "NaN where x is y",

@@ -158,6 +158,7 @@ def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]
         }
     constants = {
         "constants of the kernels": values.constants,
+        "numbers beside the constants": values.constants,
         "numbers beyond the constants": values.exceeded,
     }.get(inputs)
     if constants == ():

@@ -14,7 +14,8 @@ NEVER_THE_SAME = (
 )  # fmt: skip
 SHOWN = (
     "a root of a polynomial", "a step at a constant", "log softmax by softmax",
-    "masked rows without a number",
+    "masked rows without a number", "a running maximum", "a maximum of each tile",
+    "twice, and back", "half of a sum", "a half is rounded up", "a half is rounded down",
 )  # fmt: skip
 NEVER_ANOTHER = ("log1p for log", "expm1 for exp", "a quotient of a sum")
 
