@@ -73,3 +73,40 @@ def test_zeros_of_two_tensors_are_at_independent_places() -> None:
 
 def test_constants_of_the_kernels_are_drawn() -> None:
     assert set(drawn("constants of the kernels").flat) == {-0.375, 0.375}
+
+
+@pytest.mark.parametrize("dtype", _TYPES)
+def test_numbers_right_beside_constants_are_drawn(dtype: str) -> None:
+    numbers = drawn("numbers beside the constants", dtype)
+    eps = float(ml_dtypes.finfo(_TYPES[dtype]).eps)
+
+    assert (np.abs(numbers) != 0.375).all()
+    assert (np.abs(np.abs(numbers) - 0.375) < eps).all()
+    assert {*np.sign(np.abs(numbers) - 0.375).flat} == {-1, 1}
+
+
+@pytest.mark.parametrize("dtype", _TYPES)
+def test_twice_some_of_the_numbers_up_to_the_largest_is_infinite(dtype: str) -> None:
+    with np.errstate(over="ignore"):
+        doubled = drawn("numbers up to the largest", dtype).astype(_TYPES[dtype]) * 2
+
+    assert {-np.inf, np.inf} < {*doubled.astype(np.float64).flat}
+
+
+@pytest.mark.parametrize("shape", [(4, 16), (2, 3, 5, 4)])
+def test_infinite_tiles_fill_half_of_each_row_and_column(shape: tuple[int, ...]) -> None:
+    numbers = numbers_of("-infinities in tiles", shape, _TYPES["fp32"], 1)
+    is_infinite = (numbers == -np.inf).reshape(-1, shape[-1])
+
+    assert (is_infinite.mean(0) == 1 / 2).all()
+    assert (is_infinite.mean(1) == 1 / 2).all()
+    assert is_infinite[0, : shape[-1] // 2].all()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7,)])
+def test_infinite_tiles_of_a_vector_begin_with_it(shape: tuple[int, ...]) -> None:
+    numbers = np.ravel(numbers_of("-infinities in tiles", shape, _TYPES["fp32"], 1))
+    half = -(-numbers.size // 2)
+
+    assert (numbers[:half] == -np.inf).all()
+    assert np.isfinite(numbers[half:]).all()
