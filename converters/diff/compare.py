@@ -172,7 +172,9 @@ def compare(
             before, after, {name: old_names.get(name, name) for name in changed}, seconds
         ) if seconds else None,
     )  # fmt: skip
-    answers = merge_answers(difference, gate, tuple(differing_inputs(matched, a, b)))
+    answers = merge_answers(
+        difference, gate, tuple(differing_inputs(matched, a, b)), order_sentence
+    )
     return replace(difference, headline=headline(difference), answers=answers)
 
 

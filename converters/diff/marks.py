@@ -1,7 +1,7 @@
 """Changes in the number of launches under the user's marks, and in the order of launches."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot
 
 Whole = npt.NDArray[np.int64]
+Launched = npt.NDArray[Any]
+"""An array of `_LAUNCH`."""
+_LAUNCH: Final = np.dtype([("kernel", np.int64), ("work", np.int64)])
+"""A launch's kernel, by number, and the hash of its shapes and scalars."""
 
 
 def launch_changes(
@@ -56,32 +60,41 @@ def order_note(
     if len(before.runs) != 1 or len(after.runs) != 1 or not matched:
         return None
     names = [after_key.name for _, after_key in matched]
-    counts = np.zeros((2, len(names)), np.int64)
-    compared = 0
-    first_difference: tuple[int, str, str] | None = None
+    counts, works = np.zeros((2, len(names)), np.int64), np.zeros(2, np.uint64)
+    compared, first_differences = 0, dict[str, tuple[int, str, str]]()
     sides = zip((before, after), zip(*matched, strict=True), strict=True)
     for pair in _pairs(*(_launch_order(side, keys) for side, keys in sides)):
         if pair is None:
             return None
-        for of_side, order in zip(counts, pair, strict=True):
-            of_side += np.bincount(order, minlength=len(names))
-        differing = np.flatnonzero(pair[0] != pair[1])
-        if first_difference is None and differing.size:
-            index = int(differing[0])
-            earlier, later = (names[int(order[index])] for order in pair)
-            first_difference = compared + index, earlier, later
+        for number, order in enumerate(pair):
+            counts[number] += np.bincount(order["kernel"], minlength=len(names))
+            weighted = order["work"].astype(np.uint64) * (2 * order["kernel"].astype(np.uint64) + 1)
+            works[number : number + 1] += weighted.sum()
+        for column in {"kernel", "work"} - first_differences.keys():
+            differing = np.flatnonzero(pair[0][column] != pair[1][column])
+            if differing.size:
+                index = int(differing[0])
+                earlier, later = (names[int(order["kernel"][index])] for order in pair)
+                first_differences[column] = compared + index, earlier, later
         compared += pair[0].size
-    if first_difference is None or (counts[0] != counts[1]).any():
+    if (counts[0] != counts[1]).any():
         return None
-    index, name_before, name_after = first_difference
+    has_same_calls = works[0] == works[1]
+    first = first_differences.get("kernel") or (
+        first_differences.get("work") if has_same_calls else None
+    )
+    if first is None:
+        return None
+    index, earlier, later = first
+    others = " with other arguments" if earlier == later else ""
     return (
         f"the same launches come in another order from number {index + 1:,} on: "
-        f"{name_before} before, {name_after} after"
+        f"{earlier} before, {later}{others} after"
     )
 
 
-def _launch_order(side: "Snapshot", keys: Sequence[KernelKey]) -> Iterator[Whole | None]:
-    """Yield the number of the kernel of each launch of the only run, an index in `keys`, in pieces.
+def _launch_order(side: "Snapshot", keys: Sequence[KernelKey]) -> Iterator[Launched | None]:
+    """Yield the kernel, an index in `keys`, and work of each launch of the only run, in pieces.
 
     Launches of other kernels and of autotuners are left out. None if the run has several threads.
     """
@@ -92,13 +105,16 @@ def _launch_order(side: "Snapshot", keys: Sequence[KernelKey]) -> Iterator[Whole
         if len(threads) > 1:
             yield None
             return
-        kernel = numbers.of(launches)[~are_trials(launches).to_numpy()]
-        yield kernel[kernel >= 0]
+        kernel, work = numbers.of(launches), numbers.work_of(launches)
+        counted = ~are_trials(launches).to_numpy() & (kernel >= 0)
+        order = np.zeros(int(counted.sum()), _LAUNCH)
+        order["kernel"], order["work"] = kernel[counted], work[counted]
+        yield order
 
 
 def _pairs(
-    before: Iterator[Whole | None], after: Iterator[Whole | None]
-) -> Iterator[tuple[Whole, Whole] | None]:
+    before: Iterator[Launched | None], after: Iterator[Launched | None]
+) -> Iterator[tuple[Launched, Launched] | None]:
     """Yield as many items of two sequences that come in pieces; None if one is longer, or has None.
 
     Nothing comes after None.
@@ -120,7 +136,7 @@ def _pairs(
         rest = first[size:], second[size:]
 
 
-def _next_items(pieces: Iterator[Whole | None]) -> Whole | None:
+def _next_items(pieces: Iterator[Launched | None]) -> Launched | None:
     """Return the next piece that has items, an empty one at the end, or None if that comes next."""
     for piece in pieces:
         if piece is None or piece.size:
@@ -134,7 +150,8 @@ class _KernelNumbers:
     def __init__(self, side: "Snapshot", keys: Sequence[KernelKey], places: RunCalls) -> None:
         """Number kernels by their index in `keys`; `places` has the run's calls."""
         number_of = {key: number for number, key in enumerate(keys)}
-        self._variant, self._positions = places.variant, Positions(places.call)
+        self._variant, self._work = places.variant, places.work
+        self._positions = Positions(places.call)
         self._kernel_of = np.full(1 + sum(map(len, side.kernels.values())), -1)
         for key, variants in side.kernels.items():
             for variant in variants:
@@ -147,6 +164,11 @@ class _KernelNumbers:
             return np.full(len(call), -1)
         position = self._positions.of(call)
         return np.where(position >= 0, self._kernel_of[self._variant[position]], -1)
+
+    def work_of(self, launches: pa.Table) -> Whole:
+        """Return the hash of each launch's shapes and scalars; any number where `of` returns -1."""
+        call = integers(launches["call_id"], -1)
+        return self._work[self._positions.of(call)] if self._work.size else call
 
 
 def _launches_by_mark(side: "Snapshot", keys: Sequence[KernelKey]) -> dict[str, Whole]:

@@ -25,7 +25,10 @@ _RACES: Final = ("race", "race-within-program", "lane-conflict")
 
 
 def merge_answers(
-    difference: Difference, gate: Gate | None = None, other_inputs: Sequence[str] = ()
+    difference: Difference,
+    gate: Gate | None = None,
+    other_inputs: Sequence[str] = (),
+    order: str | None = None,
 ) -> tuple[Answer, ...]:
     """Return the answers to "faster", "same results", "safe" and "merge", in this order.
 
@@ -33,16 +36,20 @@ def merge_answers(
         difference: The difference.
         gate: Judged rules; the answer to "same results" is added to its judgments.
         other_inputs: Arguments whose recorded contents differ, as "x_ptr of add".
+        order: A sentence on the launch at which only the order of launches differs, if any.
 
     """
-    results, safety = _results_answer(difference, other_inputs), _safety_answer(difference)
+    results = _results_answer(difference, other_inputs, order)
+    safety = _safety_answer(difference)
     if gate is not None:
         gate.compare_results(results)
     merge = _merge_answer(difference, results, safety, gate)
     return (_speed_answer(difference), results, safety, merge)
 
 
-def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answer:
+def _results_answer(
+    difference: Difference, other_inputs: Sequence[str], order: str | None
+) -> Answer:
     """Return the answer to whether every kernel computes the same results on both sides.
 
     A "yes" is about equal inputs: it is "not known" where recorded contents of inputs differ.
@@ -55,7 +62,7 @@ def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answ
     if wrong:
         more = f" (and {plural(len(wrong) - 1, 'other output')})" if len(wrong) > 1 else ""
         return Answer(question, "no", f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}")
-    reason = next(_reasons_against_yes(difference, other_inputs), None)
+    reason = next(_reasons_against_yes(difference, other_inputs, order), None)
     if reason is not None:
         return Answer(question, "not known", *reason)
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
@@ -63,7 +70,7 @@ def _results_answer(difference: Difference, other_inputs: Sequence[str]) -> Answ
 
 
 def _reasons_against_yes(
-    difference: Difference, other_inputs: Sequence[str]
+    difference: Difference, other_inputs: Sequence[str], order: str | None
 ) -> Iterator[tuple[str, str]]:
     """Yield why it is not known whether results are the same, each reason with advice."""
     sides = (difference.before, difference.after)
@@ -101,6 +108,8 @@ def _reasons_against_yes(
     if racing := _racing(difference, {meaning.kernel for meaning in meanings}):
         text = f"there is a race in {_names(racing)}, so results depend on the order of accesses"
         yield text, "order the accesses, and compare again"
+    if order and (difference.results is None or first is not None):
+        yield order, "record both with KVTRACE_CHECK=digest"
 
 
 def _relaunched(changed: Sequence[KernelDifference]) -> str:

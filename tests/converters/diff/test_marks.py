@@ -49,6 +49,46 @@ def test_other_numbers_of_launches_have_no_order(tmp_path, piece):
     assert notes_on_order(compare(a, b)) == []
 
 
+def results_answer(difference):
+    (answer,) = [answer for answer in difference.answers if answer.question == "same results"]
+    return answer.word, answer.evidence
+
+
+@pytest.mark.filterwarnings("error")
+def test_results_are_not_known_where_kernels_change_places(tmp_path, piece):
+    kernels = [Kernel(calls=(Launches(number=3),)), Kernel(name="other")]
+    a, b = write_trace(tmp_path / "a", kernels), write_trace(tmp_path / "b", kernels[::-1])
+    difference = compare(a, b)
+
+    (note,) = notes_on_order(difference)
+    assert results_answer(difference) == ("not known", note)
+    assert results_answer(compare(a, a))[0] == "yes"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("other", [Launches(scalar="2000"), Launches(shape=(500,))])
+def test_results_are_not_known_where_calls_of_a_kernel_change_places(tmp_path, piece, other):
+    calls = (Launches(number=3), other)
+    a = write_trace(tmp_path / "a", [Kernel(calls=calls)])
+    b = write_trace(tmp_path / "b", [Kernel(calls=calls[::-1])])
+    note = (
+        "the same launches come in another order from number 1 on: "
+        "scale before, scale with other arguments after"
+    )
+
+    assert results_answer(compare(a, b)) == ("not known", note)
+    assert notes_on_order(compare(a, a)) == []
+
+
+def test_calls_that_are_others_have_no_order(tmp_path, piece):
+    a, b = (
+        write_trace(tmp_path / scalar, [Kernel(calls=(Launches(), Launches(scalar=scalar)))])
+        for scalar in ("2000", "3000")
+    )
+
+    assert notes_on_order(compare(a, b)) == []
+
+
 PIECES = st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=6)
 
 
