@@ -196,18 +196,19 @@ def _picked(numbers: Sequence[float], shape: Sequence[int], seed: int) -> NDArra
     return np.asarray(np.random.default_rng(seed).choice(numbers, shape))
 
 
-def _neighbors(constants: Sequence[float], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _neighbors(constants: Sequence[float], dtype: np.dtype[Any]) -> list[float]:
     """Return the numbers of a type right below and above each constant."""
     numbers, largest = np.asarray(constants).astype(dtype), ml_dtypes.finfo(dtype).max
     sides = [np.nextafter(numbers, dtype.type(end)) for end in (-largest, largest)]
-    return np.concatenate(sides).astype(np.float64)
+    return [float(number) for side in sides for number in side]
 
 
 def _with_infinite_tiles(plain: NDArray[Any]) -> NDArray[Any]:
     """Return numbers with -infinities in half of each row and column, as masks of scores have."""
     rows = np.array(plain, ndmin=1).reshape(-1, plain.shape[-1] if plain.shape else 1)
     is_first = [np.arange(extent) < -(-extent // 2) for extent in rows.shape]
-    return np.where(is_first[0][:, None] == is_first[1], -np.inf, rows).reshape(plain.shape)
+    is_infinite = is_first[0][:, None] == is_first[1]
+    return np.asarray(np.where(is_infinite, -np.inf, rows)).reshape(plain.shape)
 
 
 def _with_specials(
