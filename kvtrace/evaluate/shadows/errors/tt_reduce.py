@@ -31,11 +31,13 @@ from kvtrace.evaluate.shadows.errors.roundings import (
     unit_of,
 )
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
-from kvtrace.evaluate.values import Array, actual, full_array, unknown_of
+from kvtrace.evaluate.values import Array, actual, full_array, map_arrays, unknown_of
 from kvtrace.ir import Op
 from kvtrace.ir.ops import ELEMENTWISE, KINDS, Kind, operator_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kvtrace.evaluate.registry import Step
 
 _PICKING: Final = frozenset({"min", "max", "where", "compare", "&", "|", "^", "negate", "abs"})
@@ -76,10 +78,12 @@ def _rounding_ratio(op: Op) -> float:
 
 
 def _step_of_region(op: Op, step: Step, roundings: Roundings) -> Step:
-    """Return a step that widens bounds of the evaluator's tree to hold for any tree."""
+    """Return a step that widens bounds of the evaluator's tree to hold for any tree and order."""
     longer = _rounding_ratio(op)
+    backward = None if KINDS[op.name].kind is Kind.SCAN else _backward_results(op, step)
 
     def ran(values: list[Any], scope: Any) -> None:
+        others = None if backward is None else backward(values, scope)
         step(values, scope)
         for value in op.results:
             result = values[value.id]
@@ -93,8 +97,54 @@ def _step_of_region(op: Op, step: Step, roundings: Roundings) -> Step:
                     planes[plane] *= math.sqrt(longer)
                 shared_in_place(planes, None, None)
             values[value.id] = roundings.with_planes(result, planes)
+        if others is not None:
+            _unbound_by_order(op, values, others, roundings)
 
     return ran
+
+
+def _backward_results(op: Op, step: Step) -> Callable[[list[Any], Any], list[Any]]:
+    """Return a function that reduces the operands, without shadows, from the last to the first.
+
+    A device keeps no order: a warp combines lane 0 with lane 16 first, then with 8 and 24. Where a
+    function is not commutative, or forgets what came before a NaN, both directions differ.
+    """
+    sources = [value.id for value in op.group("source")]
+    axis = int(attribute(op, "axis")) - len(value_type(op.group("source")[0].type).shape)
+
+    def reduced(values: list[Any], scope: Any) -> list[Any]:
+        inner = list(values)
+        for slot in sources:
+            inner[slot] = map_arrays(actual(inner[slot]), lambda array: np.flip(array, axis))
+        step(inner, scope)
+        return [actual(inner[value.id]) for value in op.results]
+
+    return reduced
+
+
+def _unbound_by_order(op: Op, values: list[Any], others: list[Any], roundings: Roundings) -> None:
+    """Leave results without a bound where the other direction's are farther off than bounds."""
+    for value, other in zip(op.results, others, strict=True):
+        result, type_ = values[value.id], value_type(value.type)
+        if unknown_of((actual(result), other)) is not None or type_.element.kind not in "fiub":
+            continue
+        array, backward = (full_array(one, type_) for one in (actual(result), other))
+        planes, _, _ = full_planes(result, type_, roundings.kind.planes)
+        with np.errstate(all="ignore"):
+            distance = np.abs(array.astype(np.float64) - backward.astype(np.float64))
+            reach = 2 * planes["worst"]
+            if roundings.all_count:
+                reach = reach + 2 * np.abs(planes["off"])
+        same = (array == backward) | (array != array) & (backward != backward)
+        differs = ~same & ~(distance <= reach)
+        if differs.any():
+            lost = roundings.unbounded(
+                np.broadcast_to(differs, np.broadcast_shapes(differs.shape, planes.shape))
+            )
+            merged = np.broadcast_to(planes, lost.shape).copy()
+            for plane in roundings.open:
+                merged[plane] = np.maximum(merged[plane], lost[plane])
+            values[value.id] = roundings.with_planes(result, merged)
 
 
 def _step_with_rule(op: Op, step: Step, rule: _Combination) -> Step:

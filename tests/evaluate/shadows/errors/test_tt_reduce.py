@@ -154,3 +154,66 @@ def test_a_maximum_is_as_far_off_as_any_number_that_may_be_largest():
     x = torch.linspace(0, 8, BLOCK)
     _, planes = bounded(Radii, largest, {"x": x}, torch.zeros(1), BLOCK=BLOCK)
     assert 0 < planes["worst"][0] < 1e-5 * np.exp(8.0)
+
+
+@triton.jit
+def _map_after(scale_1, shift_1, scale_2, shift_2):
+    return scale_1 * scale_2, shift_1 * scale_2 + shift_2
+
+
+@triton.jit
+def recurrence(scale, shift, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    _, last = tl.reduce((tl.load(scale + lanes), tl.load(shift + lanes)), 0, _map_after)
+    tl.store(out, last)
+
+
+@triton.jit
+def recurrence_scanned(scale, shift, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    _, steps = tl.associative_scan((tl.load(scale + lanes), tl.load(shift + lanes)), 0, _map_after)
+    tl.store(out + lanes, steps)
+
+
+@triton.jit
+def _product_and_sum(product_1, sum_1, product_2, sum_2):
+    return product_1 * product_2, sum_1 + sum_2 + product_1 * product_2
+
+
+@triton.jit
+def commutative(scale, shift, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    numbers = (tl.load(scale + lanes), tl.load(shift + lanes))
+    _, total = tl.reduce(numbers, 0, _product_and_sum)
+    tl.store(out, total)
+
+
+@triton.jit
+def place_of_largest(scale, shift, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    above = (tl.load(scale + lanes) > tl.load(shift + lanes)).to(tl.int32)  # with many ties
+    tl.store(out, tl.argmax(above, axis=0))
+
+
+def _maps():
+    torch.manual_seed(0)
+    return {"scale": torch.rand(128), "shift": torch.rand(128)}
+
+
+@pytest.mark.parametrize("analysis", [Radii, Deviations])
+def test_a_bound_holds_for_the_order_of_each_number_of_warps(analysis):
+    on_h200 = np.array([0.41970157623291016, 0.6493169069290161])  # with one and with four warps
+
+    numbers, planes = bounded(analysis, recurrence, _maps(), torch.zeros(1), BLOCK=128)
+
+    assert (abs(on_h200 - numbers) <= planes["worst"]).all()
+
+
+@pytest.mark.parametrize("analysis", [Radii, Deviations])
+@pytest.mark.parametrize("kernel", [recurrence_scanned, commutative, place_of_largest])
+def test_scans_and_commutative_functions_keep_their_bounds(kernel, analysis):
+    out = torch.zeros(128)
+
+    _, planes = bounded(analysis, kernel, _maps(), out, BLOCK=128)
+
+    assert planes is None or planes["worst"].max() < 1e-2
