@@ -46,16 +46,26 @@ _UFUNCS: dict[str, Any] = {
 
 def simple_ufunc(block: Block, type_: ValueType) -> Any:
     """Return the ufunc of a combining region that consists of a single op; None for others."""
-    if len(block.ops) != 2:
+    functions = component_ufuncs(block, [type_])
+    return None if functions is None else functions[0]
+
+
+def component_ufuncs(block: Block, types: Sequence[ValueType]) -> list[Any] | None:
+    """Return a ufunc for each tensor that a region combines on its own; None for other regions."""
+    *ops, terminator = block.ops
+    producers = {op.results[0].id: op for op in ops if op.results}
+    if not len(ops) == len(producers) == len(types):
         return None
-    op, terminator = block.ops
-    if op.name not in _UFUNCS or terminator.operands[:1] != op.results:
-        return None
-    if {value.id for value in op.operands} != {value.id for value in block.arguments}:
-        return None
-    if type_.element.kind == "b" and op.name in ("arith.addi", "arith.muli"):
-        return None
-    return _UFUNCS[op.name]
+    functions = []
+    for place, (value, type_) in enumerate(zip(terminator.operands, types, strict=True)):
+        op = producers.get(value.id)
+        pair = {block.arguments[place].id, block.arguments[place + len(types)].id}
+        if op is None or op.name not in _UFUNCS or {part.id for part in op.operands} != pair:
+            return None
+        if type_.element.kind == "b" and op.name in ("arith.addi", "arith.muli"):
+            return None
+        functions.append(_UFUNCS[op.name])
+    return functions
 
 
 def _float_op_count(block: Block) -> int:

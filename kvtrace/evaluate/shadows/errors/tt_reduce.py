@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.evaluate.compiler import attribute
-from kvtrace.evaluate.dialects.tt_reduce import along, simple_ufunc
+from kvtrace.evaluate.dialects.tt_reduce import along, component_ufuncs
 from kvtrace.evaluate.shadows.driver import on_actual
 from kvtrace.evaluate.shadows.errors.planes import (
     NumberWithPlanes,
@@ -36,7 +36,7 @@ from kvtrace.ir import Op
 from kvtrace.ir.ops import ELEMENTWISE, KINDS, Kind, operator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kvtrace.evaluate.registry import Step
 
@@ -48,16 +48,24 @@ _LARGER: Final = (np.maximum, np.fmax)
 def combination(op: Op, step: Step, roundings: Roundings) -> Step:
     """Return the step of a reduction or scan that computes planes by the rule of its function."""
     types = [value_type(value.type) for value in op.group("source")]
-    function = simple_ufunc(op.regions[0].blocks[0], types[0]) if len(types) == 1 else None
-    if function is None:
+    functions = component_ufuncs(op.regions[0].blocks[0], types)
+    if functions is None:
         return _step_of_region(op, step, roundings)
-    if types[0].element.kind != "f":
-        return _step_with_rule(op, step, _IntegerCombination(op, types[0], roundings, function))
+    rules = [
+        _rule(op, type_, roundings, function)
+        for type_, function in zip(types, functions, strict=True)
+    ]
+    return _step_with_rules(op, step, rules)
+
+
+def _rule(op: Op, type_: ValueType, roundings: Roundings, function: Any) -> _Combination:
+    if type_.element.kind != "f":
+        return _IntegerCombination(op, type_, roundings, function)
     if function is np.add:
-        return _step_with_rule(op, step, _Sum(op, types[0], roundings))
+        return _Sum(op, type_, roundings)
     if function is np.multiply:
-        return _step_with_rule(op, step, _Product(op, types[0], roundings))
-    return _step_with_rule(op, step, _Extreme(op, types[0], roundings, function))
+        return _Product(op, type_, roundings)
+    return _Extreme(op, type_, roundings, function)
 
 
 def _computes_floats(op: Op) -> bool:
@@ -107,7 +115,7 @@ def _backward_results(op: Op, step: Step) -> Callable[[list[Any], Any], list[Any
     """Return a function that reduces the operands, without shadows, from the last to the first.
 
     A device keeps no order: a warp combines lane 0 with lane 16 first, then with 8 and 24. Where a
-    function is not commutative, or forgets what came before a NaN, both directions differ.
+    function is not commutative, both directions differ.
     """
     sources = [value.id for value in op.group("source")]
     axis = int(attribute(op, "axis")) - len(value_type(op.group("source")[0].type).shape)
@@ -147,15 +155,15 @@ def _unbound_by_order(op: Op, values: list[Any], others: list[Any], roundings: R
             values[value.id] = roundings.with_planes(result, merged)
 
 
-def _step_with_rule(op: Op, step: Step, rule: _Combination) -> Step:
-    (source,), result = op.group("source"), op.results[0].id
+def _step_with_rules(op: Op, step: Step, rules: Sequence[_Combination]) -> Step:
     run = on_actual(op, step)
 
     def computed(values: list[Any], scope: Any) -> None:
         run(values, scope)
-        source_value = values[source.id]
-        if unknown_of((actual(source_value), actual(values[result]))) is None:
-            values[result] = rule(source_value, values[result])
+        for source, result, rule in zip(op.group("source"), op.results, rules, strict=True):
+            value = values[source.id]
+            if unknown_of((actual(value), actual(values[result.id]))) is None:
+                values[result.id] = rule(value, actual(values[result.id]))
 
     return computed
 

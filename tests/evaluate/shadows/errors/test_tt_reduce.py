@@ -195,6 +195,18 @@ def place_of_largest(scale, shift, out, BLOCK: tl.constexpr):
     tl.store(out, tl.argmax(above, axis=0))
 
 
+@triton.jit
+def _both_totals(left_1, left_2, right_1, right_2):
+    return left_1 + right_1, left_2 + right_2
+
+
+@triton.jit
+def two_sums(scale, shift, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    _, total = tl.reduce((tl.load(scale + lanes), tl.load(shift + lanes)), 0, _both_totals)
+    tl.store(out, total)
+
+
 def _maps():
     torch.manual_seed(0)
     return {"scale": torch.rand(128), "shift": torch.rand(128)}
@@ -217,3 +229,16 @@ def test_scans_and_commutative_functions_keep_their_bounds(kernel, analysis):
     _, planes = bounded(analysis, kernel, _maps(), out, BLOCK=128)
 
     assert planes is None or planes["worst"].max() < 1e-2
+
+
+@pytest.mark.parametrize("analysis", [Radii, Deviations])
+def test_sums_of_several_tensors_at_once_are_bounded_in_any_order(analysis):
+    maps, out = _maps(), torch.zeros(1)
+    one_by_one = np.float32(0)
+    for number in maps["shift"].numpy():
+        one_by_one += number
+
+    numbers, planes = bounded(analysis, two_sums, maps, out, BLOCK=128)
+
+    off = abs(exact(numbers, planes) if analysis is Deviations else numbers) - one_by_one
+    assert 0 < abs(off[0]) <= planes["worst"][0] < 1e-2
