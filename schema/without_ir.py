@@ -53,7 +53,7 @@ class KernelWithoutIr:
 
     @property
     def reason(self) -> str:
-        """Why the kernel's calls are neither evaluated nor judged: a phrase about the kernel."""
+        """The reason that the kernel's calls are neither evaluated nor judged, as a phrase."""
         if self.origin == GLUON:
             return not_evaluated(self.name)
         if self.evaluated:

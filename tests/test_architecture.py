@@ -393,6 +393,13 @@ def test_text_is_read_in_an_encoding_that_no_setting_changes() -> None:
     assert [str(path) for path in product if reads.search(path.read_text(encoding="utf-8"))] == []
 
 
+def test_docstrings_name_what_is_there() -> None:
+    """One that opens with a question's word leaves the noun to the reader."""
+    question = re.compile(r'^\s*"""(?:What|Which|How|Whether|Where|Why)\b(?!.*\?)', re.MULTILINE)
+    texts = [(name, path.read_text(encoding="utf-8")) for name, path in MODULES]
+    assert [name for name, text in texts if question.search(text)] == []
+
+
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty_names = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
     assert [name for name, _ in MODULES if empty_names & set(name.split("."))] == []

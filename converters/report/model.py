@@ -183,7 +183,7 @@ class Variant:
     recompiled: Recompiled | None
     """None for the first variant of a kernel in its run."""
     reason: str
-    """Why there is the variant: what differs from the most similar earlier one."""
+    """The reason for the variant: what differs from the most similar earlier one."""
     occupancy: Occupancy | None
     signature: tuple[Parameter, ...]
     stages: tuple[Stage, ...]
@@ -407,7 +407,7 @@ class Report:
     judged: bool
     """`kvtrace sanitize` has run; false: findings were recorded during the runs."""
     without_ir: str | None
-    """Why nothing of the trace can be evaluated or judged; None if something can."""
+    """The reason that nothing of the trace can be evaluated or judged; None if something can."""
     others: str
     """Executions that no verdict is about: of kernels without a recorded launch; "" without any."""
     partial: Partial | None

@@ -34,7 +34,7 @@ class Descriptor(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What elements are drawn from: numbers of a recorded tensor.
+    """The distribution that elements are drawn from: numbers of a recorded tensor.
 
     `quantiles` are, at `LEVELS`, those of the finite elements other than zero; `zeros` and both
     kinds of infinities are shares of all elements; `sorted` is ascending, descending or None.

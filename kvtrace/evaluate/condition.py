@@ -50,7 +50,7 @@ _FOLLOWS: Final = 1.5
 #: The loss of a good algorithm, as a multiple of the inputs' roundings; or a sum's length's root.
 _GROWTH: Final = 16.0
 #: Inputs of fewer numbers affect all elements.
-_FEW: Final = 16
+_FEW_ELEMENTS: Final = 16
 #: The smallest normal number of float32 and bfloat16.
 _LEAST: Final = 2.0**-126
 #: The first draws that measure a reference's own loss, which end there if it is granted anyway, and
@@ -93,7 +93,7 @@ class Draw:
             unit: the largest relative error of rounding to the input's type.
         """
         shares = self._random.uniform(-1.0, 1.0, values.shape)
-        if is_flag(values) or (self._half and values.size < _FEW):
+        if is_flag(values) or (self._half and values.size < _FEW_ELEMENTS):
             return values
         if self._half:
             shares = np.where(self._random.random(values.shape) < 0.5, shares, 0.0)

@@ -1,4 +1,4 @@
-"""What contents of storages are drawn from where none were recorded: numbers of their tensors."""
+"""Distributions that contents are drawn from where none were recorded: numbers of tensors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from kvtrace.addons.suite.comparing import compare, comparison_lines  # noqa: E402
-from kvtrace.addons.suite.making import Wanted, make_suite  # noqa: E402
+from kvtrace.addons.suite.making import SuiteSettings, make_suite  # noqa: E402
 from kvtrace.addons.suite.results import Result, lines_of  # noqa: E402
 from kvtrace.addons.suite.running import RunOptions, read_result, run_suite  # noqa: E402
 from kvtrace.schema.trace import select_runs  # noqa: E402
@@ -116,7 +116,7 @@ def main() -> int:
         place.mkdir(exist_ok=True)
         for trace in options.traces:
             folder = place / Path(trace).name
-            make_suite(select_runs(Path(trace)), folder, Wanted(options.share))
+            make_suite(select_runs(Path(trace)), folder, SuiteSettings(options.share))
             results = []
             for number, words in enumerate((["--warm"], [])):
                 file = place / f"{folder.name}-{number}.json"

@@ -38,7 +38,7 @@ class NothingToAsk(KvtraceError):
 
 @dataclass(slots=True)
 class Answer:
-    """What came of a process: `notes` are sentences on what did not come, and why."""
+    """The answer of a process: `notes` are sentences on what is missing in it, and why."""
 
     has_dump: bool = False
     notes: list[str] = field(default_factory=list)

@@ -72,7 +72,7 @@ _LANES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is known of a kernel that failed, or that was on the device when a dump was written.
+    """A kernel that failed, or that was on the device when a dump was written.
 
     Attributes:
         kind: what failed; None: nothing did, as in a hang.
@@ -116,7 +116,7 @@ class Fault:
 
     @property
     def exception(self) -> str:
-        """What failed, in words; empty: nothing did."""
+        """The failure, in words; empty: nothing failed."""
         return "" if self.kind is None else self.kind.words
 
 

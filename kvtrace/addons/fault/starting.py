@@ -1,4 +1,4 @@
-"""What a process that records with `KVTRACE_FAULTS=on` does at its start and at its end.
+"""Start and end of a process that records with `KVTRACE_FAULTS=on`.
 
 CUDA's driver writes a core dump of the GPU when a kernel fails, if variables asked for it before
 the driver started. So they are set when Python starts, for this process and for its children; what

@@ -33,7 +33,7 @@ _INSTALLED: Final = re.compile(r"^.*/(?:site-packages|dist-packages|lib/python3\
 
 @dataclass(frozen=True, slots=True)
 class ShownFault:
-    """What is said of a fault, in the terminal and on the report's first screen."""
+    """Texts about a fault, in the terminal and on the report's first screen."""
 
     headline: str
     excerpt: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What `kvtrace confirm --trace` found, kept with the trace: the table `client_confirmations`.
+"""Findings of `kvtrace confirm --trace`, kept with the trace: the table `client_confirmations`.
 
 A run's pass `confirm` has a row for each line whose memory was filled. The evidence is text that
 the program printed; redacted copies leave it out, as all that passes derive.

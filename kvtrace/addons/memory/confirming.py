@@ -34,7 +34,7 @@ class NotConfirmed(KvtraceError):
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What filled memory changes.
+    """Changes of a program's results by filled memory.
 
     Attributes:
         answer: `changes`: output or exit code differ between fillings; `same`: they do not;

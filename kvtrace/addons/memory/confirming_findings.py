@@ -1,4 +1,4 @@
-"""Which of a trace's findings on unwritten memory matter: the program is run for each line of them.
+"""Findings on unwritten memory that matter: the program is run for each line of them.
 
 Only what the line of a finding allocates is filled (`confirming.py`). The answers are kept with the
 trace, and its findings are judged again: those that are confirmed become errors.

@@ -72,7 +72,7 @@ class StoreSite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StorageEffect:
-    """What a call does to one storage. Offsets are bytes from the storage's begin.
+    """The effect of a call on one storage. Offsets are bytes from the storage's begin.
 
     Attributes:
         args: indices in `call.arguments` of the tensors in the storage.
@@ -224,7 +224,7 @@ class ArrayLimit(Observer):
 
 @dataclass(slots=True, eq=False)
 class _SiteBytes:
-    """What one op stores to one storage, and how many of its lanes do not."""
+    """Bytes that one op stores to one storage, and the count of lanes that do not store."""
 
     stored: TouchedBytes = field(default_factory=TouchedBytes)
     runs: bool = False

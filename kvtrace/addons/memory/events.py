@@ -1,4 +1,4 @@
-"""What happened to memory in a run, from the trace's tables, in the order of time on the host.
+"""Events of memory in a run, from the trace's tables, in the order of time on the host.
 
 A long run does the same again and again, so events are arrays: each has the number of a unique
 event, which has all but the times. Tables are read piece by piece. Rows of a table are nearly in

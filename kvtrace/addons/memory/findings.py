@@ -1,4 +1,4 @@
-"""How this add-on judges a run by its rules."""
+"""Findings of this add-on's rules in a run."""
 
 from __future__ import annotations
 

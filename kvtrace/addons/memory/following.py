@@ -50,7 +50,7 @@ class CallStorage:
 
 
 class _Step(NamedTuple):
-    """What a launch does to one storage, and what is known of its reads so far."""
+    """The effect of a launch on one storage, and the verdicts on its reads so far."""
 
     position: int
     offset_bytes: int
@@ -64,7 +64,7 @@ class _Step(NamedTuple):
 
 
 class _Use(NamedTuple):
-    """What an operator of torch does to the storage of one of its tensors.
+    """The effect of an operator of torch on the storage of one of its tensors.
 
     `birth` is where the storage came from, if the operator makes it. `is_moved`: its values are
     passed on to memory of a device.
@@ -180,7 +180,7 @@ class Follower:
 
     @property
     def reads(self) -> dict[Place, Reads]:
-        """What is known of the reads at each place where something was read."""
+        """The verdicts on the reads at each place where something was read."""
         by_call = {place: reads for place, reads in self._call_reads.items() if reads.count}
         return by_call | self._operator_reads
 

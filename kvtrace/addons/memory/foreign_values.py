@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ForeignValues:
-    """What a load that leaves the storage of an argument brings into another storage.
+    """Values that a load outside the storage of its argument brings into another storage.
 
     `op` is the load; `source` and `target` are the indices of the arguments. Bytes that only
     perhaps get foreign values are the doubtful ones of `spoiling`.

@@ -15,7 +15,7 @@ Origin = Literal["operator", "allocation", "host", "unseen"]
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """Where a storage came from.
+    """The origin of a storage.
 
     `row` is the operator's number, or that of the first allocation with its stack. `unseen`: a
     launch or an operator was given a storage that nothing recorded had made. `host`: memory of the

@@ -1,4 +1,4 @@
-"""Why a store leaves bytes out: its mask, a branch around it, or the grid.
+"""The reason that a store leaves bytes out: its mask, a branch around it, or the grid.
 
 Asked for the bytes of a finding alone: the store's addresses are derived again without its mask,
 and then without the branches around it. A lane that is masked off may lie in the next row, so that
@@ -27,7 +27,7 @@ Why = Literal["mask", "branch", "grid"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MissingStore:
-    """Why a store leaves out bytes; None if that is not derived.
+    """The reason that a store leaves out bytes; None if it is not derived.
 
     Attributes:
         op: the store.

@@ -1,4 +1,4 @@
-"""What operators of torch do to the memory of their tensors, by their names and schemas.
+"""Effects of operators of torch on the memory of their tensors, by their names and schemas.
 
 A schema says which arguments an operator changes, and results that alias no argument are new. Three
 things it does not say, and the sets below do: which new results have no values (`aten::empty`),
@@ -216,7 +216,7 @@ class OperatorTensor:
 
 @dataclass(frozen=True, slots=True)
 class OperatorEffects:
-    """What an operator does, tensor by tensor.
+    """The effects of an operator, tensor by tensor.
 
     Attributes:
         effects: of each tensor; None where it does nothing to the tensor's bytes.

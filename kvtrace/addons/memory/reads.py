@@ -55,7 +55,7 @@ class Unwritten:
 
 @dataclass(slots=True, eq=False)
 class Reads:
-    """What is known of all reads at a place: how many of each answer, and why.
+    """The verdicts on all reads at a place: a count of each answer, and the reason.
 
     `unwritten` has the violations by where the storage came from; `reason` is why the first
     unknown read is unknown that is not weak, if one is. `spoilings` left values that unknown reads
@@ -76,7 +76,7 @@ class Reads:
 
     @property
     def count(self) -> int:
-        """How many reads there were."""
+        """The number of all reads."""
         return self.proven + self.violations + self.unknown
 
     def add(

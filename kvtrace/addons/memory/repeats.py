@@ -58,7 +58,7 @@ def _known(life: Life) -> _Known:
 
 
 class _Change(NamedTuple):
-    """What a block makes of a storage.
+    """The change of a storage by a block.
 
     `made` and `written` are indices in the block; None: the storage was made, or last written,
     before. A new storage that was not written has a `written` of -1.
@@ -84,7 +84,7 @@ class _Change(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Outcome:
-    """What following a block did to the storages that were there before, and how often it did.
+    """The changes by a block of the storages that were there before, and their number of times.
 
     Attributes:
         before: the storages in the block's regions, by their addresses.

@@ -1,4 +1,4 @@
-"""What is known of the bytes of a storage: written, perhaps written, or written by nobody.
+"""States of the bytes of a storage: written, perhaps written, or written by nobody.
 
 A state is the storage's size and two sets of bytes; a step, what a launch or an operator reads and
 writes, leads from one state to the next. Programs repeat themselves: a buffer is allocated and
@@ -18,7 +18,7 @@ Answer = Literal["proven", "violation", "unknown"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Effect:
-    """What one launch or operator does to the bytes of one storage.
+    """Bytes of one storage that one launch or operator reads and writes.
 
     Bytes are offsets from the storage's begin. Reads come before writes: a read of what the same
     program has stored before is not among them.
@@ -65,7 +65,7 @@ class Spoiling:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is known of the bytes that an effect reads.
+    """The verdict on the bytes that an effect reads.
 
     `unwritten` are the bytes that are certainly read and that nobody wrote, if it is a violation;
     `reason` says why it is unknown. `spoilings` left values in bytes that may be read.

@@ -124,7 +124,7 @@ class dma_engine(Enum):  # noqa: N801 - the public name
 
 
 class oob_mode(Enum):  # noqa: N801 - the public name
-    """What a transfer does with an index out of bounds: report an error, or skip the element."""
+    """Handling of an index out of bounds in a transfer: report an error, or skip the element."""
 
     error = 0
     skip = 1

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.suite.exports.safetensors import read_tensor
-from kvtrace.addons.suite.model import VERSION, Entry, LeftOut, Origin, Suite
+from kvtrace.addons.suite.model import VERSION, Entry, OmittedShare, Origin, Suite
 from kvtrace.addons.suite.writing import file_name, write_suite
 from kvtrace.converters.importers.registry import BadSource
 from kvtrace.converters.scripts.repro import (
@@ -111,7 +111,7 @@ def import_flashinfer(source: Path, folder: Path, axes: Mapping[str, int]) -> Su
         device_ns=None,
         entries=tuple(_entry(number, call, weight) for number, call in enumerate(imported, 1)),
         left_out=tuple(
-            LeftOut(name, count / weight, why) for (name, why), count in reasons.items()
+            OmittedShare(name, count / weight, why) for (name, why), count in reasons.items()
         ),
     )
     write_suite(folder, suite, [call.repro for call in imported], _README)

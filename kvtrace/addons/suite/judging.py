@@ -84,7 +84,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class CallJudgment:
-    """What is known of a candidate on a call.
+    """The judgment of a candidate on a call.
 
     Attributes:
         call: the name of the suite's entry.

@@ -21,7 +21,7 @@ from kvtrace.addons.suite.choice import (
 from kvtrace.addons.suite.model import (
     VERSION,
     Entry,
-    LeftOut,
+    OmittedShare,
     Origin,
     Suite,
 )
@@ -67,8 +67,8 @@ _MOST_COMPARED: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a suite should have.
+class SuiteSettings:
+    """Settings of a suite to make.
 
     Attributes:
         share: of the run's weight that the calls should add up to, above 0 to 1.
@@ -83,7 +83,9 @@ class Wanted:
     limit_bytes: int = 64 << 20
 
 
-def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) -> Suite:
+def make_suite(
+    selection: Selection, folder: Path, settings: SuiteSettings = SuiteSettings()
+) -> Suite:
     """Write a suite of the selected runs to a folder, and return its index.
 
     A suite that is in the folder already is replaced; other files in it stay.
@@ -92,12 +94,12 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
         BadSetting: nothing was launched, no call can be in a suite, or the folder is not empty and
             no suite, or cannot be written.
     """
-    if not 0 < wanted.share <= 1:
-        raise BadSetting(f"--share is a number above 0 up to 1, as 0.95, not {wanted.share:g}")
+    if not 0 < settings.share <= 1:
+        raise BadSetting(f"--share is a number above 0 up to 1, as 0.95, not {settings.share:g}")
     check_folder(folder)
-    weighed = weighed_calls(selection, wanted.part)
+    weighed = weighed_calls(selection, settings.part)
     with progress("suite: choosing calls") as report:
-        choice = _choose(selection, weighed, wanted, report)
+        choice = _choose(selection, weighed, settings, report)
     chosen = choice.calls
     if not chosen:
         why = choice.left_out[0].why
@@ -124,40 +126,42 @@ class _Choice:
 
     rows: CallRows
     calls: list[ChosenCalls]
-    left_out: list[LeftOut]
+    left_out: list[OmittedShare]
     usual: Mapping[tuple[str, int], int]
 
 
-def _choose(selection: Selection, weighed: WeighedCalls, wanted: Wanted, report: Report) -> _Choice:
+def _choose(
+    selection: Selection, weighed: WeighedCalls, settings: SuiteSettings, report: Report
+) -> _Choice:
     """Return the entries' calls up to the wanted share, and what is left out."""
     compared, lighter = weighed.calls[:_MOST_COMPARED], weighed.calls[_MOST_COMPARED:]
     alike = [one for calls in alike_calls(selection.trace, compared) for one in _as_fast(calls)]
     groups = [*alike, *([call] for call in lighter)]
     groups.sort(key=lambda calls: -sum(call.weight for call in calls))
     read = [calls[0] for calls in groups[:_MOST_READ]]
-    usual = usual_launches(selection, read, wanted.part)
+    usual = usual_launches(selection, read, settings.part)
     rows = CallRows(selection.trace, read, usual)
     chosen: list[ChosenCalls] = []
-    left_out: list[LeftOut] = []
+    left_out: list[OmittedShare] = []
     reasons: Counter[tuple[str, str]] = Counter()
     covered = 0
     for place, calls in enumerate(groups):
-        is_enough = covered >= wanted.share * weighed.weight
+        is_enough = covered >= settings.share * weighed.weight
         if is_enough or len(chosen) == MOST_FILES - OTHER_FILES or place == _MOST_READ:
             lighter = tuple(call for group in groups[place:] for call in group)
             left_out.append(_lighter(lighter, weighed, None if is_enough else len(chosen)))
             break
         try:
-            entry = ChosenCalls(_call_data(rows, calls[0], wanted), calls)
+            entry = ChosenCalls(_call_data(rows, calls[0], settings), calls)
         except BadSetting as problem:
             weight = sum(call.weight for call in calls)
             reasons[calls[0].kernel, _without_call(str(problem), calls[0])] += weight
             continue
         chosen.append(entry)
         covered += entry.weight
-        report(covered, wanted.share * weighed.weight)
+        report(covered, settings.share * weighed.weight)
     refused = [
-        LeftOut(kernel, weight / weighed.weight, why)
+        OmittedShare(kernel, weight / weighed.weight, why)
         for (kernel, why), weight in reasons.most_common()
     ]
     return _Choice(rows, chosen, [*refused, *left_out], usual)
@@ -178,18 +182,18 @@ def _as_fast(calls: list[WeighedCall]) -> list[list[WeighedCall]]:
     return [sorted(group, key=lambda call: -call.weight) for group in groups]
 
 
-def _call_data(rows: CallRows, call: WeighedCall, wanted: Wanted) -> Repro:
+def _call_data(rows: CallRows, call: WeighedCall, settings: SuiteSettings) -> Repro:
     """Return a call's data; from its source where Triton cannot launch its IR.
 
     Raises:
         BadSetting: it cannot be launched again.
     """
     try:
-        repro = rows.data(call, wanted.source, wanted.limit_bytes)
+        repro = rows.data(call, settings.source, settings.limit_bytes)
     except BadSetting as problem:
-        if wanted.source or rows.source(call) is None:
+        if settings.source or rows.source(call) is None:
             raise
-        repro = _from_source(rows, call, problem, wanted.limit_bytes)
+        repro = _from_source(rows, call, problem, settings.limit_bytes)
     if call.median_ns is None:
         return repro
     time = RecordedTime(call.median_ns, device_text(call.run), call.launches)
@@ -208,13 +212,15 @@ def _from_source(rows: CallRows, call: WeighedCall, problem: BadSetting, limit: 
     return replace(repro, notes=(*repro.notes, note))
 
 
-def _lighter(calls: tuple[WeighedCall, ...], weighed: WeighedCalls, most: int | None) -> LeftOut:
+def _lighter(
+    calls: tuple[WeighedCall, ...], weighed: WeighedCalls, most: int | None
+) -> OmittedShare:
     """Return the calls behind the last entry; `most` is the number of entries if that ended it."""
     share = sum(call.weight for call in calls) / weighed.weight
     why = "the entries have the wanted share of the weight without them"
     if most is not None:
         why = f"the suite has {most} entries, and {MOST_FILES} files at most"
-    return LeftOut(plural(len(calls), "lighter call"), share, why)
+    return OmittedShare(plural(len(calls), "lighter call"), share, why)
 
 
 def _without_call(text: str, call: WeighedCall) -> str:
@@ -230,7 +236,7 @@ def _index(
     chosen: list[ChosenCalls],
     facts: list[CallFacts],
     before: list[tuple[str, ...]],
-    left_out: Iterable[LeftOut],
+    left_out: Iterable[OmittedShare],
 ) -> Suite:
     width = len(str(len(chosen)))
     entries = tuple(

@@ -1,4 +1,4 @@
-"""What a suite's folder has: its index `suite.json`, and files by their names in it.
+"""A suite's folder: its index `suite.json`, and files by their names in it.
 
 ```
 suite/
@@ -80,8 +80,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """What has a share of the run and is no entry: its name, share of the weight, and why."""
+class OmittedShare:
+    """A part of the run that is no entry: its name, share of the weight, and why."""
 
     name: str
     share: float
@@ -109,7 +109,7 @@ class Suite:
     weight: int
     device_ns: int | None
     entries: tuple[Entry, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedShare, ...] = ()
 
     @property
     def covered(self) -> float:
@@ -146,7 +146,9 @@ def read_index(folder: Path) -> Suite:
             **_known(Suite, content)
             | {
                 "entries": tuple(Entry(**_known(Entry, entry)) for entry in content["entries"]),
-                "left_out": tuple(LeftOut(**_known(LeftOut, one)) for one in content["left_out"]),
+                "left_out": tuple(
+                    OmittedShare(**_known(OmittedShare, one)) for one in content["left_out"]
+                ),
             }
         )
     except (TypeError, KeyError, AttributeError) as error:

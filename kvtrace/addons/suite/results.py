@@ -43,7 +43,7 @@ class Times:
 
 @dataclass
 class Trial:
-    """What a candidate did on one call.
+    """A candidate's result on one call.
 
     Attributes:
         function: the candidate, as FILE:FUNCTION.
@@ -64,7 +64,7 @@ class Trial:
 
 @dataclass
 class Measured:
-    """What was measured of one call of the suite.
+    """Measurements of one call of the suite.
 
     Attributes:
         name, kernel, title, launches, share: as in the suite's index.

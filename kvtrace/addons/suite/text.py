@@ -1,4 +1,4 @@
-"""What `kvtrace suite` prints."""
+"""Text that `kvtrace suite` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the device touched before a recorded launch, so that its caches can be made alike again.
+"""Memory that the device touched before a recorded launch, to make its caches alike again.
 
 A kernel takes less time if its inputs are in the L2 cache, since another has just written them, and
 more if the cache is full of others' data that has to be written back first. Which it was follows

@@ -73,7 +73,7 @@ class AccessRecord:
 
     @property
     def executions(self) -> int:
-        """How often the op runs: programs times trips."""
+        """Runs of the op: programs times trips."""
         trips = math.prod(last - first + 1 for _, (first, last) in self.trips)
         return self.region.programs * trips
 

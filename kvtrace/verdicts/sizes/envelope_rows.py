@@ -220,7 +220,7 @@ class Subject:
         self.least = least
         self.end = end
         self.unknown: str | None = None
-        """Why nothing is known of other values than the recorded one."""
+        """The reason that nothing is known of other values than the recorded one."""
         self._refutations: dict[tuple[Claim, int], tuple[str, str | None] | None] = {}
 
     def doubt(self, claim: Claim) -> str | None:  # noqa: ARG002

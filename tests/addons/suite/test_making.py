@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from kvtrace.addons.suite.call_files import read_call
-from kvtrace.addons.suite.making import Wanted, make_suite
+from kvtrace.addons.suite.making import SuiteSettings, make_suite
 from kvtrace.addons.suite.model import read_index
 from kvtrace.addons.suite.writing import OTHER_FILES
 from kvtrace.cli import main
@@ -60,7 +60,7 @@ def test_contents_are_recorded_or_random(made):
 
 
 def test_indices_that_were_not_recorded_have_a_note(made, tmp_path):
-    suite = make_suite(made.selection, tmp_path / "suite", Wanted(limit_bytes=0))
+    suite = make_suite(made.selection, tmp_path / "suite", SuiteSettings(limit_bytes=0))
 
     gather = next(entry for entry in suite.entries if entry.kernel == "gather")
     assert gather.inputs["index"] == "random"
@@ -87,7 +87,7 @@ def test_source_lies_beside_the_ir(made):
 
 
 def test_the_share_ends_the_choice(made, tmp_path):
-    suite = make_suite(made.selection, tmp_path / "suite", Wanted(share=0.4))
+    suite = make_suite(made.selection, tmp_path / "suite", SuiteSettings(share=0.4))
 
     assert [entry.kernel for entry in suite.entries] == ["scale", "double"]
     assert suite.covered == pytest.approx(0.5)
@@ -99,7 +99,7 @@ def test_an_earlier_suite_is_replaced_and_other_files_stay(made, tmp_path):
     make_suite(made.selection, folder)
     (folder / "mine.py").write_text("mine")
 
-    suite = make_suite(made.selection, folder, Wanted(share=0.4, limit_bytes=0))
+    suite = make_suite(made.selection, folder, SuiteSettings(share=0.4, limit_bytes=0))
 
     assert sorted(path.stem for path in (folder / "calls").iterdir()) == [
         entry.name for entry in suite.entries
@@ -112,7 +112,7 @@ def test_an_earlier_suite_is_replaced_and_other_files_stay(made, tmp_path):
 @pytest.mark.parametrize("share", [0, -1, 1.5, float("nan")])
 def test_shares_are_above_zero_and_up_to_one(made, tmp_path, share):
     with pytest.raises(BadSetting, match="--share"):
-        make_suite(made.selection, tmp_path / "suite", Wanted(share=share))
+        make_suite(made.selection, tmp_path / "suite", SuiteSettings(share=share))
 
 
 def test_folders_that_are_no_suites_are_left_alone(made, tmp_path):
@@ -140,7 +140,7 @@ def test_a_trace_without_code_is_refused_in_a_sentence(made, tmp_path, capsys):
 
 
 def test_kernels_of_which_only_source_was_recorded_are_launched_from_it(tmp_path):
-    suite = make_suite(select_runs(H200 / "inductor"), tmp_path / "suite", Wanted(share=0.2))
+    suite = make_suite(select_runs(H200 / "inductor"), tmp_path / "suite", SuiteSettings(share=0.2))
 
     assert suite.entries
     for entry in suite.entries:
@@ -155,7 +155,7 @@ def test_few_files_also_of_many_kernels(monkeypatch, tmp_path):
     monkeypatch.setattr("kvtrace.addons.suite.making.MOST_FILES", 26)
     selection = select_runs(H200 / "llama")
 
-    suite = make_suite(selection, tmp_path / "suite", Wanted(share=1, part=WHOLE))
+    suite = make_suite(selection, tmp_path / "suite", SuiteSettings(share=1, part=WHOLE))
 
     files = [path for path in (tmp_path / "suite").rglob("*") if path.is_file()]
     assert len([path for path in files if path.suffix != ".zlib"]) == 26

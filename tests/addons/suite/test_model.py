@@ -9,7 +9,7 @@ from kvtrace.addons.suite.model import (
     VERSION,
     BadSuite,
     Entry,
-    LeftOut,
+    OmittedShare,
     Suite,
     read_index,
     write_index,
@@ -27,7 +27,7 @@ SUITE = Suite(
             {"x": "recorded"}, {"out-of-bounds": "proven"}, ("addresses are new",),
         ),
     ),
-    left_out=(LeftOut("nothing", 0.4, "has no IR"),),
+    left_out=(OmittedShare("nothing", 0.4, "has no IR"),),
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.addons.suite.making import Wanted, make_suite
+from kvtrace.addons.suite.making import SuiteSettings, make_suite
 from kvtrace.addons.suite.touched import Touch, _add, _fewer, _Piece, _touches
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.trace import select_runs
@@ -38,7 +38,7 @@ def test_a_launch_finds_what_kernels_and_operators_touched(tmp_path):
         KVTRACE=str(tmp_path / "out"), KVTRACE_MEMORY="on", KVTRACE_DEVICE="cpu",
     )  # fmt: skip
 
-    suite = make_suite(select_runs(tmp_path / "out"), tmp_path / "suite", Wanted(1, WHOLE))
+    suite = make_suite(select_runs(tmp_path / "out"), tmp_path / "suite", SuiteSettings(1, WHOLE))
 
     before = {entry.kernel: entry.before for entry in suite.entries}
     # Its input was written by the other kernel, before 20,000 bytes were read (and had been written

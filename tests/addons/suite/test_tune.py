@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.addons.suite.commands.tune import command
-from kvtrace.addons.suite.making import Wanted, make_suite
+from kvtrace.addons.suite.making import SuiteSettings, make_suite
 from kvtrace.addons.suite.model import BadSuite
 from kvtrace.addons.suite.tuning import prepare
 from kvtrace.schema.errors import BadSetting
@@ -39,7 +39,7 @@ def suite_of(folder, *, source):
     )  # fmt: skip
     trace = open_trace(folder / "out")
     suite = folder / "suite"
-    make_suite(Selection(trace, trace.runs), suite, Wanted(1.0, source=source))
+    make_suite(Selection(trace, trace.runs), suite, SuiteSettings(1.0, source=source))
     prepare(suite, None)
     return suite
 

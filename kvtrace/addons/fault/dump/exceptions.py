@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Subject(Enum):
-    """What an exception is about, and so which verdicts can explain it."""
+    """The subject of an exception, by which verdicts that can explain it are found."""
 
     ADDRESS = auto()
     ALIGNMENT = auto()

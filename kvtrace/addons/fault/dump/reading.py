@@ -1,4 +1,4 @@
-"""What a GPU core dump says: kernels on the device, and the warps and threads that failed.
+"""Reader of GPU core dumps: kernels on the device, and the warps and threads that failed.
 
 `reduce_dump` writes a smaller dump with the same answer: most of a dump says nothing of the fault.
 """

@@ -52,7 +52,7 @@ def fill_fresh_memory(
 
 @dataclass(frozen=True, slots=True)
 class _Fill:
-    """How fresh memory is filled.
+    """The filling of fresh memory.
 
     `place` is the only line whose memory is filled as `how` says; "": all. The file `witness` is
     made once a tensor with elements was filled so.

@@ -109,7 +109,7 @@ _NO_GRAPH: Final = -1
 
 
 class MemoryRecording:
-    """What one session records of memory, from `begin` to `end`."""
+    """The recording of memory in one session, from `begin` to `end`."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session

@@ -54,7 +54,7 @@ _UNKNOWN: Final = Role(None, is_written=True)
 
 
 class OperatorSchema(NamedTuple):
-    """What is needed of an operator's schema."""
+    """The parts of an operator's schema that rows are made of."""
 
     arguments: tuple[Role, ...] = ()
     results: tuple[Role, ...] = ()

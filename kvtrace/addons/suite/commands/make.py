@@ -56,12 +56,12 @@ def command(
         kvtrace suite out/ -o suite/
         kvtrace suite out/ --share 0.99 --steps 10:20
     """
-    from kvtrace.addons.suite.making import Wanted, make_suite
+    from kvtrace.addons.suite.making import SuiteSettings, make_suite
     from kvtrace.addons.suite.text import made_lines
 
     selection = select(trace, run)
     part = chosen_part(since, until, mark, steps, whole=whole)
-    suite = make_suite(selection, output, Wanted(share, part, source, contents << 20))
+    suite = make_suite(selection, output, SuiteSettings(share, part, source, contents << 20))
     for line in made_lines(suite, output):
         tell(line)
     complain_of(selection.trace)
