@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.ir.feeding import feeding, feeding_values_and_trips
+from kvtrace.ir.flow import deciding
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, Opaque
 from kvtrace.symbolic.prover import (
@@ -35,11 +37,10 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.carried import CarriedRanges
 from kvtrace.verdicts.contents.by_contents import ByContents
 from kvtrace.verdicts.contents.loaded import Contents, depends_on
-from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import linear_program
 
 if TYPE_CHECKING:
-    from kvtrace.ir import Op
+    from kvtrace.ir import Op, Value
     from kvtrace.recorded_calls.recorded import Call
 
 _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
@@ -322,6 +323,26 @@ class BoundCall:
         given = self.given(arithmetic)
         claim = arithmetic.stays_in_width
         return follows(claim, given) or self.prove(claim, given)
+
+    def are_ideal(self, values: Iterable[Value]) -> bool:
+        """Return whether no integer op or loop counter that feeds the values may wrap around."""
+        feeders = feeding_values_and_trips(values, self.call.module)
+        return not any(
+            arithmetic.op.index in feeders and self.wraps(arithmetic)
+            for arithmetic in self.summary.arithmetic
+        )
+
+    def has_ideal_trips(self, loop: Op) -> bool:
+        """Return whether a loop takes the trips of its formula: nothing wraps around.
+
+        Cached by loop.
+        """
+        results: dict[int, bool] = self.memo.setdefault(BoundCall.has_ideal_trips, {})
+        if loop.index not in results:
+            counters = [counter for counter in self.summary.arithmetic if counter.op is loop]
+            wraps = any(map(self.wraps, counters))
+            results[loop.index] = not wraps and self.are_ideal(deciding(loop))
+        return results[loop.index]
 
 
 def _is_program(key: Symbol | Opaque) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import backward, counter_of, enclosing_ops, flow_of
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
@@ -23,7 +24,6 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.symbolic.walk_types import integer_bits
-from kvtrace.verdicts.feeding import feeding, feeding_values
 
 Purpose = Literal["address", "mask", "branch", "loop", "index"]
 

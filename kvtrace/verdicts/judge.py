@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.ir.feeding import feeding
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete
-from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.rules.out_of_bounds_zeros import without_zeros
 from kvtrace.verdicts.rules.table import chosen_rules

@@ -20,6 +20,7 @@ from typing import Final
 
 from kvtrace.evaluate.shadows.ideal import FIRST_UNSIGNED
 from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.feeding import feeding_values
 from kvtrace.ir.flow import (
     counter_of,
     deciding,
@@ -59,7 +60,6 @@ from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signe
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import element_of, integer_bits, is_pointer, number_of, shape_of
 from kvtrace.verdicts.deciding import Purpose, modular_ops, selected_operands, stored_index
-from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_lanes
 
 _UNSIGNED: Final = named(lambda row: row.reading in ("unsigned", "mixing"))

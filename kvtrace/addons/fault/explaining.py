@@ -34,12 +34,12 @@ from kvtrace.addons.fault.suspects import RULES
 from kvtrace.converters.findings.causes import is_generated
 from kvtrace.converters.findings.hints import hint_for
 from kvtrace.converters.findings.model import RuleText
+from kvtrace.ir.feeding import loads_behind
 from kvtrace.ir.ops import KINDS
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
 from kvtrace.text import plural
 from kvtrace.verdicts.binding import Budget
-from kvtrace.verdicts.feeding import loads_behind
 from kvtrace.verdicts.judge import Judgment
 from kvtrace.verdicts.rules.table import rule_texts
 from kvtrace.verdicts.verdict import row_of

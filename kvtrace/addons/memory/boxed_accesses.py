@@ -31,14 +31,14 @@ from kvtrace.evaluate import Access, TensorArgument
 from kvtrace.evaluate.observe import AffineAxis, AffineFormula
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
-from kvtrace.ir.constants import constant_of
+from kvtrace.ir.feeding import feeding
+from kvtrace.ir.flow import constant_of
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven, interval
 from kvtrace.symbolic.summary import Access as SymbolicAccess
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
-from kvtrace.verdicts.feeding import feeding
 
 if TYPE_CHECKING:
     from kvtrace.ir import Value

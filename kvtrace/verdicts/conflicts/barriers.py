@@ -49,7 +49,6 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition
-from kvtrace.verdicts.feeding import are_ideal, has_ideal_trips
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -364,7 +363,7 @@ class Barriers:
 
     def _may_repeat(self, loop: Loop) -> bool:
         takes_several_trips = self._bound.ranges.of(loop.trip)[1] > 0
-        return takes_several_trips or not has_ideal_trips(self._bound, loop.op)
+        return takes_several_trips or not self._bound.has_ideal_trips(loop.op)
 
     def orders(self, left: Access, right: Access) -> list[PairOrder]:
         """Return the orders in which two ops can run with no barrier between them."""
@@ -411,7 +410,7 @@ class Barriers:
             if self._bound.ranges.interval(trip_count)[0] < 1
         }
         with_trips = {op for op, _ in loop_trips if op.index not in maybe_empty}
-        return frozenset(op.index for op in with_trips if has_ideal_trips(self._bound, op))
+        return frozenset(op.index for op in with_trips if self._bound.has_ideal_trips(op))
 
     def _known_conditions(self) -> Mapping[int, bool]:
         """Return the truth of branch conditions that the call's numbers decide, by op index."""
@@ -422,7 +421,7 @@ class Barriers:
             truth = (
                 self._bound.ranges.truth(condition) if isinstance(condition, Condition) else None
             )
-            if truth is not None and are_ideal(self._bound, values):
+            if truth is not None and self._bound.are_ideal(values):
                 truths[op.index] = truth
         return truths
 

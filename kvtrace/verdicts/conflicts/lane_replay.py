@@ -18,6 +18,7 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.rounding import to_memory
 from kvtrace.ir import Module, Op
+from kvtrace.ir.feeding import feeding
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import MEMORY, READING, effect_of
 from kvtrace.verdicts.conflicts.lane_orders import (
@@ -30,7 +31,6 @@ from kvtrace.verdicts.conflicts.lane_orders import (
     WatchedByte,
 )
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
-from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.rules.fills import Numbers, evaluated, with_contents
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Module, Op
+from kvtrace.ir.feeding import feeding
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access as AccessFormula
@@ -37,7 +38,6 @@ from kvtrace.verdicts.conflicts.race_replay import (
     run_in_order,
 )
 from kvtrace.verdicts.conflicts.releases import releases_of
-from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from kvtrace.evaluate.observe import Access
 from kvtrace.evaluate.order import memory_sites, written_storages
 from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Op
+from kvtrace.ir.feeding import loads_behind
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN
@@ -31,7 +32,6 @@ from kvtrace.verdicts.conflicts.pairs import (
     evaluation,
     judged,
 )
-from kvtrace.verdicts.feeding import loads_behind
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:

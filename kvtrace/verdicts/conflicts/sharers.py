@@ -28,7 +28,6 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.conflicts.copies import Copy
 from kvtrace.verdicts.conflicts.parts import Role, roles_of
-from kvtrace.verdicts.feeding import are_ideal, has_ideal_trips
 from kvtrace.verdicts.rules import overflow
 
 if TYPE_CHECKING:
@@ -160,14 +159,14 @@ def as_in_one_program(bound: BoundCall, sharer: Sharer, shared: Shared) -> Share
     access = sharer.access
     separate_loops = (loop.op for loop in access.loops if not shared(loop.trip))
     is_lost = bool(access.calls) or access.unknown is not None
-    if is_lost or not all(has_ideal_trips(bound, loop) for loop in separate_loops):
+    if is_lost or not all(bound.has_ideal_trips(loop) for loop in separate_loops):
         return sharer
     bits = _address_bits(access.op, in_one_program=True)
     if bits is None:
         return sharer
     address, width, _ = copy_of(bound, sharer)
     mask = mask_of(access.op)
-    is_known = mask is not None and are_ideal(bound, (mask,))
+    is_known = mask is not None and bound.are_ideal((mask,))
     given = Given(access.mask.conjuncts() if is_known else (), bound.ranges)
     side = Side(bound.ranges.form(address), width, given)
     return replace(sharer, side=side, modulus=width << bits)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.feeding import feeding
 from kvtrace.ir.ops import (
     DIVIDING,
     KINDS,
@@ -23,7 +24,6 @@ from kvtrace.ir.ops import (
     named,
     waits_for_memory,
 )
-from kvtrace.verdicts.feeding import feeding
 
 _CHECKED_OPS: Final = (
     DIVIDING

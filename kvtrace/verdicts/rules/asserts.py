@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.observe import FailedAssertion
+from kvtrace.ir.feeding import feeding
 from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.summary import Assertion
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.contents.loaded import depends_on
-from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.verdict import Verdict
 

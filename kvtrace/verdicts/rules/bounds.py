@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.ir.feeding import feeding
 from kvtrace.ir.ops import effect_of
 from kvtrace.symbolic.prover import (
     Given,
@@ -29,7 +30,6 @@ from kvtrace.symbolic.prover import (
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.contents.loaded import depends_on
-from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.bounds_witnesses import Outside, Witnesses
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds

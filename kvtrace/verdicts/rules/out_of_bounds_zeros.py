@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.arguments import OutsideNumbers
 from kvtrace.ir import source_stack
+from kvtrace.ir.feeding import loads_behind
 from kvtrace.verdicts.conflicts.race_replay import replayed, touched
-from kvtrace.verdicts.feeding import loads_behind
 from kvtrace.verdicts.replaying import linear_program, without_contents
 from kvtrace.verdicts.verdict import Verdict
 

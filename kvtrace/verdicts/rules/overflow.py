@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import ScalarArgument
+from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import counter_of
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.expressions import operation_expression
@@ -25,7 +26,6 @@ from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.contents.loaded import depends_on
-from kvtrace.verdicts.feeding import feeding, feeding_values
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
 from kvtrace.verdicts.replaying import NOT_REPRODUCED

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.ir.feeding import feeding
 from kvtrace.ir.ops import mask_of
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.prover import Proven, Refuted, is_counterexample, strongest
@@ -22,7 +23,6 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.taint import undefined_cause
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
-from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.fills import Difference, ObservedValue, Replays
 from kvtrace.verdicts.verdict import Verdict

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.ir.feeding import feeding
 from kvtrace.ir.model import once_per_module
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import (
@@ -37,7 +38,6 @@ from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import Access, Arithmetic, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, signed_range
 from kvtrace.symbolic.walk import summarize
-from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.sizes.certificate import Certifier, is_reached
 from kvtrace.verdicts.sizes.upper_bounds import (
     Bound,

@@ -12,6 +12,7 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir.feeding import feeding
 from kvtrace.ir.ops import operator_of
 from kvtrace.symbolic.conditions import (
     FALSE,
@@ -37,7 +38,6 @@ from kvtrace.verdicts.conflicts.outcomes import NoConflict
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race import ProgramPairs
 from kvtrace.verdicts.conflicts.search import lanes_of, shared_by_lanes
-from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.rules.table import RULES, Judge
 from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
 from kvtrace.verdicts.sizes.sized import BUDGET, SizedCall

@@ -2,23 +2,17 @@
 
 The backward counterpart of `kvtrace.ir.data_dependence`: from an op's operands through all ops,
 loops, branches and calls to the kernel's arguments. A slice ends at loads: contents of memory are
-not the kernel's arithmetic. A slice is ideal if none of its integers may wrap around.
+not the kernel's arithmetic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import called as called
-from kvtrace.ir.flow import deciding, flow_of, returns
-from kvtrace.ir.model import once_per_module
+from kvtrace.ir.flow import called, deciding, flow_of, returns
+from kvtrace.ir.model import Block, Module, Op, Value, once_per_module
 from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, LOOPS, MEMORY, READING
 from kvtrace.ir.updates import data_of
-
-if TYPE_CHECKING:
-    from kvtrace.verdicts.binding import BoundCall
 
 
 def feeding(op: Op, module: Module) -> frozenset[int]:
@@ -177,25 +171,3 @@ def _reachable(blocks: Iterable[Block], without: Block | None = None) -> set[Blo
             reached.add(block)
             pending += block.ops[-1].successors
     return reached
-
-
-def are_ideal(bound: BoundCall, values: Iterable[Value]) -> bool:
-    """Return whether no integer op or loop counter that feeds the values may wrap around."""
-    feeders = feeding_values_and_trips(values, bound.call.module)
-    arithmetic = bound.summary.arithmetic
-    return not any(
-        arithmetic_.op.index in feeders and bound.wraps(arithmetic_) for arithmetic_ in arithmetic
-    )
-
-
-def has_ideal_trips(bound: BoundCall, loop: Op) -> bool:
-    """Return whether a loop takes the trips of its formula: nothing wraps around.
-
-    Cached by loop.
-    """
-    results: dict[int, bool] = bound.memo.setdefault(has_ideal_trips, {})
-    if loop.index not in results:
-        counters = [arithmetic for arithmetic in bound.summary.arithmetic if arithmetic.op is loop]
-        wraps = any(map(bound.wraps, counters))
-        results[loop.index] = not wraps and are_ideal(bound, deciding(loop))
-    return results[loop.index]

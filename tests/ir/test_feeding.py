@@ -8,7 +8,7 @@ from kvtrace.evaluate import Observer
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, full_array
-from kvtrace.verdicts.feeding import feeding, loads_behind
+from kvtrace.ir.feeding import feeding, loads_behind
 from kvtrace.verdicts.replaying import run
 from tests.kernels.defects.corpus import CORPUS
 from tests.metrics import kernels as older
