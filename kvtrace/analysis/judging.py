@@ -22,7 +22,7 @@ from kvtrace.ir import source_stack
 from kvtrace.ir.asynchronous import may_be_asynchronous
 from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
-from kvtrace.metrics.stacks import StackRows
+from kvtrace.ir.stacks import StackRows
 from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
 from kvtrace.schema.errors import KvtraceError

@@ -1,6 +1,6 @@
 """Intermediate representation: parser and model of MLIR's generic form, and source stacks of ops.
 
-Imports only `kvtrace.schema.errors` of kvtrace, and neither Triton nor NumPy.
+Imports only `kvtrace.schema` of kvtrace, and neither Triton nor NumPy.
 
     module = parse(text)
     for op in module.ops:

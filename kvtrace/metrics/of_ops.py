@@ -16,11 +16,11 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.attributes import EnumAttribute, IntegerAttribute, StringAttribute
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import KINDS, LOOPS, Kind, effect_of
+from kvtrace.ir.stacks import OpStacks, Stack, StackRows
 from kvtrace.ir.types import TensorType
 from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.footprint import Footprint
 from kvtrace.metrics.formula_counts import FormulaCounts
-from kvtrace.metrics.stacks import OpStacks, Stack, StackRows
 from kvtrace.metrics.unique_bytes import TouchedBytes, fresh_bytes
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 

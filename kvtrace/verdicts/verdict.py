@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kvtrace.ir import Frame, Op, source_stack
 from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS
-from kvtrace.metrics.stacks import StackRows
+from kvtrace.ir.stacks import StackRows
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.evaluate.observe import Access, AccessParts
+from kvtrace.ir.stacks import StackRows
 from kvtrace.metrics.byte_ranges import TooManyRanges, merged
 from kvtrace.metrics.of_ops import Metrics
 from kvtrace.metrics.progressions import nested_progression, progressions
-from kvtrace.metrics.stacks import StackRows
 from kvtrace.metrics.unique_bytes import Repetition, size_of_union
 from tests.kernels import language, memory
 from tests.kernels.launching import bind

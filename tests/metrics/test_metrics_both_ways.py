@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from kvtrace.evaluate import Observer
 from kvtrace.evaluate.observe import Access, AccessParts, AffineAxis, AffineFormula
+from kvtrace.ir.stacks import StackRows
 from kvtrace.metrics.combs import Comb, comb_of, size_of_combs, volume
 from kvtrace.metrics.footprint import Footprint
 from kvtrace.metrics.formula_counts import formula_count
 from kvtrace.metrics.of_ops import Metrics, loops_around
 from kvtrace.metrics.progressions import merged_levels, nested_progression, nested_rows
-from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from tests.kernels.launching import bind, compile_for, launch
 from tests.metrics.counted_calls import CALLS, LOAD

@@ -6,8 +6,8 @@ import pytest
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, evaluate
 from kvtrace.ir import parse
+from kvtrace.ir.stacks import StackRows
 from kvtrace.metrics.of_ops import Metrics
-from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.compiled_code import thread_layouts
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "h200" / "coalescing"

@@ -6,8 +6,8 @@ import json
 import numpy as np
 
 from kvtrace.evaluate.observe import Observer
+from kvtrace.ir.stacks import StackRows
 from kvtrace.metrics.of_ops import Metrics, loops_around
-from kvtrace.metrics.stacks import StackRows
 from tests.kernels.launching import bind, compile_for, launch
 
 

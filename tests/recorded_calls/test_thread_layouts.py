@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kvtrace.cli import main
 from kvtrace.evaluate.observe import Access, AccessParts
+from kvtrace.ir.stacks import StackRows
 from kvtrace.ir.types import TensorType
 from kvtrace.metrics.of_ops import Metrics
-from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.compiled_code import thread_layouts
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout, lane_order

@@ -16,8 +16,8 @@ import numpy as np
 from kvtrace.addons.check.kept import checked_launches
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
+from kvtrace.ir.index_arguments import index_arguments
 from kvtrace.recorded_calls.recorded import UnreadyCall
-from kvtrace.verdicts.contents.index_arguments import index_arguments
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.rules.non_finite import births
 

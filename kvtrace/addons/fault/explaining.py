@@ -36,7 +36,7 @@ from kvtrace.converters.findings.hints import hint_for
 from kvtrace.converters.findings.model import RuleText
 from kvtrace.ir.feeding import loads_behind
 from kvtrace.ir.ops import KINDS
-from kvtrace.metrics.stacks import StackRows
+from kvtrace.ir.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
 from kvtrace.text import plural
 from kvtrace.verdicts.binding import Budget

@@ -19,8 +19,8 @@ from kvtrace.addons.invariance.wording import formula_text, node_text
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir import Frame, source_stack
 from kvtrace.ir.ops import KINDS, Kind
+from kvtrace.ir.stacks import StackRows
 from kvtrace.ir.updates import update_of
-from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.content import artifact_row
 from kvtrace.schema.tables import TABLES

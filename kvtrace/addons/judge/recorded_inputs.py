@@ -30,9 +30,9 @@ from kvtrace.inputs.cases import (
     label_of,
     write_cases,
 )
+from kvtrace.ir.index_arguments import index_arguments
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.vocabularies import TORCH_NAMES
-from kvtrace.verdicts.contents.index_arguments import index_arguments
 
 #: Limits: elements of all tensors of a launch, launches, and launches named in an error.
 _MOST_ELEMENTS: Final = 1 << 21

@@ -43,7 +43,7 @@ _LIBRARIES: Final = (
     "triton.compiler.code_generator",
     "numpy.random", "numpy.ma", "kvtrace.evaluate", "kvtrace.ir.parser",
     "kvtrace.backends.compiled_kernels.generic", "kvtrace.schema.writer",
-    "kvtrace.verdicts.contents.index_arguments",
+    "kvtrace.ir.index_arguments",
     "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",
     "kvtrace.backends.triton.evaluating_launcher", "kvtrace.backends.triton.free_driver",
     "kvtrace.backends.triton.autotune_free", "kvtrace.backends.triton.absent_gpu.device",

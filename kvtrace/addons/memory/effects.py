@@ -26,11 +26,11 @@ from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.order import Site, written_storages
 from kvtrace.evaluate.plan import explain
 from kvtrace.ir import Op
+from kvtrace.ir.index_arguments import index_arguments
 from kvtrace.ir.ops import AccessKind
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.parts import roles_of
-from kvtrace.verdicts.contents.index_arguments import index_arguments
 from kvtrace.verdicts.replaying import TooManyLanes, run
 
 if TYPE_CHECKING:

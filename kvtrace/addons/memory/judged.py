@@ -17,7 +17,7 @@ from kvtrace.addons.memory.repeats import follow_repeating
 from kvtrace.addons.memory.rows import JudgedRow, Rows
 from kvtrace.addons.memory.rules import DECLARED
 from kvtrace.addons.memory.run_memory import RunMemory
-from kvtrace.metrics.stacks import StackRows
+from kvtrace.ir.stacks import StackRows
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.verdict import Verdict, row_of
 

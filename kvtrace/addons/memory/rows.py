@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import Spoiling, State
     from kvtrace.ir import Op
+    from kvtrace.ir.stacks import StackRows
     from kvtrace.metrics.byte_ranges import ByteRanges
-    from kvtrace.metrics.stacks import StackRows
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.verdict import Answer
 

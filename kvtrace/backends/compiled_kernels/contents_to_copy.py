@@ -189,8 +189,8 @@ class ContentsWatcher:
         self, watch: Watch, parameters: Sequence[Parameter], module: Callable[[], Any]
     ) -> None:
         """Set the watch's `written` from the kernel's IR, and remove places that are no indices."""
+        from kvtrace.ir.index_arguments import IndexArguments, index_arguments
         from kvtrace.schema.errors import KvtraceError
-        from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
 
         pointers = IndexArguments(None, None)
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
-from kvtrace.metrics.of_ops import kind_of
+from kvtrace.ir.ops import effect_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, Touch, Witness
 from kvtrace.verdicts.conflicts.parts import roles_of
@@ -57,7 +57,7 @@ def proven(
         assumption: condition under which the proof holds; None: always.
 
     """
-    kind = kind_of(op)
+    kind = effect_of(op)
     message = f"{_PROVEN_TEXTS[rule].format(kind=kind)}{_proof_notes(bound.call, op, why)}"
     return Verdict(
         rule, "proven", op, message, method, access=kind, arg=_names_of(bound, op),
@@ -106,7 +106,7 @@ def unknown(
         unless: leave the verdict out if this op's own verdict is unknown.
 
     """
-    kind = kind_of(op)
+    kind = effect_of(op)
     message = f"{_UNKNOWN_TEXTS[rule].format(kind=kind)}: {reason}"
     return Verdict(
         rule, "unknown", op, message, method, reason=reason, access=kind, arg=_names_of(bound, op),
@@ -140,7 +140,7 @@ def race(
     )
     byte = _byte_text(call, witness)
     if first.op is second.op:
-        verb = "update" if kind_of(first.op) == "atomic" else "store to"
+        verb = "update" if effect_of(first.op) == "atomic" else "store to"
         subject = f"programs {first_program} and {second_program} both {verb} {byte}"
     else:
         subject = (
@@ -224,7 +224,7 @@ def _violation(
         first.op,
         message,
         method,
-        access=kind_of(first.op),
+        access=effect_of(first.op),
         arg=call.arguments[first.argument].name,
         program=program_at(first.program, call.grid),
         iteration=first.iteration,
@@ -243,14 +243,14 @@ def _byte_text(call: Call, witness: Witness) -> str:
 
 
 def _verb_of(touch: Touch) -> str:
-    return _VERBS[str(kind_of(touch.op))]
+    return _VERBS[str(effect_of(touch.op))]
 
 
 def _lane_name(touch: Touch) -> str:
     """Return the name of an access's lane, or of the threads that access a scalar."""
     if touch.lane:
         return f"lane {touch.lane}"
-    return "every thread" if kind_of(touch.op) == "load" else "one thread"
+    return "every thread" if effect_of(touch.op) == "load" else "one thread"
 
 
 def _other_location(own_touch: Touch, other_touch: Touch) -> str:

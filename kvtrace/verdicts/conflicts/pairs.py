@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from kvtrace.ir import Op
-from kvtrace.metrics.of_ops import kind_of
+from kvtrace.ir.ops import effect_of
 from kvtrace.symbolic.prover import strongest
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.messages import proven, unknown
@@ -149,7 +149,7 @@ def judged(bound: BoundCall, pairs_of: type[Pairs]) -> list[Verdict]:
         if finding.harmless
         or finding.undecided
         or finding.confirmed
-        or kind_of(finding.op) in pairs_of.always_judged
+        or effect_of(finding.op) in pairs_of.always_judged
     ]
     if roles.unseen is not None:
         for finding in judged_findings:

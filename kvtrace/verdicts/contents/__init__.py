@@ -1,5 +1,4 @@
 """Proofs about recorded contents of index tensors, from the values that loads read.
 
-`by_contents.py` decides claims. `loaded.py` has the ranges of tensors' values,
-`index_arguments.py` the pointers to integers that affect addresses, masks, branches or loops.
+`by_contents.py` decides claims. `loaded.py` has the ranges of tensors' values.
 """

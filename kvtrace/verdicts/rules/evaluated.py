@@ -16,7 +16,7 @@ from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
-from kvtrace.metrics.of_ops import kind_of
+from kvtrace.ir.ops import effect_of
 from kvtrace.text import plural
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.verdict import Verdict
@@ -73,10 +73,8 @@ class EvaluatedBounds(Concrete):
         """Return one or more verdicts per memory op; `failure`: why the evaluation ended early."""
         verdicts: list[Verdict] = []
         for op in self._call.module.ops:
-            kind = kind_of(op)
-            if kind not in ("load", "store", "atomic"):
-                continue
-            if self._judged_ops is None or op.index in self._judged_ops:
+            kind = effect_of(op)
+            if kind and (self._judged_ops is None or op.index in self._judged_ops):
                 verdicts += self._verdicts_on_op(op, kind, failure)
         return verdicts
 

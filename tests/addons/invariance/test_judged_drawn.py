@@ -11,7 +11,7 @@ from kvtrace.addons.invariance.batches import calls_by_tree, calls_of_most_sizes
 from kvtrace.addons.invariance.findings import InvarianceNode
 from kvtrace.addons.invariance.judged import Drawing, drawing_of
 from kvtrace.addons.invariance.output_results import Invariance
-from kvtrace.metrics.stacks import StackRows
+from kvtrace.ir.stacks import StackRows
 from tests.addons.invariance import contracted
 from tests.addons.invariance.contracted import broken, kept, launch
 from tests.addons.invariance.inputs import tensor

@@ -9,8 +9,8 @@ import pytest
 from kvtrace.evaluate import Deadlock, ScalarArgument, Storage, evaluate
 from kvtrace.evaluate.atomics import compare_and_swap
 from kvtrace.ir import parse
+from kvtrace.ir.index_arguments import index_arguments
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.verdicts.contents.index_arguments import index_arguments
 from kvtrace.verdicts.judge import judge
 from tests.kernels.triton39 import ONE_POLL, STORE_OF_FLAG, int_tensor, text_of
 

@@ -204,7 +204,7 @@ def _kernel_facts(
     """Read a kernel's IR, and return it with facts on its parameters, or the error that occurs."""
     from kvtrace.addons.check.recording.memory_needed import Kernel, NotKept
     from kvtrace.evaluate.reach import follows_addresses
-    from kvtrace.verdicts.contents.index_arguments import index_arguments
+    from kvtrace.ir.index_arguments import index_arguments
 
     try:
         ir = module()

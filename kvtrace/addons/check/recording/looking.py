@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.check.recording.plans import Plan
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
-    from kvtrace.verdicts.contents.index_arguments import IndexArguments
+    from kvtrace.ir.index_arguments import IndexArguments
 
 #: Most stored plans of a kernel, one for each set of memory.
 _PLANS: Final = 256
@@ -140,7 +140,7 @@ def _roles(
 
     Without readable IR, all memory parameters are both.
     """
-    from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
+    from kvtrace.ir.index_arguments import IndexArguments, index_arguments
 
     try:
         index_arguments_of_ir = index_arguments(module())

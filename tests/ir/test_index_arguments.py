@@ -3,7 +3,7 @@
 import pytest
 
 from kvtrace.ir import parse
-from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
+from kvtrace.ir.index_arguments import IndexArguments, index_arguments
 
 KERNEL = """
 "builtin.module"() ({{
