@@ -65,7 +65,8 @@ ALLOWED = {
     "kvtrace.recorded_calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
-    "kvtrace.verdicts": _VERDICTS - {"kvtrace.metrics"} | {"kvtrace.text", "kvtrace.converters.findings.envelope"},
+    "kvtrace.verdicts": (_VERDICTS - {"kvtrace.metrics"})
+    | {"kvtrace.text", "kvtrace.converters.findings.envelope"},
     "kvtrace.clients": _VERDICTS | {"kvtrace.progress"},
     "kvtrace.amounts": {"kvtrace.schema"},
     "kvtrace.settings": {"kvtrace.amounts", "kvtrace.schema", "kvtrace.project"},

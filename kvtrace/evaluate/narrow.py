@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kvtrace.evaluate.dialects.tt_dot import dot_form
-from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import Flow, backward, flow_of, forward, terminator
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.model import Value
 from kvtrace.ir.ops import (
     COMBINING,

@@ -9,7 +9,6 @@ bytes at which two programs conflict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -18,112 +17,12 @@ from numpy.typing import NDArray
 from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.evaluate.touches import Touches
-from kvtrace.ir import Module, Op
-from kvtrace.ir import Value as IRValue
-from kvtrace.ir.flow import backward, deciding, enclosing_ops, flow_of
-from kvtrace.ir.model import once_per_module
-from kvtrace.ir.ops import (
-    FUNCTIONS,
-    LOOPS,
-    READING,
-    AccessKind,
-    address_of,
-    effect_of,
-    waits_for_memory,
-)
+from kvtrace.ir import Module
+from kvtrace.ir.memory_sites import Site, memory_sites
+from kvtrace.ir.ops import AccessKind
 
 _COUNTERS = frozenset({4})
 """Read-modify-write kinds whose old values are a running sum: integer add."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """A memory op, with the positions of parameters that it can access (None: any).
-
-    `in_loop`: it may run repeatedly. `waits`: it decides whether a loop continues, or waits for
-    memory.
-    """
-
-    op: Op
-    kind: AccessKind
-    parameters: frozenset[int] | None
-    result_used: bool
-    in_loop: bool
-    waits: bool
-
-    def reaches(self, argument: int) -> bool:
-        """Return whether the op may access an argument."""
-        return self.parameters is None or argument in self.parameters
-
-
-@once_per_module
-def memory_sites(module: Module) -> tuple[Site, ...]:
-    """Return a Site for each memory op of a module, in the order of the ops."""
-    pointers, flow = _Pointers(module), flow_of(module)
-    return tuple(
-        Site(
-            op,
-            effect,
-            pointers.parameters(address_of(op)),
-            bool(op.results) and bool(flow.uses(op.results[0])),
-            _is_in_loop_or_called(op, module),
-            _decides_loop(op) or waits_for_memory(op),
-        )
-        for op in module.ops
-        if (effect := effect_of(op))
-    )
-
-
-class _Pointers:
-    """Traces pointers and descriptors back to the parameters of the kernel."""
-
-    def __init__(self, module: Module) -> None:
-        self._flow = flow_of(module)
-        self._parameters = {value: position for position, value in enumerate(module.main.arguments)}
-        self._are_pointers: dict[int, bool] = {}
-
-    def parameters(self, pointer: IRValue) -> frozenset[int] | None:
-        """Return the positions of parameters that a pointer may come from; None: unknown."""
-        positions = set()
-        for value in backward([pointer], self._before):
-            if value in self._parameters:
-                positions.add(self._parameters[value])
-            elif not self._before(value):
-                return None
-        return frozenset(positions)
-
-    def _before(self, value: IRValue) -> list[IRValue]:
-        if isinstance(value.owner, Op) and value.owner.name in READING:
-            return []
-        return [source for source in self._flow.sources(value) if self._is_pointer(source)]
-
-    def _is_pointer(self, value: IRValue) -> bool:
-        type_ = value.type  # the types of a module's values are few
-        is_pointer = self._are_pointers.get(id(type_))
-        if is_pointer is None:
-            text = str(type_)
-            is_pointer = self._are_pointers[id(type_)] = (
-                "!tt.ptr" in text or "!tt.tensordesc" in text
-            )
-        return is_pointer
-
-
-def _is_in_loop_or_called(op: Op, module: Module) -> bool:
-    return any(
-        owner.name in LOOPS or (owner.name in FUNCTIONS and owner is not module.main.op)
-        for owner in enclosing_ops(op)
-    )
-
-
-def _decides_loop(op: Op) -> bool:
-    """Return whether an op is in the part of a loop that computes whether the loop continues."""
-    block = op.block
-    while block is not None:
-        owner = block.region.owner
-        if owner.name in LOOPS and deciding(block.ops[-1]):
-            return True
-        block = owner.block
-    return False
 
 
 def written_storages(module: Module, arguments: Sequence[Argument]) -> frozenset[Storage]:

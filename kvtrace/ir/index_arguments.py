@@ -6,16 +6,15 @@ rule checks it (a divisor, an assertion). Values that are not tracked count as r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.feeding import feeding
+from kvtrace.ir.memory_sites import PointerRoots, leads_to_memory
+from kvtrace.ir.model import Module
 from kvtrace.ir.ops import (
     DIVIDING,
     KINDS,
-    LOOPS,
     MEMORY,
     READING,
     WRITING,
@@ -30,8 +29,6 @@ _CHECKED_OPS: Final = (
     | computing("int_to_ptr")
     | named(lambda row: row.kind is Kind.REPORT and row.has("condition"))
 )
-_NOT_TRACED: Final = READING | computing("int_to_ptr")
-"""Ops whose result is a pointer that is not computed from another pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,70 +73,3 @@ def index_arguments(module: Module) -> IndexArguments:
     relevant |= {op.index for op in ops if waits_for_memory(op)}
     loads = [op for op in ops if op.index in relevant and op.name in READING]
     return IndexArguments(roots.of(loads), roots.of(stores), roots.of(all_loads), memory_arguments)
-
-
-def _pointer_of(op: Op) -> Value:
-    return op.operand("descriptor" if KINDS[op.name].has("descriptor") else "pointer")
-
-
-def leads_to_memory(value: Value) -> bool:
-    """Return whether a value is a pointer, a descriptor, or a block of these."""
-    return "!tt.ptr" in str(value.type) or "!tt.tensordesc" in str(value.type)
-
-
-class PointerRoots:
-    """The search for the function arguments from which pointers are computed."""
-
-    def __init__(self, module: Module) -> None:
-        self._module = module
-        main = module.main.arguments
-        self._position = {value.id: position for position, value in enumerate(main)}
-
-    def of(self, ops: Iterable[Op]) -> frozenset[int] | None:
-        """Return the positions of arguments behind the ops' pointers, None if one is unknown."""
-        positions: set[int] = set()
-        visited: set[int] = set()
-        queue: list[Value] = [_pointer_of(op) for op in ops]
-        while queue:
-            value = queue.pop()
-            if value.id in visited:
-                continue
-            visited.add(value.id)
-            if value.id in self._position:
-                positions.add(self._position[value.id])
-                continue
-            sources = _sources(value)
-            if sources is None:
-                return None
-            queue += sources
-        return frozenset(positions)
-
-
-def _sources(value: Value) -> list[Value] | None:
-    """Return the pointers from which a pointer is computed, None if they are not tracked."""
-    owner = value.owner
-    if isinstance(owner, Block):
-        parent = owner.region.owner
-        if parent.name not in LOOPS:
-            return None
-        return _pointers((*parent.operands, *_region_results(parent)))
-    if not isinstance(owner, Op) or owner.name in _NOT_TRACED:
-        return None
-    if owner.regions:
-        return _pointers((*owner.operands, *_region_results(owner)))
-    return _pointers(owner.operands)
-
-
-def _region_results(op: Op) -> list[Value]:
-    return [
-        value
-        for region in op.regions
-        for block in region.blocks
-        for value in block.ops[-1].operands
-    ]
-
-
-def _pointers(values: Iterable[Value]) -> list[Value] | None:
-    """Return the pointers and descriptors among values, None if there are none."""
-    pointers = [value for value in values if leads_to_memory(value)]
-    return pointers or None

@@ -58,3 +58,27 @@ DESCRIBED = """
 def test_arguments_behind_descriptors_are_known_but_not_those_that_decide():
     found = index_arguments(parse(DESCRIBED))
     assert found == IndexArguments(None, frozenset({1}), frozenset({0}), (0, 1))
+
+
+CALLED = """
+"builtin.module"() ({
+  "tt.func"() <{function_type = (!tt.ptr<i32>, !tt.ptr<i32>) -> (), sym_name = "k",
+      sym_visibility = "public"}> ({
+  ^bb0(%x: !tt.ptr<i32>, %out: !tt.ptr<i32>):
+    "tt.call"(%out, %x) <{callee = @copy}> : (!tt.ptr<i32>, !tt.ptr<i32>) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+  "tt.func"() <{function_type = (!tt.ptr<i32>, !tt.ptr<i32>) -> (), sym_name = "copy",
+      sym_visibility = "private"}> ({
+  ^bb0(%to: !tt.ptr<i32>, %from: !tt.ptr<i32>):
+    %value = "tt.load"(%from) : (!tt.ptr<i32>) -> i32
+    "tt.store"(%to, %value) : (!tt.ptr<i32>, i32) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+def test_accesses_of_called_functions_are_those_of_the_arguments_passed_to_them():
+    found = index_arguments(parse(CALLED))
+    assert found == IndexArguments(frozenset(), frozenset({1}), frozenset({0}), (0, 1))

@@ -12,11 +12,11 @@ from kvtrace.addons.check.comparing import evaluate_again
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
-from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import exact_values, held_elements
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, rounding
 from kvtrace.evaluate.types import value_type
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.tensor_maps import within_extents
 from kvtrace.ir.updates import data_of
 from kvtrace.schema.cached_property import cached_property

@@ -16,7 +16,7 @@ from typing import Any
 from kvtrace.addons.judge.launches import memory_steps
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import Flow, backward, constant_of, deciding, flow_of
-from kvtrace.ir.index_arguments import PointerRoots, leads_to_memory
+from kvtrace.ir.memory_sites import PointerRoots, leads_to_memory
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import BRANCHES, KINDS, LOOPS, READING, WRITING, address_of, computing, mask_of
 from kvtrace.ir.updates import data_of, positions_of

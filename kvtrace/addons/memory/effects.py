@@ -23,10 +23,11 @@ from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites, unpre
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
-from kvtrace.evaluate.order import Site, written_storages
+from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.plan import explain
 from kvtrace.ir import Op
 from kvtrace.ir.index_arguments import index_arguments
+from kvtrace.ir.memory_sites import Site
 from kvtrace.ir.ops import AccessKind
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.schema.errors import KvtraceError

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.observe import AffineAxis, AffineFormula
-from kvtrace.evaluate.order import Site, memory_sites
 from kvtrace.ir import Module
+from kvtrace.ir.memory_sites import Site, memory_sites
 from kvtrace.ir.ops import AccessKind
 from kvtrace.ir.updates import update_of
 from kvtrace.metrics.byte_ranges import ByteRanges

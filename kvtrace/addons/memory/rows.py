@@ -16,9 +16,9 @@ from kvtrace.addons.memory.moves import is_computed
 from kvtrace.addons.memory.reads import used_reads
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.evaluate import Access, Observer, TensorArgument
-from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir import source_stack
 from kvtrace.ir.locations import Frame
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.text import plural
 from kvtrace.verdicts.replaying import run as evaluate_call
 from kvtrace.verdicts.verdict import Verdict, row_of

@@ -21,9 +21,9 @@ from kvtrace.evaluate import (
     parsed,
 )
 from kvtrace.evaluate.errors import UNFIT, place_of
-from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.types import ElementType, element_of_short_name
 from kvtrace.ir import Module
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.vocabularies import SHORT_NAMES
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import UNFIT
-from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir.data_dependence import leading_integers
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.progress import progress
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError

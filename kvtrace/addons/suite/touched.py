@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 from kvtrace.converters.scripts.repro import DescriptorArgument, Literal
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.figures.columns import integers
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 
 if TYPE_CHECKING:

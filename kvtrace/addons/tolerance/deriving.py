@@ -33,7 +33,7 @@ from kvtrace.evaluate.narrow import (
     narrow_sums,
     uses_tf32,
 )
-from kvtrace.evaluate.order import memory_sites, written_storages
+from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
@@ -41,6 +41,7 @@ from kvtrace.evaluate.shadows.errors.planes import PLANES
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, deviations_for, is_float
 from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 from kvtrace.evaluate.types import value_type
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import computing
 
 if TYPE_CHECKING:

@@ -17,10 +17,11 @@ import numpy as np
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.observe import Access
-from kvtrace.evaluate.order import memory_sites, written_storages
+from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Op
 from kvtrace.ir.feeding import loads_behind
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN

@@ -17,8 +17,8 @@ from kvtrace.converters.scripts.repro import (
     TensorArgument,
     item_bytes,
 )
-from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir import Module, parse
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.schema.cached_property import cached_property
 
 

@@ -28,7 +28,6 @@ from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.evaluate.dialects.tt_dot import dot_operands
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
-from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.shadows.errors.arith import elementwise_rule
@@ -47,6 +46,7 @@ from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Unknown, actual, to_array, unknown_of
 from kvtrace.ir import Op
 from kvtrace.ir.flow import flow_of
+from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.ops import (
     ELEMENTWISE,
     KINDS,
