@@ -38,13 +38,7 @@ from kvtrace.verdicts.pipeline.rule import (
     judge_order,
     undecided,
 )
-from kvtrace.verdicts.rules.choice import (
-    added_rules,
-    pass_rules,
-    rule_ids,
-    run_rules,
-    watched_rules,
-)
+from kvtrace.verdicts.rules.choice import added_rules, rule_ids
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, rule_texts
 
 if TYPE_CHECKING:
@@ -70,7 +64,7 @@ def judge_runs(
     """
     trace, runs = selection.trace, selection.runs
     judged = (*RULES, *KERNEL_RULES)
-    observed = (*watched_rules(), *observed_rules(trace, runs, judged))
+    observed = observed_rules(trace, runs, judged)
     rules = rule_ids(names, observed)
     failures: list[str] = []
     recipe = partial(sanitizer, rules)
@@ -83,7 +77,8 @@ def judge_runs(
         failures += outcome.failures
     for run in runs:
         judge_by_kernel(trace, run, rules, names)
-    known_rules = (*judged, *observed, *run_rules(), *pass_rules())
+    added_ids = (rule for _, added in added_rules() for rule in added.rules)
+    known_rules = (*judged, *observed, *added_ids)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known_rules)
     named = _split_names(names) & set(rules)
     silent = named - {tally.rule for tally in findings.tallies}

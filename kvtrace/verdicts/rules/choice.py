@@ -50,37 +50,14 @@ def added_rules() -> Iterator[tuple[str, AddedRules]]:
     return registry.loaded("rules")
 
 
-def watched_rules() -> tuple[str, ...]:
-    """Return the ids of rules by which calls are judged while they run."""
-    return _ids(lambda added: added.chosen and added.findings is None)
-
-
-def run_rules() -> tuple[str, ...]:
-    """Return the ids of rules by which a whole run is judged."""
-    return _ids(lambda added: added.chosen and added.findings is not None)
-
-
-def pass_rules() -> tuple[str, ...]:
-    """Return the ids of rules by which passes judge without evaluating calls."""
-    return _ids(lambda added: not added.chosen)
-
-
-def _ids(is_selected: Callable[[AddedRules], bool]) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(
-            rule for _, added in added_rules() if is_selected(added) for rule in added.rules
-        )
-    )
-
-
 def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the ids of the rules that names select, in the table's order.
 
     Args:
         names: rule ids, `default` and `all`, also several separated by commas. A `-` before a name
             excludes the rule; if all names have a `-`, the other default rules are selected.
-        observed: rules besides `watched_rules` and `run_rules` by which recorded calls were judged
-            while they ran. These three groups are default rules, and come last.
+        observed: other rules by which recorded calls were judged while they ran. They are default
+            rules and come last, after those of add-ons that judge calls while they run or runs.
 
     Raises:
         BadSetting: a name is unknown, or no rule is selected.
@@ -89,7 +66,9 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
     from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, default_rules
 
     core_rules = (*RULES, *KERNEL_RULES)
-    added = dict.fromkeys((*watched_rules(), *run_rules(), *observed))
+    chosen = [added for _, added in added_rules() if added.chosen]
+    chosen.sort(key=lambda added: added.findings is not None)
+    added = dict.fromkeys((*(rule for added in chosen for rule in added.rules), *observed))
     all_rules = (*core_rules, *(rule for rule in added if rule not in core_rules))
     defaults = {*default_rules(), *all_rules[len(RULES) :]}
     included, excluded = set[str](), set[str]()
