@@ -9,10 +9,10 @@ Imports only `kvtrace.schema` of kvtrace, and neither Triton nor NumPy.
 `ops.py` has a row for each op: operands by name, kind, what it does to memory, what it computes
 whatever the type, how it reads integers, and the file of its array meaning. Sets of ops (`READING`,
 `LOOPS`, `MODULAR` …) are made of the rows. `flow.py` says how values pass through loops, branches,
-blocks and calls, and which number a constant is. Data dependence, taint, origins of
+blocks and calls, and which number a constant is. Data dependence, slices, parameters behind
 pointers and deciding ops are a function of one op each on top of these. Nothing outside the files
 of meanings names an op or an operand's position (`tests/test_architecture_of_ops.py`). What is
-worked out of a module is kept with it by `memo.once_per_module`.
+worked out of a module is kept with it by `model.once_per_module`.
 """
 
 # Imported when first used: a launch needs few of these files.
