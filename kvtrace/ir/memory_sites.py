@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kvtrace.ir.flow import backward, deciding, enclosing_ops, flow_of
-from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.model import Module, Op, Value
+from kvtrace.ir.model import Module, Op, Value, once_per_module
 from kvtrace.ir.ops import (
     FUNCTIONS,
     LOOPS,
