@@ -98,7 +98,8 @@ NOT_IN_READING = {"torch", "triton"}
 #: Modules that are only copied into what users launch again, where they import each other.
 SCRIPT = "kvtrace.converters.scripts.launching"
 COPIED = {SCRIPT} | {
-    f"kvtrace.addons.suite.{name}" for name in ("run", "candidates", "device", "tune", "vllm_files")
+    f"kvtrace.addons.suite.{name}"
+    for name in ("run", "candidates", "device", "tune", "configuration_files")
 }
 PROVER_FILES = {path.stem for path in (PACKAGE / "symbolic" / "prover").glob("*.py")}
 

@@ -33,15 +33,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from kvtrace.addons.suite import candidates, device, run, tried_file, vllm_files
+    from kvtrace.addons.suite import candidates, configuration_files, device, run
     from kvtrace.converters.scripts import launching
 else:  # the files beside this one: a suite needs no kvtrace
     import candidates
+    import configuration_files
     import device
     import launching
     import run
-    import tried_file
-    import vllm_files
 
 
 FOLDER = Path(__file__).resolve().parent
@@ -133,9 +132,8 @@ def variant(call: "launching.Call", configuration: Configuration) -> "launching.
     """Return a call with another configuration. Raises CannotTry: its grid cannot be computed."""
     values = call.arguments | dict(configuration.constants)
     options = {k: v for k, v in configuration.options if v is not None}
-    extents = [tried_file.computed(extent, values) for extent in configuration.grid] or list(
-        call.grid
-    )
+    extents = [configuration_files.computed(extent, values) for extent in configuration.grid]
+    extents = extents or list(call.grid)
     x, y, z = [*extents, 1, 1][:3]
     return call._replace(arguments=values, options=call.options | options, grid=(x, y, z))
 
@@ -172,10 +170,11 @@ class Tuner:
                 base.start(base.arguments(again))
                 self.device.interface.synchronize()
             except Exception as error:
-                raise tried_file.CannotTry(candidates.told(error)) from error
+                raise configuration_files.CannotTry(candidates.told(error)) from error
             why = candidates.difference(base.call, expected, again)
             if why is not None:
-                raise tried_file.CannotTry(f"its own results change from launch to launch ({why})")
+                text = f"its own results change from launch to launch ({why})"
+                raise configuration_files.CannotTry(text)
             job.bases.append(base)
             job.results.append(expected)
 
@@ -231,10 +230,10 @@ class Tuner:
             text = candidates.told(error)
             if "CUDA error" in text:
                 raise DeviceLost(f"{call.kernel} with {call.options}: {text}") from error
-            raise tried_file.CannotTry(text) from error
+            raise configuration_files.CannotTry(text) from error
         why = candidates.difference(call, results, memory)
         if why is not None:
-            raise tried_file.CannotTry(f"other results: {why}")
+            raise configuration_files.CannotTry(f"other results: {why}")
 
         def prepare() -> None:
             for name, contents in begun.items():
@@ -293,7 +292,7 @@ def measure(tuner: Tuner, job: Job, configuration: Configuration) -> None:
         return
     try:
         job.tried[configuration] = tuner.time(job, configuration)
-    except tried_file.CannotTry as problem:
+    except configuration_files.CannotTry as problem:
         job.refused[str(configuration)] = str(problem)
 
 
@@ -316,7 +315,7 @@ def tuned(tuner: Tuner, job: Job) -> dict[str, Any]:
         try_configurations(tuner, job)
         ranked = sorted((one for one in job.tried if one != base), key=lambda one: job.tried[one])
         rounds = tuner.rounds(job, [base, *ranked[:FINALISTS]])
-    except tried_file.CannotTry as problem:
+    except configuration_files.CannotTry as problem:
         return outcome | {"outcome": "not tuned", "why": str(problem)}
     if not ranked:
         why = "no other configuration can be tried"
@@ -359,14 +358,14 @@ def jobs(configs: Mapping[str, Any], pattern: str) -> list[Job]:
         if known is None and call.stage in ("source", "module"):
             known = KNOWN_SPACES.get(kernel)
         key: object = name
-        file = vllm_files.file_of(call, device_name())
+        file = configuration_files.file_of(call, device_name())
         if file is not None:
             key = file
         job = grouped.setdefault(key, Job([], [], known or {"space": WARPS_AND_STAGES}))
         job.entries.append(entry)
         job.calls.append(call)
     if not grouped:
-        raise tried_file.CannotTry(f"no call or kernel of the suite matches {pattern}")
+        raise configuration_files.CannotTry(f"no call or kernel of the suite matches {pattern}")
     return list(grouped.values())
 
 
@@ -415,8 +414,9 @@ def main() -> int:
     own = FOLDER / "configurations.json"
     try:
         path = options.configs or (own if own.exists() else None)
-        chosen = jobs({} if path is None else tried_file.read_configurations(path), options.calls)
-    except tried_file.CannotTry as problem:
+        known = {} if path is None else configuration_files.read_configurations(path)
+        chosen = jobs(known, options.calls)
+    except configuration_files.CannotTry as problem:
         print(f"tune.py: {problem}", file=sys.stderr)
         return 2
     outcomes: list[Mapping[str, Any]] = []
@@ -461,7 +461,7 @@ def _write_files(folder: Path | None, job: Job, outcome: Mapping[str, Any]) -> d
     if folder is None or "chosen" not in outcome:
         return {}
     chosen = [(job.calls[0], outcome["chosen"])]
-    return dict.fromkeys(vllm_files.write_files(folder, device_name(), chosen))
+    return dict.fromkeys(configuration_files.write_files(folder, device_name(), chosen))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 #: Files of this add-on that tune.py consists of.
-SCRIPTS: Final = ("tune.py", "tried_file.py", "vllm_files.py")
+SCRIPTS: Final = ("tune.py", "configuration_files.py")
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ class _Exploration:
         if op.name in CALLS:
             return self._skip_call(op, state)
         if any(isinstance(value.type, SharedType) for value in op.operands):
-            if _kind(op) not in (Kind.END, Kind.REMARK):
+            if not _is(op, Kind.END, Kind.REMARK):
                 raise Unexplored(f"it is not known what {op.name} does to shared memory")
             return [state]
         return self._compute_number(op, state)
@@ -469,7 +469,7 @@ class _Exploration:
             state.values[op.results[0].id] = pending
 
     def _check_operands(self, op: Op, state: State) -> None:
-        if _kind(op) not in (Kind.END, Kind.LOOP, Kind.BRANCH):
+        if not _is(op, Kind.END, Kind.LOOP, Kind.BRANCH):
             for value in op.operands:
                 self._check_complete(op, value, state)
 
@@ -478,9 +478,8 @@ class _Exploration:
         if isinstance(pending, Pending) and state.is_pending(pending):
             uses = next((uses for number, uses in state.products if number == pending.number), ())
             started_by, trips = (uses[0].op, uses[0].trips) if uses else (op, state.trips)
-            self._record_fault(
-                Fault(USED_EARLY, op, started_by, None, state.trips, trips, state.doubt)
-            )
+            fault = Fault(USED_EARLY, op, started_by, None, state.trips, trips, state.doubt)
+            self._record_fault(fault)
 
     def _record_fault(self, fault: Fault) -> None:
         if not fault.doubt:
@@ -497,6 +496,5 @@ def _condition_doubt(op: Op) -> str:
     return f"whether the kernel gets there depends on the condition of {op.name}"
 
 
-def _kind(op: Op) -> Kind | None:
-    row = KINDS.get(op.name)
-    return None if row is None else row.kind
+def _is(op: Op, *kinds: Kind) -> bool:
+    return op.name in KINDS and KINDS[op.name].kind in kinds

@@ -1,14 +1,69 @@
-"""Files of configurations that vLLM reads for its kernels of experts."""
+"""Files of configurations to try, with grids as expressions, and those that vLLM reads."""
 
 import json
 
 import pytest
 
-from kvtrace.addons.suite.vllm_files import file_of, write_files
+from kvtrace.addons.suite.configuration_files import (
+    CannotTry,
+    computed,
+    file_of,
+    read_configurations,
+    write_files,
+)
 from kvtrace.converters.scripts.launching import Call, Tensor
 
 DEVICE = "NVIDIA H100 80GB HBM3"
 NAME = "E=8,N=512,device_name=NVIDIA_H100_80GB_HBM3.json"
+
+
+@pytest.mark.parametrize(
+    ("extent", "value"),
+    [
+        (7, 7),
+        ("cdiv(n, BLOCK)", 16),
+        ("cdiv(n, BLOCK) * 2 + n % 3 - n // 100", 23),
+        ("min(n, max(BLOCK, 80))", 80),
+    ],
+)
+def test_extent_is_a_number_or_an_expression(extent, value):
+    assert computed(extent, {"n": 1000, "BLOCK": 64}) == value
+
+
+@pytest.mark.parametrize(
+    "extent",
+    [
+        "rows",
+        "n / 2",
+        "cdiv(n)",
+        "n.real",
+        "__import__('os')",
+        "n if n else 1",
+        "n //",
+        "n // 0",
+        1.5,
+    ],
+)
+def test_other_expressions_are_refused(extent):
+    with pytest.raises(CannotTry, match="cannot be computed"):
+        computed(extent, {"n": 1000})
+
+
+def test_file_is_read_by_kernel(tmp_path):
+    path = tmp_path / "configs.json"
+    content = {"scale": {"space": {"BLOCK": [64]}, "grid": ["cdiv(n, BLOCK)"]}}
+    path.write_text(json.dumps(content))
+
+    assert read_configurations(path) == content
+
+
+@pytest.mark.parametrize("text", ["[]", '{"scale": []}', '{"scale": {"space": []}}', "{", '"x"'])
+def test_file_of_another_form_is_refused(tmp_path, text):
+    path = tmp_path / "configs.json"
+    path.write_text(text)
+
+    with pytest.raises(CannotTry, match=r"configs\.json (is no file of configurations|cannot be)"):
+        read_configurations(path)
 
 
 def experts(*, second=False, tokens=16, kernel="fused_moe_kernel", **values):
