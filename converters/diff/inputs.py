@@ -1,6 +1,7 @@
-"""Recorded contents of tensors that kernels were launched with, compared between two sides."""
+"""What kernels read: recorded contents of tensors, and their parts of storages, compared."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -28,13 +29,32 @@ _CONTENTS: Final = """
     FROM kept JOIN members USING (run, kernel_id)
     WHERE name IS NOT NULL AND artifact IS NOT NULL GROUP BY grouped, name
 """
+#: Tensors by shape, strides and storage, with the byte at which each begins in its storage.
+_VIEWS: Final = """
+    SELECT DISTINCT grouped, arg.name, row(arg.shape, arg.strides, arg.storage_bytes)::VARCHAR,
+        arg.offset_bytes
+    FROM (SELECT run, kernel_id, unnest(args) AS arg FROM all_calls WHERE args IS NOT NULL)
+        JOIN members USING (run, kernel_id)
+    WHERE arg.name IS NOT NULL AND arg.storage_bytes IS NOT NULL AND arg.offset_bytes IS NOT NULL
+"""
+
+Views = Mapping[str, set[tuple[str, int]]]
+"""Shape, strides and storage of each tensor, with its first byte in the storage, by argument."""
 
 
-def recorded_contents(
+@dataclass(frozen=True, slots=True)
+class RecordedInputs:
+    """Inputs of a side's kernels: artifacts of recorded contents by argument, and views."""
+
+    contents: Mapping[KernelKey, Mapping[str, set[str]]]
+    views: Mapping[KernelKey, Views]
+
+
+def recorded_inputs(
     trace: "Trace", runs: Sequence["Run"], calls: pa.Table, members: pa.Table,
     kernels: Sequence[KernelKey],
-) -> dict[KernelKey, dict[str, set[str]]]:  # fmt: skip
-    """Return the artifacts of the contents that were recorded of each kernel's arguments, by name.
+) -> RecordedInputs:  # fmt: skip
+    """Return the contents that were recorded of each kernel's arguments, and their views.
 
     Args:
         trace: the trace.
@@ -49,22 +69,37 @@ def recorded_contents(
     with scratch() as database:
         for name, table in tables.items():
             database.register(name, table)
-        rows = database.sql(_CONTENTS).fetchall()
+        kept, placed = (database.sql(query).fetchall() for query in (_CONTENTS, _VIEWS))
     contents: dict[KernelKey, dict[str, set[str]]] = {}
-    for variant, name, artifacts in rows:
+    for variant, name, artifacts in kept:
         contents.setdefault(kernels[variant], {}).setdefault(name, set()).update(artifacts)
-    return contents
+    views: dict[KernelKey, dict[str, set[tuple[str, int]]]] = {}
+    for variant, name, tensor, begin in placed:
+        views.setdefault(kernels[variant], {}).setdefault(name, set()).add((tensor, begin))
+    return RecordedInputs(contents, views)
 
 
 def differing_inputs(
     matched: Iterable[tuple[KernelKey, KernelKey]], before: "Snapshot", after: "Snapshot"
 ) -> Iterator[str]:
-    """Yield the arguments of matched kernels whose recorded contents differ, as "x_ptr of add".
+    """Yield how inputs of matched kernels differ, as "recorded contents of x_ptr of add differ".
 
-    An argument that one side did not record is not compared.
+    An argument that one side did not record is not compared, nor where tensors of other shapes,
+    strides or storages begin.
     """
     for old_key, key in matched:
-        old, new = before.contents.get(old_key, {}), after.contents.get(key, {})
-        yield from (
-            f"{name} of {key.name}" for name in sorted(old) if new.get(name, old[name]) != old[name]
-        )
+        old, new = before.inputs.contents.get(old_key, {}), after.inputs.contents.get(key, {})
+        for name in sorted(old):
+            if new.get(name, old[name]) != old[name]:
+                yield f"recorded contents of {name} of {key.name} differ"
+    for old_key, key in matched:
+        views, new_views = before.inputs.views.get(old_key, {}), after.inputs.views.get(key, {})
+        for name in sorted(views.keys() & new_views.keys()):
+            moved = views[name] - new_views[name], new_views[name] - views[name]
+            tensors, new_tensors = ({tensor for tensor, _ in side} for side in moved)
+            if tensors and tensors == new_tensors:
+                begin, new_begin = (min(side)[1] for side in moved)
+                yield (
+                    f"{name} of {key.name} begins at byte {new_begin} of its storage, "
+                    f"at {begin} before"
+                )

@@ -35,7 +35,7 @@ def merge_answers(
     Args:
         difference: The difference.
         gate: Judged rules; the answer to "same results" is added to its judgments.
-        other_inputs: Arguments whose recorded contents differ, as "x_ptr of add".
+        other_inputs: Differences of inputs, as "recorded contents of x_ptr of add differ".
         order: A sentence on the launch at which only the order of launches differs, if any.
 
     """
@@ -103,8 +103,8 @@ def _reasons_against_yes(
     if without_args:
         yield _without(without_args, "arguments to compare"), ""
     if other_inputs:
-        contents = f"recorded contents of {other_inputs[0]} differ{_more(other_inputs)}"
-        yield f"the sides have other inputs: {contents}", "record both with the same inputs"
+        text = f"the sides have other inputs: {other_inputs[0]}{_more(other_inputs)}"
+        yield text, "record both with the same inputs"
     if racing := _racing(difference, {meaning.kernel for meaning in meanings}):
         text = f"there is a race in {_names(racing)}, so results depend on the order of accesses"
         yield text, "order the accesses, and compare again"

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.executions import DeviceExecutions, device_executions, read_transfers
 from kvtrace.converters.diff.figures import combined_further, fill_further
-from kvtrace.converters.diff.inputs import recorded_contents
+from kvtrace.converters.diff.inputs import RecordedInputs, recorded_inputs
 from kvtrace.converters.diff.model import Side, Totals
 from kvtrace.converters.diff.read_times import DEVICE, HOST
 from kvtrace.converters.diff.times import Kind, RunCalls, Samples
@@ -60,7 +60,7 @@ class Snapshot:
 
     `medians` are each kernel's median host and device time. `earlier` has the texts of add-ons'
     stages by the hashes in `Variant.stages`. `without_args` are the names of kernels with a call of
-    which no arguments were recorded. `contents` are those of tensors that were recorded.
+    which no arguments were recorded. `inputs` are contents and views of tensors.
     """
 
     label: str
@@ -76,7 +76,7 @@ class Snapshot:
     executions: DeviceExecutions
     unevaluated: Unevaluated | None
     without_args: tuple[str, ...]
-    contents: dict[KernelKey, dict[str, set[str]]] = field(repr=False)
+    inputs: RecordedInputs = field(repr=False)
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
     def text(self, sha256: str | None) -> str | None:
@@ -126,7 +126,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     with scratch() as database:
         calls = trace.table("calls", runs, list(_CALL_COLUMNS))
         without_args = _without_args(calls, variants, members)
-        contents = recorded_contents(trace, runs, calls, members, [v.key for v in variants])
+        inputs = recorded_inputs(trace, runs, calls, members, [v.key for v in variants])
         prepare(database, members, calls)
         del calls
         places = [run_calls(database, run) for run in runs]
@@ -155,7 +155,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     return Snapshot(
         label, trace, runs, kernels, medians, ops.num_rows > 0, earlier,
         host, device, tuple(places), executions,
-        read_unevaluated(trace, runs), without_args, contents,
+        read_unevaluated(trace, runs), without_args, inputs,
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ class Launches:
     device_us: int | None = None
     scalar: str = "1000"
     phase: str = "run"
+    offset_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -246,7 +247,7 @@ def _call_row(
         size *= extent
     tensor = {
         "kind": "tensor", "dtype": "fp32", "device": "cuda:0", "shape": list(call.shape),
-        "strides": [1] * len(call.shape), "offset_bytes": 0, "storage_bytes": size,
+        "strides": [1] * len(call.shape), "offset_bytes": call.offset_bytes, "storage_bytes": size,
         "alignment": alignment,
     }  # fmt: skip
     return {

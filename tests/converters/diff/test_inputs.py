@@ -1,12 +1,14 @@
-"""Recorded contents of inputs: sides that had others have no known results."""
+"""Recorded contents and views of inputs: sides that had others have no known results."""
 
 from dataclasses import replace
 
 import pytest
 
 from kvtrace.converters.diff import compare
+from kvtrace.converters.diff.inputs import differing_inputs
+from kvtrace.converters.diff.snapshot import take_snapshot
 from tests.converters.compared_kernels import OTHER, SCALE
-from tests.converters.written_trace import write_trace
+from tests.converters.written_trace import Launches, write_trace
 
 
 @pytest.mark.parametrize(
@@ -29,6 +31,26 @@ def test_results_are_the_same_only_of_inputs_that_do_not_differ(before, after, w
     else:
         name = "x_ptr" if before[0] != after[0] else "y_ptr"
         assert f"recorded contents of {name} of scale differ" in results.evidence
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moved"),
+    [([0], [4], (4, 0)), ([0, 4], [0, 8], (8, 4)), ([0, 4], [4, 0], None), ([0], [0, 4], None)],
+)
+def test_inputs_that_are_other_parts_of_storages_differ(before, after, moved, tmp_path):
+    a, b = (
+        take_snapshot(_written(tmp_path / name, begins), name)
+        for name, begins in (("a", before), ("b", after))
+    )
+    found = list(differing_inputs([(key, key) for key in a.kernels], a, b))
+    names = ("x_ptr", "y_ptr") if moved else ()
+    place = "of scale begins at byte {} of its storage, at {} before".format(*moved or (0, 0))
+    assert found == [f"{name} {place}" for name in names]
+
+
+def _written(folder, begins):
+    calls = tuple(Launches(offset_bytes=begin) for begin in begins)
+    return write_trace(folder, [replace(SCALE, calls=calls)])
 
 
 def test_a_side_without_kernels_is_not_safe(tmp_path):
