@@ -1,4 +1,4 @@
-"""What kernels read: recorded contents of tensors, and their parts of storages, compared."""
+"""Inputs of kernels, compared: recorded contents of tensors, and their parts of storages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
