@@ -33,7 +33,7 @@ export interface Report {
   readonly finding_counts: readonly FindingCount[] | null;
   /** `kvtrace sanitize` has run; false: findings were recorded during the runs. */
   readonly judged: boolean;
-  /** Why nothing of the trace can be evaluated or judged; null if something can. */
+  /** The reason that nothing of the trace can be evaluated or judged; null if something can. */
   readonly without_ir: string | null;
   /** Executions that no verdict is about: of kernels without a recorded launch; "" without any. */
   readonly others: string;
@@ -276,7 +276,7 @@ export interface Variant {
   readonly compile_ns: number | null;
   /** null for the first variant of a kernel in its run. */
   readonly recompiled: Recompiled | null;
-  /** Why there is the variant: what differs from the most similar earlier one. */
+  /** The reason for the variant: what differs from the most similar earlier one. */
   readonly reason: string;
   readonly occupancy: Occupancy | null;
   readonly signature: readonly Parameter[];
