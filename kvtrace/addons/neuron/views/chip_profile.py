@@ -1,4 +1,4 @@
-"""NKI calls in profiles and differences: peaks of SBUF and PSUM, executed ops, and engines.
+"""NKI calls in profiles: peaks of SBUF and PSUM, executed ops, and engines.
 
 All figures are derived, since kernels run on NumPy. An engine's time is the shortest that published
 rates allow; `DEVICES` has the rates of a core of each target, from AWS Neuron's documentation.
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.neuron.views.on_chip import CALLS, OPS
-from kvtrace.converters.diff.added import DiffAddition, FigureKind, FigureSource
 from kvtrace.converters.profile.device_limits import TERA, DeviceLimits, limits_for_target, rates
 from kvtrace.converters.profile.profile_model import ProfileSection
 from kvtrace.text import columns, count, duration, percent, size
@@ -221,40 +220,6 @@ def shortest_ns(
 
 def _scalar_rate(limits: DeviceLimits) -> float | None:
     return next((_SCALAR_RATES[word] for word in limits.words if word in _SCALAR_RATES), None)
-
-
-_EXECUTED: Final = "executed ops"
-_SBUF: Final = "SBUF peak"
-_PSUM: Final = "PSUM peak, banks"
-_LEAST: Final = {engine: f"{engine} engine, least" for engine in ENGINES}
-
-
-def _read(trace: "Trace", runs: Sequence["Run"]) -> Mapping[tuple[str, int], Mapping[str, float]]:
-    chips = read_chip_profiles(trace, runs)
-    return {(chip.run, chip.call_id): _figures(chip) for chip in chips}
-
-
-def _figures(chip: ChipProfile) -> dict[str, float]:
-    peaks = {_SBUF: chip.sbuf_peak_bytes, _PSUM: chip.psum_peak_banks}
-    busy_ns = {_LEAST[e.engine]: e.busy_ns for e in chip.engines if e.busy_ns is not None}
-    return {_EXECUTED: chip.executed, **peaks, **busy_ns}
-
-
-_FIGURES: Final = FigureSource(
-    read=_read,
-    kinds=(
-        FigureKind(_EXECUTED, "count", "more"),
-        FigureKind(_SBUF, "bytes", None, combined="most"),
-        FigureKind(_PSUM, "count", None, combined="most"),
-        *(FigureKind(name, "ns", "more") for name in _LEAST.values()),
-        *(
-            FigureKind(f"{engine} engine busy", "share", None, part=name, of=(*_LEAST.values(),))
-            for engine, name in _LEAST.items()
-        ),
-    ),
-)
-
-DIFF: Final = DiffAddition(figures=_FIGURES)
 
 
 _DOCUMENTATION: Final = "AWS Neuron: "

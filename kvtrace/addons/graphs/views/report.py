@@ -1,17 +1,16 @@
-"""Graphs on the report's page, in profiles (docs/hlo.md) and in differences.
+"""`graph/<variant>`: the ops of a traced NumPy graph; `stablehlo/<variant>`: their texts.
 
-On the page, `graph/<variant>` has the ops of a traced NumPy graph, `stablehlo/<variant>` their
-texts; differences compare the texts. Ops, shapes and names were recorded while the function was
-traced; bytes, FLOPs and live memory are derived from shapes (`kvtrace.addons.graphs.figures`).
-Bodies of loops and branches follow their graph, each with the op that owns the body.
+Ops, shapes and names were recorded while the function was traced; bytes, FLOPs and live memory are
+derived from shapes (`kvtrace.addons.graphs.figures`). Bodies of loops and branches follow their
+graph, each with the op that owns the body.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import Any, Final, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,22 +23,10 @@ from kvtrace.addons.graphs.rows import (
     by_graph,
     damaged_graph_errors,
     outermost,
-    read_graphs,
 )
-from kvtrace.addons.graphs.stablehlo.module_text import (
-    FunctionText,
-    Locations,
-    recorded_module_text,
-)
-from kvtrace.converters.diff.added import DiffAddition, EarlierStage
-from kvtrace.converters.profile.profile_model import ProfileSection
+from kvtrace.addons.graphs.stablehlo.module_text import FunctionText, Locations
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
-from kvtrace.text import amount, columns, count, size
-
-if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Selection, Trace
-
 
 __all__ = ["SOURCE", "GraphBlock"]
 
@@ -308,90 +295,3 @@ SOURCE: Final = BlockSource(
     blocks=_blocks,
     types=(GraphBlock,),
 )
-
-
-def graph_texts(selection: "Selection") -> dict[tuple[str, int], str]:
-    """Return the StableHLO text of each graph, by run and kernel id.
-
-    A large constant is written as the hash of its bytes.
-
-    Raises:
-        DamagedFile, NewerFormat: The trace cannot be read.
-
-    """
-    graphs = read_graphs(selection, meaning_only=True)
-    return {key: recorded_module_text(rows) for key, rows in graphs.items()}
-
-
-DIFF: Final = DiffAddition(stages={"stablehlo": EarlierStage("StableHLO", graph_texts)})
-
-
-@dataclass(frozen=True, slots=True)
-class GraphProfile:
-    """One graph: a function traced for one signature.
-
-    `boundary_bytes` are the bytes of inputs and outputs, `unfused_bytes` those that ops read and
-    write, each by itself; an intensity is FLOPs per byte. `peak_live_bytes` is the most memory that
-    is live at once.
-    """
-
-    run: str
-    graph_id: int
-    name: str
-    ops: int
-    flops: int
-    boundary_bytes: int
-    unfused_bytes: int
-    peak_live_bytes: int
-    intensity: float | None
-    unfused_intensity: float | None
-
-
-def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphProfile, ...]:
-    """Return the figures that were recorded with each graph of the runs, most FLOPs first."""
-    table = trace.table("kernels", runs, columns=["kernel_id", "name", "origin", "options"])
-    table = table.filter(pc.equal(table["origin"].cast(pa.string()), "numpy"))
-    profiles = []
-    for row in table.to_pylist(maps_as_pydicts="lossy"):
-        options = row["options"] or {}
-        if "graph_ops" not in options:
-            continue
-        flops, boundary_bytes, unfused_bytes = (
-            int(options[name]) for name in ("graph_flops", "graph_boundary_bytes", "graph_bytes")
-        )
-        profiles.append(
-            GraphProfile(
-                run=row["run"],
-                graph_id=row["kernel_id"],
-                name=row["name"] or "",
-                ops=int(options["graph_ops"]),
-                flops=flops,
-                boundary_bytes=boundary_bytes,
-                unfused_bytes=unfused_bytes,
-                peak_live_bytes=int(options["graph_peak_live_bytes"]),
-                intensity=flops / boundary_bytes if boundary_bytes else None,
-                unfused_intensity=flops / unfused_bytes if unfused_bytes else None,
-            )
-        )
-    return tuple(sorted(profiles, key=lambda graph: -graph.flops))
-
-
-def graphs_text(graphs: Sequence[GraphProfile], width: int) -> list[str]:
-    """Return the lines of a terminal table of the graphs."""
-    header = ("graph (derived)", "ops", "FLOP", "in and out", "unfused", "FLOP/byte", "peak live")
-    rows = [
-        (
-            graph.name,
-            count(graph.ops),
-            amount(graph.flops),
-            size(graph.boundary_bytes),
-            size(graph.unfused_bytes),
-            "-" if graph.intensity is None else f"{graph.intensity:.2f}",
-            size(graph.peak_live_bytes),
-        )
-        for graph in graphs
-    ]
-    return columns(header, rows, width)
-
-
-SECTION: Final = ProfileSection(read_graph_profiles, graphs_text)

@@ -1,0 +1,1 @@
+"""Graphs in profiles, differences and the report's page."""
