@@ -2,11 +2,17 @@
 
 from collections import Counter
 
-from tests.kernels import cases_blocks, cases_elementwise, cases_library, cases_memory
+from tests.kernels import (
+    cases_blocks,
+    cases_conversions,
+    cases_elementwise,
+    cases_library,
+    cases_memory,
+)
 from tests.kernels.case import Case
 from tests.support.triton_versions import missing_for
 
-_SOURCES = (cases_elementwise, cases_library, cases_blocks, cases_memory)
+_SOURCES = (cases_elementwise, cases_conversions, cases_library, cases_blocks, cases_memory)
 
 #: What the documentation lists.
 ALL_CASES: tuple[Case, ...] = tuple(case for source in _SOURCES for case in source.cases())
