@@ -112,17 +112,17 @@ def returns(
 ) -> tuple[set[str], list[Opened]]:
     """Return the rooms of a walk, and the functions at which it returns to one of them."""
     rooms: set[str] = set()
-    found = []
+    returned = []
     last = None
     for function in opened:
         if function.room in words:
             continue
         is_new_place = function.room != function.caller_room or not keeps_place
         if function.room != last and function.room in rooms and is_new_place:
-            found.append(function)
+            returned.append(function)
         rooms.add(function.room)
         last = function.room
-    return rooms, found
+    return rooms, returned
 
 
 def _is_method(function: Opened) -> bool:
@@ -133,7 +133,7 @@ def _report(name: str, opened: list[Opened], *, listed: bool) -> None:
     calls = returns(opened, keeps_place=False)
     reading = returns(opened, WORDS)
     language = returns(opened, WORDS | {"ir"})
-    counts = [f"{len(rooms)}/{len(found)}" for rooms, found in (calls, reading, language)]
+    counts = [f"{len(rooms)}/{len(back)}" for rooms, back in (calls, reading, language)]
     methods = sum(map(_is_method, language[1]))
     print(f"{name:18}" + "".join(f"{count:>10}" for count in counts) + f"{methods:>10}", flush=True)
     for function in reading[1] if listed else ():
@@ -144,15 +144,15 @@ def walk(name: str, trace: Path, *, listed: bool) -> None:
     """Run a walk's command on a trace in this process, and print the walk."""
     from kvtrace.cli import main
 
-    taken = Walk()
-    sys.setprofile(taken.follow)
-    threading.setprofile(taken.follow)
+    followed = Walk()
+    sys.setprofile(followed.follow)
+    threading.setprofile(followed.follow)
     with redirect_stdout(StringIO()):
         status = main([*WALKS[name][0], str(trace), "-q"])
     sys.setprofile(None)
     if status not in (0, 1):  # 1: the command found a violation
         sys.exit(f"not measured: kvtrace {WALKS[name][0][0]} ended with {status}")
-    _report(name, taken.opened, listed=listed)
+    _report(name, followed.opened, listed=listed)
 
 
 def main() -> None:

@@ -66,10 +66,8 @@ def order_note(
     for pair in _pairs(*(_launch_order(side, keys) for side, keys in sides)):
         if pair is None:
             return None
-        for number, order in enumerate(pair):
-            counts[number] += np.bincount(order["kernel"], minlength=len(names))
-            weighted = order["work"].astype(np.uint64) * (2 * order["kernel"].astype(np.uint64) + 1)
-            works[number : number + 1] += weighted.sum()
+        counts += [np.bincount(order["kernel"], minlength=len(names)) for order in pair]
+        works += np.array([_sum_of_works(order) for order in pair])
         for column in {"kernel", "work"} - first_differences.keys():
             differing = np.flatnonzero(pair[0][column] != pair[1][column])
             if differing.size:
@@ -79,10 +77,9 @@ def order_note(
         compared += pair[0].size
     if (counts[0] != counts[1]).any():
         return None
-    has_same_calls = works[0] == works[1]
-    first = first_differences.get("kernel") or (
-        first_differences.get("work") if has_same_calls else None
-    )
+    first = first_differences.get("kernel")
+    if first is None and works[0] == works[1]:
+        first = first_differences.get("work")
     if first is None:
         return None
     index, earlier, later = first
@@ -91,6 +88,12 @@ def order_note(
         f"the same launches come in another order from number {index + 1:,} on: "
         f"{earlier} before, {later}{others} after"
     )
+
+
+def _sum_of_works(order: Launched) -> np.uint64:
+    """Return a number that is the same for launches of the same kernels and works in any order."""
+    factors = 2 * order["kernel"].astype(np.uint64) + 1
+    return np.uint64((order["work"].astype(np.uint64) * factors).sum())
 
 
 def _launch_order(side: "Snapshot", keys: Sequence[KernelKey]) -> Iterator[Launched | None]:

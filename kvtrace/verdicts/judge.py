@@ -282,28 +282,33 @@ def _verdicts_by_contents(
     open_rules = {verdict.rule for verdict in first_verdicts or () if verdict.verdict != "proven"}
     rules = _OF_EACH_OP.intersection(ids) - open_rules
     common = [verdict for verdict in first_verdicts or () if verdict.rule in rules]
-    is_proven = bool(common) and open_rules.isdisjoint(_BOUNDS)
-    for sets in _together(first_call, others) if is_proven else [[one] for one in others]:
+    is_sound = bool(common) and open_rules.isdisjoint(_BOUNDS)
+    rest = [rule for rule in ids if rule not in rules]
+    for sets in _together(first_call, others) if is_sound else [[one] for one in others]:
         calls = [launches.call(one) for one in sets] if len(sets) > 1 else []
-        is_proven = bool(calls) and all(
+        are_alike = bool(calls) and all(
             names == partial_tensors and call.argument_layouts == first_call.argument_layouts
             and call.recorded == first_call.recorded
             for call, names in calls
         )  # fmt: skip
-        if is_proven:
-            one_call = replace(calls[0][0], others=tuple(call for call, _ in calls[1:]))
-            judgment = Judgment(one_call, {*rules, *_BOUNDS}, budget)
-            verdicts = [] if judgment.observers else judgment.verdicts()
-            of_rules = _by_key(verdict for verdict in verdicts if verdict.rule in rules)
-            is_proven = of_rules.keys() == _by_key(common).keys() and all(
-                verdict.verdict == "proven" for verdict in verdicts
-            )
-        if not is_proven:
+        if are_alike and _are_proven([call for call, _ in calls], common, rules, budget):
+            for one, (call, _) in zip(sets, calls, strict=True):
+                yield one, [*common, *(_judge(call, rest, budget) if rest else ())]
+        else:
             yield from ((one, _verdicts_on_contents(launches, one, ids, budget)) for one in sets)
-            continue
-        rest = [rule for rule in ids if rule not in rules]
-        for one, (call, _) in zip(sets, calls, strict=True):
-            yield one, [*common, *(_judge(call, rest, budget) if rest else ())]
+
+
+def _are_proven(
+    calls: Sequence[Call], verdicts: Sequence[Verdict], rules: frozenset[str], budget: Budget | None
+) -> bool:
+    """Return whether rules have the same verdicts on all calls at once, proven, and bounds, too."""
+    joint_call = replace(calls[0], others=tuple(calls[1:]))
+    judgment = Judgment(joint_call, {*rules, *_BOUNDS}, budget)
+    joint_verdicts = [] if judgment.observers else judgment.verdicts()
+    of_rules = _by_key(verdict for verdict in joint_verdicts if verdict.rule in rules)
+    return of_rules.keys() == _by_key(verdicts).keys() and all(
+        verdict.verdict == "proven" for verdict in joint_verdicts
+    )
 
 
 def _together(call: Call, sets: Sequence[ContentSet]) -> Iterator[Sequence[ContentSet]]:

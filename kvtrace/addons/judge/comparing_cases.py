@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,6 @@ from kvtrace.addons.judge.call_checks import (
 )
 from kvtrace.addons.judge.calling import CallResults, read_call_results
 from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.deriving import TooMuchWork
 from kvtrace.addons.judge.launches import read_log
 from kvtrace.addons.judge.outputs import Outputs
 from kvtrace.addons.judge.problems import Problem, collected_result, store_result
@@ -57,11 +55,10 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
             case = cases[number]
             is_called = number in answered.order or not answered.whole
             is_answered = answers[number] is not None or not has_reference
-            work.wanted = 0.0  # what is too much for a case may not be for the next
             if not is_called or not is_answered:
                 untried += [case.label] * is_answered  # others are reported with their process
                 continue
-            with suppress(TooMuchWork):
+            with work.of_case():
                 outputs.judge_case(case, entries[number], answers[number])
                 if number in answered.results:
                     results = answered.results[number]

@@ -8,7 +8,7 @@ computes its contents, or moves elements into it that a kernel has written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -71,6 +71,16 @@ class Work(Observer):
     def is_over(self) -> bool:
         """An evaluation was ended at the limit."""
         return self.wanted > self.most
+
+    @contextmanager
+    def of_case(self) -> Iterator[None]:
+        """Judge a case in the block: what was too much for one before may not be for this one.
+
+        TooMuchWork ends the block; `is_over` says so afterwards.
+        """
+        self.wanted = 0.0
+        with suppress(TooMuchWork):
+            yield
 
     @contextmanager
     def with_planes(self) -> Iterator[None]:

@@ -47,7 +47,7 @@ class Recorded:
 
     @property
     def count(self) -> int:
-        """The number of integers of one of the contents."""
+        """The number of recorded integers in each of the `sets` contents."""
         return len(self.numbers) // self.sets
 
 
