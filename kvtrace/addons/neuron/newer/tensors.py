@@ -325,6 +325,13 @@ class NkiBlockGrid(NkiGrid):
         )
 
 
+def _tiled(source: Any, tile_shape: Any) -> tuple[Any, tuple[int, ...]]:
+    """Return a tensor, or that of a grid, with the sizes of tiles, which a grid has already."""
+    if isinstance(source, NkiGrid):
+        return source.data, source.tile_shape if tile_shape is None else _sizes(tile_shape)
+    return source, _sizes(tile_shape)
+
+
 def tiles(source: Any, *, tile_shape: Any = None) -> NkiTileGrid:
     """Return a tensor, or the elements of another grid, as a grid of tiles.
 
@@ -333,11 +340,7 @@ def tiles(source: Any, *, tile_shape: Any = None) -> NkiTileGrid:
     Raises:
         NkiError: `tile_shape` is missing, or has more dimensions than the tensor.
     """
-    if isinstance(source, NkiGrid):
-        tile_sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
-        tensor = source.data
-    else:
-        tensor, tile_sizes = source, _sizes(tile_shape)
+    tensor, tile_sizes = _tiled(source, tile_shape)
     return NkiTileGrid(tensor, *_cells(tensor, tile_sizes, (1,) * len(tile_sizes)))
 
 
@@ -347,11 +350,7 @@ def blocks(source: Any, *, tile_shape: Any = None, block_shape: Any) -> NkiBlock
     Raises:
         NkiError: `tile_shape` is missing, or has more dimensions than the tensor.
     """
-    if isinstance(source, NkiGrid):
-        tile_sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
-        tensor = source.data
-    else:
-        tensor, tile_sizes = source, _sizes(tile_shape)
+    tensor, tile_sizes = _tiled(source, tile_shape)
     return NkiBlockGrid(tensor, *_cells(tensor, tile_sizes, _sizes(block_shape)))
 
 
