@@ -110,7 +110,9 @@ class _Sums:
 
     @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
     def pytest_testnodedown(self, node: Any) -> None:
-        self.processes.append(_Process(*node.workeroutput["budgets"]))
+        output = getattr(node, "workeroutput", None)  # none of a worker that crashed
+        if output is not None:
+            self.processes.append(_Process(*output["budgets"]))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
