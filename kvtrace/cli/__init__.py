@@ -137,8 +137,6 @@ PARTS: Final[dict[str, dict[str, Command]]] = {
     first: {name.split()[1]: c for name, c in _CORE.items() if name.startswith(f"{first} ")}
     for first in ("trace",)
 }
-#: Commands that had one word up to 0.2; the old names will be removed in 0.4.
-_MOVED: Final = {part: f"{first} {part}" for first, parts in PARTS.items() for part in parts}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -188,9 +186,6 @@ def _dispatch(arguments: list[str]) -> int:
         if later_words[0] not in PARTS[name]:
             return complain(_no_part(name, later_words[0]))
         name, later_words = f"{name} {later_words[0]}", later_words[1:]
-    elif name in _MOVED:
-        note(f"{name} is now kvtrace {_MOVED[name]}; the old name will be removed in 0.4.")
-        name = _MOVED[name]
     elif is_of_two_words(arguments):
         name, later_words = " ".join(arguments[:2]), arguments[2:]
     if name not in _CORE and registry.entry("commands", name) is None:

@@ -74,9 +74,6 @@ def command(
             show_default=False,
         ),
     ] = None,
-    generic: Annotated[bool, Option("--generic", hidden=True)] = False,
-    at: Annotated[str | None, Option("--at", hidden=True)] = None,
-    assume: Annotated[Path | None, Option("--assume", hidden=True)] = None,
     engine_name: EngineOption = "here",
     master: MasterOption = None,
 ) -> int:
@@ -95,22 +92,12 @@ def command(
 
     """
     from kvtrace.analysis.judging import judge_runs
-    from kvtrace.cli.sizes import show_sizes
     from kvtrace.schema.errors import BadSetting
 
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif cannot be combined; choose one.")
     engine = chosen_engine(engine_name, master)
-    if generic and engine is not None:
-        raise BadSetting(f"--generic does not work with --engine {engine_name}; leave one out.")
     settings = settings_in_force()
-    if generic:
-        if as_sarif or junit_file is not None or everything or rule or no_rule:
-            raise BadSetting("--generic (now kvtrace sizes) allows only --json and --strict.")
-        note("sanitize --generic is now kvtrace sizes; the option will be removed in 0.4.")
-        return show_sizes(select(trace, run), as_json, strict or settings.strict, at, assume)
-    if at is not None or assume is not None:
-        raise BadSetting("--at and --assume are options of kvtrace sizes.")
     selection = select(trace, run)
     excluded = [part.strip() for names in no_rule or () for part in names.split(",")]
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in excluded if name)]

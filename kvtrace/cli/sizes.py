@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from kvtrace.cli import complain
 from kvtrace.cli.needs import OF_EVALUATED_CALLS
@@ -16,12 +16,6 @@ from kvtrace.cli.options import (
     settings_in_force,
 )
 from kvtrace.cli.parsing import Option
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kvtrace.schema.trace import Selection
-
 
 NEEDS: Final = OF_EVALUATED_CALLS
 
@@ -76,15 +70,6 @@ def command(
         kvtrace sizes out/ --tie "part.shape[0] = n // 32"
 
     """
-    is_strict = strict or settings_in_force().strict
-    return show_sizes(select(trace, run), as_json, is_strict, at, assume, tie or (), full=full)
-
-
-def show_sizes(
-    selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None,
-    ties: "Sequence[str]" = (), *, full: bool = False,
-) -> int:  # fmt: skip
-    """Print the sizes of a selection's kernels, and return the exit code."""
     from kvtrace.analysis.conditions import kernel_conditions, parse_sizes, read_contracts
     from kvtrace.converters.findings.conditions import (
         condition_failures,
@@ -94,8 +79,9 @@ def show_sizes(
     )
     from kvtrace.text import terminal_width
 
+    selection, is_strict = select(trace, run), strict or settings_in_force().strict
     kernels, failures = kernel_conditions(
-        selection, parse_sizes(at), read_contracts(assume), ties=ties
+        selection, parse_sizes(at), read_contracts(assume), ties=tie or ()
     )
     complain_of(selection.trace)
     for failure in failures:
@@ -110,8 +96,8 @@ def show_sizes(
             )
         )
     unjudged = unjudged_at_sizes(kernels)
-    is_undecided = strict and kernels and (failures or unjudged)
-    if is_undecided or condition_failures(kernels, strict=strict):
+    is_undecided = is_strict and kernels and (failures or unjudged)
+    if is_undecided or condition_failures(kernels, strict=is_strict):
         return 1
     asked = {kernel.kernel for kernel in kernels if kernel.at}
     return 2 if not kernels or (asked and asked == unjudged.keys()) else 0

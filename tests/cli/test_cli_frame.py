@@ -56,14 +56,6 @@ def test_commands_of_two_words_have_an_overview(kvtrace):
     assert (code, "did you mean 'validate'?" in err) == (2, True)
 
 
-def test_command_name_of_version_0_2_still_works_and_prints_the_new_name(kvtrace, sound_trace):
-    code, out, err = kvtrace("validate", sound_trace)
-    assert err == (
-        "kvtrace: validate is now kvtrace trace validate; the old name will be removed in 0.4.\n"
-    )
-    assert (code, out) == kvtrace("trace", "validate", sound_trace)[:2]
-
-
 def test_without_a_command_the_help_is_printed_and_the_exit_code_is_2(kvtrace):
     code, out, _ = kvtrace()
     assert code == 2

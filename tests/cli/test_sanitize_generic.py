@@ -171,24 +171,6 @@ def test_strict_fails_on_unknown_verdicts(strictly):
     assert strictly[0] == 1
 
 
-@pytest.mark.parametrize("other", [["--sarif"], ["--all"], ["--rule", "race"], ["--junit", "f"]])
-def test_options_that_exclude_each_other_are_refused(kvtrace, other):
-    code, out, err = kvtrace("sanitize", FIXTURE, "--generic", *other)
-
-    assert (code, out) == (2, "")
-    assert "--generic (now kvtrace sizes) allows only" in err
-
-
-def test_the_old_option_generic_still_works_and_names_the_command(kvtrace, trace_of_two_launches):
-    text = kvtrace("sizes", trace_of_two_launches)[1]
-    code, out, err = kvtrace("sanitize", trace_of_two_launches, "--generic")
-
-    message = "sanitize --generic is now kvtrace sizes; the option will be removed in 0.4."
-    assert err == f"kvtrace: {message}\n"
-    # further down it says how far it came in its time
-    assert (code, out.splitlines()[:20]) == (1, text.splitlines()[:20])
-
-
 # -- the size envelope ----------------------------------------------------------------------------
 
 
@@ -281,13 +263,6 @@ def test_a_size_name_that_no_kernel_has_is_refused(kvtrace, two):
 
     assert code == 2
     assert "no kernel has a scalar named batch" in err
-
-
-def test_sizes_without_conditions(kvtrace):
-    code, _, err = kvtrace("sanitize", FIXTURE, "--at", "rows=3")
-
-    assert code == 2
-    assert "are options of kvtrace sizes" in err
 
 
 def record_paged_kernel(out, name):
