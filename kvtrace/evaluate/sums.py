@@ -8,7 +8,7 @@ do; int64 itself wraps in NumPy.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from kvtrace.evaluate.values import (
     Sum,
     Unknown,
     constant_sum,
-    sum_of_terms,
     to_array,
     to_sum,
     unknown_of,
@@ -222,8 +221,38 @@ def divide_signed(left: Any, right: Any, type_: ValueType) -> Any:
         return left
     if not left.terms:
         return constant_sum(left.constant // divisor)
-    quotient = np.floor_divide(sum_of_terms(left), divisor)
-    return Sum(0, (quotient,), left.low // divisor, left.high // divisor)
+    quotients, _ = _digits(left, divisor)
+    return Sum(0, quotients, left.low // divisor, left.high // divisor)
+
+
+def _digits(value: Sum, divisor: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """Return the terms of a sum's quotient and of its remainder, both rounded down.
+
+    Terms whose remainders add up to less than the divisor in all lanes stay separate: of `1024 *
+    program + lane` with 1,024 lanes, by 64 or by 4,096 both parts do. Others become one array.
+    """
+    first, *others = sorted(value.terms, key=lambda term: term.size)
+    terms = [first + value.constant if value.constant else first, *others]
+    quotients = [np.floor_divide(term, divisor) for term in terms]
+    # np.remainder takes three times as long.
+    remainders = [
+        term - quotient * divisor for term, quotient in zip(terms, quotients, strict=True)
+    ]
+    if len(terms) > 1 and not (
+        _highest_total(remainders) < divisor
+        # No part is beyond int64 and wrapped there.
+        and _highest_total([-quotient for quotient in quotients]) <= 0
+        and _highest_total(quotients) <= _INT64_HIGH // divisor - 1
+    ):
+        total = reduce(np.add, terms)
+        quotient = np.floor_divide(total, divisor)
+        return (quotient,), (total - quotient * divisor,)
+    return tuple(quotients), tuple(remainders)
+
+
+def _highest_total(terms: list[Array]) -> int:
+    """Return a bound of the sum of the terms, exact if they share no axis."""
+    return sum(int(term.max(initial=_INT64_LOW)) for term in terms)
 
 
 def _array_quotient(left: Array, right: Array) -> Array:
@@ -243,10 +272,8 @@ def remainder_signed(left: Any, right: Any, type_: ValueType) -> Any:
         return left
     if not left.terms:
         return constant_sum(left.constant % divisor)
-    dividend = sum_of_terms(left)
-    rest = np.floor_divide(dividend, divisor)  # np.remainder takes three times as long
-    rest *= divisor
-    return Sum(0, (np.subtract(dividend, rest, out=rest),), 0, divisor - 1)
+    _, remainders = _digits(left, divisor)
+    return Sum(0, remainders, 0, divisor - 1)
 
 
 def smaller(left: Any, right: Any, type_: ValueType) -> Any:
