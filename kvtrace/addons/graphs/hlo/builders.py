@@ -27,9 +27,8 @@ FUNCTIONS: Final[dict[Any, Builder]] = {}
 REFUSED: Final[dict[Any, Builder]] = {}
 REFUSED_METHODS: Final[dict[str, Builder]] = {}
 
-#: Ufunc → builder of its `reduce`, and of its `accumulate`, each of (array, axis, …).
+#: Ufunc → builder of its `reduce`, of (array, axis, …).
 REDUCTIONS: Final[dict[Any, Builder]] = {}
-ACCUMULATIONS: Final[dict[Any, Builder]] = {}
 
 #: Ufunc → builder of its `at`, of (tensor, index, value).
 AT: Final[dict[Any, Builder]] = {}
@@ -45,19 +44,17 @@ def implements(
     *functions: Any,
     methods: Sequence[str] = (),
     reduces: Any = None,
-    accumulates: Any = None,
 ) -> Callable[[_B], _B]:
     """Return a decorator that registers a builder of NumPy functions and of tensors' methods.
 
-    Methods have the same arguments as the functions. `reduces` and `accumulates` are the ufuncs
-    whose `reduce` or `accumulate` the builder is. A function that only some versions of NumPy have
-    is named as text, as `linalg.vector_norm`.
+    Methods have the same arguments as the functions. `reduces` is the ufunc whose `reduce` the
+    builder is. A function that only some versions of NumPy have is named as text, as `concat`.
     """
 
     def register(builder: _B) -> _B:
         for function_or_name in functions:
             function = (
-                _numpy_function(function_or_name)
+                getattr(np, function_or_name, None)
                 if isinstance(function_or_name, str)
                 else function_or_name
             )
@@ -67,19 +64,9 @@ def implements(
             METHODS[method] = builder
         if reduces is not None:
             REDUCTIONS[reduces] = builder
-        if accumulates is not None:
-            ACCUMULATIONS[accumulates] = builder
         return builder
 
     return register
-
-
-def _numpy_function(name: str) -> Any:
-    """Return NumPy's function of a dotted name, or None if this version of NumPy lacks it."""
-    function: Any = np
-    for part in name.split("."):
-        function = getattr(function, part, None)
-    return function
 
 
 def operation(*names: str) -> Callable[[_B], _B]:

@@ -24,7 +24,6 @@ from kvtrace.addons.graphs.hlo.builder import Builder, tracing
 from kvtrace.addons.graphs.hlo.dtypes import INSTEAD, TARGETS, Dtype, native
 from kvtrace.addons.graphs.hlo.errors import BadArgument, DtypeNotOnTarget, SignatureMismatch
 from kvtrace.addons.graphs.hlo.graph import Graph
-from kvtrace.addons.graphs.hlo.masked import MaskedElements
 from kvtrace.addons.graphs.hlo.primitives import lift
 from kvtrace.addons.graphs.hlo.run import Leaf, run
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
@@ -387,13 +386,7 @@ def returned_leaves(value: Any, name: str | None, leaves: list[tuple[str | None,
     """Append the tensors and arrays in a result to `leaves`, with names; return the structure.
 
     In the structure, a `Leaf` with the number in `leaves` replaces each tensor and array.
-
-    Raises:
-        DataDependent: Elements selected by a mask are returned, whose shape depends on values.
-
     """
-    if isinstance(value, MaskedElements):
-        value.refuse_return()
     if isinstance(value, Tensor | np.ndarray):
         leaves.append((name, value))
         return Leaf(len(leaves) - 1)

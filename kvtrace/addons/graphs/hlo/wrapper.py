@@ -14,7 +14,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from kvtrace.addons.graphs.hlo.builder import Builder, current
 from kvtrace.addons.graphs.hlo.builders import (
-    ACCUMULATIONS,
     AT,
     FUNCTIONS,
     METHODS,
@@ -218,14 +217,7 @@ class Tensor(NDArrayOperatorsMixin):
             raise _call_error(name_of(function), error) from error
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "outer" and ufunc in FUNCTIONS:
-            return _outer(ufunc, *inputs, **kwargs)
-        builders = {
-            "__call__": FUNCTIONS,
-            "reduce": REDUCTIONS,
-            "accumulate": ACCUMULATIONS,
-            "at": AT,
-        }.get(method, {})
+        builders = {"__call__": FUNCTIONS, "reduce": REDUCTIONS, "at": AT}.get(method, {})
         builder = builders.get(ufunc)
         if builder is None:
             suffix = "" if method == "__call__" else f".{method}"
@@ -334,13 +326,6 @@ def _call_ufunc(
     if out is not None and isinstance(result, tuple):
         return tuple(into(target, value) for target, value in zip(out, result, strict=True))
     return result if out is None else into(out[0], result)
-
-
-def _outer(ufunc: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """Return the ufunc of every element of `x` with every element of `y`, of shape [*x, *y]."""
-    ones_of_y = (1,) * len(np.shape(y) if not isinstance(y, Tensor) else y.shape)
-    shape_of_x = x.shape if isinstance(x, Tensor) else np.shape(x)
-    return ufunc(FUNCTIONS[np.reshape](x, (*shape_of_x, *ones_of_y)), y, **kwargs)
 
 
 def into(out: Any, result: Tensor) -> Tensor:

@@ -220,13 +220,11 @@ def test_shapes_and_types_are_known_while_tracing():
     def program(x):
         assert np.shape(x) == x.shape == (3, 4)
         assert (np.ndim(x), np.size(x), np.size(x, 1), len(x), x.nbytes) == (2, 12, 4, 3, 48)
-        assert np.result_type(x, np.float64) == np.float64
-        assert not np.iscomplexobj(x)
         with pytest.raises(AttributeError):
             x.shape = (12,)
-        return np.array_equal(x, x), np.allclose(x, x + 1e-9), np.array_equal(x, x[0])
+        return x + x.ndim
 
-    agree(program, X, numpy=lambda x: (True, True, False))
+    agree(program, X, numpy=lambda x: x + 2)
 
 
 # -- errors: one sentence, the user's line, what to do --------------------------------------------

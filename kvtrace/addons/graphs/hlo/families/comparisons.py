@@ -5,21 +5,16 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.builders import implements
-from kvtrace.addons.graphs.hlo.dtypes import BOOL, is_float
-from kvtrace.addons.graphs.hlo.families.elementwise import absolute, floats_together
+from kvtrace.addons.graphs.hlo.dtypes import BOOL
 from kvtrace.addons.graphs.hlo.primitives import (
     Direction,
     Operand,
-    add,
     binary,
     broadcast,
     compare,
     convert,
-    full,
     lift,
-    multiply,
     select,
-    subtract,
     together,
     unary,
 )
@@ -79,27 +74,3 @@ def where(condition: Operand, x: Operand = None, y: Operand = None) -> Tensor:
             "give the values to choose from as well"
         )
     return select(*broadcast(truth(condition), *together(x, y)))
-
-
-@implements(np.select)
-def select_(condlist: list[Any], choicelist: list[Any], default: Any = 0) -> Tensor:
-    """Return each element of the first choice whose condition holds there, else of the default."""
-    *choices, selected = together(*choicelist, default)
-    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        selected = select(*broadcast(truth(condition), choice, selected))
-    return selected
-
-
-@implements(np.isclose)
-def isclose(
-    a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Tensor:
-    """Return bools: |a - b| <= atol + rtol · |b|, or equal infinities, or `equal_nan` NaN."""
-    x, y = floats_together(a, b)
-    bound = add(full(atol, x.shape, x.dtype), multiply(full(rtol, x.shape, x.dtype), absolute(y)))
-    within_bound = compare("LE", absolute(subtract(x, y)), bound)
-    y_is_finite = compare("LT", absolute(y), full(float("inf"), x.shape, x.dtype))
-    is_close = binary("or", compare("EQ", x, y), binary("and", within_bound, y_is_finite))
-    if not equal_nan or not is_float(x.dtype):
-        return is_close
-    return binary("or", is_close, binary("and", compare("NE", x, x), compare("NE", y, y)))

@@ -1,7 +1,7 @@
 """Control flow as ops; carried values are tensors, or tuples, lists and dicts of tensors.
 
-Functions in the arguments are traced, `scan`'s twice; tensors that they use from outside are
-captured, and cannot be written to in these functions.
+Functions in the arguments are traced; tensors that they use from outside are captured, and cannot
+be written to in these functions.
 
 A body is traced in a separate builder. Its parameters are the carried values, then the tensors that
 it uses from outside; the op's attribute `<role>_operands` has the operand of each parameter.
@@ -22,14 +22,9 @@ from kvtrace.addons.graphs.hlo.primitives import (
     add,
     compare,
     convert,
-    dynamic_slice,
-    dynamic_update_slice,
     fresh,
-    full,
     lift,
-    reshape,
     scalar,
-    subtract,
 )
 from kvtrace.addons.graphs.hlo.run import Leaf, structured
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
@@ -266,75 +261,3 @@ def fori_loop(
         max(0, int(upper) - int(lower)) if has_known_bounds else None,
     )
     return carried.restored(final_values[1:])
-
-
-@operation()
-def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
-    length: int | None = None,
-    reverse: bool = False,
-) -> tuple[Any, Any]:
-    """Carry a value through `carry, y = f(carry, x)` for each x along the first axes of `xs`.
-
-    Return the last carry, and every y along a new first axis. Without `xs`, x is None, and f is
-    called `length` times. With `reverse`, the last x comes first.
-    """
-    carried = _CarriedValues(init, "the function of a scan")
-    leaves, structure = flattened(xs)
-    inputs = [lift(leaf) for leaf in leaves]
-    extents = {x.shape[0] if x.shape else None for x in inputs} | ({length} if length else set())
-    if len(extents) != 1 or None in extents:
-        raise ShapeMismatch.here("a scan needs `length`, or tensors with first axes of one length")
-    trip_count = next(iter(extents)) or 0
-    output_structures: list[Any] = []
-
-    def step(i: Tensor, tensors: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
-        rows = [_row(x, i) for x in inputs]
-        carry_and_y = f(carried.restored(tensors), structured(structure, rows))
-        if not isinstance(carry_and_y, tuple) or len(carry_and_y) != 2:
-            raise BadArgument.here("the function of a scan must return two values, carry and y")
-        outputs, output_structure = flattened(carry_and_y[1])
-        output_structures[:] = [output_structure]
-        return carried.leaves(carry_and_y[0]), [lift(output) for output in outputs]
-
-    # Traced once for the shapes of its results, and once more for the loop.
-    zero = scalar(0, INT32)
-    trial, _ = traced_body(
-        "scan", [zero, *carried.tensors], lambda i, *t: [x for part in step(i, t) for x in part]
-    )
-    output_specs = trial.outputs[len(carried.tensors) :]
-    buffers = [full(0, (trip_count, *spec.shape), spec.dtype) for spec in output_specs]
-    carried_count = len(carried.tensors)
-
-    def body(i: Tensor, *tensors: Tensor) -> list[Any]:
-        last_row = scalar(trip_count - 1, INT32)
-        row = subtract(last_row, i) if reverse else i
-        carry, outputs = step(row, tensors[:carried_count])
-        filled = [
-            _with_row(buffer, output, row)
-            for buffer, output in zip(tensors[carried_count:], outputs, strict=True)
-        ]
-        return [add(i, scalar(1, INT32)), *carry, *filled]
-
-    final_values = while_(
-        [zero, *carried.tensors, *buffers],
-        lambda i, *_: [compare("LT", i, scalar(trip_count, INT32))],
-        body,
-        trip_count,
-    )
-    return carried.restored(final_values[1 : carried_count + 1]), structured(
-        output_structures[0], final_values[carried_count + 1 :]
-    )
-
-
-def _row(x: Tensor, position: Tensor) -> Tensor:
-    zeros = [scalar(0, INT32)] * (len(x.shape) - 1)
-    row = dynamic_slice(x, [position, *zeros], (1, *x.shape[1:]))
-    return reshape(row, x.shape[1:])
-
-
-def _with_row(buffer: Tensor, row: Tensor, position: Tensor) -> Tensor:
-    zeros = [scalar(0, INT32)] * len(row.shape)
-    return dynamic_update_slice(buffer, reshape(row, (1, *row.shape)), [position, *zeros])

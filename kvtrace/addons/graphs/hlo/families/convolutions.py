@@ -1,7 +1,4 @@
-"""Convolutions over one, two or three axes; inputs are [batch, channels, …].
-
-A transposed convolution is a convolution of the input with gaps, and the kernel flipped.
-"""
+"""Convolutions over one, two or three axes; inputs are [batch, channels, …]."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,10 +16,7 @@ from kvtrace.addons.graphs.hlo.primitives import (
     broadcast_in_dim,
     convert,
     lift,
-    reshape,
-    reverse,
     together,
-    transpose,
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
@@ -30,19 +24,13 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def convolution(
-    x: Tensor,
-    kernel: Tensor,
-    strides: Shape,
-    padding: Pairs,
-    gaps: Shape,
-    dilation: Shape,
-    groups: int,
+    x: Tensor, kernel: Tensor, strides: Shape, padding: Pairs, dilation: Shape, groups: int
 ) -> Tensor:
-    """Return [batch, in, …] convolved by [out, in / groups, …]; `gaps` dilates the input."""
+    """Return [batch, in, …] convolved by [out, in / groups, …]."""
     last_starts = [
-        before + (extent - 1) * gap + after - (size - 1) * apart
-        for extent, size, (before, after), gap, apart in zip(
-            x.shape[2:], kernel.shape[2:], padding, gaps, dilation, strict=True
+        before + extent - 1 + after - (size - 1) * apart
+        for extent, size, (before, after), apart in zip(
+            x.shape[2:], kernel.shape[2:], padding, dilation, strict=True
         )
     ]
     if any(extent < 0 for extent in last_starts):
@@ -54,7 +42,6 @@ def convolution(
     attributes = {
         "window_strides": strides,
         "padding": padding,
-        "lhs_dilation": gaps,
         "rhs_dilation": dilation,
         "feature_group_count": groups,
         "batch_group_count": 1,
@@ -101,39 +88,24 @@ def _convolution_builder(axes: int) -> Callable[..., Tensor]:
         padding: Any = 0,
         dilation: Any = 1,
         groups: int = 1,
-        transposed: bool = False,
-        output_padding: Any = 0,
         out: Any = None,
         dtype: Any = None,
     ) -> Tensor:
-        """Return a convolution of [batch, channels, …] by [out, channels / groups, …].
-
-        With `transposed` the kernel is [channels, out / groups, …], and `output_padding` is added
-        to the result's end.
-        """
+        """Return a convolution of [batch, channels, …] by [out, channels / groups, …]."""
         x, kernel = together(input, weight)
-        _check(x, kernel, axes, groups, transposed)
+        _check(x, kernel, axes, groups)
         strides = _per_axis(stride, axes, "stride")
         dilations = _per_axis(dilation, axes, "dilation")
         sizes = tuple(
             (n - 1) * distance + 1 for n, distance in zip(kernel.shape[2:], dilations, strict=True)
         )
         pads = _padding(padding, sizes, strides, x.shape[2:])
+        if any(width < 0 for pair in pads for width in pair):
+            raise BadArgument.here("the padding of a convolution is negative; slice its input")
         result_type = x.dtype if dtype is None else dtype_of(dtype)
         computed_type = FLOAT32 if x.dtype in FLOAT8 else x.dtype
         x, kernel = convert(x, computed_type), convert(kernel, computed_type)
-        ones = (1,) * axes
-        if transposed:
-            extras = _per_axis(output_padding, axes, "output_padding")
-            pads = tuple(
-                (size - 1 - before, size - 1 - after + extra)
-                for size, (before, after), extra in zip(sizes, pads, extras, strict=True)
-            )
-            result = convolution(
-                x, _as_plain_kernel(kernel, groups), ones, pads, strides, dilations, groups
-            )
-        else:
-            result = convolution(x, kernel, strides, pads, ones, dilations, groups)
+        result = convolution(x, kernel, strides, pads, dilations, groups)
         if bias is not None:
             bias_tensor = convert(lift(bias), result.dtype)
             result = add(result, broadcast_in_dim(bias_tensor, result.shape, (1,)))
@@ -142,34 +114,18 @@ def _convolution_builder(axes: int) -> Callable[..., Tensor]:
     return conv
 
 
-def _check(x: Tensor, kernel: Tensor, axes: int, groups: int, transposed: bool) -> None:
+def _check(x: Tensor, kernel: Tensor, axes: int, groups: int) -> None:
     shapes = f"an input of {list(x.shape)} and a kernel of {list(kernel.shape)}"
     if len(x.shape) != axes + 2 or len(kernel.shape) != axes + 2:
         raise ShapeMismatch.here(
             f"a convolution over {axes} axes needs an input and a kernel of {axes + 2} axes, "
             f"not {shapes}"
         )
-    channels = kernel.shape[0] if transposed else kernel.shape[1] * groups
-    outputs = kernel.shape[1] * groups if transposed else kernel.shape[0]
-    if groups < 1 or x.shape[1] != channels or x.shape[1] % groups or outputs % groups:
+    if groups < 1 or x.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups:
         raise ShapeMismatch.here(
             f"{shapes} do not fit each other with groups={groups}; "
-            f"the kernel is [{_kernel_axes(transposed)}, …]"
+            "the kernel is [outputs, channels / groups, …]"
         )
-
-
-def _kernel_axes(transposed: bool) -> str:
-    return "channels, outputs / groups" if transposed else "outputs, channels / groups"
-
-
-def _as_plain_kernel(kernel: Tensor, groups: int) -> Tensor:
-    """Return the kernel of a transposed convolution, flipped, for a plain convolution."""
-    channels, outputs, *sizes = kernel.shape
-    rank = len(sizes)
-    flipped = reverse(kernel, tuple(range(2, rank + 2)))
-    split = reshape(flipped, (groups, channels // groups, outputs, *sizes))
-    swapped = transpose(split, (0, 2, 1, *range(3, rank + 3)))
-    return reshape(swapped, (groups * outputs, channels // groups, *sizes))
 
 
 for _axes in (1, 2, 3):

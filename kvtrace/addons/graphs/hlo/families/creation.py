@@ -1,8 +1,8 @@
 """Tensors created without data: constants and positions.
 
 NumPy's own creators (`np.zeros((3, 4))`) take no tensor and return arrays, which become constants
-when combined with a tensor. The functions here return tensors: the `_like` functions, those called
-with `like=tensor`, and `kvtrace.hlo.ops`.
+when combined with a tensor. The functions here return tensors: the `_like` functions, and those of
+`kvtrace.hlo.ops`.
 """
 
 from typing import Any
@@ -134,22 +134,3 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = FLOAT32, **_: Any
     is_diagonal = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
     element_type = dtype_of(dtype)
     return is_diagonal if element_type == BOOL else convert(is_diagonal, element_type)
-
-
-def _register_with_like() -> None:
-    """Register creators, which NumPy dispatches when `like` is a tensor."""
-    creators: dict[Any, Any] = {
-        np.zeros: zeros,
-        np.ones: ones,
-        np.empty: empty,
-        np.full: full_,
-        np.arange: arange,
-        np.eye: eye,
-        np.identity: eye,
-    }
-    for function, builder in creators.items():
-        implements(function)(builder)
-    implements(np.linspace)(linspace)
-
-
-_register_with_like()

@@ -54,7 +54,11 @@ def einsum(
 
     Operands are combined from left to right, two at a time.
     """
-    subscripts, tensors = _subscripts_and_tensors(operands)
+    if not isinstance(operands[0], str):
+        raise BadArgument.here(
+            "einsum in a graph takes its subscripts as text first, as 'ij,jk->ik'"
+        )
+    subscripts, tensors = operands[0].replace(" ", ""), together(*operands[1:])
     if dtype is not None:
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
     labels, result = _parsed_labels(subscripts, tensors)
@@ -70,22 +74,6 @@ def einsum(
         out,
         fresh(transpose(product, tuple(product_labels.index(label) for label in result))),
     )
-
-
-def _subscripts_and_tensors(operands: Sequence[Any]) -> tuple[str, list[Tensor]]:
-    """Return subscripts and tensors, given as text and arrays, or arrays and label lists."""
-    if isinstance(operands[0], str):
-        return operands[0].replace(" ", ""), together(*operands[1:])
-    remaining = list(operands)
-    result_labels = remaining.pop() if len(remaining) % 2 else None
-    inputs = [_letters(labels) for labels in remaining[1::2]]
-    arrow = "" if result_labels is None else f"->{_letters(result_labels)}"
-    return ",".join(inputs) + arrow, together(*remaining[::2])
-
-
-def _letters(labels: Sequence[Any]) -> str:
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-    return "".join("..." if label is Ellipsis else alphabet[label] for label in labels)
 
 
 def _parsed_labels(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
@@ -216,14 +204,6 @@ def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Tensor:
     return contracted(x, y, (summed_of_a, summed_of_b))
 
 
-@implements("vecdot", "linalg.vecdot")
-def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Tensor:
-    """Return the sum of products over the last axis; leading axes broadcast."""
-    if axis != -1:
-        raise BadArgument.here("vecdot sums over the last axis; move the axis with np.moveaxis")
-    return einsum("...i,...i->...", x1, x2)
-
-
 # -- products of vectors and matrices --------------------------------------------------------------
 
 
@@ -277,22 +257,6 @@ def dot(a: Operand, b: Operand, out: Any = None) -> Tensor:
     return into(out, result)
 
 
-@implements(np.vdot)
-def vdot(a: Operand, b: Operand) -> Tensor:
-    """Return the sum of products of all elements of `a` and `b`, as a scalar tensor."""
-    x, y = together(a, b)
-    return contracted(reshape(x, (x.size,)), reshape(y, (y.size,)), ((0,), (0,)))
-
-
-@implements(np.inner)
-def inner(a: Operand, b: Operand) -> Tensor:
-    """Return the sums of products over the last axes of `a` and `b`."""
-    x, y = together(a, b)
-    if not x.shape or not y.shape:
-        return dot(x, y)
-    return contracted(x, y, ((len(x.shape) - 1,), (len(y.shape) - 1,)))
-
-
 @implements(np.outer)
 def outer(a: Operand, b: Operand, out: Any = None) -> Tensor:
     """Return the matrix of products of each element of `a` with each element of `b`."""
@@ -301,14 +265,6 @@ def outer(a: Operand, b: Operand, out: Any = None) -> Tensor:
     left = broadcast_to(reshape(x, (x.size, 1)), shape)
     result = multiply(left, broadcast_to(reshape(y, (1, y.size)), shape))
     return into(out, result)
-
-
-@implements("linalg.matrix_transpose", "matrix_transpose")
-def matrix_transpose(x: Operand) -> Tensor:
-    """Return the tensor with its last two axes swapped."""
-    x = lift(x)
-    rank = len(x.shape)
-    return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
 def _lower_mask(shape: Shape, k: int) -> Tensor:
@@ -373,13 +329,6 @@ def diag(v: Operand, k: int = 0) -> Tensor:
     shape = (size, size)
     is_diagonal = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
     return select(is_diagonal, broadcast_tensor(padded_vector, shape), full(0, shape, x.dtype))
-
-
-@implements(np.diagflat)
-def diagflat(v: Operand, k: int = 0) -> Tensor:
-    """Return a matrix with all elements of a tensor on its diagonal."""
-    x = lift(v)
-    return diag(reshape(x, (x.size,)), k)
 
 
 @implements(np.trace, methods=("trace",))

@@ -11,7 +11,6 @@ from kvtrace.addons.graphs.hlo.arguments import dtype_of
 from kvtrace.addons.graphs.hlo.builders import implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import (
     BOOL,
-    Dtype,
     float_dtype,
     is_float,
     is_integer,
@@ -131,7 +130,7 @@ def negative(x: Operand) -> Tensor:
     return unary("negate", x)
 
 
-@implements(np.positive, np.conjugate, np.real, methods=("conj", "conjugate"))
+@implements(np.positive)
 def positive(x: Operand) -> Tensor:
     """Return a copy of the operand."""
     return fresh(lift(x))
@@ -160,7 +159,7 @@ def reciprocal(x: Operand) -> Tensor:
     return divide(like(x, 1), x)
 
 
-@implements(np.trunc, np.fix)
+@implements(np.trunc)
 def trunc(x: Operand) -> Tensor:
     """Return the value rounded towards zero."""
     x = lift(x)
@@ -208,32 +207,38 @@ def clip(
     return into(out, fresh(clipped))
 
 
-@implements(np.nan_to_num)
-def nan_to_num(
-    x: Operand,
-    copy: bool = True,
-    nan: float = 0.0,
-    posinf: float | None = None,
-    neginf: float | None = None,
-) -> Tensor:
-    """Return a copy with finite numbers in place of NaN and infinities."""
-    x = lift(x)
-    if not copy:
-        raise BadArgument.here("nan_to_num does not write in place in a graph; assign its result")
-    if not is_float(x.dtype):
-        return fresh(x)
-    greatest = _greatest_finite(x.dtype)
-    high = like(x, greatest if posinf is None else posinf)
-    low = like(x, -greatest if neginf is None else neginf)
-    replaced = select(compare("EQ", x, like(x, math.inf)), high, x)
-    replaced = select(compare("EQ", x, like(x, -math.inf)), low, replaced)
-    return select(compare("NE", x, x), like(x, nan), replaced)
+@implements(np.log2)
+@in_wide_floats
+def log2(x: Tensor) -> Tensor:
+    """Return the logarithm to base 2."""
+    return divide(unary("log", x), like(x, math.log(2)))
 
 
-def _greatest_finite(dtype: Dtype) -> float:
-    import ml_dtypes
+@implements(np.log10)
+@in_wide_floats
+def log10(x: Tensor) -> Tensor:
+    """Return the logarithm to base 10."""
+    return divide(unary("log", x), like(x, math.log(10)))
 
-    return float(ml_dtypes.finfo(dtype).max)
+
+@implements(np.exp2)
+@in_wide_floats
+def exp2(x: Tensor) -> Tensor:
+    """Return 2 to the power of `x`."""
+    return binary("power", like(x, 2.0), x)
+
+
+@implements(np.arctan)
+@in_wide_floats
+def arctan(x: Tensor) -> Tensor:
+    """Return the angle, in radians, whose tangent is `x`."""
+    return binary("atan2", x, like(x, 1.0))
+
+
+@implements(np.arctan2)
+def arctan2(x1: Operand, x2: Operand) -> Tensor:
+    """Return the angle of the point (x2, x1), in radians."""
+    return binary("atan2", *floats_together(x1, x2))
 
 
 # -- predicates of floats -----------------------------------------------------------------------
@@ -310,7 +315,7 @@ def divide_(x1: Operand, x2: Operand) -> Tensor:
     return divide(*floats_together(x1, x2))
 
 
-@implements(np.power, np.float_power, "pow")
+@implements(np.power, "pow")
 def power(x1: Operand, x2: Operand) -> Tensor:
     """Return x1 to the power of x2; small whole Python exponents become products."""
     if is_weak(x2) and isinstance(x1, Tensor):
@@ -355,26 +360,6 @@ def minimum(x1: Operand, x2: Operand) -> Tensor:
     return binary("minimum", *broadcast(*together(x1, x2)))
 
 
-@implements(np.fmax)
-def fmax(x1: Operand, x2: Operand) -> Tensor:
-    """Return the greater operand; if one is NaN, the other."""
-    return _extreme_ignoring_nan("maximum", x1, x2)
-
-
-@implements(np.fmin)
-def fmin(x1: Operand, x2: Operand) -> Tensor:
-    """Return the smaller operand; if one is NaN, the other."""
-    return _extreme_ignoring_nan("minimum", x1, x2)
-
-
-def _extreme_ignoring_nan(opcode: str, x1: Operand, x2: Operand) -> Tensor:
-    x, y = broadcast(*together(x1, x2))
-    extreme = binary(opcode, x, y)
-    if not is_float(x.dtype):
-        return extreme
-    return select(compare("NE", x, x), y, select(compare("NE", y, y), x, extreme))
-
-
 @implements(np.logaddexp)
 def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     """Return log(exp(x1) + exp(x2)), without overflow."""
@@ -384,38 +369,6 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     log_sum = add(greater, unary("log_plus_one", exponential))
     # Equal infinities have no difference.
     return select(compare("EQ", x, y), add(x, like(x, math.log(2))), log_sum)
-
-
-@implements(np.logaddexp2)
-def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
-    """Return log2(2**x1 + 2**x2), without overflow."""
-    x, y = floats_together(x1, x2)
-    scale = like(x, math.log(2))
-    return divide(logaddexp(multiply(x, scale), multiply(y, scale)), scale)
-
-
-@implements(np.heaviside)
-def heaviside(x1: Operand, x2: Operand) -> Tensor:
-    """Return 0 where `x1` is negative, 1 where positive, `x2` where zero, and NaN for NaN."""
-    x, y = floats_together(x1, x2)
-    zero = like(x, 0.0)
-    step = select(compare("LT", x, zero), zero, like(x, 1.0))
-    step = select(compare("EQ", x, zero), y, step)
-    return select(compare("NE", x, x), x, step)
-
-
-@implements(np.hypot)
-def hypot(x1: Operand, x2: Operand) -> Tensor:
-    """Return √(x1² + x2²), without overflow."""
-    x, y = (unary("abs", tensor) for tensor in floats_together(x1, x2))
-    greater, smaller = binary("maximum", x, y), binary("minimum", x, y)
-    ratio = divide(smaller, greater)
-    one = like(x, 1.0)
-    length = multiply(greater, unary("sqrt", add(one, multiply(ratio, ratio))))
-    # Results of divisions by zero and of infinite sides are replaced.
-    length = select(compare("EQ", greater, like(x, 0.0)), greater, length)
-    infinite = binary("or", isinf(x), isinf(y))
-    return select(infinite, like(x, math.inf), length)
 
 
 @implements("astype", methods=("astype",))

@@ -17,7 +17,6 @@ from kvtrace.addons.graphs.hlo.arguments import (
     broadcast_shape,
     dtype_of,
 )
-from kvtrace.addons.graphs.hlo.builder import current
 from kvtrace.addons.graphs.hlo.builders import AT, implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, is_integer
 from kvtrace.addons.graphs.hlo.errors import BadArgument, BadIndex, DataDependent, ShapeMismatch
@@ -41,7 +40,6 @@ from kvtrace.addons.graphs.hlo.gathers import (
     gather,
     scatter,
 )
-from kvtrace.addons.graphs.hlo.masked import MaskedElements
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
     broadcast,
@@ -115,7 +113,12 @@ def index_tensor(part: Any) -> Tensor:
 
 
 def _index_parts(index: Any, shape: Shape) -> list[Any]:
-    """Return an index's parts; constant masks become positions, traced slices `TracedSlice`s."""
+    """Return an index's parts; constant masks become positions.
+
+    Raises:
+        DataDependent: A slice is between traced positions.
+
+    """
     original_parts = index if isinstance(index, tuple) else (index,)
     arrays = [
         np.asarray(part) if isinstance(part, list | bool | np.bool_) else part
@@ -129,7 +132,10 @@ def _index_parts(index: Any, shape: Shape) -> list[Any]:
             _check_mask(array, shape, arrays, number)
             parts.extend(array.nonzero())
         elif isinstance(part, slice) and has_tensor([part.start, part.stop, part.step]):
-            parts.append(_traced_slice(part))
+            raise DataDependent.here(
+                "the size of a slice between traced positions depends on data; "
+                "use kvtrace.hlo.ops.dynamic_slice, whose sizes are fixed"
+            )
         else:
             parts.append(part)
     return parts
@@ -148,54 +154,6 @@ def _check_mask(mask: Any, shape: Shape, parts: list[Any], number: int) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TracedSlice:
-    """A slice that begins at a traced position, and whose length is known while tracing."""
-
-    start: Tensor
-    length: int
-
-
-def _traced_slice(part: slice) -> TracedSlice:
-    """Return a slice like `x[i : i + 4]`, whose bounds are one traced position plus constants.
-
-    Raises:
-        DataDependent: The length depends on data.
-
-    """
-    if isinstance(part.start, Tensor) and part.stop is not None and part.step in (None, 1):
-        start, stop = _with_offset(part.start), _with_offset(part.stop)
-        if start[0] == stop[0]:
-            return TracedSlice(index_tensor(part.start), max(0, stop[1] - start[1]))
-    raise DataDependent.here(
-        "the size of a slice between traced positions depends on data; "
-        "write it as x[i : i + 4], or use kvtrace.hlo.ops.dynamic_slice, whose sizes are fixed"
-    )
-
-
-def _with_offset(position: Any) -> tuple[int | None, int]:
-    """Return a position as (op index, or None if constant; constant added to the op's result)."""
-    if not isinstance(position, Tensor):
-        return None, int(position)
-    builder = current()
-    index, offset = builder.index_of(position), 0
-    while True:
-        op = builder.ops[index]
-        if op.opcode in ("convert", "reshape"):
-            index = op.operands[0]
-            continue
-        if op.opcode not in ("add", "subtract"):
-            return index, offset
-        constants = [builder.ops[operand].attributes.get("value") for operand in op.operands]
-        if isinstance(constants[1], int):
-            index = op.operands[0]
-            offset += constants[1] if op.opcode == "add" else -constants[1]
-        elif isinstance(constants[0], int) and op.opcode == "add":
-            index, offset = op.operands[1], offset + constants[0]
-        else:
-            return index, offset
-
-
 def _data_index(x: Tensor, index: Any) -> DataIndex:
     """Return an index of `x` with at least one part that is data.
 
@@ -208,8 +166,6 @@ def _data_index(x: Tensor, index: Any) -> DataIndex:
     parts = expanded_index(tuple(index_parts), len(x.shape))
     basic: list[Any] = []
     positions_by_axis: dict[int, Tensor] = {}
-    data_axes: list[int] = []
-    lengths: dict[int, int] = {}
     to_check: list[tuple[Any, int, int]] = []
     for part in parts:
         if part is None or isinstance(part, slice):
@@ -217,54 +173,39 @@ def _data_index(x: Tensor, index: Any) -> DataIndex:
             continue
         axis = sum(index_parts is not None for index_parts in basic)
         extent = x.shape[axis]
-        if isinstance(part, TracedSlice):
-            if part.length > extent:
-                raise BadIndex.here(
-                    f"a slice of {part.length} elements is longer than axis {axis}, of {extent}"
-                )
-            lengths[len(basic)] = part.length
-            positions = from_start(part.start, extent)
-        elif isinstance(part, int | np.integer):
+        if isinstance(part, int | np.integer):
             positions = full(checked_position(int(part), extent, axis), (), INT32)
         else:
             positions = index_tensor(part)
             if positions.dtype == BOOL:
                 raise DataDependent.here(
                     "the number of elements that a traced mask selects depends on data; "
-                    "use np.where, or assign through the mask"
+                    "use np.where, a reduction with where=, or assign through the mask"
                 )
             positions = from_start(positions, extent)
             to_check.append((None if has_tensor(part) else np.asarray(part), extent, axis))
         # The axis of the basic index's result, in which new axes count.
         positions_by_axis[len(basic)] = positions
-        if not isinstance(part, TracedSlice):
-            data_axes.append(len(basic))
         basic.append(slice(None))
     window = window_of(tuple(basic), x.shape)
     broadcasted = broadcast(*positions_by_axis.values())
     batch = broadcasted[0].shape
     check_positions(to_check, batch)
-    if lengths and batch:
-        raise BadIndex.here(
-            "a slice from a traced position is mixed with an index of arrays; "
-            "index in two steps, use one each"
-        )
     window_sizes = tuple(
-        lengths.get(axis, 1) if axis in positions_by_axis else n
-        for axis, n in enumerate(window.shape)
+        1 if axis in positions_by_axis else n for axis, n in enumerate(window.shape)
     )
     along = dict(zip(positions_by_axis, broadcasted, strict=True))
     return DataIndex(
         window,
         along,
         components(broadcasted),
-        _gather_windows(data_axes, window_sizes, len(batch), _are_adjacent(index_parts)),
+        _gather_windows([*along], window_sizes, len(batch), _are_adjacent(index_parts)),
     )
 
 
 def _are_adjacent(parts: list[Any]) -> bool:
     """Return whether an index's data parts are adjacent; an empty Ellipsis separates them, too."""
-    spans = (slice, TracedSlice, EllipsisType, NoneType)
+    spans = (slice, EllipsisType, NoneType)
     data_parts = [i for i, part in enumerate(parts) if not isinstance(part, spans)]
     return not data_parts or data_parts[-1] - data_parts[0] == len(data_parts) - 1
 
@@ -273,8 +214,6 @@ def _gather_windows(
     data_axes: Sequence[int], sizes: tuple[int, ...], batch_rank: int, are_adjacent: bool = True
 ) -> Windows:
     """Return windows whose batch axes replace adjacent data axes, or are first: NumPy's rule."""
-    if not data_axes:
-        return Windows((), sizes, (), tuple(range(len(sizes))))
     start = data_axes[0] if are_adjacent else 0
     other_axes = [axis for axis in range(len(sizes)) if axis not in data_axes]
     offsets = [
@@ -285,10 +224,7 @@ def _gather_windows(
 
 @implements(methods=("take_advanced",))
 def take_advanced(x: Tensor, index: Any) -> Any:
-    """Return an index's elements: `MaskedElements` for a mask, a view for a single element."""
-    mask = _whole_mask(x, index)
-    if mask is not None:
-        return MaskedElements(fresh(x), mask)
+    """Return the elements of an index with parts that are data; a single element is a view."""
     data_index = _data_index(x, index)
     if data_index.is_element:
         return viewed(x, data_index.read, data_index.write, window=data_index)
@@ -299,9 +235,6 @@ def take_advanced(x: Tensor, index: Any) -> Any:
 def put_advanced(x: Tensor, index: Any, value: Operand) -> None:
     """Write a value into the elements of an index with parts that are data."""
     mask = _whole_mask(x, index)
-    if mask is not None and isinstance(value, MaskedElements):
-        x._become(select(mask, convert(value.values_under(mask), x.dtype), x))
-        return
     if mask is not None:
         x._become(select(mask, value_for(value, _masked_shape(value, x, mask), x.dtype), x))
         return

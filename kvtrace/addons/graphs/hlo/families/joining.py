@@ -12,14 +12,9 @@ from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.shapes import (
     atleast_1d,
     atleast_2d,
-    atleast_3d,
-    reshape_,
-    squeeze,
 )
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
-    add,
-    broadcast,
     broadcast_in_dim,
     compare,
     concatenate,
@@ -29,7 +24,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     pad,
     reshape,
     reverse,
-    scalar,
     slice_,
     subtract,
     together,
@@ -105,25 +99,6 @@ def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # no
     return concatenate_([atleast_2d(item) for item in tup], 0, dtype=dtype)
 
 
-@implements(np.dstack)
-def dstack(tup: Any) -> Tensor:
-    """Return the tensors joined along the third axis."""
-    return concatenate_([atleast_3d(item) for item in tup], 2)
-
-
-@implements(np.column_stack)
-def column_stack(tup: Any) -> Tensor:
-    """Return the tensors as columns of a matrix."""
-    tensors = [lift(item) for item in tup]
-    return concatenate_([t if len(t.shape) > 1 else reshape(t, (t.size, 1)) for t in tensors], 1)
-
-
-@implements(np.append)
-def append(arr: Operand, values: Operand, axis: int | None = None) -> Tensor:
-    """Return `arr` followed by `values` along an axis; without an axis, both are flattened."""
-    return concatenate_((arr, values), axis)
-
-
 def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
     """Return the view of positions `start` up to `limit` (not included) along one axis."""
     from kvtrace.addons.graphs.hlo.families.indexing import getitem
@@ -163,27 +138,6 @@ def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]
                 f"{indices_or_sections} parts; use np.array_split"
             )
     return array_split(x, indices_or_sections, axis)
-
-
-@implements(np.hsplit)
-def hsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
-    """Return the parts of `split` along the second axis, or the only one."""
-    x = lift(ary)
-    return split(x, indices_or_sections, 1 if len(x.shape) > 1 else 0)
-
-
-@implements(np.vsplit)
-def vsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
-    """Return the parts of `split` along the first axis."""
-    return split(ary, indices_or_sections, 0)
-
-
-@implements("unstack")
-def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices at each position of an axis, without that axis."""
-    x = lift(x)
-    position = axis_of(axis, len(x.shape))
-    return tuple(squeeze(window(x, position, i, i + 1), position) for i in range(x.shape[position]))
 
 
 @implements(np.tile)
@@ -278,7 +232,14 @@ def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any
         pad_width = [(width, width) if isinstance(width, int) else width for width in pad_width]
     widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (rank, 2)).tolist()
     if mode == "constant":
-        return _padded_with(x, widths, settings.get("constant_values", 0))
+        value = settings.get("constant_values", 0)
+        if np.ndim(value) and not isinstance(value, Tensor):
+            raise BadArgument.here(
+                "np.pad in a graph has one constant value for all sides; pad twice"
+            )
+        fill = lift(value, x.dtype)
+        low, high = (tuple(pair[side] for pair in widths) for side in (0, 1))
+        return fresh(pad(x, reshape(fill, ()), low, high))
     if mode not in ("edge", "wrap", "reflect", "symmetric"):
         raise BadArgument.here(
             f"np.pad in mode {mode!r} has no form as graph ops; "
@@ -288,33 +249,6 @@ def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any
         source_positions = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)
         x = _reordered(x, axis, source_positions.tolist())
     return fresh(x)
-
-
-def _padded_with(x: Tensor, widths: list[list[int]], values: Any) -> Tensor:
-    rank = len(widths)
-    if isinstance(values, int | float | Tensor):
-        low, high = (tuple(pair[side] for pair in widths) for side in (0, 1))
-        return fresh(pad(x, _fill_value(values, x), low, high))
-    value_pairs = np.broadcast_to(np.asarray(values), (rank, 2)).tolist()
-    for axis, ((before, after), (start_value, end_value)) in enumerate(
-        zip(widths, value_pairs, strict=True)
-    ):
-        zeros = (0,) * rank
-        low = tuple(before if i == axis else 0 for i in range(rank))
-        high = tuple(after if i == axis else 0 for i in range(rank))
-        x = pad(
-            pad(x, _fill_value(start_value, x), low, zeros),
-            _fill_value(end_value, x),
-            zeros,
-            high,
-        )
-    return fresh(x)
-
-
-def _fill_value(value: Any, x: Tensor) -> Tensor:
-    if isinstance(value, Tensor):
-        return reshape(convert(value, x.dtype), ())
-    return scalar(value, x.dtype)
 
 
 def _reordered(x: Tensor, axis: int, positions: list[int]) -> Tensor:
@@ -366,42 +300,3 @@ def _edge(value: Operand, x: Tensor, position: int) -> Tensor | None:
     if edge.shape:
         return edge
     return broadcast_tensor(edge, tuple(1 if i == position else n for i, n in enumerate(x.shape)))
-
-
-@implements(np.meshgrid)
-def meshgrid(
-    *xi: Operand,
-    copy: bool = True,  # noqa: ARG001 - NumPy's
-    sparse: bool = False,
-    indexing: str = "xy",
-) -> tuple[Tensor, ...]:
-    """Return the coordinates of a grid, one tensor per axis, broadcast unless `sparse`."""
-    tensors = [lift(x) for x in xi]
-    rank = len(tensors)
-    axes = list(range(rank))
-    if indexing == "xy" and rank > 1:
-        axes[0], axes[1] = 1, 0
-    raised = [
-        reshape(x, tuple(x.size if i == axes[number] else 1 for i in range(rank)))
-        for number, x in enumerate(tensors)
-    ]
-    return tuple(raised if sparse else broadcast(*raised)) if rank > 1 else tuple(raised)
-
-
-@implements("trapezoid")
-def trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    """Return the integral of `y` along an axis by trapezoids, at points `x` or every `dx`."""
-    from kvtrace.addons.graphs.hlo.families.reductions import sum_
-
-    values = lift(y)
-    position = axis_of(axis, len(values.shape))
-    extent = values.shape[position]
-    neighbor_sums = add(
-        slice_axis(values, position, 1, extent), slice_axis(values, position, 0, extent - 1)
-    )
-    width: Any = dx
-    if x is not None:
-        steps = diff(x)
-        shape = tuple(-1 if i == position else 1 for i in range(len(values.shape)))
-        width = steps if len(steps.shape) == len(values.shape) else reshape_(steps, shape)
-    return sum_(neighbor_sums * width / 2.0, position)

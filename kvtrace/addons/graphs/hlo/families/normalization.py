@@ -1,9 +1,8 @@
-"""Softmax, norms that layers use, and norms of vectors and matrices.
+"""Softmax, norms that layers use, means and variances, and norms of vectors.
 
 Floats of 8 and 16 bits are computed in float32 and rounded once.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,22 +13,18 @@ from kvtrace.addons.graphs.hlo.dtypes import float_dtype, wide_dtype
 from kvtrace.addons.graphs.hlo.errors import BadArgument
 from kvtrace.addons.graphs.hlo.families.comparisons import truth
 from kvtrace.addons.graphs.hlo.families.elementwise import like
-from kvtrace.addons.graphs.hlo.families.reductions import count_nonzero, max_, min_, reduced
+from kvtrace.addons.graphs.hlo.families.reductions import count_nonzero, max_, reduced
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
     add,
-    binary,
     broadcast,
     broadcast_to,
-    compare,
     convert,
     divide,
     full,
     lift,
     multiply,
-    reshape,
     subtract,
-    together,
     unary,
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
@@ -100,9 +95,6 @@ def _normalized(
     return convert(normalized, result_type)
 
 
-# -- norms of vectors and matrices -----------------------------------------------------------------
-
-
 @implements(np.linalg.norm)
 def norm(
     x: Operand,
@@ -110,77 +102,16 @@ def norm(
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the norm of vectors along one axis, of matrices along two, or of all elements."""
-    tensor = lift(x)
-    if axis is None and ord is None:
-        return vector_norm(tensor, keepdims=keepdims)
-    axes = axes_of(axis, len(tensor.shape))
-    if len(axes) == 1:
-        return vector_norm(tensor, axis=axes, ord=2 if ord is None else ord, keepdims=keepdims)
-    if len(axes) != 2:
-        raise BadArgument.here(f"a norm of order {ord} needs one or two axes; name them by axis=")
-    return _matrix_norm(tensor, axes, ord, keepdims)
-
-
-@implements("linalg.vector_norm")
-def vector_norm(
-    x: Operand,
-    /,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-    ord: Any = 2,  # noqa: A002 - NumPy's
-) -> Tensor:
-    """Return (Σ|x|ᵖ)^(1/p) along axes, p = `ord`; 0 counts non-zeros, ±∞ gives an extreme."""
+    """Return the Euclidean norm of vectors along an axis, or of all elements."""
     tensor, result_type = _in_wide_floats(x)
-    magnitude = unary("abs", tensor)
-    if ord in (math.inf, -math.inf):
-        extreme = (max_ if ord > 0 else min_)(magnitude, axis, keepdims=keepdims)
-        return convert(extreme, result_type)
-    if not isinstance(ord, int | float):
-        raise BadArgument.here(f"Invalid norm order {ord!r} for vectors")
-    if ord == 0:
-        powers = convert(compare("NE", magnitude, like(magnitude, 0.0)), magnitude.dtype)
-    elif ord == 1:
-        powers = magnitude
-    elif ord == 2:
-        powers = multiply(tensor, tensor)
-    else:
-        powers = binary("power", magnitude, like(magnitude, ord))
-    total = reduced(powers, axis, "add", 0, keepdims)
-    if ord == 2:
-        total = unary("sqrt", total)
-    elif ord not in (0, 1):
-        total = binary("power", total, like(total, 1 / ord))
-    return convert(total, result_type)
-
-
-@implements("linalg.matrix_norm")
-def matrix_norm(
-    x: Operand,
-    /,
-    *,
-    keepdims: bool = False,
-    ord: Any = "fro",  # noqa: A002 - NumPy's
-) -> Tensor:
-    """Return the norms of order `ord` of the matrices in the last two axes."""
-    tensor = lift(x)
-    return _matrix_norm(tensor, axes_of((-2, -1), len(tensor.shape)), ord, keepdims)
-
-
-def _matrix_norm(x: Tensor, axes: tuple[int, ...], order: Any, keepdims: bool) -> Tensor:
-    if order in (None, "fro", "f"):
-        return vector_norm(x, axis=axes, keepdims=keepdims)
-    if order not in (1, -1, math.inf, -math.inf):
+    is_of_vectors = len(axes_of(axis, len(tensor.shape))) == 1
+    if ord is not None and not (is_of_vectors and ord == 2):
         raise BadArgument.here(
-            f"a matrix's norm of order {order!r} needs its singular values, which have no form as "
-            "graph ops; use 'fro', 1, -1, inf or -inf"
+            f"np.linalg.norm of order {ord} has no form as graph ops; "
+            "write it with np.abs, np.sum and np.max"
         )
-    summed_axis, extreme_axis = axes if abs(order) == 1 else axes[::-1]
-    sums = vector_norm(x, axis=summed_axis, ord=1, keepdims=True)
-    extreme = (max_ if order > 0 else min_)(sums, extreme_axis, keepdims=True)
-    result_shape = tuple(n for i, n in enumerate(extreme.shape) if i not in axes)
-    return extreme if keepdims else reshape(extreme, result_shape)
+    squares = reduced(multiply(tensor, tensor), axis, "add", 0, keepdims)
+    return convert(unary("sqrt", squares), result_type)
 
 
 # -- means and variances ---------------------------------------------------------------------------
@@ -249,29 +180,3 @@ def std(
     result_type = float_dtype(x.dtype) if dtype is None else dtype_of(dtype)
     variance = var(x, axis, wide_dtype(result_type), None, **settings)
     return into(out, convert(unary("sqrt", variance), result_type))
-
-
-@implements(np.average)
-def average(
-    a: Operand,
-    axis: Any = None,
-    weights: Operand = None,
-    returned: bool = False,
-    *,
-    keepdims: bool = False,
-) -> Any:
-    """Return the mean, weighted by `weights`; with `returned`, also the sum of weights."""
-    if weights is None:
-        result = mean(a, axis, keepdims=keepdims)
-        weight_sum = lift(a).size // max(1, result.size)
-        return (result, like(result, weight_sum)) if returned else result
-    x, weights_tensor = together(a, weights)
-    dtype = wide_dtype(float_dtype(x.dtype))
-    x, weights_tensor = convert(x, dtype), convert(weights_tensor, dtype)
-    if x.shape != weights_tensor.shape:
-        (position,) = axes_of(axis, len(x.shape))
-        shape = tuple(n if i == position else 1 for i, n in enumerate(x.shape))
-        weights_tensor = broadcast_to(reshape(weights_tensor, shape), x.shape)
-    total_weight = reduced(weights_tensor, axis, "add", 0, keepdims)
-    result = divide(reduced(multiply(x, weights_tensor), axis, "add", 0, keepdims), total_weight)
-    return (result, total_weight) if returned else result

@@ -1,4 +1,4 @@
-"""Sorting, ranks, and cumulative sums and extremes along an axis.
+"""Sorting, and cumulative sums and products along an axis.
 
 One op sorts several operands by the first; the sort is stable, and NaN comes last in either
 direction, as in NumPy.
@@ -11,14 +11,12 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axis_of, dtype_of
 from kvtrace.addons.graphs.hlo.builder import current
-from kvtrace.addons.graphs.hlo.builders import ACCUMULATIONS, implements, operation
+from kvtrace.addons.graphs.hlo.builders import implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import (
     BOOL,
     INT32,
     UINT32,
     Dtype,
-    highest,
-    lowest,
     wide_dtype,
 )
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
@@ -26,14 +24,12 @@ from kvtrace.addons.graphs.hlo.families.joining import slice_axis
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
     Reducer,
-    compare,
     convert,
     fresh,
     iota,
     lift,
     reshape,
     scalar,
-    select,
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
@@ -137,80 +133,20 @@ def _cumulative(
     a: Operand, axis: int | None, dtype: Any, reducer: Reducer, start: Any, out: Any
 ) -> Tensor:
     x, position = _with_sort_axis(a, axis)
-    result_type: Dtype = INT32 if x.dtype == BOOL and reducer in ("add", "multiply") else x.dtype
+    result_type: Dtype = INT32 if x.dtype == BOOL else x.dtype
     if dtype is not None:
         result_type = dtype_of(dtype)
     wide_tensor = convert(convert(x, result_type), wide_dtype(result_type))
     return into(out, convert(cumulated(wide_tensor, position, reducer, start), result_type))
 
 
-@implements(np.cumsum, methods=("cumsum",), accumulates=np.add)
+@implements(np.cumsum, methods=("cumsum",))
 def cumsum(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
     """Return sums of elements up to each position of an axis (None: flattened); bools as int32."""
     return _cumulative(a, axis, dtype, "add", 0, out)
 
 
-@implements(np.cumprod, methods=("cumprod",), accumulates=np.multiply)
+@implements(np.cumprod, methods=("cumprod",))
 def cumprod(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
     """Return the products of the elements up to each position of an axis (None: flattened)."""
     return _cumulative(a, axis, dtype, "multiply", 1, out)
-
-
-def _greatest_so_far(array: Operand, axis: int = 0, dtype: Any = None, out: Any = None) -> Tensor:
-    x = lift(array)
-    return _cumulative(x, axis, dtype, "maximum", lowest(x.dtype), out)
-
-
-def _smallest_so_far(array: Operand, axis: int = 0, dtype: Any = None, out: Any = None) -> Tensor:
-    x = lift(array)
-    return _cumulative(x, axis, dtype, "minimum", highest(x.dtype), out)
-
-
-ACCUMULATIONS[np.maximum] = _greatest_so_far
-ACCUMULATIONS[np.minimum] = _smallest_so_far
-
-
-@implements("cumulative_sum")
-def cumulative_sum(
-    x: Operand,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
-) -> Tensor:
-    """Return `cumsum` along the named axis, by default the first."""
-    if include_initial:
-        raise BadArgument.here("include_initial has no form as graph ops; concatenate a zero")
-    return cumsum(x, 0 if axis is None else axis, dtype, out)
-
-
-# -- ranks ----------------------------------------------------------------------------------------
-
-
-@implements(np.median)
-def median(
-    a: Operand, axis: int | None = None, out: Any = None, *, keepdims: bool = False
-) -> Tensor:
-    """Return the middle element in order, or the mean of the two; NaN if an element is NaN."""
-    original = lift(a)
-    x, position = _with_sort_axis(original, axis)
-    if x.shape[position] == 0:
-        raise ShapeMismatch.here("an axis without elements has no median")
-    ordered = sorted_together([x], position)[0]
-    middle = x.shape[position] // 2
-    upper = slice_axis(ordered, position, middle, middle + 1)
-    lower = (
-        slice_axis(ordered, position, middle - 1, middle) if x.shape[position] % 2 == 0 else upper
-    )
-    greatest = slice_axis(ordered, position, x.shape[position] - 1, x.shape[position])
-    mean: Tensor = lower / 2 + upper / 2
-    # NaN is sorted last, so the last element tells whether there is a NaN.
-    result = select(compare("NE", greatest, greatest), convert(greatest, mean.dtype), mean)
-    shape = tuple(n for i, n in enumerate(x.shape) if i != position)
-    if keepdims:
-        ones = (1,) * len(original.shape)
-        reduced_shape = tuple(1 if i == position else n for i, n in enumerate(x.shape))
-        shape = ones if axis is None else reduced_shape
-    return into(out, reshape(result, shape))

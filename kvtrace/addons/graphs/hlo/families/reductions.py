@@ -192,11 +192,3 @@ def _first_extreme_position(x: Tensor, axis: Any, keepdims: bool, *, greatest: b
     ones = (1,) * len(shape)
     kept_shape = ones if axis is None else (*shape[:position], 1, *shape[position + 1 :])
     return reshape(first_position, kept_shape)
-
-
-@implements(np.ptp)
-def ptp(a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the greatest element along axes minus the smallest."""
-    x = lift(a)
-    span = binary("subtract", max_(x, axis, keepdims=keepdims), min_(x, axis, keepdims=keepdims))
-    return into(out, span)

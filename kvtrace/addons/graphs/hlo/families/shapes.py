@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.arguments import Shape, axes_of, axis_of, broadcast_shape, shape_of
+from kvtrace.addons.graphs.hlo.arguments import Shape, axes_of, axis_of, shape_of
 from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -145,16 +145,6 @@ def moveaxis(a: Operand, source: Any, destination: Any) -> Tensor:
     return permuted(x, tuple(order))
 
 
-@implements(np.rollaxis)
-def rollaxis(a: Operand, axis: int, start: int = 0) -> Tensor:
-    """Return the tensor with an axis moved before the axis `start`."""
-    x = lift(a)
-    rank = len(x.shape)
-    source = axis_of(axis, rank)
-    target = start + rank if start < 0 else start
-    return moveaxis(x, source, target - 1 if source < target else target)
-
-
 @implements(np.expand_dims)
 def expand_dims(a: Operand, axis: Any) -> Tensor:
     """Return the tensor with new axes of extent 1 at the given positions of the result."""
@@ -191,46 +181,11 @@ def flip(m: Operand, axis: Any = None) -> Tensor:
     return viewed(x, lambda b: reverse(b, axes), lambda _, v: reverse(v, axes))
 
 
-@implements(np.flipud)
-def flipud(m: Operand) -> Tensor:
-    """Return the tensor with the elements along the first axis in reverse order."""
-    return flip(m, 0)
-
-
-@implements(np.fliplr)
-def fliplr(m: Operand) -> Tensor:
-    """Return the tensor with the elements along the second axis in reverse order."""
-    return flip(m, 1)
-
-
-@implements(np.rot90)
-def rot90(m: Operand, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
-    """Return the tensor rotated `k` times by 90 degrees, from the first axis to the second."""
-    x = lift(m)
-    from_axis, to_axis = axes_of(tuple(axes), len(x.shape))
-    turns = k % 4
-    if turns == 0:
-        return flip(x, ())
-    if turns == 2:
-        return flip(x, (from_axis, to_axis))
-    if turns == 1:
-        return swapaxes(flip(x, to_axis), from_axis, to_axis)
-    return flip(swapaxes(x, from_axis, to_axis), to_axis)
-
-
 @implements(np.broadcast_to)
 def broadcast_to(array: Operand, shape: Any, subok: bool = False) -> Tensor:  # noqa: ARG001 - NumPy's
     """Return the tensor repeated along new leading axes and along axes of extent 1."""
     x, extents = lift(array), shape_of(shape)
     return viewed(x, lambda b: broadcast_tensor(b, extents), None, _READ_ONLY)
-
-
-@implements(np.broadcast_arrays)
-def broadcast_arrays(*args: Operand, subok: bool = False) -> tuple[Tensor, ...]:  # noqa: ARG001 - NumPy's
-    """Return the tensors broadcast to one shape."""
-    tensors = [lift(arg) for arg in args]
-    shape = broadcast_shape(*(tensor.shape for tensor in tensors))
-    return tuple(broadcast_to(tensor, shape) for tensor in tensors)
 
 
 @implements(np.atleast_1d)
@@ -243,18 +198,6 @@ def atleast_1d(*arys: Operand) -> Any:
 def atleast_2d(*arys: Operand) -> Any:
     """Return the tensors (or the only one) with at least two axes; new axes are first."""
     return _at_least(arys, lambda x: (1,) * (2 - len(x.shape)) + x.shape)
-
-
-@implements(np.atleast_3d)
-def atleast_3d(*arys: Operand) -> Any:
-    """Return tensors with at least three axes: vectors as [1, n, 1], matrices as [m, n, 1]."""
-
-    def shape(x: Tensor) -> Shape:
-        if len(x.shape) == 2:
-            return (*x.shape, 1)
-        return (1, *(x.shape or (1,)), 1) if len(x.shape) < 2 else x.shape
-
-    return _at_least(arys, shape)
 
 
 def _at_least(arrays: Sequence[Operand], shape: Any) -> Any:

@@ -20,7 +20,7 @@ def _convolution(op: Op, x: Array, kernel: Array) -> Array:
     group_count = op.attributes["feature_group_count"]
     if 0 in op.shape:
         return np.zeros(op.shape, op.dtype)
-    padded = _padded(_with_gaps(x, op.attributes["lhs_dilation"]), op.attributes["padding"])
+    padded = np.pad(x, [(0, 0), (0, 0), *op.attributes["padding"]])
     rank = x.ndim - 2
     sizes = [(n - 1) * apart + 1 for n, apart in zip(kernel.shape[2:], dilation, strict=True)]
     axes = tuple(range(2, rank + 2))
@@ -39,23 +39,3 @@ def _convolution(op: Op, x: Array, kernel: Array) -> Array:
         products.append(np.moveaxis(product, -1, 1))
     result: Array = np.concatenate(products, 1).astype(op.dtype)
     return result
-
-
-def _with_gaps(x: Array, gaps: tuple[int, ...]) -> Array:
-    if all(gap == 1 for gap in gaps):
-        return x
-    spatial = [max(0, (n - 1) * gap + 1) for n, gap in zip(x.shape[2:], gaps, strict=True)]
-    result = np.zeros((*x.shape[:2], *spatial), x.dtype)
-    result[(slice(None), slice(None), *(slice(None, None, gap) for gap in gaps))] = x
-    return result
-
-
-def _padded(x: Array, padding: tuple[tuple[int, int], ...]) -> Array:
-    """Return the input with zeros around it; negative padding cuts elements off."""
-    widths = [(max(0, before), max(0, after)) for before, after in padding]
-    widened = np.pad(x, [(0, 0), (0, 0), *widths])
-    kept_slices = [
-        slice(max(0, -before), extent - max(0, -after))
-        for (before, after), extent in zip(padding, widened.shape[2:], strict=True)
-    ]
-    return widened[(slice(None), slice(None), *kept_slices)]

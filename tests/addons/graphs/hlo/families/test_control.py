@@ -77,33 +77,6 @@ def test_fori_loop_equals_a_python_loop_over_the_same_range():
     )
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_scan_returns_the_last_carry_and_all_outputs(reverse):
-    def program(x, weight):
-        def step(carry, row):
-            carry = np.tanh(carry @ weight + row)
-            return carry, {"out": carry * 2, "sum": carry.sum()}
-
-        carry, collected = ops.scan(step, np.zeros_like(x[0]), x, reverse=reverse)
-        return carry, collected["out"], collected["sum"]
-
-    def by_hand(x, weight):
-        carry, rows = np.zeros_like(x[0]), []
-        for row in x[::-1] if reverse else x:
-            carry = np.tanh(carry @ weight + row)
-            rows.append(carry)
-        rows = rows[::-1] if reverse else rows
-        return carry, np.stack(rows) * 2, np.stack(rows).sum(1)
-
-    weight = np.eye(3, dtype=np.float32) * 0.5
-    agree(program, X, weight, numpy=by_hand)
-    agree(
-        lambda x: ops.scan(lambda c, _: (c + 1, c), x, length=4),
-        X,
-        numpy=lambda x: (x + 4, np.stack([x + i for i in range(4)])),
-    )
-
-
 def test_control_flow_with_bad_predicates_or_structures_is_refused():
     def writes_outside(x):
         def body(i, total):
@@ -119,8 +92,6 @@ def test_control_flow_with_bad_predicates_or_structures_is_refused():
         (lambda x: ops.while_loop(lambda x: x > 0, lambda x: x, x), BadArgument, "condition"),
         (lambda x: ops.fori_loop(0, 2, lambda i, x: x[0], x), ShapeMismatch, "body of a loop"),
         (lambda x: ops.fori_loop(0, 2, lambda i, x: (x, x), x), BadArgument, "structure"),
-        (lambda x: ops.scan(lambda c, r: c, x, x), BadArgument, "two values, carry and y"),
-        (lambda x: ops.scan(lambda c, r: (c, r), x, (x, x[:1])), ShapeMismatch, "one length"),
         (writes_outside, RefusedMutation, "carry it through"),
     ):
         with pytest.raises(error, match=match) as caught:

@@ -42,28 +42,27 @@ def test_einsum_equals_numpys(subscripts):
     agree(lambda *operands: np.einsum(subscripts, *operands), *operands)
 
 
-def test_einsum_equals_numpys_with_ellipses_lists_and_axes_of_one_element():
+def test_einsum_equals_numpys_with_ellipses_and_axes_of_one_element():
     x, y = floats(2, 3, 4), floats(5, 2, 4, 3)
     agree(lambda x, y: np.einsum("...ij,...jk->...ik", x, y), x, y)
     agree(lambda x: (np.einsum("...i->i...", x), np.einsum("...ij->...", x)), x)
-    agree(lambda x: np.einsum(x, [0, 1, 2], x, [0, 1, 2], [2, 0]), x)
     agree(lambda x, z: np.einsum("abc,ab->c", x, z), x, floats(1, 3))
     n = RANDOM.integers(-3, 4, size=(3, 4)).astype(np.int32)
     agree(lambda n: np.einsum("ij,kj->ik", n, n), n)
 
 
-def test_tensordot_and_vecdot_equal_numpys():
+def test_tensordot_equals_numpys():
     x, y = floats(2, 3, 4), floats(3, 4, 5)
     agree(lambda x, y: (np.tensordot(x, y), np.tensordot(x, y[0], 1), np.tensordot(x, x, 0)), x, y)
     agree(lambda x, y: np.tensordot(x, y, axes=([1, 2], [0, 1])), x, y)
     agree(lambda x, y: np.tensordot(x, y, axes=(-1, 1)), x, y)
-    agree(lambda x: np.vecdot(x, x[:1]), x)
 
 
 def test_einsum_and_tensordot_with_bad_axes_are_refused():
     x = floats(2, 3)
     for program, error, match in (
         (lambda x: np.einsum("ij,jk->ik", x), BadArgument, "2 terms, but 1 operands"),
+        (lambda x: np.einsum(x, [0, 1], [1, 0]), BadArgument, "takes its subscripts as text"),
         (lambda x: np.einsum("ij->ik", x), BadArgument, "one that no operand has"),
         (lambda x: np.einsum("ijk->i", x), ShapeMismatch, "does not fit a tensor of 2 axes"),
         (lambda x: np.einsum("ij,ij->", x, x.T), ShapeMismatch, "axes of both 2 and 3 elements"),

@@ -90,28 +90,12 @@ def test_reads_and_writes_through_masks_equal_numpys():
     agree(written, X, mask, rows)
     agree(lambda x: (x[mask], x[:, [True, False, True, True]]), X)  # known while tracing
     for program, match in (
-        (lambda x, m: np.sort(x[m]), "a traced mask selects depends on data"),
-        (lambda x, m: len(x[m]), "a traced mask selects depends on data"),
-        (lambda x, m: x[m].reshape(-1), "a traced mask selects depends on data"),
-        (lambda x, m: x[m] + x[m & (x > 9)], "two masks"),
-        (lambda x, m: x[m] * x[0], "with an array"),
+        (lambda x, m: x[m], "a traced mask selects depends on data"),
+        (lambda x, m: x[m].sum(), "a traced mask selects depends on data"),
         (lambda x, m: x.__setitem__(m, x[0, 0]), "one value for all"),
     ):
         with pytest.raises(DataDependent, match=match):
             trace(program).specialize(X, mask)
-
-
-def test_masked_elements_support_functions_that_do_not_need_their_number():
-    mask, rows = X % 2 == 0, X[:, 0, 0] > 10
-
-    def program(x, mask, rows):
-        sums = x[mask].sum(), np.mean(x[mask]), x[mask].max(), np.any(x[mask] > 40)
-        x[mask] *= 0.5
-        x[rows] += 1.0
-        x[x > 20] = np.sqrt(x[x > 20]) - x[x > 20]
-        return sums
-
-    agree(program, X, mask, rows)
 
 
 def test_indices_that_do_not_fit_the_tensor_are_refused():
@@ -186,24 +170,10 @@ def test_dynamic_slices_read_and_write_blocks_at_traced_positions():
     agree(program, X, start, update, numpy=by_hand)
 
 
-def test_slices_from_a_traced_position_need_a_known_length():
+def test_slices_between_traced_positions_are_refused():
     start = np.array(1, np.int32)
-
-    def program(x, start, value):
-        taken = x[start : start + 2], x[0, start : start + 3, 1 + start : 2 + start]
-        x[:, start : start + 1] = value
-        x[start : start + 2, 0] += 1.0
-        return *taken, x[start, start : start + 2, ::2]
-
-    agree(program, X, start, -np.ones((1, 5), np.float32))
-    for program, match in (
-        (lambda x, i: x[i : i + 9], "9 elements is longer than axis 0"),
-        (lambda x, i: x[i : i * 2], "size of a slice between traced positions depends on data"),
-        (lambda x, i: x[i:], "size of a slice between traced positions depends on data"),
-        (lambda x, i: x[: i + 1], "size of a slice between traced positions depends on data"),
-        (lambda x, i: x[i : i + 1, ROWS], "use one each"),
-    ):
-        with pytest.raises((BadIndex, DataDependent), match=match):
+    for program in (lambda x, i: x[i : i + 2], lambda x, i: x[i:], lambda x, i: x[0, : i + 1]):
+        with pytest.raises(DataDependent, match="size of a slice between traced positions"):
             trace(program).specialize(X, start)
 
 

