@@ -9,17 +9,23 @@ from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE, TARGET_SU
 from kvtrace.addons.neuron.requirements.requirement import (
     Call,
     Requirement,
+    engine_among,
     engine_in,
+    from_generation,
     generation,
+    has_float_type,
+    has_type,
+    has_type_of,
+    integers_if_bitwise,
+    is_arithmetic,
     is_bits,
-    is_float,
     is_integer,
-    is_not_type,
     is_of_one_type,
     is_type,
     lies_in,
     name_of,
     not_both_in_psum,
+    operation_among,
     requires,
     token,
 )
@@ -81,19 +87,9 @@ def _same_partitions(call: Call) -> bool:
 
 requires(
     "nisa.tensor_tensor",
-    Requirement(
-        "data1 and data2 do not both lie in PSUM",
-        "data1 data2",
-        lambda call: not_both_in_psum(call.data1, call.data2),
-        MEMORY_SPACE,
-    ),
+    not_both_in_psum("data1", "data2"),
     Requirement("data1 and data2 have equally many partitions", "data1 data2", _same_partitions),
-    Requirement(
-        "bitwise operations take and return integers",
-        "op data1 data2 dst",
-        lambda call: not is_bits(call.op) or is_integer(call.data1, call.data2, call.dst),
-        ENGINE_DTYPE,
-    ),
+    integers_if_bitwise("op", "data1 data2 dst"),
     Requirement(
         "power runs on GpSimd, which does not reach PSUM",
         "op data1 data2 dst",
@@ -103,9 +99,7 @@ requires(
         ),
         MEMORY_SPACE,
     ),
-    Requirement(
-        "the engine is vector or gpsimd", "engine", lambda call: engine_in(call, "vector", "gpsimd")
-    ),
+    engine_among("vector", "gpsimd"),
 )
 
 
@@ -185,30 +179,15 @@ requires(
 
 requires(
     "nisa.scalar_tensor_tensor",
-    Requirement(
-        "op0 and op1 are arithmetic",
-        "op0 op1",
-        lambda call: not is_bits(call.op0) and not is_bits(call.op1),
-    ),
-    Requirement(
-        "data and operand1 do not both lie in PSUM",
-        "data operand1",
-        lambda call: not_both_in_psum(call.data, call.operand1),
-        MEMORY_SPACE,
-    ),
+    is_arithmetic("op0 op1"),
+    not_both_in_psum("data", "operand1"),
 )
 
-_ADDS: Final = Requirement(
-    "reduce_op is add",
-    "reduce_op",
-    lambda call: call.reduce_op is None or token(call.reduce_op).name == "add",
-)
+_ADDS: Final = operation_among("reduce_op", "add")
 _IS_ACTIVATION: Final = Requirement(
     "op is a function of the scalar engine", "op", lambda call: token(call.op).name in ACTIVATIONS
 )
-_SCALE: Final = Requirement(
-    "scale is float32", "scale", lambda call: is_type(call.scale, dtypes.float32), ENGINE_DTYPE
-)
+_SCALE: Final = has_type("scale", dtypes.float32)
 _BIAS: Final = Requirement(
     "a bias that is a number needs NeuronCore-v3 or later",
     "bias target",
@@ -240,12 +219,7 @@ requires(
 )
 requires(
     "nisa.activate2",
-    Requirement(
-        "needs NeuronCore-v4 or later",
-        "target",
-        lambda call: generation(call) >= 4,
-        TARGET_SUPPORT,
-    ),
+    from_generation(4),
     _IS_ACTIVATION,
     Requirement(
         "op0 and op1 are one of six pairs: multiply with add, subtract or bypass, or add, subtract "
@@ -253,14 +227,7 @@ requires(
         "op0 op1",
         lambda call: _names_of_ops(call) in _BEFORE_ACTIVATION,
     ),
-    Requirement(
-        "reduce_op is add, maximum, minimum, abs_max or abs_min",
-        "reduce_op",
-        lambda call: (
-            call.reduce_op is None
-            or token(call.reduce_op).name in ("add", "maximum", "minimum", "abs_max", "abs_min")
-        ),
-    ),
+    operation_among("reduce_op", "add", "maximum", "minimum", "abs_max", "abs_min"),
     Requirement(
         "imm0 and imm1 are of one type",
         "imm0 imm1",
@@ -270,18 +237,8 @@ requires(
 )
 requires(
     "nisa.exponential",
-    Requirement(
-        "needs NeuronCore-v4 or later",
-        "target",
-        lambda call: generation(call) >= 4,
-        TARGET_SUPPORT,
-    ),
-    Requirement(
-        "max_value is float32",
-        "max_value",
-        lambda call: is_type(call.max_value, dtypes.float32),
-        ENGINE_DTYPE,
-    ),
+    from_generation(4),
+    has_type("max_value", dtypes.float32),
     Requirement(
         "reduce_init is 0 except for load_reduce",
         "reduce_init reduce_cmd",
@@ -294,71 +251,26 @@ requires(
 
 requires(
     "nisa.select_reduce",
-    Requirement(
-        "predicate is int8, uint8, int16 or uint16",
-        "predicate",
-        lambda call: is_type(
-            call.predicate, dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16
-        ),
-        ENGINE_DTYPE,
-    ),
-    Requirement(
-        "on_true and predicate do not both lie in PSUM",
-        "on_true predicate",
-        lambda call: not_both_in_psum(call.on_true, call.predicate),
-        MEMORY_SPACE,
-    ),
-    Requirement(
-        "on_true is not int32 or uint32",
-        "on_true",
-        lambda call: is_not_type(call.on_true, dtypes.int32, dtypes.uint32),
-        ENGINE_DTYPE,
-    ),
-    Requirement(
-        "reduce_op is maximum",
-        "reduce_op",
-        lambda call: call.reduce_op is None or token(call.reduce_op).name == "maximum",
-    ),
-    Requirement(
-        "reduce_res has a float type",
-        "reduce_res",
-        lambda call: is_float(call.reduce_res),
-        ENGINE_DTYPE,
-    ),
+    has_type("predicate", dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16),
+    not_both_in_psum("on_true", "predicate"),
+    has_type("on_true", dtypes.int32, dtypes.uint32, negated=True),
+    operation_among("reduce_op", "maximum"),
+    has_float_type("reduce_res"),
 )
 
 _COMPARISONS: Final = ("equal", "less", "less_equal", "greater", "greater_equal")
 
 requires(
     "nisa.range_select",
-    Requirement(
-        "needs NeuronCore-v3 or later",
-        "target",
-        lambda call: generation(call) >= 3,
-        TARGET_SUPPORT,
-    ),
+    from_generation(3),
     Requirement(
         "comp_op0 and comp_op1 are equal, less, less_equal, greater or greater_equal",
         "comp_op0 comp_op1",
         lambda call: {token(call.comp_op0).name, token(call.comp_op1).name} <= {*_COMPARISONS},
     ),
-    Requirement(
-        "on_true_tile has a float type",
-        "on_true_tile",
-        lambda call: is_float(call.on_true_tile),
-        ENGINE_DTYPE,
-    ),
-    Requirement(
-        "bounds are float32",
-        "bound0 bound1",
-        lambda call: is_type(call.bound0, dtypes.float32) and is_type(call.bound1, dtypes.float32),
-        ENGINE_DTYPE,
-    ),
-    Requirement(
-        "reduce_op is maximum",
-        "reduce_op",
-        lambda call: call.reduce_op is None or token(call.reduce_op).name == "maximum",
-    ),
+    has_float_type("on_true_tile"),
+    has_type("bound0 bound1", dtypes.float32, subject="bounds"),
+    operation_among("reduce_op", "maximum"),
     Requirement(
         "on_false_value is the least float32",
         "on_false_value",
@@ -368,33 +280,20 @@ requires(
 
 requires(
     "nisa.tensor_copy_predicated",
-    Requirement(
-        "src and predicate do not both lie in PSUM",
-        "src predicate",
-        lambda call: not_both_in_psum(call.src, call.predicate),
-        MEMORY_SPACE,
-    ),
-    Requirement(
-        "dst has the type of src",
-        "dst src",
-        lambda call: is_of_one_type(call.dst, call.src),
-        ENGINE_DTYPE,
-    ),
+    not_both_in_psum("src", "predicate"),
+    has_type_of("dst", "src"),
 )
 
 requires(
     "nisa.dropout",
-    Requirement(
-        "dst has the type of data",
-        "dst data",
-        lambda call: is_of_one_type(call.dst, call.data),
-        ENGINE_DTYPE,
-    ),
+    has_type_of("dst", "data"),
     Requirement(
         "prob is float32 for integer data, else any float type",
         "prob data",
         lambda call: (
-            is_type(call.prob, dtypes.float32) if is_integer(call.data) else is_float(call.prob)
+            is_type(call.prob, dtypes.float32)
+            if is_integer(call.data)
+            else is_type(call.prob, *dtypes.FLOATS)
         ),
         ENGINE_DTYPE,
     ),

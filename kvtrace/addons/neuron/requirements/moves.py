@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE, TARGET_SUPPORT, TILE_LIMIT
+from kvtrace.addons.neuron.findings import MEMORY_SPACE, TARGET_SUPPORT, TILE_LIMIT
 from kvtrace.addons.neuron.requirements.requirement import (
     Call,
     Requirement,
+    engine_among,
     engine_in,
     free_size,
+    from_generation,
     generation,
-    is_of_one_type,
-    is_type,
+    has_type,
+    has_type_of,
+    in_sbuf,
     lies_in,
     name_of,
     requires,
@@ -84,13 +87,8 @@ requires(
         "src dge_mode",
         _hardware_transposes,
     ),
-    Requirement("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"), MEMORY_SPACE),
-    Requirement(
-        "dst has the type of src",
-        "dst src",
-        lambda call: is_of_one_type(call.dst, call.src),
-        ENGINE_DTYPE,
-    ),
+    in_sbuf("dst"),
+    has_type_of("dst", "src"),
 )
 
 _SOURCES: Final = 16
@@ -136,11 +134,7 @@ requires(
 
 requires(
     "nisa.tensor_copy",
-    Requirement(
-        "the engine is vector, scalar or gpsimd",
-        "engine",
-        lambda call: engine_in(call, "vector", "scalar", "gpsimd"),
-    ),
+    engine_among("vector", "scalar", "gpsimd"),
     Requirement(
         "copies on the scalar engine need NeuronCore-v3 or later; use activation with op=nl.copy",
         "engine target",
@@ -153,9 +147,7 @@ _PACKED: Final = (dtypes.float8_e4m3fn_x4, dtypes.float8_e5m2_x4, dtypes.float4_
 
 requires(
     "nisa.memset",
-    Requirement(
-        "the engine is vector or gpsimd", "engine", lambda call: engine_in(call, "vector", "gpsimd")
-    ),
+    engine_among("vector", "gpsimd"),
     Requirement(
         "packed types are filled with 0",
         "value dst",
@@ -166,8 +158,7 @@ requires(
 )
 
 requires(
-    "nisa.iota", Requirement("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"),
-                         MEMORY_SPACE)
+    "nisa.iota", in_sbuf("dst")
 )  # fmt: skip
 requires(
     "nisa.affine_select",
@@ -183,9 +174,7 @@ requires(
     ),
 )
 
-_CORES: Final = Requirement(
-    "needs NeuronCore-v3 or later", "target", lambda call: generation(call) >= 3, TARGET_SUPPORT
-)
+_CORES: Final = from_generation(3)
 #: Bytes per partition that GpSimd's own DMA engine sends, by the bytes of an element.
 _SENT_BY_GPSIMD: Final = {4: 1024, 2: 512, 1: 256}
 
@@ -221,16 +210,6 @@ requires(
 
 requires(
     "nisa.quantize_mx",
-    Requirement(
-        "src, dst and dst_scale lie in SBUF",
-        "src dst dst_scale",
-        lambda call: all(lies_in(tile, "sbuf") for tile in (call.src, call.dst, call.dst_scale)),
-        MEMORY_SPACE,
-    ),
-    Requirement(
-        "dst_scale is uint8",
-        "dst_scale",
-        lambda call: is_type(call.dst_scale, dtypes.uint8),
-        ENGINE_DTYPE,
-    ),
+    in_sbuf("src dst dst_scale"),
+    has_type("dst_scale", dtypes.uint8),
 )

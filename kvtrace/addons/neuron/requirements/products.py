@@ -7,10 +7,12 @@ from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MATMUL_LIMIT, MEMORY_SP
 from kvtrace.addons.neuron.requirements.requirement import (
     Call,
     Requirement,
-    engine_in,
+    engine_among,
     free_size,
     generation,
-    is_of_one_type,
+    has_type,
+    has_type_of,
+    in_sbuf,
     is_type,
     lies_in,
     name_of,
@@ -134,21 +136,8 @@ requires(
         lambda call: free_size(call.stationary) % 2 == 0,
         MATMUL_LIMIT,
     ),
-    Requirement(
-        "scales are uint8",
-        "stationary_scale moving_scale",
-        lambda call: (
-            is_type(call.stationary_scale, dtypes.uint8)
-            and is_type(call.moving_scale, dtypes.uint8)
-        ),
-        ENGINE_DTYPE,
-    ),
-    Requirement(
-        "scales lie in SBUF",
-        "stationary_scale moving_scale",
-        lambda call: lies_in(call.stationary_scale, "sbuf") and lies_in(call.moving_scale, "sbuf"),
-        MEMORY_SPACE,
-    ),
+    has_type("stationary_scale moving_scale", dtypes.uint8, subject="scales"),
+    in_sbuf("stationary_scale moving_scale", "scales"),
 )
 
 
@@ -158,15 +147,8 @@ def _by_tensor_engine(call: Call) -> bool:
 
 requires(
     "nisa.nc_transpose",
-    Requirement(
-        "the engine is tensor or vector", "engine", lambda call: engine_in(call, "tensor", "vector")
-    ),
-    Requirement(
-        "dst has the type of data",
-        "dst data",
-        lambda call: is_of_one_type(call.dst, call.data),
-        ENGINE_DTYPE,
-    ),
+    engine_among("tensor", "vector"),
+    has_type_of("dst", "data"),
     Requirement(
         "the tensor engine reads SBUF",
         "data engine",

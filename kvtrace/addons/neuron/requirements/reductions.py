@@ -9,15 +9,19 @@ from kvtrace.addons.neuron.requirements.requirement import (
     Requirement,
     engine_in,
     free_size,
+    from_generation,
     generation,
+    has_type,
+    has_type_of,
+    in_sbuf,
+    integers_if_bitwise,
+    is_arithmetic,
     is_bits,
-    is_integer,
-    is_not_type,
-    is_of_one_type,
     is_type,
     lies_in,
     name_of,
     not_both_in_psum,
+    operation_among,
     requires,
     token,
 )
@@ -55,12 +59,7 @@ def _axes_are_the_last(call: Call) -> bool:
 requires(
     "nisa.tensor_reduce",
     Requirement("op is a reduction operator", "op", lambda call: token(call.op).name in REDUCING),
-    Requirement(
-        "bitwise operations take and return integers",
-        "op data dst",
-        lambda call: not is_bits(call.op) or is_integer(call.data, call.dst),
-        ENGINE_DTYPE,
-    ),
+    integers_if_bitwise("op", "data dst"),
     Requirement(
         "negate needs an arithmetic op",
         "negate op",
@@ -71,11 +70,7 @@ requires(
 
 requires(
     "nisa.tensor_partition_reduce",
-    Requirement(
-        "op is add, maximum, bitwise_or or bitwise_and",
-        "op",
-        lambda call: token(call.op).name in ("add", "maximum", "bitwise_or", "bitwise_and"),
-    ),
+    operation_among("op", "add", "maximum", "bitwise_or", "bitwise_and"),
     Requirement(
         "data lies in SBUF, which is all that GpSimd reaches",
         "data",
@@ -86,30 +81,14 @@ requires(
 
 requires(
     "nisa.tensor_tensor_scan",
-    Requirement(
-        "data0 and data1 do not both lie in PSUM",
-        "data0 data1",
-        lambda call: not_both_in_psum(call.data0, call.data1),
-        MEMORY_SPACE,
-    ),
+    not_both_in_psum("data0", "data1"),
 )
 
 requires(
     "nisa.tensor_scalar_reduce",
-    Requirement("op0 is arithmetic", "op0", lambda call: not is_bits(call.op0)),
-    Requirement(
-        "reduce_op is add, subtract, multiply, maximum or minimum",
-        "reduce_op",
-        lambda call: (
-            token(call.reduce_op).name in ("add", "subtract", "multiply", "maximum", "minimum")
-        ),
-    ),
-    Requirement(
-        "operand0 is float32",
-        "operand0",
-        lambda call: is_type(call.operand0, dtypes.float32),
-        ENGINE_DTYPE,
-    ),
+    is_arithmetic("op0"),
+    operation_among("reduce_op", "add", "subtract", "multiply", "maximum", "minimum"),
+    has_type("operand0", dtypes.float32),
     Requirement(
         "reduce_cmd is reset_reduce, reduce or load_reduce",
         "reduce_cmd",
@@ -126,19 +105,9 @@ _WIDE: Final = (dtypes.int32, dtypes.uint32)
 
 requires(
     "nisa.tensor_scalar_cumulative",
-    Requirement("op0 is arithmetic", "op0", lambda call: not is_bits(call.op0)),
-    Requirement(
-        "src and dst are not int32 or uint32",
-        "src dst",
-        lambda call: is_not_type(call.src, *_WIDE) and is_not_type(call.dst, *_WIDE),
-        ENGINE_DTYPE,
-    ),
-    Requirement(
-        "imm0 and imm1 are float32",
-        "imm0 imm1",
-        lambda call: is_type(call.imm0, dtypes.float32) and is_type(call.imm1, dtypes.float32),
-        ENGINE_DTYPE,
-    ),
+    is_arithmetic("op0"),
+    has_type("src dst", dtypes.int32, dtypes.uint32, negated=True),
+    has_type("imm0 imm1", dtypes.float32),
 )
 
 
@@ -161,12 +130,7 @@ requires("nisa.nc_match_replace8", _at_least_eight("data"))
 requires(
     "nisa.nc_find_index8",
     _at_least_eight("data"),
-    Requirement(
-        "dst is uint16 or uint32",
-        "dst",
-        lambda call: is_type(call.dst, dtypes.uint16, dtypes.uint32),
-        ENGINE_DTYPE,
-    ),
+    has_type("dst", dtypes.uint16, dtypes.uint32),
 )
 
 
@@ -185,12 +149,7 @@ def _first_partition(tile: Tensor) -> int:
 
 requires(
     "nisa.nc_stream_shuffle",
-    Requirement(
-        "dst has the type of src",
-        "dst src",
-        lambda call: is_of_one_type(call.dst, call.src),
-        ENGINE_DTYPE,
-    ),
+    has_type_of("dst", "src"),
     Requirement(
         "tiles of up to 32 partitions begin at 0, 32, 64 or 96, of up to 64 at 0 or 64, else at 0",
         "src dst",
@@ -201,12 +160,7 @@ requires(
 
 requires(
     "nisa.local_gather",
-    Requirement(
-        "dst has the type of src_buffer",
-        "dst src_buffer",
-        lambda call: is_of_one_type(call.dst, call.src_buffer),
-        ENGINE_DTYPE,
-    ),
+    has_type_of("dst", "src_buffer"),
     Requirement(
         "a core gathers at most 4,096 indices",
         "index num_valid_indices",
@@ -218,24 +172,14 @@ requires(
 )
 requires(
     "nisa.nc_n_gather",
-    Requirement(
-        "dst has the type of data",
-        "dst data",
-        lambda call: is_of_one_type(call.dst, call.data),
-        ENGINE_DTYPE,
-    ),
-    Requirement("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"), MEMORY_SPACE),
+    has_type_of("dst", "data"),
+    in_sbuf("dst"),
 )
 requires(
     "nisa.nonzero_with_count",
-    Requirement(
-        "src is float32 or int32",
-        "src",
-        lambda call: is_type(call.src, dtypes.float32, dtypes.int32),
-        ENGINE_DTYPE,
-    ),
-    Requirement("dst is int32", "dst", lambda call: is_type(call.dst, dtypes.int32), ENGINE_DTYPE),
-    Requirement("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"), MEMORY_SPACE),
+    has_type("src", dtypes.float32, dtypes.int32),
+    has_type("dst", dtypes.int32),
+    in_sbuf("dst"),
 )
 requires(
     "nisa.sequence_bounds",
@@ -245,14 +189,7 @@ requires(
         lambda call: call.segment_ids.shape[0] == 1,
         TILE_LIMIT,
     ),
-    Requirement(
-        "segment_ids and dst are float32 or int32",
-        "segment_ids dst",
-        lambda call: all(
-            is_type(tile, dtypes.float32, dtypes.int32) for tile in (call.segment_ids, call.dst)
-        ),
-        ENGINE_DTYPE,
-    ),
+    has_type("segment_ids dst", dtypes.float32, dtypes.int32),
 )
 requires(
     "nisa.topk",
@@ -266,12 +203,7 @@ requires(
         ),
         ENGINE_DTYPE,
     ),
-    Requirement(
-        "tiles lie in SBUF",
-        "src val_dst idx_dst",
-        lambda call: all(lies_in(tile, "sbuf") for tile in (call.src, call.val_dst, call.idx_dst)),
-        MEMORY_SPACE,
-    ),
+    in_sbuf("src val_dst idx_dst", "tiles"),
     Requirement("n is 8 to 65,535", "n", lambda call: _EIGHT <= call.n < 1 << 16, TILE_LIMIT),
 )
 
@@ -294,12 +226,7 @@ requires(
 )
 requires(
     "nisa.rand2",
-    Requirement(
-        "needs NeuronCore-v4 or later",
-        "target",
-        lambda call: generation(call) >= 4,
-        TARGET_SUPPORT,
-    ),
+    from_generation(4),
     Requirement(
         "min is less than max",
         "min max",

@@ -14,7 +14,12 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.findings import INSTRUCTION_ARGUMENT
+from kvtrace.addons.neuron.findings import (
+    ENGINE_DTYPE,
+    INSTRUCTION_ARGUMENT,
+    MEMORY_SPACE,
+    TARGET_SUPPORT,
+)
 from kvtrace.addons.neuron.targets import Target
 from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.addons.neuron.tokens import Token, token_of
@@ -99,21 +104,9 @@ def is_integer(*operands: Any) -> bool:
     return all(operand.dtype in dtypes.BITS for operand in operands if isinstance(operand, Tensor))
 
 
-def is_float(*operands: Any) -> bool:
-    """Return whether all tensors among the operands have float types."""
-    return all(
-        operand.dtype in dtypes.FLOATS for operand in operands if isinstance(operand, Tensor)
-    )
-
-
 def is_type(operand: Any, *types: Any) -> bool:
     """Return whether an operand's element type is among `types`, or the operand is no tensor."""
     return not isinstance(operand, Tensor) or operand.dtype in types
-
-
-def is_not_type(operand: Any, *types: Any) -> bool:
-    """Return whether an operand's element type is not among `types`, or it is no tensor."""
-    return not isinstance(operand, Tensor) or operand.dtype not in types
 
 
 def is_of_one_type(left: Any, right: Any) -> bool:
@@ -125,11 +118,6 @@ def is_of_one_type(left: Any, right: Any) -> bool:
 def lies_in(operand: Any, *spaces: str) -> bool:
     """Return whether an operand's memory is among `spaces`, or the operand is no tensor."""
     return not isinstance(operand, Tensor) or operand.memory.space in spaces
-
-
-def not_both_in_psum(left: Any, right: Any) -> bool:
-    """Return whether at least one of two operands is not a tensor that must be in PSUM."""
-    return not (_is_fixed_in_psum(left) and _is_fixed_in_psum(right))
 
 
 def _is_fixed_in_psum(operand: Any) -> bool:
@@ -146,3 +134,117 @@ def free_size(operand: Tensor) -> int:
 def generation(call: Call) -> int:
     """Return the NeuronCore version of the kernel's target."""
     return call.target.generation
+
+
+# -- requirements that several instructions have -----------------------------------------------
+
+
+def has_type(operands: str, *types: Any, subject: str = "", negated: bool = False) -> Requirement:
+    """Return the requirement that each operand has one of `types` (`negated`: none of them)."""
+    names = operands.split()
+    verb = ("is" if len(names) == 1 else "are") + (" not" if negated else "")
+    return Requirement(
+        f"{subject or _listed(names, 'and')} {verb} {_listed([str(t) for t in types], 'or')}",
+        operands,
+        lambda call: all(
+            not isinstance(operand := getattr(call, name), Tensor)
+            or (operand.dtype in types) != negated
+            for name in names
+        ),
+        ENGINE_DTYPE,
+    )
+
+
+def has_float_type(operand: str) -> Requirement:
+    """Return the requirement that an operand has a float type."""
+    return Requirement(
+        f"{operand} has a float type",
+        operand,
+        lambda call: is_type(getattr(call, operand), *dtypes.FLOATS),
+        ENGINE_DTYPE,
+    )
+
+
+def has_type_of(operand: str, other: str) -> Requirement:
+    """Return the requirement that two operands, if both are tensors, have one type."""
+    return Requirement(
+        f"{operand} has the type of {other}",
+        f"{operand} {other}",
+        lambda call: is_of_one_type(getattr(call, operand), getattr(call, other)),
+        ENGINE_DTYPE,
+    )
+
+
+def in_sbuf(operands: str, subject: str = "") -> Requirement:
+    """Return the requirement that operands lie in SBUF."""
+    names = operands.split()
+    return Requirement(
+        f"{subject or _listed(names, 'and')} {'lies' if len(names) == 1 else 'lie'} in SBUF",
+        operands,
+        lambda call: all(lies_in(getattr(call, name), "sbuf") for name in names),
+        MEMORY_SPACE,
+    )
+
+
+def not_both_in_psum(left: str, right: str) -> Requirement:
+    """Return the requirement that two operands are not both tensors that must be in PSUM."""
+    return Requirement(
+        f"{left} and {right} do not both lie in PSUM",
+        f"{left} {right}",
+        lambda call: not all(_is_fixed_in_psum(getattr(call, name)) for name in (left, right)),
+        MEMORY_SPACE,
+    )
+
+
+def engine_among(*names: str) -> Requirement:
+    """Return the requirement that the named engine is one of `names`."""
+    sentence = f"the engine is {_listed([*names], 'or')}"
+    return Requirement(sentence, "engine", lambda call: engine_in(call, *names))
+
+
+def from_generation(least: int) -> Requirement:
+    """Return the requirement that the target has a version of NeuronCore, or a later one."""
+    return Requirement(
+        f"needs NeuronCore-v{least} or later",
+        "target",
+        lambda call: generation(call) >= least,
+        TARGET_SUPPORT,
+    )
+
+
+def is_arithmetic(operands: str) -> Requirement:
+    """Return the requirement that operations are not bitwise."""
+    names = operands.split()
+    return Requirement(
+        f"{_listed(names, 'and')} {'is' if len(names) == 1 else 'are'} arithmetic",
+        operands,
+        lambda call: not any(is_bits(getattr(call, name)) for name in names),
+    )
+
+
+def operation_among(operand: str, *names: str) -> Requirement:
+    """Return the requirement that an operation, if it is passed, is one of `names`."""
+    return Requirement(
+        f"{operand} is {_listed([*names], 'or')}",
+        operand,
+        lambda call: getattr(call, operand) is None or token(getattr(call, operand)).name in names,
+    )
+
+
+def integers_if_bitwise(op: str, tensors: str) -> Requirement:
+    """Return the requirement that operands and result of a bitwise operation are integers."""
+    return Requirement(
+        "bitwise operations take and return integers",
+        f"{op} {tensors}",
+        lambda call: (
+            not is_bits(getattr(call, op))
+            or all(is_type(getattr(call, name), *dtypes.BITS) for name in tensors.split())
+        ),
+        ENGINE_DTYPE,
+    )
+
+
+def _listed(words: list[str], conjunction: str) -> str:
+    """Return words as a list in a sentence: `a, b or c`."""
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
