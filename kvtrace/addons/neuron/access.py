@@ -245,7 +245,7 @@ def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
     values, states = _to_shape(tensor, result.values), None
     if result.states is not None:
         states = _to_shape(tensor, result.states)
-    values = dtypes.rounded(values, memory.read_as(tensor.dtype))
+    values = dtypes.rounded(values, tensor.dtype)
     _record_use(issue, memory)
     lanes = result.mask
     if tensor.selection is not None:

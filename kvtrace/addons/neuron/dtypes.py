@@ -33,51 +33,32 @@ float8_e4m3fn_x4: Final = np.dtype([("float8_e4m3fn", np.uint8, (4,))])
 float8_e5m2_x4: Final = np.dtype([("float8_e5m2", np.uint8, (4,))])
 float4_e2m1fn_x4: Final = np.dtype([("float4_e2m1fn", np.uint8, (2,))])
 
-NAMES: Final = {
-    "bool_": bool_,
-    "int8": int8,
-    "int16": int16,
-    "int32": int32,
-    "uint8": uint8,
-    "uint16": uint16,
-    "uint32": uint32,
-    "float16": float16,
-    "float32": float32,
-    "tfloat32": tfloat32,
-    "bfloat16": bfloat16,
-    "float8_e4m3": float8_e4m3,
-    "float8_e4m3fn": float8_e4m3fn,
-    "float8_e5m2": float8_e5m2,
-    "float8_e8m0fnu": float8_e8m0fnu,
-    "float8_e4m3fn_x4": float8_e4m3fn_x4,
-    "float8_e5m2_x4": float8_e5m2_x4,
-    "float4_e2m1fn_x4": float4_e2m1fn_x4,
+#: Name → type, and the type's short name in the trace's tables.
+_TYPES: Final = {
+    "bool_": (bool_, "i1"),
+    "int8": (int8, "i8"),
+    "int16": (int16, "i16"),
+    "int32": (int32, "i32"),
+    "uint8": (uint8, "u8"),
+    "uint16": (uint16, "u16"),
+    "uint32": (uint32, "u32"),
+    "float16": (float16, "fp16"),
+    "float32": (float32, "fp32"),
+    "tfloat32": (tfloat32, "fp32"),
+    "bfloat16": (bfloat16, "bf16"),
+    "float8_e4m3": (float8_e4m3, "fp8e4"),
+    "float8_e4m3fn": (float8_e4m3fn, "fp8e4nv"),
+    "float8_e5m2": (float8_e5m2, "fp8e5"),
+    "float8_e8m0fnu": (float8_e8m0fnu, "fp8e8m0"),
+    "float8_e4m3fn_x4": (float8_e4m3fn_x4, "fp8e4nv_x4"),
+    "float8_e5m2_x4": (float8_e5m2_x4, "fp8e5_x4"),
+    "float4_e2m1fn_x4": (float4_e2m1fn_x4, "fp4e2m1_x4"),
 }
-#: Short names of the trace's tables.
-SHORT: Final = {
-    bool_: "i1",
-    int8: "i8",
-    int16: "i16",
-    int32: "i32",
-    uint8: "u8",
-    uint16: "u16",
-    uint32: "u32",
-    float16: "fp16",
-    float32: "fp32",
-    bfloat16: "bf16",
-    float8_e4m3: "fp8e4",
-    float8_e4m3fn: "fp8e4nv",
-    float8_e5m2: "fp8e5",
-    float8_e8m0fnu: "fp8e8m0",
-    float8_e4m3fn_x4: "fp8e4nv_x4",
-    float8_e5m2_x4: "fp8e5_x4",
-    float4_e2m1fn_x4: "fp4e2m1_x4",
-}
+NAMES: Final[dict[str, np.dtype[Any]]] = {name: dtype for name, (dtype, _) in _TYPES.items()}
+SHORT: Final[dict[np.dtype[Any], str]] = dict(_TYPES.values())
 FLOATS: Final = frozenset(
     {float16, float32, bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu}
 )
-#: Types whose values `NKI_PRECISE_FP=0` keeps unrounded.
-NARROW_FLOATS: Final = FLOATS - {float32}
 FLOAT8: Final = frozenset({float8_e4m3, float8_e4m3fn, float8_e5m2})
 BITS: Final = frozenset({int8, int16, int32, uint8, uint16, uint32, bool_})
 
@@ -97,8 +78,7 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     if name is None and type(value).__module__ == "torch":
         name = str(value).removeprefix("torch.")
     if name is not None and name.rpartition(".")[2] in NAMES:
-        dtype: np.dtype[Any] = NAMES[name.rpartition(".")[2]]
-        return dtype
+        return NAMES[name.rpartition(".")[2]]
     try:
         return np.dtype(value if name is None else name)
     except TypeError:

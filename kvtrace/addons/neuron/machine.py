@@ -20,8 +20,6 @@ _thread: Final = threading.local()
 
 #: The variable that turns findings of rules that a compiler enforces into errors.
 STRICT: Final = "KVTRACE_NKI_STRICT"
-#: Neuron's variable; 0 keeps narrow floats unrounded, so that only a kernel's own errors remain.
-PRECISE: Final = "NKI_PRECISE_FP"
 
 
 class Loop:
@@ -72,8 +70,6 @@ class Run:
         self.pending_findings: list[tuple[Finding, Tensor]] = []
         #: Violations of rules that a compiler enforces are errors, not findings.
         self.strict = os.environ.get(STRICT) == "1"
-        #: Narrow floats are rounded when they are written.
-        self.precise = os.environ.get(PRECISE) != "0"
         #: Instructions and traits of operands that meet all requirements.
         self.accepted_operands: set[tuple[Any, ...]] = set()
         self._executions = 0
@@ -211,8 +207,6 @@ class Run:
         buffer_name = name or self.recorder.sites[site].name
         life = BufferLife(space, size_of(shape) * dtype.itemsize, partitions, buffer_name, site)
         memory = Memory(space, shape, dtype, partition if space != "hbm" else -1, life, raw)
-        if not self.precise:
-            memory.keep_unrounded()
         memory.number = len(self.recorder.buffers)
         memory.allocation_serials = tuple(loop.serial for loop in self.loops)
         self.recorder.buffers.append(life)

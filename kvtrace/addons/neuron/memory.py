@@ -84,7 +84,6 @@ class Memory:
         "shared",
         "space",
         "states",
-        "unrounded",
         "writer_iterations",
         "writers",
         "written",
@@ -129,8 +128,6 @@ class Memory:
         self.writers: NDArray[np.int32] | None = None
         self.readers: NDArray[np.int32] | None = None
         self.writer_iterations: NDArray[np.int32] | None = None
-        #: With `NKI_PRECISE_FP=0`, the elements of a narrow float type before rounding.
-        self.unrounded: NDArray[np.float32] | None = None
         self.states: NDArray[np.uint8] | None
         if raw is not None:
             self.raw = raw
@@ -140,33 +137,10 @@ class Memory:
         self.raw = np.full(element_count, dtypes.poison(dtype), dtype).view(np.uint8)
         self.states = np.zeros(element_count, np.uint8)
 
-    def keep_unrounded(self) -> None:
-        """Store unrounded values from now on, if the elements are of a narrow float type."""
-        if self.dtype in dtypes.NARROW_FLOATS:
-            self.unrounded = self.raw.view(self.dtype).astype(np.float32)
-
-    def read_as(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the type in which ops read elements of `dtype`: float32 if stored unrounded."""
-        return dtypes.float32 if self.unrounded is not None and dtype == self.dtype else dtype
-
-    def elements(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return all elements as an array of `dtype`, or of float32 if stored unrounded."""
-        if self.unrounded is not None and dtype == self.dtype:
-            return self.unrounded
-        return self.raw.view(dtype)
-
     def put(self, dtype: np.dtype[Any], positions: NDArray[np.int64], values: NDArray[Any]) -> None:
-        """Write values to elements at positions, rounded to `dtype` (and unrounded, if stored)."""
+        """Write values to elements at positions, rounded to `dtype`."""
         self.raw.view(dtype)[positions] = dtypes.rounded(values, dtype)
-        if self.unrounded is not None and dtype == self.dtype:
-            self.unrounded[positions] = values
-        self.written_as(dtype)
-
-    def written_as(self, dtype: np.dtype[Any]) -> None:
-        """Mark the memory as written; a write of another type resets the unrounded values."""
         self.written = True
-        if self.unrounded is not None and dtype != self.dtype:
-            self.keep_unrounded()
 
     def state_array(self) -> NDArray[np.uint8]:
         """Return the states of all elements as an array, created on the first call."""

@@ -1,4 +1,4 @@
-"""Registration of ops: one function defines an op's results, everything else is derived.
+"""Definition of ops: one function defines an op's results, everything else is derived.
 
     @operation("nisa.tensor_tensor", engine="vector", kind="elementwise")
     def tensor_tensor(issue, data1, data2, op, *, dtype=None, mask=None):
@@ -35,10 +35,6 @@ from kvtrace.addons.neuron.tokens import Token
 Engine = Literal["tensor", "vector", "scalar", "gpsimd", "dma", "none"]
 
 ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
-
-#: Name → registered op.
-OPERATIONS: Final[dict[str, "Operation"]] = {}
-
 
 _NO_POSITIONS: Final = np.empty(0, np.int64)
 
@@ -248,9 +244,6 @@ class Issue:
             self.masked_off = max(self.masked_off, int(off.sum()))
         raw = _owned_copy(values).reshape(-1).view(np.uint8)
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
-        if memory.unrounded is not None:
-            lanes = np.True_ if produced is None else produced.reshape(-1)
-            np.copyto(memory.unrounded, result.values.reshape(-1), where=lanes, casting="unsafe")
         if states is not None:
             memory.states = _owned_copy(states).reshape(-1)
         memory.placed_by_compiler = result.placed_by_compiler
@@ -326,7 +319,7 @@ Function = Callable[..., Result | None]
 
 
 class Operation:
-    """A registered op: name, engine and kind, and functions that both interfaces call."""
+    """An op: name, engine and kind, and functions that both interfaces call."""
 
     def __init__(self, name: str, engine: Engine, kind: str, function: Function) -> None:
         self.name = name
@@ -453,14 +446,13 @@ def _newer_signature(parameters: list[Parameter]) -> Signature:
 
 
 def operation(name: str, *, engine: Engine, kind: str) -> Callable[[Function], Operation]:
-    """Return a decorator that registers a function as an op; see the module's docstring.
+    """Return a decorator that makes a function an op; see the module's docstring.
 
     The function's first parameter is the `Issue`; the others are the public parameters of the older
     interface, and those that only the newer interface has.
     """
 
     def register(function: Function) -> Operation:
-        registered = OPERATIONS[name] = Operation(name, engine, kind, function)
-        return registered
+        return Operation(name, engine, kind, function)
 
     return register

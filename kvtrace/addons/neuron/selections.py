@@ -25,7 +25,7 @@ def gather(
     """Return values and states (garbage where inactive) of a selection, and the number of reads."""
     memory = tensor.memory
     positions, active = _memory_positions(issue, tensor, lanes, "load")
-    elements = memory.elements(tensor.dtype)
+    elements = memory.raw.view(tensor.dtype)
     values = np.full(tensor.shape, dtypes.poison(tensor.dtype), elements.dtype)
     states = np.full(tensor.shape, GARBAGE, np.uint8)
     valid_positions = positions[active]
@@ -51,7 +51,7 @@ def scatter(
     valid_positions = positions[active]
     issue.positions = valid_positions
     storage = _storage_positions(tensor, valid_positions)
-    elements = memory.elements(tensor.dtype)
+    elements = memory.raw.view(tensor.dtype)
     active_values = np.broadcast_to(values, tensor.shape)[active]
     sharing.note_write(
         issue,
@@ -82,7 +82,7 @@ def add_at(
     memory = tensor.memory
     positions, is_active = _memory_positions(issue, tensor, lanes, "store")
     valid_positions = issue.positions = positions[is_active]
-    sums = dtypes.computed(memory.elements(tensor.dtype))
+    sums = dtypes.computed(memory.raw.view(tensor.dtype))
     np.add.at(sums, valid_positions, np.broadcast_to(values, tensor.shape)[is_active])
     distinct = np.unique(valid_positions)
     memory.put(tensor.dtype, distinct, sums[distinct])

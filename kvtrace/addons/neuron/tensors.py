@@ -129,34 +129,20 @@ class Tensor:
     # -- elements ---------------------------------------------------------------------------
 
     def array(self) -> NDArray[Any]:
-        """Return the elements as ops read them, as a NumPy view; not for selections.
-
-        Their type is the tensor's, or float32 if unrounded values of a narrow float are kept.
-        """
-        unrounded = self.memory.unrounded
-        if unrounded is not None and self.dtype == self.memory.dtype:
-            return self.per_element(unrounded)
-        return self._stored()
-
-    def put(self, values: NDArray[Any], where: NDArray[np.bool_] | bool = True) -> None:
-        """Write values where `where` holds, rounded to the tensor's type; not for selections."""
-        memory = self.memory
-        np.copyto(self._stored(), dtypes.rounded(values, self.dtype), where=where)
-        if memory.unrounded is not None and self.dtype == memory.dtype:
-            np.copyto(self.per_element(memory.unrounded), values, where=where, casting="unsafe")
-        memory.written_as(self.dtype)
-
-    def _stored(self) -> NDArray[Any]:
-        """Return a NumPy view of the bytes in the memory; changes are writes."""
+        """Return a NumPy view of the elements in the memory; not for selections."""
         width = self.dtype.itemsize
-        memory = self.memory
         return np.ndarray(
             self.shape,
             self.dtype,
-            memory.raw,
+            self.memory.raw,
             self.offset * width,
             tuple([step * width for step in self.strides]),
         )
+
+    def put(self, values: NDArray[Any], where: NDArray[np.bool_] | bool = True) -> None:
+        """Write values where `where` holds, rounded to the tensor's type; not for selections."""
+        np.copyto(self.array(), dtypes.rounded(values, self.dtype), where=where)
+        self.memory.written = True
 
     def per_element(
         self, values: NDArray[Any], positions: NDArray[np.int64] | None = None
