@@ -9,9 +9,9 @@ from kvtrace.forks import Lock
 
 
 class Buffer(str):
-    """A memory to allocate tensors in. `alloc` and `mod_alloc` are for manual placement.
+    """A memory to allocate tensors in.
 
-    kvtrace ignores the placement: each tensor is a separate buffer.
+    kvtrace ignores a manual placement (`alloc` and others): each tensor is a separate buffer.
     """
 
     __slots__ = ("shared", "space")
@@ -36,17 +36,8 @@ class Buffer(str):
 
         return ndarray(size if shape is None else shape, dtype, buffer=self, name=name)
 
-    def alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
-        """Return the memory itself; a compiler would place tensors by a function."""
-        return self(*args, **kwargs)
-
-    def mod_alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
-        """Return the memory itself; a compiler would place tensors in a ring."""
-        return self(*args, **kwargs)
-
-    def auto_alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
-        """Return the memory itself; a compiler would choose the placement."""
-        return self(*args, **kwargs)
+    #: Placement by a function, in a ring, and by the compiler.
+    alloc = mod_alloc = auto_alloc = __call__
 
 
 sbuf: Final = Buffer("sbuf", "sbuf")

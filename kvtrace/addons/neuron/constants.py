@@ -1,7 +1,6 @@
 """Sizes and enumerations that both interfaces offer: `tile_size`, engines, versions, modes."""
 
-from enum import Enum
-from typing import Any
+from enum import Enum, IntEnum
 
 import numpy as np
 
@@ -65,24 +64,12 @@ class engine(Enum):  # noqa: N801 - the public name
     sync = 6
 
 
-class nc_version(Enum):  # noqa: N801 - the public name
-    """Versions of NeuronCores."""
+class nc_version(IntEnum):  # noqa: N801 - the public name
+    """Versions of NeuronCores, in order."""
 
     gen2 = 2
     gen3 = 3
     gen4 = 4
-
-    def __ge__(self, other: Any) -> bool:
-        return bool(self.value >= other.value)
-
-    def __gt__(self, other: Any) -> bool:
-        return bool(self.value > other.value)
-
-    def __le__(self, other: Any) -> bool:
-        return bool(self.value <= other.value)
-
-    def __lt__(self, other: Any) -> bool:
-        return bool(self.value < other.value)
 
 
 def get_nc_version() -> nc_version:

@@ -1,12 +1,13 @@
-"""Names that `neuronxcc.nki.language` and `nki.language` have in common."""
+"""Names that `neuronxcc.nki.language` and `nki.language` have in common: all public ones here."""
 
-from typing import Any
+from typing import Any as _Any
 
-from kvtrace.addons.neuron import dtypes, tokens
-from kvtrace.addons.neuron.buffers import hbm, private_hbm, psum, sbuf, shared_hbm
-from kvtrace.addons.neuron.constants import tile_size
-from kvtrace.addons.neuron.indices import ds
-from kvtrace.addons.neuron.loops import (
+from kvtrace.addons.neuron import dtypes as _dtypes
+from kvtrace.addons.neuron import tokens as _tokens
+from kvtrace.addons.neuron.buffers import hbm, private_hbm, psum, sbuf, shared_hbm  # noqa: F401
+from kvtrace.addons.neuron.constants import tile_size  # noqa: F401
+from kvtrace.addons.neuron.indices import ds  # noqa: F401
+from kvtrace.addons.neuron.loops import (  # noqa: F401
     affine_range,
     device_print,
     num_programs,
@@ -15,8 +16,11 @@ from kvtrace.addons.neuron.loops import (
     sequential_range,
     static_range,
 )
-from kvtrace.addons.neuron.ops import moves, products, reductions, searches
-from kvtrace.addons.neuron.ops.creation import (
+from kvtrace.addons.neuron.ops import moves as _moves
+from kvtrace.addons.neuron.ops import products as _products
+from kvtrace.addons.neuron.ops import reductions as _reductions
+from kvtrace.addons.neuron.ops import searches as _searches
+from kvtrace.addons.neuron.ops.creation import (  # noqa: F401
     empty_like,
     full,
     ndarray,
@@ -28,72 +32,28 @@ from kvtrace.addons.neuron.ops.creation import (
     zeros_like,
 )
 
-__all__ = [
-    "affine_range",
-    "all",
-    "device_print",
-    "dropout",
-    "ds",
-    "empty_like",
-    "expand_dims",
-    "full",
-    "gather_flattened",
-    "hbm",
-    "load",
-    "load_transpose2d",
-    "matmul",
-    "max",
-    "mean",
-    "min",
-    "ndarray",
-    "num_programs",
-    "ones",
-    "private_hbm",
-    "prod",
-    "program_id",
-    "program_ndim",
-    "psum",
-    "rand",
-    "random_seed",
-    "rms_norm",
-    "sbuf",
-    "sequential_range",
-    "shared_constant",
-    "shared_hbm",
-    "softmax",
-    "static_range",
-    "store",
-    "sum",
-    "tile_size",
-    "transpose",
-    "var",
-    "zeros",
-    "zeros_like",
-]
-
 # Element types and tokens: `float32`, `add`, `exp` …
-globals().update(dtypes.NAMES)
-globals().update(tokens.TOKENS)
-__all__ += [*dtypes.NAMES, *tokens.TOKENS]
+globals().update(_dtypes.NAMES)
+globals().update(_tokens.TOKENS)
 
-load = moves.load.older
-load_transpose2d = moves.load_transpose2d.older
-store = moves.store.older
-matmul = products.matmul.older
-transpose = products.transpose.older
-sum = reductions.sum_.older  # noqa: A001 - the public name
-max = reductions.max_.older  # noqa: A001 - the public name
-min = reductions.min_.older  # noqa: A001 - the public name
-mean = reductions.mean.older
-prod = reductions.prod.older
-var = reductions.var.older
-all = reductions.all_.older  # noqa: A001 - the public name
-softmax = reductions.softmax.older
-rms_norm = reductions.rms_norm.older
-dropout = reductions.dropout.older
-gather_flattened = searches.gather_flattened.older
+load = _moves.load.older
+load_transpose2d = _moves.load_transpose2d.older
+store = _moves.store.older
+matmul = _products.matmul.older
+transpose = _products.transpose.older
+sum = _reductions.sum_.older  # noqa: A001 - the public name
+max = _reductions.max_.older  # noqa: A001 - the public name
+min = _reductions.min_.older  # noqa: A001 - the public name
+mean = _reductions.mean.older
+prod = _reductions.prod.older
+var = _reductions.var.older
+all = _reductions.all_.older  # noqa: A001 - the public name
+softmax = _reductions.softmax.older
+rms_norm = _reductions.rms_norm.older
+dropout = _reductions.dropout.older
+gather_flattened = _searches.gather_flattened.older
 
 
-def expand_dims(data: Any, axis: int) -> Any:
+def expand_dims(data: _Any, axis: int) -> _Any:
     """Return a view of `data` with a new dimension of size 1."""
     return data.expand_dims(axis)

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
@@ -23,6 +23,8 @@ from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.findings import Finding
 from kvtrace.addons.neuron.iterations import Iteration
 from kvtrace.addons.neuron.memory import DEFINED, BufferLife, Memory, size_of
+from kvtrace.capture.records import Frame
+from kvtrace.capture.stacks import frame_of
 
 #: Maximum number of executed ops to keep one by one; further ones are only counted.
 ROWS_LIMIT: Final = 1_000_000
@@ -84,15 +86,6 @@ class AccessRow(NamedTuple):
     serial: int
 
 
-class SourceLocation(NamedTuple):
-    """A position in the user's program; columns count from 1."""
-
-    file: str
-    line: int | None
-    column: int | None
-    function: str
-
-
 class LoopSite:
     """A loop at a position in the program, with the trip counts of its executions.
 
@@ -104,7 +97,7 @@ class LoopSite:
     __slots__ = ("before", "frames", "kind", "name", "parent", "trips")
 
     def __init__(
-        self, kind: str, name: str, frames: tuple[SourceLocation, ...], parent: int, before: int
+        self, kind: str, name: str, frames: tuple[Frame, ...], parent: int, before: int
     ) -> None:
         self.kind = kind
         self.name = name
@@ -125,7 +118,7 @@ class Site:
     op: str
     engine: str
     kind: str
-    frames: tuple[SourceLocation, ...]
+    frames: tuple[Frame, ...]
     loop: int
     name: str = ""
     dtype: str = ""
@@ -253,14 +246,14 @@ class Recorder:
         first_finding.lanes += finding.lanes
 
     @staticmethod
-    def raised_at(error: BaseException) -> SourceLocation | None:
+    def raised_at(error: BaseException) -> Frame | None:
         """Return the user's innermost location in an error's traceback, or None."""
         innermost = None
         trace = error.__traceback__
         while trace is not None:
             code = trace.tb_frame.f_code
             if not code.co_filename.startswith(_FOLDER):
-                innermost = _location(code, trace.tb_lasti)
+                innermost = frame_of(code, trace.tb_lasti)
             trace = trace.tb_next
         return innermost
 
@@ -276,8 +269,8 @@ class Recorder:
                 yield frame
             frame = frame.f_back
 
-    def _locations(self) -> tuple[SourceLocation, ...]:
-        return tuple(_location(frame.f_code, frame.f_lasti) for frame in self._frames())
+    def _locations(self) -> tuple[Frame, ...]:
+        return tuple(frame_of(frame.f_code, frame.f_lasti) for frame in self._frames())
 
 
 def _classify_code(code: CodeType) -> tuple[CodeType, bool]:
@@ -302,17 +295,6 @@ def _assigned_names(code: CodeType) -> dict[int, str]:
             # The offsets from the instruction to the store include those of its inline caches.
             names.update(dict.fromkeys(range(producer.offset, store.offset, 2), name))
     return names
-
-
-def _location(code: CodeType, instruction: int) -> SourceLocation:
-    code_position = next(islice(code.co_positions(), instruction // 2, None), None)
-    line, column = (code_position[0], code_position[2]) if code_position else (None, None)
-    return SourceLocation(
-        code.co_filename,
-        code.co_firstlineno if line is None else line,
-        None if column is None else column + 1,
-        code.co_qualname,
-    )
 
 
 #: Maximum number of elements kept per tile, and per partition of a tile.

@@ -8,7 +8,8 @@ _NEURON = "kvtrace.addons.neuron"
 _KERNELS = {"kvtrace.schema", "kvtrace.evaluate", "kvtrace.forks"}  # the evaluator's threads alone
 #: Beginnings of what each room may import, besides the kernels' own.
 ALLOWED = {
-    "": _KERNELS | {"kvtrace.verdicts.rules.choice"},
+    "": _KERNELS
+    | {"kvtrace.verdicts.rules.choice", "kvtrace.capture.records", "kvtrace.capture.stacks"},
     ".recording": _KERNELS | {"kvtrace.settings", "kvtrace.capture", "kvtrace.backends"}
     | {"kvtrace.verdicts.rules.choice"},
     ".views": {"kvtrace.schema", "kvtrace.converters", "kvtrace.figures", "kvtrace.text"},

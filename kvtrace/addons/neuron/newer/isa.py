@@ -1,6 +1,6 @@
 """`nki.isa`: names of the newer interface's instructions."""
 
-from typing import Any
+from typing import Any, Final
 
 from kvtrace.addons.neuron import constants
 from kvtrace.addons.neuron.constants import (
@@ -62,44 +62,25 @@ scalar_engine = engine.scalar
 gpsimd_engine = engine.gpsimd
 unknown_engine = engine.unknown
 
-activation = activations.activation.newer
-activate2 = activations.activate2.newer
-activation_reduce = activations.activation_reduce.newer
-dma_compute = moves.dma_compute.newer
 dma_copy = moves.dma_copy.older
-exponential = activations.exponential.newer
-iota = creation.iota.newer
-local_gather = gathers.local_gather.newer
-memset = moves.memset_into.newer
-nc_matmul = products.nc_matmul.newer
-nc_matmul_mx = products.nc_matmul_mx.newer
-nc_n_gather = gathers.nc_n_gather.newer
-nc_transpose = products.nc_transpose.newer
-nonzero_with_count = gathers.nonzero_with_count.newer
-quantize_mx = products.quantize_mx.newer
-rand2 = creation.rand2.newer
-rand_get_state = creation.rand_get_state.newer
-reciprocal = elementwise.reciprocal.newer
-rng = creation.rng.newer
-scalar_tensor_tensor = elementwise.scalar_tensor_tensor.newer
-tensor_copy = moves.tensor_copy.newer
-tensor_partition_reduce = reductions.tensor_partition_reduce.newer
-tensor_reduce = reductions.tensor_reduce.newer
-tensor_scalar = elementwise.tensor_scalar.newer
-tensor_tensor = elementwise.tensor_tensor.newer
-bn_aggr = reductions.bn_aggr.newer
-bn_stats = reductions.bn_stats.newer
-dma_transpose = searches.dma_transpose.newer
 dropout = reductions.dropout_by_chance.newer
-max8 = searches.max8.newer
-nc_find_index8 = searches.nc_find_index8.newer
-nc_match_replace8 = searches.nc_match_replace8.newer
-range_select = scans.range_select.newer
-select_reduce = searches.select_reduce.newer
-sequence_bounds = searches.sequence_bounds.newer
-tensor_scalar_cumulative = scans.tensor_scalar_cumulative.newer
-tensor_scalar_reduce = scans.tensor_scalar_reduce.newer
-tensor_tensor_scan = scans.tensor_tensor_scan.newer
+memset = moves.memset_into.newer
+
+#: Module of ops → names of its ops, which are this module's names.
+_OPS: Final = {
+    activations: "activation activate2 activation_reduce exponential",
+    creation: "iota rand2 rand_get_state rng",
+    elementwise: "reciprocal scalar_tensor_tensor tensor_scalar tensor_tensor",
+    gathers: "local_gather nc_n_gather nonzero_with_count",
+    moves: "dma_compute tensor_copy",
+    products: "nc_matmul nc_matmul_mx nc_transpose quantize_mx",
+    reductions: "bn_aggr bn_stats tensor_partition_reduce tensor_reduce",
+    scans: "range_select tensor_scalar_cumulative tensor_scalar_reduce tensor_tensor_scan",
+    searches: "dma_transpose max8 nc_find_index8 nc_match_replace8 select_reduce sequence_bounds",
+}
+globals().update(
+    (name, getattr(ops, name).newer) for ops, names in _OPS.items() for name in names.split()
+)
 
 
 def affine_select(

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron import language as _shared
 from kvtrace.addons.neuron.buffers import Buffer, buffer_of
 from kvtrace.addons.neuron.errors import missing_name_handler
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
-from kvtrace.addons.neuron.loops import no_reorder
-from kvtrace.addons.neuron.newer.tensors import (
+from kvtrace.addons.neuron.loops import no_reorder  # noqa: F401
+from kvtrace.addons.neuron.newer.tensors import (  # noqa: F401
     NkiBlockGrid,
     NkiGrid,
     NkiTensor,
@@ -24,20 +23,6 @@ from kvtrace.addons.neuron.ops import elementwise, moves
 from kvtrace.addons.neuron.ops.creation import shared_identity_matrix as _identity_in_device_memory
 from kvtrace.addons.neuron.registers import VirtualRegister, dynamic_range, number_of
 from kvtrace.addons.neuron.tokens import BYPASS, Token
-
-__all__ = [
-    "NkiBlockGrid",
-    "NkiGrid",
-    "NkiTensor",
-    "NkiTileGrid",
-    "alloc_blocks",
-    "alloc_tiles",
-    "blocks",
-    "dynamic_range",
-    "no_reorder",
-    "tiles",
-]
-__all__ += _shared.__all__
 
 bypass = BYPASS
 MemoryRegion = Buffer

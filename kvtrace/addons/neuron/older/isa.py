@@ -1,6 +1,6 @@
 """`neuronxcc.nki.isa`: names of the older interface's instructions."""
 
-from typing import Any
+from typing import Any, Final
 
 from kvtrace.addons.neuron.constants import (
     dge_mode,
@@ -40,37 +40,26 @@ gpsimd_engine = engine.gpsimd
 dma_engine = engine.dma
 unknown_engine = engine.unknown
 
-activation = activations.activation.older
-activation_reduce = activations.activation_reduce.older
-affine_select = moves.affine_select.older
-dma_copy = moves.dma_copy.older
-iota = moves.iota.older
-local_gather = gathers.local_gather.older
-memset = moves.memset.older
-nc_matmul = products.nc_matmul.older
-nc_transpose = products.nc_transpose.older
-reciprocal = elementwise.reciprocal.older
-scalar_tensor_tensor = elementwise.scalar_tensor_tensor.older
-tensor_copy = moves.tensor_copy.older
-tensor_partition_reduce = reductions.tensor_partition_reduce.older
-tensor_reduce = reductions.tensor_reduce.older
-tensor_scalar = elementwise.tensor_scalar.older
-tensor_tensor = elementwise.tensor_tensor.older
-bn_aggr = reductions.bn_aggr.older
-bn_stats = reductions.bn_stats.older
-dma_transpose = searches.dma_transpose.older
 dropout = reductions.dropout_by_chance.older
-max8 = searches.max8.older
-nc_find_index8 = searches.nc_find_index8.older
-nc_match_replace8 = searches.nc_match_replace8.older
-nc_stream_shuffle = searches.nc_stream_shuffle.older
-sequence_bounds = searches.sequence_bounds.older
-range_select = scans.range_select.older
-tensor_copy_dynamic_dst = moves.tensor_copy.older
-tensor_copy_dynamic_src = moves.tensor_copy.older
-tensor_copy_predicated = searches.tensor_copy_predicated.older
-tensor_scalar_reduce = scans.tensor_scalar_reduce.older
-tensor_tensor_scan = scans.tensor_tensor_scan.older
+tensor_copy_dynamic_dst = tensor_copy_dynamic_src = moves.tensor_copy.older
+
+#: Module of ops → names of its ops, which are this module's names.
+_OPS: Final = {
+    activations: "activation activation_reduce",
+    elementwise: "reciprocal scalar_tensor_tensor tensor_scalar tensor_tensor",
+    gathers: "local_gather",
+    moves: "affine_select dma_copy iota memset tensor_copy",
+    products: "nc_matmul nc_transpose",
+    reductions: "bn_aggr bn_stats tensor_partition_reduce tensor_reduce",
+    scans: "range_select tensor_scalar_reduce tensor_tensor_scan",
+    searches: (
+        "dma_transpose max8 nc_find_index8 nc_match_replace8 nc_stream_shuffle sequence_bounds "
+        "tensor_copy_predicated"
+    ),
+}
+globals().update(
+    (name, getattr(ops, name).older) for ops, names in _OPS.items() for name in names.split()
+)
 
 
 def select_reduce(*, dst: Any, mask: Any = None, dtype: Any = None, **operands: Any) -> None:

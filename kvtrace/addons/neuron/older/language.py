@@ -5,20 +5,16 @@ from typing import Any
 import ml_dtypes
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron import language as _shared
 from kvtrace.addons.neuron.arguments import array_of
-from kvtrace.addons.neuron.constants import fp32
+from kvtrace.addons.neuron.constants import fp32  # noqa: F401
 from kvtrace.addons.neuron.errors import missing_name_handler
-from kvtrace.addons.neuron.indices import arange, mgrid, par_dim
+from kvtrace.addons.neuron.indices import arange, mgrid, par_dim  # noqa: F401
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
-from kvtrace.addons.neuron.loops import nc, spmd_dim
+from kvtrace.addons.neuron.loops import nc, spmd_dim  # noqa: F401
 from kvtrace.addons.neuron.older.tiles import Tile
 from kvtrace.addons.neuron.ops import elementwise, exchanges, moves, reductions
-from kvtrace.addons.neuron.ops.creation import shared_identity_matrix
+from kvtrace.addons.neuron.ops.creation import shared_identity_matrix  # noqa: F401
 from kvtrace.addons.neuron.tensors import Tensor
-
-__all__ = ["arange", "fp32", "mgrid", "nc", "par_dim", "shared_identity_matrix", "spmd_dim"]
-__all__ += _shared.__all__
 
 tensor = Tile
 where = elementwise.where.older

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import MEMORY_SPACE
-from kvtrace.addons.neuron.operations import Issue, Result, operation
+from kvtrace.addons.neuron.operations import Issue, Operation, Result, operation
 from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.addons.neuron.tokens import token_of
 
@@ -110,75 +110,58 @@ def receive_reduced(issue: Issue, src0: Any, src1: Any, op: Any) -> Result:
     return issue.result(total, src0.dtype, left, right)
 
 
-@operation("ncc.all_to_all_v", engine="dma", kind="other")
-def all_to_all_v(
-    issue: Issue,
-    src: Any,
-    metadata: Tensor,
-    group: list[int],
-    has_receive_counts: bool,
-    has_receive_offsets: bool,
-) -> Result:
-    """Return the destination with the elements that a group's ranks send to this rank.
+def _with_variable_counts(name: str, same: bool, doc: str) -> Operation:
+    """Return a collective of element counts in a tensor; `same`: all ranks get equal elements.
 
-    Rows of `metadata`, per rank: number of elements sent, and their offset; number received
-    (written here unless `has_receive_counts`), and their offset (if `has_receive_offsets`; else
-    equally spaced).
+    Rows of `metadata`, per rank: number of elements sent, and their offset (with `same`, in the
+    first column); number received (written here unless `has_receive_counts`), and their offset (if
+    `has_receive_offsets`; else equally spaced).
     """
-    return _received(
-        issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=False
-    )
 
-
-@operation("ncc.all_gather_v", engine="dma", kind="other")
-def all_gather_v(
-    issue: Issue,
-    src: Any,
-    metadata: Tensor,
-    group: list[int],
-    has_receive_counts: bool,
-    has_receive_offsets: bool,
-) -> Result:
-    """Return the destination with the elements that each rank of a group sends to all ranks.
-
-    `metadata` is that of `all_to_all_v`; number and offset sent are in the first column.
-    """
-    return _received(
-        issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=True
-    )
-
-
-def _received(
-    issue: Issue,
-    src: Any,
-    metadata: Tensor,
-    group: list[int],
-    has_receive_counts: bool,
-    has_receive_offsets: bool,
-    *,
-    same: bool,
-) -> Result:
-    """Return the destination with the received elements; `same`: those that all ranks get."""
-    name = issue.operation.name
-    source = _read(issue, src)
-    destination = issue.destination
-    assert destination is not None
-    rows = issue.read(metadata, device=True).values.reshape(-1, len(group)).astype(np.int64)
-    if rows.shape[0] < (4 if has_receive_offsets else 3):
-        raise NkiError(f"metadata of {name} has {rows.shape[0]} rows, too few")
-    column = 0 if same else group.index(RANK)
-    count, source_offset = int(rows[0, column]), int(rows[1, column])
-    chunk = source.values.reshape(-1)[source_offset : source_offset + count]
-    values = np.array(destination.array().reshape(-1))
-    for rank in range(len(group)):
-        offset = int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank
-        if chunk.size != count or offset + count > values.size:
-            raise NkiError(
-                f"{name} copies {count} elements from offset {source_offset} to offset "
-                f"{offset}, which exceeds the source or the destination"
+    def receive(
+        issue: Issue,
+        src: Any,
+        metadata: Tensor,
+        group: list[int],
+        has_receive_counts: bool,
+        has_receive_offsets: bool,
+    ) -> Result:
+        source = _read(issue, src)
+        destination = issue.destination
+        assert destination is not None
+        rows = issue.read(metadata, device=True).values.reshape(-1, len(group)).astype(np.int64)
+        if rows.shape[0] < (4 if has_receive_offsets else 3):
+            raise NkiError(f"metadata of {issue.operation.name} has {rows.shape[0]} rows, too few")
+        column = 0 if same else group.index(RANK)
+        count, source_offset = int(rows[0, column]), int(rows[1, column])
+        chunk = source.values.reshape(-1)[source_offset : source_offset + count]
+        values = np.array(destination.array().reshape(-1))
+        for rank in range(len(group)):
+            offset = int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank
+            if chunk.size != count or offset + count > values.size:
+                raise NkiError(
+                    f"{issue.operation.name} copies {count} elements from offset {source_offset} "
+                    f"to offset {offset}, which exceeds the source or the destination"
+                )
+            values[offset : offset + count] = chunk
+        if not has_receive_counts:
+            counts = metadata.reshape(-1, len(group)) if metadata.ndim > 2 else metadata
+            issue.add_result(
+                counts[2:3], issue.result(np.full((1, len(group)), count), metadata.dtype)
             )
-        values[offset : offset + count] = chunk
-    if not has_receive_counts:
-        counts = metadata.reshape(-1, len(group)) if metadata.ndim > 2 else metadata
-        issue.add_result(counts[2:3], issue.result(np.full((1, len(group)), count), metadata.dtype))
-    return issue.result(values.reshape(destination.shape), src.dtype, states=None)
+        return issue.result(values.reshape(destination.shape), src.dtype, states=None)
+
+    receive.__doc__ = doc
+    return operation(f"ncc.{name}", engine="dma", kind="other")(receive)
+
+
+all_to_all_v = _with_variable_counts(
+    "all_to_all_v",
+    same=False,
+    doc="Return the destination with the elements that a group's ranks send to this rank.",
+)
+all_gather_v = _with_variable_counts(
+    "all_gather_v",
+    same=True,
+    doc="Return the destination with the elements that each rank of a group sends to all ranks.",
+)

@@ -20,7 +20,6 @@ from kvtrace.addons.neuron.recorder import (
     Execution,
     Recorder,
     Site,
-    SourceLocation,
     TileSample,
 )
 from kvtrace.addons.neuron.recording.definitions import (
@@ -34,6 +33,7 @@ from kvtrace.addons.neuron.recording.definitions import (
     VALUES,
 )
 from kvtrace.addons.neuron.targets import Target
+from kvtrace.capture.records import Frame
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
 from kvtrace.schema.content import stack_id, stack_row
 from kvtrace.schema.table_types import Table
@@ -57,7 +57,7 @@ class _Stacks:
     def __init__(self) -> None:
         self.rows: dict[int, dict[str, Any]] = {}
 
-    def add(self, frames: Sequence[SourceLocation]) -> int | None:
+    def add(self, frames: Sequence[Frame]) -> int | None:
         if not frames:
             return None
         identity = stack_id(frames)
@@ -403,7 +403,7 @@ def _life_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
 
 
 def buffer_columns(
-    launch: ObservedLaunch, add_stack: Callable[[Sequence[SourceLocation]], int]
+    launch: ObservedLaunch, add_stack: Callable[[Sequence[Frame]], int]
 ) -> dict[str, list[Any]]:
     """Return the columns of `buffers`: a tile's allocation, transfers to it, and its release."""
     recorder = launch.recorder
