@@ -124,24 +124,32 @@ def read_graphs(
     frames = {} if meaning_only else _frames(selection)
     graphs: dict[tuple[str, int], list[GraphOp]] = {}
     for row in selection.table("graph_ops").to_pylist(maps_as_pydicts="lossy"):
-        op = GraphOp(
-            graph_id=row["graph_id"],
-            op_index=row["op_index"],
-            opcode=row["opcode"],
-            operands=tuple(row["operands"] or ()),
-            dtype=row["dtype"] or "",
-            shape=tuple(row["shape"] or ()),
-            attributes=_with_constant(row["attributes"] or {}, None if meaning_only else selection),
-            stack=frames.get((row["run"], row["stack_id"]), ()),
-            input_name=row["input_name"],
-            output_name=row["output_name"],
-            aliases=row["aliases"],
-        )
+        attributes = _with_constant(row["attributes"] or {}, None if meaning_only else selection)
+        op = op_of_row(row, attributes, frames.get((row["run"], row["stack_id"]), ()))
         graphs.setdefault((row["run"], outermost(op.graph_id)), []).append(op)
     for ops in graphs.values():
         for graph in by_graph(ops).values():
             _check_rows(graph)
     return graphs
+
+
+def op_of_row(
+    row: Mapping[str, Any], attributes: Mapping[str, str], stack: tuple[Frame, ...] = ()
+) -> GraphOp:
+    """Return the op of a row of the table, with these attributes and frames."""
+    return GraphOp(
+        graph_id=row["graph_id"],
+        op_index=row["op_index"],
+        opcode=row["opcode"],
+        operands=tuple(row["operands"] or ()),
+        dtype=row["dtype"] or "",
+        shape=tuple(row["shape"] or ()),
+        attributes=attributes,
+        stack=stack,
+        input_name=row["input_name"],
+        output_name=row["output_name"],
+        aliases=row["aliases"],
+    )
 
 
 def _check_rows(graph: Sequence[GraphOp]) -> None:

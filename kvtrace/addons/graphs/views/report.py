@@ -1,14 +1,12 @@
-"""`graph/<variant>`: the ops of a traced NumPy graph; `stablehlo/<variant>`: their texts.
+"""`graph/<variant>`: the ops of a traced NumPy graph.
 
 Ops, shapes and names were recorded while the function was traced; bytes, FLOPs and live memory are
 derived from shapes (`kvtrace.addons.graphs.figures`). Bodies of loops and branches follow their
 graph, each with the op that owns the body.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypedDict
 
@@ -22,9 +20,9 @@ from kvtrace.addons.graphs.rows import (
     GraphOp,
     by_graph,
     damaged_graph_errors,
+    op_of_row,
     outermost,
 )
-from kvtrace.addons.graphs.stablehlo.module_text import FunctionText, Locations
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 
@@ -32,14 +30,6 @@ __all__ = ["SOURCE", "GraphBlock"]
 
 #: Maximum number of characters of an attribute; longer ones, mostly constants, are cut.
 _ATTR_LIMIT: Final = 160
-#: Maximum number of characters of an op's StableHLO, which has regions in it.
-_TEXT_LIMIT: Final = 2000
-#: Graphs with more ops have no texts in the page.
-_OPS_WITH_TEXTS_LIMIT: Final = 50_000
-_RESULT: Final = re.compile(r"%(?:b\d+_)?(\d+)")
-_LOCATION: Final = re.compile(r" loc\(#loc\d+\)")
-#: An attribute of constants whose value was removed.
-_CUT: Final = "value cut"
 
 
 class OpNames(TypedDict):
@@ -105,12 +95,6 @@ def _blocks(context: Context) -> Iterable[Block]:
     for variant in slowest_first:
         kernel_id = variants[variant].kernel_id
         yield Block(f"graph/{variant}", partial(_graph_block, context, kernel_id, graphs[variant]))
-    if not context.source:
-        return
-    for variant in slowest_first:
-        if graphs[variant].num_rows <= _OPS_WITH_TEXTS_LIMIT:
-            kernel_id = variants[variant].kernel_id
-            yield Block(f"stablehlo/{variant}", partial(_text_block, kernel_id, graphs[variant]))
 
 
 def _graph_rows(context: Context) -> Iterator[tuple[int, pa.Table]]:
@@ -127,21 +111,7 @@ def _graph_rows(context: Context) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _sorted_ops(rows: Sequence[Mapping[str, Any]]) -> list[GraphOp]:
-    ops = [
-        GraphOp(
-            graph_id=row["graph_id"],
-            op_index=row["op_index"],
-            opcode=row["opcode"],
-            operands=tuple(row["operands"] or ()),
-            dtype=row["dtype"] or "",
-            shape=tuple(row["shape"] or ()),
-            attributes=row["attributes"] or {},
-            input_name=row["input_name"],
-            output_name=row["output_name"],
-            aliases=row["aliases"],
-        )
-        for row in rows
-    ]
+    ops = [op_of_row(row, row["attributes"] or {}) for row in rows]
     return sorted(ops, key=lambda op: (op.graph_id, op.op_index))
 
 
@@ -247,50 +217,11 @@ def _attributes(op: GraphOp, source: bool) -> dict[str, str]:
     return attributes
 
 
-def _text_block(kernel_id: int, table: pa.Table) -> str:
-    with damaged_graph_errors(kernel_id):
-        return _texts_as_json(table)
-
-
-def _texts_as_json(table: pa.Table) -> str:
-    ops = [_without_long_value(op) for op in _sorted_ops(table.to_pylist(maps_as_pydicts="lossy"))]
-    graphs = by_graph(ops)
-    return json_block(
-        {
-            str(graph_id >> BODY_SHIFT): _op_texts(graph, graphs)
-            for graph_id, graph in graphs.items()
-        }
-    )
-
-
-def _without_long_value(op: GraphOp) -> GraphOp:
-    """Return the op; a constant's long value is replaced, and the op marked to have no text."""
-    is_long = "value_artifact" in op.attributes or len(op.attributes.get("value", "")) > _ATTR_LIMIT
-    if op.opcode != "constant" or not is_long:
-        return op
-    return replace(op, attributes={**op.attributes, "value": "0x", _CUT: ""})
-
-
-def _op_texts(graph: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> dict[str, str]:
-    """Return the StableHLO of each op of a graph that has a line, by the op's index."""
-    function = FunctionText(graphs, Locations())
-    parameters = [op for op in graph if op.opcode == "parameter"]
-    function.write_all(graph, [f"%arg{position}" for position in range(len(parameters))])
-    cut_ops = {str(op.op_index) for op in graph if _CUT in op.attributes}
-    texts: dict[str, str] = {}
-    for line in function.lines:
-        result = _RESULT.match(line)
-        if result is not None and result[1] not in cut_ops:
-            text = _LOCATION.sub("", line)
-            texts[result[1]] = text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]}…"
-    return texts
-
-
 SOURCE: Final = BlockSource(
     name="graph",
     order=25,
     share=0.5,
-    noun="tensor graphs and their texts",
+    noun="tensor graphs",
     query="FROM graph_ops",
     blocks=_blocks,
     types=(GraphBlock,),

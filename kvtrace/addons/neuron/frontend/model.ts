@@ -3,8 +3,6 @@
 // null means "not known" and is never shown as a zero. Times are whole nanoseconds, sizes bytes.
 // Indexes refer to elements of the report's arrays.
 
-import type { Position } from "@report/data/types";
-
 /** A row of the list of calls: the call's number in the report, and its peaks of memory. */
 export interface CallSummary {
   readonly call: number;
@@ -22,7 +20,6 @@ export interface CallBlock {
   /** Loops in program order, each before the loops inside. */
   readonly loops: readonly NestedLoop[];
   readonly sequence: Sequence;
-  readonly roof: TargetRoof | null;
 }
 
 /**
@@ -80,8 +77,6 @@ export interface OpWork {
   readonly writes: readonly string[];
   /** Numbers of tiles and tensors that the op reads or writes. */
   readonly touched: readonly number[];
-  /** Time of the op's arithmetic at the engine's rate, or of its transfers, over the call. */
-  readonly best_ns: number | null;
 }
 
 /** A loop of a call, by op_index; `loop` is the loop around it, `trips` its most trips. */
@@ -110,22 +105,6 @@ export interface Sequence {
 }
 
 /**
- * The call's position under the published limits of one core of the target.
- *
- * Rates are per second; the position is in nanoseconds of one launch, null if unknown.
- */
-export interface TargetRoof {
-  readonly name: string;
-  readonly source: string;
-  readonly bandwidth: number;
-  readonly matrix: Readonly<Record<string, number>>;
-  readonly vector: Readonly<Record<string, number>>;
-  readonly flops: number;
-  readonly unique_bytes: number | null;
-  readonly position: Position | null;
-}
-
-/**
  * A buffer in SBUF or PSUM: its size, and the orders of the first and last op that use it.
  *
  * `amount` counts toward the memory's limit: bytes per partition of SBUF, or banks of PSUM.
@@ -151,10 +130,10 @@ export interface Flow {
 }
 
 /**
- * The work that an engine executed, summed over the call.
+ * The work of an engine in one launch of a call, and its share of the busiest engine's time.
  *
- * `busy_ns` is the shortest time that published rates allow, `share` the share of the busiest
- * engine's time; null if not published (`chip_profile.py`).
+ * `busy_ns` is the shortest time that published rates allow, null without a published rate; `share`
+ * is `busy_ns` divided by that of the busiest engine, since engines work in parallel.
  */
 export interface EngineWork {
   readonly engine: string;

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.neuron.views.on_chip import CALLS, OPS
 from kvtrace.converters.profile.device_limits import TERA, DeviceLimits, limits_for_target, rates
 from kvtrace.converters.profile.profile_model import ProfileSection
 from kvtrace.text import columns, count, duration, percent, size
@@ -17,11 +16,14 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 
+CALLS: Final = "client_nki_calls"
+OPS: Final = "client_nki_ops"
+
 ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 
 
 @dataclass(frozen=True, slots=True)
-class EngineShare:
+class EngineWork:
     """The work of an engine in one launch of a call, and its share of the busiest engine's time.
 
     `busy_ns` is the shortest time that published rates allow, None without a published rate;
@@ -33,6 +35,7 @@ class EngineShare:
     elements: int
     flops: int
     device_bytes: int
+    chip_bytes: int
     busy_ns: float | None
     share: float | None
 
@@ -50,7 +53,7 @@ class ChipProfile:
     sbuf_bytes: int
     psum_peak_banks: int
     psum_banks: int
-    engines: tuple[EngineShare, ...]
+    engines: tuple[EngineWork, ...]
 
 
 def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfile, ...]:
@@ -83,16 +86,16 @@ def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfi
 def _ops_by_call(
     trace: "Trace", runs: Sequence["Run"]
 ) -> dict[tuple[str, int], list[tuple[str, Mapping[str, Any]]]]:
-    engines = {
-        (row["run"], row["call_id"], row["op_index"]): row["engine"]
-        for row in trace.table(OPS, runs, ["call_id", "op_index", "engine"]).to_pylist()
+    moved = {
+        (row["run"], row["call_id"], row["op_index"]): row
+        for row in trace.table(OPS, runs).to_pylist()
     }
     columns = ["call_id", "op_index", "dtype", "executions", "elements", "flops", "bytes"]
     ops: dict[tuple[str, int], list[tuple[str, Mapping[str, Any]]]] = {}
     for row in trace.table("ops", runs, columns).to_pylist():
-        engine = engines.get((row["run"], row["call_id"], row["op_index"]))
-        if engine is not None:
-            ops.setdefault((row["run"], row["call_id"]), []).append((engine, row))
+        op = moved.get((row["run"], row["call_id"], row["op_index"]))
+        if op is not None:
+            ops.setdefault((row["run"], row["call_id"]), []).append((op["engine"], row | op))
     return ops
 
 
@@ -107,12 +110,12 @@ def _profile(
     longest_ns = max((busy_ns for busy_ns in busy.values() if busy_ns is not None), default=0.0)
     engines = []
     for engine, busy_ns in busy.items():
-        executions, elements, flops, nbytes = (
+        sums = (
             sum(int(row[name] or 0) for row in by_engine[engine])
-            for name in ("executions", "elements", "flops", "bytes")
+            for name in ("executions", "elements", "flops", "bytes", "chip_bytes")
         )
         share = None if busy_ns is None or not longest_ns else busy_ns / longest_ns
-        engines.append(EngineShare(engine, executions, elements, flops, nbytes, busy_ns, share))
+        engines.append(EngineWork(engine, *sums, busy_ns, share))
     return ChipProfile(
         run=row["run"],
         call_id=row["call_id"],

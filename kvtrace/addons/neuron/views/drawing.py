@@ -1,17 +1,11 @@
 """NKI calls on a timeline: a track per engine, and counters of SBUF and PSUM.
 
 Ops that ran on NumPy have an order but no times. So the ops of a call are spread evenly over the
-time of its first launch, as the tracks' names say. A second group of tracks shows the same ops in a
-schedule derived from published rates. Flows lead from an op that writes a buffer to the ops that
-read the written contents.
-
-The schedule is list scheduling: each engine runs its ops in program order. An op begins when its
-engine is free, the buffers that it reads are written, and the buffer that it writes is no longer in
-use. Example: a load of 5 ns (dma), a product of 3 ns that reads the loaded tile (tensor), and a
-second load of 5 ns to another tile begin at 0, 5 and 5 ns. All programs run on one core.
+time of its first launch, as the tracks' names say. Flows lead from an op that writes a buffer to
+the ops that read the written contents.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -21,9 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.addons.neuron.views.chip_profile import shortest_ns
-from kvtrace.addons.neuron.views.on_chip import CALLS, EXECUTIONS, OnChipCall, on_chip_calls
-from kvtrace.converters.profile.device_limits import limits_for_target
+from kvtrace.addons.neuron.views.chip_profile import CALLS
+from kvtrace.addons.neuron.views.on_chip import EXECUTIONS, OnChipCall, on_chip_calls
 from kvtrace.converters.timeline.captions import Caption, Facts
 from kvtrace.converters.timeline.timeline import (
     Counter,
@@ -55,7 +48,6 @@ def _draw(trace: "Trace", run: "Run", process: Track) -> PartDrawing:
     launch_spans = _first_launch_spans(trace, run)
     executions = trace.table(EXECUTIONS, [run])
     captions = _captions_by_call(trace, run)
-    types = _types_by_call(trace, run)
     for call in on_chip_calls(trace, [run]):
         launch_span = launch_spans.get(call.call_id)
         if launch_span is None or not call.executed:
@@ -74,14 +66,6 @@ def _draw(trace: "Trace", run: "Run", process: Track) -> PartDrawing:
         durations: Integers = np.full(begins.size, op_duration, np.int64)
         drawn.slices += _engine_slices(rows, parent, begins, durations, call_captions, flow)
         drawn.counters += _counters(call, parent, begin, op_duration)
-        schedule = earliest_schedule(rows, call.target, types.get(call.call_id, {}))
-        if schedule is not None:
-            title = f"{call.kernel}, call {call.call_id}: derived from published rates, no times"
-            parent = process.child(title, lane=call.call_id, rank=2)
-            flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}/derived")
-            drawn.slices += _engine_slices(
-                rows, parent, begin + schedule[0], schedule[1], call_captions, flow
-            )
     if missing_ops:
         drawn.left_out["ops of NKI kernels that were not kept one by one"] = missing_ops
     return drawn
@@ -116,14 +100,6 @@ def _caption(row: Mapping[str, Any], stacks: Mapping[int, Any]) -> Caption:
     if frames:
         facts.append(("line", f"{PurePath(frames[0]['file'] or '?').name}:{frames[0]['line']}"))
     return Caption(row["op"] or "op", tuple(facts))
-
-
-def _types_by_call(trace: "Trace", run: "Run") -> dict[int, dict[int, str]]:
-    types: dict[int, dict[int, str]] = {}
-    for row in trace.table("ops", [run], ["call_id", "op_index", "dtype"]).to_pylist():
-        if row["dtype"]:
-            types.setdefault(row["call_id"], {})[row["op_index"]] = row["dtype"]
-    return types
 
 
 def _engine_slices(
@@ -161,57 +137,11 @@ def _counters(call: OnChipCall, parent: Track, begin: int, step: int) -> list[Co
 PART: Final = TimelinePart(_CATEGORY, "executed ops of NKI kernels", _draw)
 
 
-# -- earliest times of engines ---------------------------------------------------------------------
-
-
-#: Maximum number of executed ops of a call for which flows and a schedule are made.
+#: Maximum number of executed ops of a call for which flows are made.
 LIMIT: Final = 100_000
 
 #: Maximum number of flows that lead to an op, one for each buffer read.
 _READS: Final = 4
-
-
-def _rows(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
-    return zip(*(rows[name].to_pylist() for name in names), strict=True)
-
-
-def earliest_schedule(
-    rows: pa.Table, target: str, types: Mapping[int, str]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Return start and duration of each executed op, in nanoseconds after the first op.
-
-    `rows` are executions in order, `types` maps an op to its element type. An op of an engine
-    without a published rate takes 1 ns. The result is None if the target has no published rates, or
-    there are too many ops.
-    """
-    limits = limits_for_target(f"neuron:{target}")
-    if limits is None or rows.num_rows > LIMIT:
-        return None
-    engine_free_at: dict[str, float] = {}
-    written_at: dict[int, float] = {}
-    last_read_at: dict[int, float] = {}
-    begins, durations = (np.empty(rows.num_rows, np.int64) for _ in range(2))
-    columns = ("engine", "op_index", "elements", "flops", "device_bytes", "read", "written")
-    for order, (engine, op, elements, flops, nbytes, read_buffers, target_buffer) in enumerate(
-        _rows(rows, *columns)
-    ):
-        ns = shortest_ns(engine, types.get(op), elements or 0, flops or 0, nbytes or 0, limits)
-        duration = max(ns or 0.0, 1.0)
-        begin = max(
-            [
-                engine_free_at.get(engine, 0.0),
-                *(written_at.get(buffer, 0.0) for buffer in read_buffers or ()),
-            ]
-        )
-        begin = max(begin, last_read_at.get(target_buffer, 0.0), written_at.get(target_buffer, 0.0))
-        end = begin + duration
-        engine_free_at[engine] = end
-        for buffer in read_buffers or ():
-            last_read_at[buffer] = max(last_read_at.get(buffer, 0.0), end)
-        if target_buffer is not None:
-            written_at[target_buffer] = end
-        begins[order], durations[order] = round(begin), max(round(end) - round(begin), 1)
-    return begins, durations
 
 
 def buffer_flows(rows: pa.Table, key: str) -> npt.NDArray[np.uint64] | None:
@@ -227,7 +157,8 @@ def buffer_flows(rows: pa.Table, key: str) -> npt.NDArray[np.uint64] | None:
     base_id = int.from_bytes(digest, "little") << 32
     flows = np.zeros((rows.num_rows, 1 + _READS), np.uint64)
     writer: dict[int, int] = {}
-    for order, (read_buffers, target) in enumerate(_rows(rows, "read", "written")):
+    accesses = zip(rows["read"].to_pylist(), rows["written"].to_pylist(), strict=True)
+    for order, (read_buffers, target) in enumerate(accesses):
         sources = [
             writer[buffer] for buffer in dict.fromkeys(read_buffers or ()) if buffer in writer
         ]

@@ -1,4 +1,4 @@
-"""On-chip memory of NKI calls as plain data: tiles, memory in use over time, flows and engines.
+"""On-chip memory of NKI calls as plain data: tiles, memory in use over time, and flows.
 
 Time is the order of executed ops, since kernels that run on NumPy have no other clock. A tile is in
 use from the first to the last op that accesses it: the least that a compiler needs.
@@ -13,13 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.addons.neuron.views.chip_profile import (
+    ChipProfile,
+    EngineWork,
+    read_chip_profiles,
+)
+
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-CALLS: Final = "client_nki_calls"
 BUFFERS: Final = "client_nki_buffers"
 EXECUTIONS: Final = "client_nki_executions"
-OPS: Final = "client_nki_ops"
 LOOPS: Final = "client_nki_loops"
 ITERATIONS: Final = "client_nki_iterations"
 VALUES: Final = "client_nki_values"
@@ -69,24 +73,6 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineWork:
-    """The work that an engine executed, summed over the call.
-
-    `busy_ns` is the shortest time that published rates allow, `share` the share of the busiest
-    engine's time; None if not published (`chip_profile.py`).
-    """
-
-    engine: str
-    executions: int
-    elements: int
-    flops: int
-    device_bytes: int
-    chip_bytes: int
-    busy_ns: float | None = None
-    share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class OnChipCall:
     """On-chip memory of one call, by order of its executed ops (0 to `executed` - 1)."""
 
@@ -108,28 +94,16 @@ def on_chip_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[OnChipCall, ..
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    if CALLS not in trace.client_tables:
+    chips = read_chip_profiles(trace, runs)
+    if not chips:
         return ()
-    kernels = _kernel_names(trace, runs)
     buffers = _tables_by_call(trace.table(BUFFERS, runs))
     executions = _tables_by_call(trace.table(EXECUTIONS, runs))
     return tuple(
-        _call(row, kernels[key], buffers.get(key), executions.get(key))
-        for row in trace.table(CALLS, runs).to_pylist()
-        if (key := (row["run"], row["call_id"])) in kernels
+        _call(chip, buffers.get(key), executions.get(key))
+        for chip in chips
+        for key in ((chip.run, chip.call_id),)
     )
-
-
-def _kernel_names(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], str]:
-    names = {
-        (row["run"], row["kernel_id"]): row["name"] or "?"
-        for row in trace.table("kernels", runs, ["kernel_id", "name"]).to_pylist()
-    }
-    calls = trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
-    return {
-        (row["run"], row["call_id"]): names.get((row["run"], row["kernel_id"]), "?")
-        for row in calls
-    }
 
 
 def _tables_by_call(table: pa.Table) -> dict[tuple[str, int], pa.Table]:
@@ -141,29 +115,27 @@ def _tables_by_call(table: pa.Table) -> dict[tuple[str, int], pa.Table]:
     return tables
 
 
-def _call(
-    row: Mapping[str, Any], kernel: str, buffers: pa.Table | None, executions: pa.Table | None
-) -> OnChipCall:
+def _call(chip: ChipProfile, buffers: pa.Table | None, executions: pa.Table | None) -> OnChipCall:
     lives = [] if buffers is None else buffers.to_pylist()
     spaces = {life["buffer"]: life["space"] for life in lives}
     tiles = tuple(_tile(life) for life in lives if _is_tile(life))
     limits = {
-        "sbuf": ("bytes", row["sbuf_bytes"]),
-        "psum": ("banks", row["psum_banks"]),
+        "sbuf": ("bytes", chip.sbuf_bytes),
+        "psum": ("banks", chip.psum_banks),
     }
     return OnChipCall(
-        run=row["run"],
-        call_id=row["call_id"],
-        kernel=kernel,
-        target=row["target"],
-        executed=row["executed"],
+        run=chip.run,
+        call_id=chip.call_id,
+        kernel=chip.kernel,
+        target=chip.target,
+        executed=chip.executed,
         usage=tuple(
             _usage(space, unit, limit, [tile for tile in tiles if tile.space == space])
             for space, (unit, limit) in limits.items()
         ),
         tiles=tiles,
         flows=() if executions is None else _flows(executions, spaces),
-        engines=() if executions is None else _engines(executions),
+        engines=chip.engines,
     )
 
 
@@ -211,18 +183,4 @@ def _flows(executions: pa.Table, spaces: Mapping[int, str]) -> tuple[Flow, ...]:
     return tuple(
         Flow(*source_and_target, *bytes_and_ops)
         for source_and_target, bytes_and_ops in sorted(totals_by_memories.items())
-    )
-
-
-def _engines(executions: pa.Table) -> tuple[EngineWork, ...]:
-    names = ("elements", "flops", "device_bytes", "chip_bytes")
-    work = pa.table(
-        {"engine": executions["engine"].cast(pa.string())}
-        | {name: executions[name] for name in names}
-    )
-    sums = work.group_by("engine").aggregate([([], "count_all"), *((n, "sum") for n in names)])
-    rows = sorted(sums.to_pylist(), key=lambda row: str(row["engine"]))
-    return tuple(
-        EngineWork(row["engine"], row["count_all"], *(row[f"{name}_sum"] for name in names))
-        for row in rows
     )

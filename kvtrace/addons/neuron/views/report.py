@@ -1,34 +1,25 @@
 """Blocks of the report: `onchip/index` lists NKI calls, `onchip/<call>` has a call's memory.
 
 The data are those of `on_chip.py`; a call's block also has the call's ops, their engines, and the
-tiles that they read and write. All times are derived: the shortest that the target's published
-limits allow, for each op alone.
+tiles that they read and write.
 """
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from kvtrace.addons.neuron.views.chip_profile import read_chip_profiles
+from kvtrace.addons.neuron.views.chip_profile import OPS
 from kvtrace.addons.neuron.views.on_chip import (
     BUFFERS,
     EXECUTIONS,
     ITERATIONS,
     LOOPS,
-    OPS,
     VALUES,
     OnChipCall,
     Usage,
     on_chip_calls,
-)
-from kvtrace.converters.profile.device_limits import (
-    DeviceLimits,
-    Position,
-    Work,
-    limits_for_target,
-    position,
 )
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
@@ -74,25 +65,6 @@ class OpWork:
     writes: tuple[str, ...]
     touched: tuple[int, ...]
     """Numbers of tiles and tensors that the op reads or writes."""
-    best_ns: float | None
-    """Time of the op's arithmetic at the engine's rate, or of its transfers, over the call."""
-
-
-@dataclass(frozen=True, slots=True)
-class TargetRoof:
-    """The call's position under the published limits of one core of the target.
-
-    Rates are per second; the position is in nanoseconds of one launch, None if unknown.
-    """
-
-    name: str
-    source: str
-    bandwidth: float
-    matrix: dict[str, float]
-    vector: dict[str, float]
-    flops: int
-    unique_bytes: int | None
-    position: Position | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +119,6 @@ class CallBlock:
     loops: tuple[NestedLoop, ...]
     """Loops in program order, each before the loops inside."""
     sequence: Sequence
-    roof: TargetRoof | None
 
 
 def _blocks(context: Context) -> Iterable[Block]:
@@ -169,16 +140,6 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 def _numbered_calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
     calls = {(call.run, call.call_id): call for call in on_chip_calls(context.trace, context.runs)}
-    for chip in read_chip_profiles(context.trace, context.runs):
-        observed = calls[chip.run, chip.call_id]
-        shares = {share.engine: share for share in chip.engines}
-        engines = tuple(
-            replace(work, busy_ns=shares[work.engine].busy_ns, share=shares[work.engine].share)
-            if work.engine in shares
-            else work
-            for work in observed.engines
-        )
-        calls[chip.run, chip.call_id] = replace(observed, engines=engines)
     for call_number, call in enumerate(context.report.calls):
         on_chip = calls.get((context.runs[call.run].run_id, call.call_id))
         if on_chip is not None:
@@ -197,12 +158,10 @@ def _call_block(context: Context, call_number: int, call: OnChipCall) -> str:
     )
     left_out = len(call.tiles) - len(tiles)
     memory = replace(call, tiles=tiles)
-    limits = limits_for_target(f"neuron:{call.target}")
-    ops = tuple(_op_works(context, call_number, limits))
-    roof = None if limits is None else _target_roof(context, call_number, limits)
+    ops = tuple(_op_works(context, call_number))
     loops = tuple(_loops(context, call_number))
     sequence = _sequence(context, call_number)
-    return json_block(CallBlock(memory, left_out, ops, loops, sequence, roof))
+    return json_block(CallBlock(memory, left_out, ops, loops, sequence))
 
 
 def _loops(context: Context, call_number: int) -> Iterator[NestedLoop]:
@@ -256,28 +215,7 @@ def _json_value(value: float | None) -> float | str | None:
     return value if value is None or math.isfinite(value) else str(value)
 
 
-def _target_roof(context: Context, call_number: int, limits: DeviceLimits) -> TargetRoof:
-    call = context.report.calls[call_number]
-    dot_flops: dict[str, int] = {}
-    other_flops: dict[str, int] = {}
-    for row in context.of_call("ops", call_number):
-        flops_by_dtype = dot_flops if row["kind"] == "dot" else other_flops
-        name = row["dtype"] or "fp32"
-        flops_by_dtype[name] = flops_by_dtype.get(name, 0) + (row["flops"] or 0)
-    moved_bytes = None if call.unknown_accesses else call.bytes
-    return TargetRoof(
-        name=limits.name,
-        source=limits.source,
-        bandwidth=limits.bandwidth,
-        matrix=dict(limits.matrix),
-        vector=dict(limits.vector),
-        flops=sum(dot_flops.values()) + sum(other_flops.values()),
-        unique_bytes=call.unique_bytes,
-        position=position(Work(call.unique_bytes, moved_bytes, dot_flops, other_flops), limits),
-    )
-
-
-def _op_works(context: Context, call_number: int, limits: DeviceLimits | None) -> Iterator[OpWork]:
+def _op_works(context: Context, call_number: int) -> Iterator[OpWork]:
     names = {row["buffer"]: row["name"] or "?" for row in context.of_call(BUFFERS, call_number)}
     reads: dict[int, dict[str, None]] = {}
     writes: dict[int, dict[str, None]] = {}
@@ -293,58 +231,21 @@ def _op_works(context: Context, call_number: int, limits: DeviceLimits | None) -
     engines = {row["op_index"]: row for row in context.of_call(OPS, call_number)}
     for row in context.of_call("ops", call_number):
         index = row["op_index"]
-        yield replace(
-            _op_work(
-                context, row, engines.get(index, {}), reads.get(index, ()), writes.get(index, ())
-            ),
+        engine = engines.get(index, {})
+        yield OpWork(
+            op_index=index,
+            op=row["op"] or "?",
+            engine=engine.get("engine"),
+            dtype=row["dtype"],
+            stack=context.stack(row["stack_id"]),
+            executions=row["executions"] or 0,
+            flops=row["flops"] or 0,
+            device_bytes=engine.get("device_bytes") or 0,
+            chip_bytes=engine.get("chip_bytes") or 0,
+            reads=tuple(reads.get(index, ()))[:_NAMES_LIMIT],
+            writes=tuple(writes.get(index, ()))[:_NAMES_LIMIT],
             touched=tuple(touched.get(index, ()))[:_TOUCHED_LIMIT],
-            best_ns=_best_ns(row, engines.get(index, {}), limits),
         )
-
-
-def _best_ns(
-    row: dict[str, Any], engine: dict[str, Any], limits: DeviceLimits | None
-) -> float | None:
-    """Return an op's shortest time in ns: of its arithmetic or its transfers at published limits.
-
-    None for an op with neither, or without a published rate: moves on chip have no such rate.
-    """
-    transferred_bytes = engine.get("device_bytes") or 0
-    if limits is None or not (transferred_bytes or row["flops"]):
-        return None
-    seconds = transferred_bytes / limits.bandwidth
-    if row["flops"]:
-        dtype = row["dtype"] or "fp32"
-        is_dot = row["kind"] == "dot"
-        rate = limits.dot_rate(dtype) if is_dot else limits.vector_rate(dtype)
-        if rate is None:
-            return None
-        seconds = max(seconds, row["flops"] / rate)
-    return seconds * 1e9
-
-
-def _op_work(
-    context: Context,
-    row: dict[str, Any],
-    engine: dict[str, Any],
-    reads: Iterable[str],
-    writes: Iterable[str],
-) -> OpWork:
-    return OpWork(
-        op_index=row["op_index"],
-        op=row["op"] or "?",
-        engine=engine.get("engine"),
-        dtype=row["dtype"],
-        stack=context.stack(row["stack_id"]),
-        executions=row["executions"] or 0,
-        flops=row["flops"] or 0,
-        device_bytes=engine.get("device_bytes") or 0,
-        chip_bytes=engine.get("chip_bytes") or 0,
-        reads=tuple(reads)[:_NAMES_LIMIT],
-        writes=tuple(writes)[:_NAMES_LIMIT],
-        touched=(),
-        best_ns=None,
-    )
 
 
 SOURCE: Final = BlockSource(

@@ -99,23 +99,6 @@ def number(page, name):
     return float(page.page.locator(f'[data-figure="{name}"]').get_attribute("data-value"))
 
 
-def test_the_roofline_has_times_at_the_targets_published_limits(page, calls):
-    page.go("#/onchip/2")
-    page.page.wait_for_selector("#onchip-roof")
-    bytes_moved = (512 * 256 + 512 * 512 + 256 * 512) * 4
-
-    # Products of float32 at 22.6 TFLOP/s of one core, distinct bytes at 362.5 GB/s
-    assert number(page, "transfers") == pytest.approx(bytes_moved / 362.5)
-    assert number(page, "arithmetic") == pytest.approx(2 * 256 * 512 * 512 / 22_600)
-    assert number(page, "time at best") == max(
-        number(page, "transfers"), number(page, "arithmetic")
-    )
-    assert {
-        figure.get_attribute("data-source")
-        for figure in page.page.locator("main .figure[data-figure]").all()
-    } == {"derived"}
-
-
 def test_an_op_is_linked_to_its_line_and_its_tiles_and_a_line_to_its_ops(page):
     page.go("#/onchip/2")
     page.page.locator("#onchip-ops tbody tr", has_text="nisa.nc_matmul").first.click()

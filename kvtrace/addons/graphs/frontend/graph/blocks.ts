@@ -6,9 +6,6 @@ import type { Frame } from "@report/data/types";
 import type { GraphColumns } from "../model";
 import { stackPlace } from "@report/parts/text";
 
-/** Texts of ops by body and place. */
-export type StablehloBlock = Readonly<Record<string, Readonly<Record<string, string>>>>;
-
 const SHORT: Readonly<Record<string, string>> = { float: "f", bfloat: "bf", uint: "u", int: "i" };
 
 /** "f32[4, 32]". */

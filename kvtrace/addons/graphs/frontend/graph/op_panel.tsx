@@ -1,17 +1,13 @@
-// One op: what it is, what it reads and who reads it, its figures, its lines and its StableHLO.
+// One op: what it is, what it reads and who reads it, its figures and its lines.
 
 import { setQuery } from "@report/app/router";
 import { formatBytes, formatCount, formatFlops, formatPlace, shortText } from "@report/data/format";
-import { page } from "@report/data/page";
-import { useBlock } from "@report/data/use_block";
-import { Code } from "@report/parts/code";
 import { Value } from "@report/parts/figure";
 import { Facts } from "@report/parts/text";
-import { framesOf, opTitle, type StablehloBlock, typeText } from "./blocks";
+import { framesOf, opTitle, typeText } from "./blocks";
 import type { GraphColumns } from "../model";
 
 interface OpPanelProps {
-  readonly variant: number;
   readonly graph: GraphColumns;
   readonly users: readonly (readonly number[])[];
   readonly op: number | null;
@@ -74,7 +70,6 @@ export function OpPanel(props: OpPanelProps) {
         ]}
       />
       <Frames {...props} op={op} />
-      <OpText {...props} op={op} />
     </div>
   );
 }
@@ -128,20 +123,5 @@ function Frames({ graph, op }: OpPanelProps & { op: number }) {
         </li>
       ))}
     </ol>
-  );
-}
-
-function OpText({ variant, graph, op }: OpPanelProps & { op: number }) {
-  const loaded = useBlock<StablehloBlock>(page, `stablehlo/${variant}`);
-  const text = loaded.state === "ready" ? loaded.value[graph.body]?.[op] : undefined;
-  if (!text) return null;
-  return (
-    <Code
-      id="stablehlo"
-      text={text}
-      language="compiled"
-      label="The op in StableHLO"
-      height="10rem"
-    />
   );
 }

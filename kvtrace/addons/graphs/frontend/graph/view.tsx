@@ -93,7 +93,7 @@ function Shown({ variant, kernel, graph, block }: ShownProps) {
           chosen={op}
           seen={chosen("see")}
         />
-        <OpPanel variant={variant} graph={graph} users={users} op={op} />
+        <OpPanel graph={graph} users={users} op={op} />
       </Section>
       <Section title="Ops" id="ops">
         <OpTable graph={graph} found={found} chosen={op} />

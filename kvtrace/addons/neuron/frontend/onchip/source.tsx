@@ -2,7 +2,7 @@
 
 import { useCallback } from "preact/hooks";
 import { chosen, chosenNumber } from "@report/app/router";
-import { formatBytes, formatFlops, formatNanoseconds } from "@report/data/format";
+import { formatBytes, formatFlops } from "@report/data/format";
 import { page } from "@report/data/page";
 import type { PlacedFinding, Stack } from "@report/data/types";
 import type { OpWork } from "../model";
@@ -17,20 +17,19 @@ interface Measure extends OpMeasure<OpWork> {
 function measureOf(
   name: string,
   title: string,
-  field: "best_ns" | "device_bytes" | "chip_bytes" | "flops",
+  field: "device_bytes" | "chip_bytes" | "flops",
   shown: (value: number) => string,
 ): Measure {
   return {
     name,
     title,
     shown,
-    total: (ops) => ops.reduce((whole, op) => whole + (op[field] ?? 0), 0),
+    total: (ops) => ops.reduce((whole, op) => whole + op[field], 0),
     said: (ops) => [` on ${[...new Set(ops.map(({ engine }) => engine ?? "?"))].join(", ")}`],
   };
 }
 
 const MEASURES: readonly Measure[] = [
-  measureOf("time", "time at best", "best_ns", formatNanoseconds),
   measureOf("device", "bytes of device memory", "device_bytes", formatBytes),
   measureOf("chip", "bytes on chip", "chip_bytes", formatBytes),
   measureOf("flops", "FLOPs", "flops", formatFlops),

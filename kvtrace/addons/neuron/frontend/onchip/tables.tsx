@@ -5,7 +5,7 @@ import { setQuery } from "@report/app/router";
 import { formatPlace, shortText } from "@report/data/format";
 import { page } from "@report/data/page";
 import type { PlacedFinding } from "@report/data/types";
-import type { CallBlock, EngineWork, Flow, OpWork, Tile } from "../model";
+import type { EngineWork, Flow, OpWork, Tile } from "../model";
 import { fieldsOf, figure, sharedFigure, words } from "@report/parts/columns";
 import { findingColumns } from "@report/parts/finding_columns";
 import { type Column, Table } from "@report/parts/table";
@@ -51,16 +51,14 @@ export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
 }
 
 export function OpTable(props: {
-  block: CallBlock;
   rows: readonly OpWork[];
   /** Op index → rules that the op violates. */
   broken: ReadonlyMap<number, string>;
   chosen: OpWork | null;
   moment: Moment | null;
 }) {
-  const { block, rows, broken, moment } = props;
+  const { rows, broken, moment } = props;
   const field = fieldsOf((op: OpWork) => op);
-  const best = `Its arithmetic or its transfers at the limits of ${block.roof?.name}, over the call`;
   const columns: (Column<OpWork> | null | false)[] = [
     words("Op", (op) => op.op),
     words("Line", (op) => stackPlace(op.stack)),
@@ -72,7 +70,6 @@ export function OpTable(props: {
     field("FLOP", "derived", "flops", "flops"),
     field("Device memory", "derived", "device_bytes", "bytes"),
     field("On chip", "derived", "chip_bytes", "bytes"),
-    block.roof && field("At best", "derived", "best_ns", "ns", best),
     broken.size > 0 && {
       ...words("Findings", (op: OpWork) => broken.get(op.op_index) ?? ""),
       cell: (op) =>

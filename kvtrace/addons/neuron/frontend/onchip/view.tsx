@@ -17,7 +17,6 @@ import { Loops, useMoment } from "./loops";
 import { amountText, MemoryMap } from "./memory_map";
 import { tilesThen } from "./moment";
 import "./onchip.css";
-import { TargetRoofline } from "./roofline";
 import { OnChipSource, standsOn } from "./source";
 import {
   brokenOps,
@@ -198,7 +197,7 @@ function Shown({ call, block }: ShownProps) {
           )
         }
       >
-        <OpTable block={block} rows={ops} broken={broken} chosen={op} moment={moment} />
+        <OpTable rows={ops} broken={broken} chosen={op} moment={moment} />
       </Section>
       <Section title="Source" id="code">
         <OnChipSource call={call} ops={block.ops} findings={findings} chosen={op} />
@@ -212,9 +211,6 @@ function Shown({ call, block }: ShownProps) {
         ) : (
           <p class="muted">Choose a tile to see what it held at the end.</p>
         )}
-      </Section>
-      <Section title="Roofline" id="roofline-part">
-        <TargetRoofline roof={block.roof} />
       </Section>
     </>
   );
