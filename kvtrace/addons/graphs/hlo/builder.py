@@ -257,8 +257,6 @@ def _replica_count(ops: Sequence[Op]) -> int:
             replica_count = max(replica_count, body.num_replicas)
         for group in op.attributes.get("replica_groups", ()):
             replica_count = max(replica_count, max(group, default=-1) + 1)
-        for pair in op.attributes.get("source_target_pairs", ()):
-            replica_count = max(replica_count, max(pair) + 1)
     return replica_count
 
 

@@ -1,8 +1,8 @@
 """Collectives: ops that combine the tensors of replicas.
 
 Each replica runs the same graph. `replica_groups` lists the groups of replicas that exchange data;
-every replica is in one group, and all groups have one size. `graph.evaluate_replicas` runs all
-replicas; a plain call runs one replica as if the others had the same inputs.
+every replica is in one group, and all groups have one size. By NumPy a graph runs as replica 0, as
+if the others had the same inputs.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axis_of
 from kvtrace.addons.graphs.hlo.builder import current
-from kvtrace.addons.graphs.hlo.dtypes import BOOL, UINT32
+from kvtrace.addons.graphs.hlo.dtypes import BOOL
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.outside import usable_outside
 from kvtrace.addons.graphs.hlo.primitives import Operand, lift
@@ -83,27 +83,6 @@ def all_to_all(
         "replica_groups": groups,
     }
     return current().emit("all_to_all", (x,), tuple(extents), x.dtype, attributes)
-
-
-@usable_outside
-def collective_permute(data: Operand, source_target_pairs: Sequence[Sequence[int]]) -> Tensor:
-    """Return the tensor of the replica that sends to this one by a pair; zeros without a pair."""
-    x = lift(data)
-    pairs = tuple((int(source), int(target)) for source, target in source_target_pairs)
-    for position in (0, 1):
-        if len({pair[position] for pair in pairs}) != len(pairs):
-            raise BadArgument.here(
-                f"a replica is named twice as a {('source', 'target')[position]} in {pairs}"
-            )
-    if any(replica < 0 for pair in pairs for replica in pair):
-        raise BadArgument.here(f"replicas are numbered from 0, not as in {pairs}")
-    attributes = {"source_target_pairs": pairs}
-    return current().emit("collective_permute", (x,), x.shape, x.dtype, attributes)
-
-
-def replica_id() -> Tensor:
-    """Return the number of the replica that runs the graph, from 0, as uint32."""
-    return current().emit("replica_id", (), (), UINT32)
 
 
 def _groups(groups: Groups) -> tuple[tuple[int, ...], ...]:

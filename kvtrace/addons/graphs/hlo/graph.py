@@ -103,19 +103,6 @@ class Graph:
 
         return evaluate(self, arrays)
 
-    def evaluate_replicas(
-        self, arrays: Sequence[Sequence[Any]]
-    ) -> list[tuple[np.ndarray[Any, Any], ...]]:
-        """Return every output of each replica, given the inputs of each replica.
-
-        Raises:
-            SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.
-
-        """
-        from kvtrace.addons.graphs.hlo.run import evaluate_replicas
-
-        return evaluate_replicas(self, arrays)
-
     def run(self, *arrays: Any) -> Any:
         """Run the traced function by NumPy: write into inputs, and return the function's result.
 

@@ -8,7 +8,7 @@ import numpy as np
 from kvtrace.addons.graphs.hlo.dtypes import native
 from kvtrace.addons.graphs.hlo.errors import RefusedMutation, SignatureMismatch, UnsupportedFunction
 from kvtrace.addons.graphs.hlo.graph import Graph
-from kvtrace.addons.graphs.hlo.meanings import COLLECTIVES, MEANINGS, body_arguments, load
+from kvtrace.addons.graphs.hlo.meanings import MEANINGS, load
 from kvtrace.addons.graphs.hlo.op import Op
 
 Array = np.ndarray[Any, Any]
@@ -17,14 +17,12 @@ Array = np.ndarray[Any, Any]
 def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
     """Return every output of a graph for input arrays, which stay unchanged.
 
-    A graph with collectives is evaluated as if all replicas had these inputs.
+    A graph with collectives is evaluated as replica 0, as if all replicas had these inputs.
 
     Raises:
         SignatureMismatch: the arrays do not fit the inputs.
 
     """
-    if graph.num_replicas > 1:
-        return evaluate_replicas(graph, [arrays] * graph.num_replicas)[0]
     load()
     values_by_op: list[Any] = [None] * len(graph.ops)
     values_by_op[: graph.input_count] = _checked_inputs(graph, arrays)
@@ -39,86 +37,10 @@ def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
     return tuple(values_by_op[index] for index in graph.output_indices)
 
 
-def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
-    """Return every output of each replica, for the input arrays of each replica.
-
-    Raises:
-        SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.
-
-    """
-    load()
-    if len(arrays) < graph.num_replicas:
-        raise SignatureMismatch(
-            f"the graph {graph.name} is for {graph.num_replicas} replicas, but inputs of "
-            f"{len(arrays)} are given."
-        )
-    checked = [_checked_inputs(graph, inputs) for inputs in arrays]
-    with np.errstate(all="ignore"):
-        return _evaluate_in_step(graph, checked)
-
-
-def _evaluate_in_step(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
-    """Return every output of each replica; each op runs on all replicas before the next."""
-    values: list[list[Any]] = [
-        [*replica, *[None] * (len(graph.ops) - graph.input_count)] for replica in arrays
-    ]
-    for index in range(graph.input_count, len(graph.ops)):
-        op = graph.ops[index]
-        operands = [[replica[operand] for operand in op.operands] for replica in values]
-        for replica, result in zip(values, _results_by_replica(op, operands), strict=True):
-            replica[index] = result
-    return [tuple(replica[index] for index in graph.output_indices) for replica in values]
-
-
-def _results_by_replica(op: Op, operands: list[list[Any]]) -> list[Any]:
-    collective = COLLECTIVES.get(op.opcode)
-    if collective is not None:
-        results: list[Any] = collective(op, operands)
-        return results
-    bodies = op.graphs or {}
-    if not any(body.num_replicas > 1 for body in bodies.values()):
-        return [_op_result(op, replica) for replica in operands]
-    if op.opcode == "if":
-        role = "true" if _common_choice([replica[0] for replica in operands]) else "false"
-        return list(
-            _evaluate_in_step(
-                bodies[role], [body_arguments(op, role, replica) for replica in operands]
-            )
-        )
-    carried_count = op.attributes["carried"]
-    replica_values = [list(replica) for replica in operands]
-    while _common_choice(
-        [
-            outputs[0]
-            for outputs in _evaluate_in_step(
-                bodies["condition"],
-                [body_arguments(op, "condition", replica) for replica in replica_values],
-            )
-        ]
-    ):
-        new_values = _evaluate_in_step(
-            bodies["body"], [body_arguments(op, "body", replica) for replica in replica_values]
-        )
-        for replica, carried in zip(replica_values, new_values, strict=True):
-            replica[:carried_count] = carried
-    return [tuple(replica[:carried_count]) for replica in replica_values]
-
-
-def _common_choice(choices: Sequence[Any]) -> bool:
-    if len({bool(choice) for choice in choices}) != 1:
-        raise SignatureMismatch(
-            "replicas take different branches around a collective, for which all of them wait; "
-            "make the condition equal on all replicas."
-        )
-    return bool(choices[0])
-
-
 def _op_result(op: Op, operands: list[Any]) -> Any:
     if op.opcode == "get_tuple_element":
         return operands[0][op.attributes["index"]]
     meaning = MEANINGS.get(op.opcode)
-    if meaning is None and op.opcode in COLLECTIVES:  # in a graph for one replica
-        return COLLECTIVES[op.opcode](op, [operands])[0]
     if meaning is None:
         raise UnsupportedFunction(
             f"the op {op.opcode} cannot be evaluated with NumPy; its meaning belongs into "

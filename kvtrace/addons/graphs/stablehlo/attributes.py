@@ -94,6 +94,7 @@ WRITERS: Final[dict[str, Callable[[str], str]]] = {
     "interior_padding": _array_text,
     "iota_dimension": _integer_text,
     "is_stable": _boolean_text,
+    "lhs_dilation": _array_text,  # of transposed convolutions, in recorded graphs
     "limit_indices": _array_text,
     "padding": _matrix_text,
     "permutation": _array_text,

@@ -17,27 +17,12 @@ Meaning = Callable[..., Any]
 MEANINGS: Final[dict[str, Meaning]] = {}
 
 
-#: Opcode of a collective → its meaning: `function(op, [operands of each replica])`.
-COLLECTIVES: Final[dict[str, Meaning]] = {}
-
-
 def meaning(*opcodes: str) -> Callable[[Meaning], Meaning]:
     """Return a decorator that registers the meaning of opcodes: `function(op, *operands)`."""
 
     def register(function: Meaning) -> Meaning:
         for opcode in opcodes:
             MEANINGS[opcode] = function
-        return function
-
-    return register
-
-
-def collective(*opcodes: str) -> Callable[[Meaning], Meaning]:
-    """Return a decorator that registers a collective: `function(op, [operands per replica])`."""
-
-    def register(function: Meaning) -> Meaning:
-        for opcode in opcodes:
-            COLLECTIVES[opcode] = function
         return function
 
     return register
@@ -62,4 +47,4 @@ def load() -> None:
         import_module(f"{__name__}.{module.name}")
 
 
-__all__ = ["COLLECTIVES", "MEANINGS", "Op", "body_arguments", "collective", "load", "meaning"]
+__all__ = ["MEANINGS", "Op", "body_arguments", "load", "meaning"]

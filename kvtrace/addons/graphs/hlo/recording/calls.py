@@ -177,7 +177,6 @@ _KINDS: Final = {
     "all_gather": "other",
     "reduce_scatter": "other",
     "all_to_all": "other",
-    "collective_permute": "other",
     "custom_call": "other",
     "while": "other",
     "if": "other",
