@@ -10,6 +10,7 @@ from kvtrace.addons.graphs.hlo.errors import RefusedMutation, SignatureMismatch,
 from kvtrace.addons.graphs.hlo.graph import Graph
 from kvtrace.addons.graphs.hlo.meanings import MEANINGS, load
 from kvtrace.addons.graphs.hlo.op import Op
+from kvtrace.addons.graphs.hlo.structures import structured
 
 Array = np.ndarray[Any, Any]
 
@@ -138,26 +139,3 @@ def _bounds(array: Array) -> tuple[int, int]:
     spans = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
     first_address = address + sum(step for step in spans if step < 0)
     return first_address, address + sum(step for step in spans if step > 0) + array.itemsize
-
-
-def structured(structure: Any, leaves: Sequence[Any]) -> Any:
-    """Return a structure with each `Leaf` replaced by the leaf of its number."""
-    if isinstance(structure, Leaf):
-        return leaves[structure.number]
-    if isinstance(structure, dict):
-        return {key: structured(value, leaves) for key, value in structure.items()}
-    if isinstance(structure, tuple | list):
-        items = [structured(value, leaves) for value in structure]
-        if hasattr(structure, "_fields"):
-            return type(structure)(*items)
-        return type(structure)(items)
-    return structure
-
-
-class Leaf:
-    """A leaf's number, in place of the leaf in a structure of tuples, lists and dicts."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number

@@ -6,11 +6,9 @@ are constants of the trace, and part of the signature.
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +23,8 @@ from kvtrace.addons.graphs.hlo.dtypes import INSTEAD, TARGETS, Dtype, native
 from kvtrace.addons.graphs.hlo.errors import BadArgument, DtypeNotOnTarget, SignatureMismatch
 from kvtrace.addons.graphs.hlo.graph import Graph
 from kvtrace.addons.graphs.hlo.primitives import lift
-from kvtrace.addons.graphs.hlo.run import Leaf, run
+from kvtrace.addons.graphs.hlo.run import run
+from kvtrace.addons.graphs.hlo.structures import Leaf, flattened, structured
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 __all__ = ["Call", "TracedFunction", "families", "listeners", "trace"]
@@ -75,7 +74,7 @@ def trace(
     Args:
         function: The function to trace; without, `trace` is a decorator with arguments.
         target: The target, which limits element types; one of `kvtrace.hlo.dtypes.TARGETS`.
-        outputs: Names of the results; by default, the names of the returned variables.
+        outputs: Names of the results; by default, the keys of a returned dict, or `output0` …
         name: The graph's name; by default, the function's.
         backend: `hlo`, the only backend.
 
@@ -171,25 +170,16 @@ class TracedFunction:
                 f"its parameters are ({expected})"
             ) from None
         bound.apply_defaults()
-        arguments = Arguments()
-        for name, value in bound.arguments.items():
-            parameter_kind = self._signature.parameters[name].kind
-            if parameter_kind is inspect.Parameter.VAR_KEYWORD:
-                for key, item in value.items():
-                    collect(item, key, arguments)
-                arguments.key.append(tuple(value))
-            else:
-                collect(value, name, arguments)
-        return bound, arguments
+        keywords = next(
+            (p.name for p in self._signature.parameters.values() if p.kind is p.VAR_KEYWORD), None
+        )
+        return bound, Arguments.of(bound.arguments, keywords)
 
     def _graph(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
-        key = tuple(arguments.key)
-        entry = self._graphs.get(key)
+        entry = self._graphs.get(arguments.key)
         if entry is None:
-            entry = self._graphs[key] = (
-                self._traced_graph(bound, arguments),
-                arguments.kept_alive,
-            )
+            graph = self._traced_graph(bound, arguments)
+            entry = self._graphs[arguments.key] = (graph, arguments.kept_alive)
         return entry[0]
 
     def _traced_graph(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
@@ -206,9 +196,8 @@ class TracedFunction:
                     parameter = builder.parameter(name, shape, dtype, definition)
                     parameter._write_refusal = _write_refusal(annotations.get(name), name)
                     parameters.append(parameter)
-                tensors = iter(parameters)
-                for name, value in bound.arguments.items():
-                    bound.arguments[name] = with_tensors(value, tensors)
+                for name, structure in arguments.structures.items():
+                    bound.arguments[name] = structured(structure, parameters)
                 returned = self.function(*bound.args, **bound.kwargs)
                 return self._finished_graph(builder, parameters, arguments.names, returned)
         finally:
@@ -235,7 +224,13 @@ class TracedFunction:
         self, builder: Builder, parameters: list[Tensor], names: list[str], returned: Any
     ) -> Graph:
         leaves: list[tuple[str | None, Any]] = []
-        structure = self._structure(returned, leaves)
+        is_result = lambda value: isinstance(value, Tensor | np.ndarray)  # noqa: E731
+        structure = flattened(returned, is_result, leaves)
+        if self._outputs is not None and len(self._outputs) != len(leaves):
+            raise SignatureMismatch(
+                f"{self.name} returns {len(leaves)} tensors, but {len(self._outputs)} names are "
+                "given for them; give one for each."
+            )
         names_used: set[str] = set()
         mutated = {id(p): name for p, name in zip(parameters, names, strict=True) if p._version}
         named_outputs: list[tuple[str, Tensor, str | None]] = []
@@ -256,27 +251,6 @@ class TracedFunction:
                 named_outputs.append((_unused_name(name, names_used), parameter, name))
         return builder.finish(named_outputs, structure)
 
-    def _structure(self, returned: Any, leaves: list[tuple[str | None, Any]]) -> Any:
-        names = None if self._outputs is not None else returned_names(self.function)
-        is_sequence = isinstance(returned, tuple | list) and not hasattr(returned, "_fields")
-        if is_sequence and isinstance(names, list | tuple) and len(names) == len(returned):
-            items = [
-                returned_leaves(item, name, leaves)
-                for item, name in zip(returned, names, strict=True)
-            ]
-            structure: Any = type(returned)(items)
-        else:
-            single_name = (
-                names if isinstance(names, str) and not isinstance(returned, dict) else None
-            )
-            structure = returned_leaves(returned, single_name, leaves)
-        if self._outputs is not None and len(self._outputs) != len(leaves):
-            raise SignatureMismatch(
-                f"{self.name} returns {len(leaves)} tensors, but {len(self._outputs)} names are "
-                "given for them; give one for each."
-            )
-        return structure
-
 
 def _write_refusal(annotation: TensorAnnotation | None, name: str) -> str | None:
     if annotation is None or annotation.mutable:
@@ -296,20 +270,40 @@ def _unused_name(name: str, names_used: set[str]) -> str:
     return candidate
 
 
-# -- arguments and results as leaves ---------------------------------------------------------------
+# -- arguments -------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Arguments:
-    """Arguments of a call: the arrays with their names, and the key of this signature.
+    """Arguments of a call: structures by parameter, the arrays with their names, and the key.
 
     `kept_alive` has the objects that are in the key by their id.
     """
 
+    structures: dict[str, Any] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
-    key: list[Any] = field(default_factory=list)
+    key: tuple[Any, ...] = ()
     kept_alive: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, values: dict[str, Any], keywords: str | None) -> Arguments:
+        """Return the arguments of values by parameter; `keywords` is the name of `**keywords`."""
+        arguments = cls()
+        leaves: list[tuple[str | None, Any]] = []
+        for name, value in values.items():
+            path = None if name == keywords else name
+            arguments.structures[name] = flattened(value, is_array, leaves, path)
+        for path, array in leaves:
+            if isinstance(array, TensorAnnotation):
+                _check_spec(array, str(path))
+            elif not isinstance(array, np.ndarray):
+                array = np.asarray(array)
+            arguments.names.append(str(path))
+            arguments.arrays.append(array)
+        types = tuple((shape, dtype) for _, shape, dtype in arguments.leaves())
+        arguments.key = (types, _key(arguments.structures, arguments.kept_alive))
+        return arguments
 
     def leaves(self) -> Iterator[tuple[str, tuple[int, ...], Dtype]]:
         """Yield name, shape and element type of each array."""
@@ -326,39 +320,23 @@ def is_array(argument: Any) -> bool:
     )
 
 
-def collect(value: Any, name: str, arguments: Arguments) -> None:
-    """Append an argument's arrays (also in containers), their names and its key to `arguments`."""
-    signature_key = arguments.key
-    if is_array(value):
-        if isinstance(value, TensorAnnotation):
-            _check_spec(value, name)
-        elif not isinstance(value, np.ndarray):
-            value = np.asarray(value)
-        arguments.names.append(name)
-        arguments.arrays.append(value)
-        signature_key.append((tuple(value.shape), native(value.dtype)))
-    elif isinstance(value, dict):
-        signature_key.append(("dict", tuple(value)))
-        for entry_name, item in value.items():
-            collect(item, f"{name}.{entry_name}", arguments)
-    elif isinstance(value, tuple | list):
-        signature_key.append((type(value), len(value)))
-        entry_names = getattr(value, "_fields", range(len(value)))
-        for entry_name, item in zip(entry_names, value, strict=True):
-            collect(item, f"{name}.{entry_name}", arguments)
-    else:
-        signature_key.append(_constant_key(value, arguments.kept_alive))
-
-
-def _constant_key(value: Any, kept_alive: list[Any]) -> Any:
-    if isinstance(value, float):  # `repr` differs for signed zeros, and is equal for NaN
-        return (type(value), repr(value))
+def _key(structure: Any, kept_alive: list[Any]) -> Any:
+    """Return what makes a structure with its constants equal to that of another call."""
+    if isinstance(structure, Leaf):
+        return Leaf
+    if isinstance(structure, dict):
+        items = tuple(_key(value, kept_alive) for value in structure.values())
+        return (dict, tuple(structure), items)
+    if isinstance(structure, tuple | list):
+        return (type(structure), *(_key(value, kept_alive) for value in structure))
+    if isinstance(structure, float):  # `repr` differs for signed zeros, and is equal for NaN
+        return (type(structure), repr(structure))
     try:
-        hash(value)
+        hash(structure)
     except TypeError:
-        kept_alive.append(value)
-        return (type(value), id(value))
-    return (type(value), value)
+        kept_alive.append(structure)
+        return (type(structure), id(structure))
+    return (type(structure), structure)
 
 
 def _check_spec(spec: TensorAnnotation, name: str) -> None:
@@ -368,92 +346,3 @@ def _check_spec(spec: TensorAnnotation, name: str) -> None:
             f"the argument {name} is given as an annotation without an element type or with "
             "extents that are not numbers from 0 on; write them all, as tensor[float32, (8, 4)]"
         )
-
-
-def with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """Return an argument with each of its arrays replaced by the next tensor."""
-    if is_array(value):
-        return next(tensors)
-    if isinstance(value, dict):
-        return {entry_name: with_tensors(item, tensors) for entry_name, item in value.items()}
-    if isinstance(value, tuple | list):
-        items = [with_tensors(item, tensors) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
-
-
-def returned_leaves(value: Any, name: str | None, leaves: list[tuple[str | None, Any]]) -> Any:
-    """Append the tensors and arrays in a result to `leaves`, with names; return the structure.
-
-    In the structure, a `Leaf` with the number in `leaves` replaces each tensor and array.
-    """
-    if isinstance(value, Tensor | np.ndarray):
-        leaves.append((name, value))
-        return Leaf(len(leaves) - 1)
-    if isinstance(value, dict):
-        return {
-            key: returned_leaves(item, str(key) if name is None else f"{name}.{key}", leaves)
-            for key, item in value.items()
-        }
-    if isinstance(value, tuple | list):
-        entry_names = getattr(value, "_fields", range(len(value)))
-        items = [
-            returned_leaves(item, None if name is None else f"{name}.{entry}", leaves)
-            for entry, item in zip(entry_names, value, strict=True)
-        ]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
-
-
-def returned_names(function: Callable[..., Any]) -> Sequence[str | None] | str | None:
-    """Return the names of the variables that a function returns: one, or one per tuple element.
-
-    A name is None where `return` statements differ, or where the value is no variable. Without
-    source code, or without a `return` of a value, None is returned.
-    """
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return None
-    body = tree.body[0] if tree.body else None
-    if not isinstance(body, ast.FunctionDef):
-        return None
-    names_of_returns = [
-        _names(node.value) for node in _returns(body.body) if node.value is not None
-    ]
-    if not names_of_returns or any(
-        type(names) is not type(names_of_returns[0]) for names in names_of_returns
-    ):
-        return None
-    if not isinstance(names_of_returns[0], list):
-        return (
-            names_of_returns[0]
-            if all(name == names_of_returns[0] for name in names_of_returns)
-            else None
-        )
-    if any(len(names or ()) != len(names_of_returns[0]) for names in names_of_returns):
-        return None
-    columns = zip(*(names for names in names_of_returns if isinstance(names, list)), strict=True)
-    return [column[0] if len(set(column)) == 1 else None for column in columns]
-
-
-def _returns(statements: Sequence[ast.stmt]) -> Iterator[ast.Return]:
-    for statement in statements:
-        if isinstance(statement, ast.Return):
-            yield statement
-        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for _, value in ast.iter_fields(statement):
-                if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                    yield from _returns(value)
-
-
-def _names(value: ast.expr) -> list[str | None] | str | None:
-    if isinstance(value, ast.Tuple | ast.List):
-        return [_name(item) for item in value.elts]
-    return _name(value)
-
-
-def _name(value: ast.expr) -> str | None:
-    if isinstance(value, ast.Name):
-        return value.id
-    return value.attr if isinstance(value, ast.Attribute) else None

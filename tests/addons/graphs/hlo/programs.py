@@ -31,8 +31,7 @@ def transformer_block(
     x = x + mixed @ weights["out"]
     normal = ops.rms_norm(x, weights["norm2"])
     hidden = ops.silu(normal @ weights["gate"]) * (normal @ weights["up"])
-    result = x + hidden @ weights["down"]
-    return result  # noqa: RET504 - the output's name
+    return x + hidden @ weights["down"]
 
 
 def transformer_weights(random, width=32, hidden=48):

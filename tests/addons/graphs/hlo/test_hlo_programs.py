@@ -71,7 +71,7 @@ def test_a_transformer_block_updates_its_cache_in_place():
     arguments = (x, weights, keys, values, np.array(start, np.int32))
     graph = check(programs.transformer_block, arguments, expected)
 
-    assert [output.name for output in graph.outputs] == ["result", "keys", "values"]
+    assert [output.name for output in graph.outputs] == ["output", "keys", "values"]
     assert graph.aliases == {"keys": "keys", "values": "values"}
     names = [spec.name for spec in graph.inputs]
     aliases = xla.aliases(graph.to_stablehlo())

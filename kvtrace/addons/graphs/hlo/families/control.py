@@ -8,6 +8,7 @@ it uses from outside; the op's attribute `<role>_operands` has the operand of ea
 """
 
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from kvtrace.addons.graphs.hlo.primitives import (
     lift,
     scalar,
 )
-from kvtrace.addons.graphs.hlo.run import Leaf, structured
+from kvtrace.addons.graphs.hlo.structures import Leaf, flattened, structured
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 Function = Callable[..., Sequence[Any]]
@@ -135,22 +136,13 @@ def _check_carried(carried: Sequence[Tensor], body: Graph) -> None:
         )
 
 
-def flattened(value: Any) -> tuple[list[Any], Any]:
+def _flattened(value: Any) -> tuple[list[Any], Any]:
     """Return the leaves (all but tuples, lists, dicts and None), and the structure of `Leaf`s."""
-    leaves: list[Any] = []
-    return leaves, _with_leaf_numbers(value, leaves)
-
-
-def _with_leaf_numbers(value: Any, leaves: list[Any]) -> Any:
-    if isinstance(value, dict):
-        return {key: _with_leaf_numbers(item, leaves) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        items = [_with_leaf_numbers(item, leaves) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if value is None:
-        return None
-    leaves.append(value)
-    return Leaf(len(leaves) - 1)
+    leaves: list[tuple[str | None, Any]] = []
+    structure = flattened(
+        value, lambda item: not isinstance(item, tuple | list | dict | NoneType), leaves
+    )
+    return [leaf for _, leaf in leaves], structure
 
 
 def _is_alike(left: Any, right: Any) -> bool:
@@ -167,7 +159,7 @@ class _CarriedValues:
     """The tensors that a loop carries, and the structure in which the user's functions get them."""
 
     def __init__(self, initial: Any, label: str) -> None:
-        leaves, self.structure = flattened(initial)
+        leaves, self.structure = _flattened(initial)
         self.tensors = [fresh(lift(leaf)) for leaf in leaves]
         self._label = label
 
@@ -182,7 +174,7 @@ class _CarriedValues:
             BadArgument: The result has another structure.
 
         """
-        leaves, structure = flattened(value)
+        leaves, structure = _flattened(value)
         if not _is_alike(structure, self.structure):
             raise BadArgument.here(
                 f"{self._label} returns another structure than it received; "
@@ -214,7 +206,7 @@ def cond(
 
     def branch(function: Callable[..., Any]) -> Callable[[], list[Any]]:
         def run() -> list[Any]:
-            leaves, structure = flattened(function(*operands))
+            leaves, structure = _flattened(function(*operands))
             structures.append(structure)
             return leaves
 

@@ -65,7 +65,7 @@ def test_rows_of_graph_ops_have_names_aliases_and_the_users_stack(selection):
     (state,) = (row for row in graph if row["aliases"] is not None)
 
     assert [row["input_name"] for row in graph[:2]] == ["x", "state"]
-    assert maximum["output_name"] == "hidden"
+    assert maximum["output_name"] == "output"
     assert (state["output_name"], state["aliases"], state["opcode"]) == ("state", "state", "add")
     lines = PROGRAM.read_text(encoding="utf-8").splitlines()
     inner, outer = frames[maximum["stack_id"]]
