@@ -11,22 +11,18 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import dtype_of, shape_of
 from kvtrace.addons.graphs.hlo.builders import implements, operation
-from kvtrace.addons.graphs.hlo.dtypes import BOOL, FLOAT32, INT32, Dtype, is_float, scalar_dtype
+from kvtrace.addons.graphs.hlo.dtypes import FLOAT32, INT32, Dtype, scalar_dtype
 from kvtrace.addons.graphs.hlo.families.elementwise import like
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
     add,
     broadcast_to,
-    compare,
     convert,
-    divide,
     fresh,
     full,
     iota,
     lift,
     multiply,
-    reshape,
-    subtract,
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
@@ -108,29 +104,3 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **_: 
     count = max(0, int(np.ceil((end_value - first_value) / step)))
     positions = convert(iota((count,), 0), element_type)
     return add(multiply(positions, like(positions, step)), like(positions, first_value))
-
-
-@operation("linspace")
-def linspace(
-    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, dtype: Any = None, **_: Any
-) -> Tensor:
-    """Return `num` even steps from start to stop, float32 by default; `endpoint` includes stop."""
-    element_type = FLOAT32 if dtype is None else dtype_of(dtype)
-    inner = element_type if is_float(element_type) else FLOAT32
-    low, high = (reshape(lift(value, inner), (1,)) for value in (start, stop))
-    interval_count = max(1, num - 1 if endpoint else num)
-    positions = convert(iota((num,), 0), inner)
-    fraction = divide(positions, like(positions, interval_count))
-    starts, stops = broadcast_to(low, (num,)), broadcast_to(high, (num,))
-    # Written so that both ends are exact.
-    mixed = add(multiply(starts, subtract(like(fraction, 1), fraction)), multiply(stops, fraction))
-    return convert(mixed, element_type)
-
-
-@operation("eye", "identity")
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = FLOAT32, **_: Any) -> Tensor:  # noqa: N803
-    """Return an N x M matrix (M: N by default) of ones on diagonal `k`, and zeros elsewhere."""
-    shape = (int(N), int(N if M is None else M))
-    is_diagonal = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
-    element_type = dtype_of(dtype)
-    return is_diagonal if element_type == BOOL else convert(is_diagonal, element_type)

@@ -1,4 +1,4 @@
-"""Sums of products: einsum and tensordot, two tensors at a time; matrices and their diagonals.
+"""Sums of products: einsum, two tensors at a time; products of matrices, and their diagonals.
 
 Operands are combined from left to right. Example, "ij,jk,k->i": i and j of the first operand are
 needed later; the product with the second operand sums over j and has labels [i, k]; the product
@@ -148,20 +148,13 @@ def _product(
     x: Tensor, x_labels: Labels, y: Tensor, y_labels: Labels, needed: set[Any]
 ) -> tuple[Tensor, Labels]:
     """Return the product of two tensors, summed over shared unneeded labels, and its labels."""
-    for label in [label for label in x_labels if label in y_labels]:
+    shared = [label for label in x_labels if label in y_labels]
+    for label in shared:
         extents = x.shape[x_labels.index(label)], y.shape[y_labels.index(label)]
-        if extents[0] == extents[1]:
-            continue
-        if 1 not in extents:
+        if extents[0] != extents[1]:
             raise ShapeMismatch.here(
                 f"einsum's label {label!r} has axes of both {extents[0]} and {extents[1]} elements"
             )
-        # An axis of one element fits any other axis, and is dropped.
-        if extents[0] == 1:
-            x, x_labels = _dropped(x, x_labels, label)
-        else:
-            y, y_labels = _dropped(y, y_labels, label)
-    shared = [label for label in x_labels if label in y_labels]
     batch = [label for label in shared if label in needed]
     summed = [label for label in shared if label not in needed]
 
@@ -172,36 +165,6 @@ def _product(
     product = contracted(x, y, contracting, (axes(batch, x_labels), axes(batch, y_labels)))
     unshared = [label for label in (*x_labels, *y_labels) if label not in shared]
     return product, [*batch, *unshared]
-
-
-def _dropped(x: Tensor, labels: Labels, label: Any) -> tuple[Tensor, Labels]:
-    axis = labels.index(label)
-    remaining = [remaining_label for remaining_label in labels if remaining_label != label]
-    return reshape(x, (*x.shape[:axis], *x.shape[axis + 1 :])), remaining
-
-
-@implements(np.tensordot)
-def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Tensor:
-    """Return sums of products over the last axes of `a` and the first of `b`, or named axes."""
-    x, y = together(a, b)
-    if isinstance(axes, int | np.integer):
-        axis_count = int(axes)
-        if axis_count > min(len(x.shape), len(y.shape)) or axis_count < 0:
-            raise ShapeMismatch.here(
-                f"tensordot cannot sum over {axis_count} axes of tensors that have "
-                f"{len(x.shape)} and {len(y.shape)} axes"
-            )
-        summed_of_a = tuple(range(len(x.shape) - axis_count, len(x.shape)))
-        summed_of_b = tuple(range(axis_count))
-    else:
-        x_axes, y_axes = axes
-        summed_of_a, summed_of_b = axes_of(x_axes, len(x.shape)), axes_of(y_axes, len(y.shape))
-        if len(summed_of_a) != len(summed_of_b):
-            raise ShapeMismatch.here(
-                f"tensordot pairs axes, but has {len(summed_of_a)} of the first tensor and "
-                f"{len(summed_of_b)} of the second; name as many"
-            )
-    return contracted(x, y, (summed_of_a, summed_of_b))
 
 
 # -- products of vectors and matrices --------------------------------------------------------------

@@ -9,10 +9,6 @@ from kvtrace.addons.graphs.hlo.arguments import axis_of, dtype_of, shape_of
 from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import is_weak
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
-from kvtrace.addons.graphs.hlo.families.shapes import (
-    atleast_1d,
-    atleast_2d,
-)
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
     broadcast_in_dim,
@@ -84,19 +80,6 @@ def stack(
             )
     expanded = [reshape(t, (*shape[:position], 1, *shape[position:])) for t in tensors]
     return concatenate_(expanded, position, out, dtype=dtype)
-
-
-@implements(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
-    """Return the tensors side by side: joined along the second axis, or the only one."""
-    tensors = [atleast_1d(item) for item in tup]
-    return concatenate_(tensors, 0 if len(tensors[0].shape) == 1 else 1, dtype=dtype)
-
-
-@implements(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
-    """Return the tensors on top of each other, as rows: joined along the first axis."""
-    return concatenate_([atleast_2d(item) for item in tup], 0, dtype=dtype)
 
 
 def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:

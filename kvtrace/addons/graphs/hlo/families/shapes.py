@@ -1,6 +1,5 @@
 """Functions that change shapes and move elements without computing."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -186,24 +185,6 @@ def broadcast_to(array: Operand, shape: Any, subok: bool = False) -> Tensor:  # 
     """Return the tensor repeated along new leading axes and along axes of extent 1."""
     x, extents = lift(array), shape_of(shape)
     return viewed(x, lambda b: broadcast_tensor(b, extents), None, _READ_ONLY)
-
-
-@implements(np.atleast_1d)
-def atleast_1d(*arys: Operand) -> Any:
-    """Return the tensors (or the only one) with at least one axis."""
-    return _at_least(arys, lambda x: x.shape or (1,))
-
-
-@implements(np.atleast_2d)
-def atleast_2d(*arys: Operand) -> Any:
-    """Return the tensors (or the only one) with at least two axes; new axes are first."""
-    return _at_least(arys, lambda x: (1,) * (2 - len(x.shape)) + x.shape)
-
-
-def _at_least(arrays: Sequence[Operand], shape: Any) -> Any:
-    tensors = [lift(array) for array in arrays]
-    results = tuple(_same_elements(tensor, shape(tensor)) for tensor in tensors)
-    return results[0] if len(results) == 1 else results
 
 
 @implements(np.copy)

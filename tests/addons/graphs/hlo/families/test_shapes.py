@@ -25,8 +25,6 @@ CASES = {
     "stack": lambda x: (
         np.stack([x, x]),
         np.stack([x, x], axis=-1),
-        np.hstack([x, x]),
-        np.vstack([x, x]),
     ),
     "split": lambda x: (
         *np.split(x, 1, axis=-1),
@@ -43,10 +41,6 @@ CASES = {
     ),
     "flip": lambda x: (np.flip(x), np.flip(x, 1), np.flip(x, (0, -1))),
     "roll": lambda x: (np.roll(x, 2), np.roll(x, -1, axis=1), np.roll(x, (1, 2), axis=(0, 2))),
-    "atleast": lambda x: (
-        np.atleast_1d(x),
-        np.atleast_2d(x[0, 0] if x.shape[1] else x),
-    ),
     "copy": lambda x: (x.copy(), np.copy(x)),
     "diff": lambda x: (
         np.diff(x),
@@ -84,18 +78,8 @@ def test_created_tensors_equal_numpys():
     )
     agree(lambda v: v + np.zeros(3, np.float32), v)
     agree(
-        lambda: (
-            ops.arange(2, 9, 3),
-            ops.arange(0, 1, 0.25),
-            ops.linspace(0, 1, 5),
-            ops.eye(3, 4, 1),
-        ),
-        numpy=lambda: (
-            np.arange(2, 9, 3),
-            np.arange(0, 1, 0.25),
-            np.linspace(0, 1, 5),
-            np.eye(3, 4, 1),
-        ),
+        lambda: (ops.arange(2, 9, 3), ops.arange(0, 1, 0.25)),
+        numpy=lambda: (np.arange(2, 9, 3), np.arange(0, 1, 0.25)),
     )
     agree(
         lambda: (
