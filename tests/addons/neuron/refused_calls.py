@@ -225,6 +225,8 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         },
         "scales are uint8": {"moving_scale": S(64, 24, dtype=nl.int8)},
         "scales lie in SBUF": {"moving_scale": P(64, 24, dtype=nl.uint8)},
+        "needs NeuronCore-v4": {"target": "trn2"},
+        "stationary and moving lie": {"moving": P(64, 24, dtype=nl.float8_e4m3fn_x4)},
     },
     "nc_transpose": {
         "the engine is": {"engine": ENGINES.scalar},
@@ -274,6 +276,7 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         "op is a function": {"op": nl.floor},
         "scale is": {"scale": S(32, 1, **BF16)},
         "a bias that is": {"target": "trn1", "bias": 1.0},
+        "bias has": {"bias": S(32, 1, dtype=nl.int32)},
         "reduce_op is": {"reduce_op": nl.maximum, "reduce_res": COLUMN},
         "reduce_cmd is": {"reduce_op": nl.add, "reduce_cmd": COMMANDS.load_reduce},
     },
@@ -281,6 +284,7 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         "op is a function": {"op": nl.ceil},
         "scale is": {"scale": S(32, 1, **BF16)},
         "a bias that is": {"target": "trn1", "bias": 1.0},
+        "bias has": {"bias": S(32, 1, dtype=nl.int32)},
         "reduce_op is add on": {"target": "trn1", "reduce_op": nl.maximum},
     },
     "activate2": {
@@ -314,6 +318,7 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         "on_false_value is": {"on_false_value": -1.0},
     },
     "tensor_copy_predicated": {
+        "predicate is": {"predicate": S(32, 24, dtype=nl.int8)},
         "src and predicate": {"src": PSUM_TILE, "predicate": P(32, 24, dtype=nl.uint8)},
         "dst has the type": {"src": S(32, 24, **BF16)},
     },
@@ -390,6 +395,7 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
     "affine_select": {"dst and on_true_tile": {"on_true_tile": PSUM_TILE}},
     "sendrecv": {
         "needs NeuronCore-v3 or later": {"target": "trn1"},
+        "src and dst lie": {"src": PSUM_TILE},
         "GpSimd sends": {
             "src": S(32, 512),
             "dst": S(32, 512),
@@ -404,6 +410,8 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
     "quantize_mx": {
         "src, dst and dst_scale": {"src": P(32, 24, **BF16)},
         "dst_scale is": {"dst_scale": S(4, 6, dtype=nl.int8)},
+        "needs NeuronCore-v4": {"target": "trn2"},
+        "src is": {"src": TILE},
     },
     "nc_match_replace8": {"data has at least": {"data": S(32, 6), "dst": S(32, 6)}},
     "nc_find_index8": {
@@ -417,15 +425,21 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
     "local_gather": {
         "dst has the type": {"dst": S(32, 16, **BF16)},
         "a core gathers at": {"index": S(32, 512, dtype=nl.uint16), "dst": S(32, 8192)},
+        "src_buffer and index lie": {"src_buffer": PSUM_TILE},
+        "index is": {"index": S(32, 1, dtype=nl.uint32)},
     },
     "nc_n_gather": {
         "dst has the type": {"dst": S(32, 4, **BF16)},
         "dst lies": {"dst": P(32, 4)},
+        "data and indices lie": {"data": PSUM_TILE},
+        "indices is": {"indices": S(32, 4, dtype=nl.uint16)},
     },
     "nonzero_with_count": {
         "src is": {"src": S(32, 24, dtype=nl.int16)},
         "dst is": {"dst": S(32, 25, dtype=nl.uint32)},
         "dst lies": {"dst": P(32, 25, dtype=nl.int32)},
+        "needs NeuronCore-v3": {"target": "trn1"},
+        "src lies": {"src": PSUM_TILE},
     },
     "sequence_bounds": {
         "segment_ids lie": {"segment_ids": S(2, 24), "dst": S(2, 2, 24)},

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.findings import ENGINE_DTYPE
 from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.ops.accumulators import accumulate, reduce_into
 from kvtrace.addons.neuron.ops.elementwise import applied, column, staged
@@ -48,8 +46,6 @@ def activation(
     if bias is not None:
         addend = column(issue, bias, shape, mask)
         operands.append(addend)
-        if not addend.is_number and addend.dtype not in dtypes.FLOATS:
-            issue.report(ENGINE_DTYPE, f"the bias of an activation is {addend.dtype}, not a float")
         values = values + addend.computed()
         issue.flops += values.size
     values = _activated(issue, op, values, relu_param)

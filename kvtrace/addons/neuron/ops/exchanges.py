@@ -6,7 +6,6 @@ import numpy as np
 
 from kvtrace.addons.neuron.access import Values
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.addons.neuron.findings import MEMORY_SPACE
 from kvtrace.addons.neuron.machine import current
 from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.tensors import Tensor
@@ -117,7 +116,6 @@ def barrier(issue: Issue, data: Tensor, cores: Any, engine: Any) -> None:
 def send(issue: Issue, src: Any, mailbox: list[Values]) -> None:
     """Append a copy of a tile to the receiving core's mailbox."""
     source = issue.read(src)
-    _require_sbuf(issue, src)
     mailbox.append(Values(np.array(source.values), source.states, source.dtype, source.space))
 
 
@@ -133,11 +131,4 @@ def receive(
 ) -> Result:
     """Return the tile that the other core sent; further parameters are for requirements only."""
     del src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma
-    assert issue.destination is not None
-    _require_sbuf(issue, issue.destination)
     return issue.result(sent.values, sent.dtype, sent)
-
-
-def _require_sbuf(issue: Issue, tile: Tensor) -> None:
-    if tile.memory.space == "psum":
-        issue.report(MEMORY_SPACE, "a tile of nisa.sendrecv lies in PSUM, not in SBUF")

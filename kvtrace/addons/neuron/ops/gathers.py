@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.access import Values
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE, OUT_OF_BOUNDS, TARGET_SUPPORT
+from kvtrace.addons.neuron.findings import OUT_OF_BOUNDS
 from kvtrace.addons.neuron.memory import DEFINED, GARBAGE
 from kvtrace.addons.neuron.operations import Issue, Result, operation
 
@@ -20,18 +20,10 @@ CORE_PARTITIONS: Final = 16
 #: Numbers of elements that one index may stand for (the same reference).
 ELEMENTS_PER_INDEX: Final = (1, 2, 4, 8, 16, 32)
 
-#: The first generation with `nonzero_with_count` (its reference).
-_NONZERO_GENERATION: Final = 3
 
-
-def _read(issue: Issue, operand: Any, name: str, required: np.dtype[Any] | None = None) -> Values:
-    """Return an operand in SBUF as (partitions, elements); report PSUM or another type."""
+def _read(issue: Issue, operand: Any) -> Values:
+    """Return an operand as (partitions, elements)."""
     source = issue.read(operand)
-    if source.space == "psum":
-        issue.report(MEMORY_SPACE, f"{name} of {issue.operation.name} lies in PSUM, not in SBUF")
-    if required is not None and source.dtype != required:
-        message = f"{name} of {issue.operation.name} must be {required}, not {source.dtype}"
-        issue.report(ENGINE_DTYPE, message)
     shape = (source.values.shape[0], -1)
     states = None if source.states is None else source.states.reshape(shape)
     return Values(source.values.reshape(shape), states, source.dtype, source.space)
@@ -59,7 +51,7 @@ def _gathered(issue: Issue, data: Values, indices: NDArray[np.int64]) -> tuple[A
 @operation("nisa.nc_n_gather", engine="gpsimd", kind="other")
 def nc_n_gather(issue: Issue, data: Any, indices: Any) -> Result:
     """Return the elements of each partition at the indices in the same partition."""
-    tile, index_tile = _read(issue, data, "data"), _read(issue, indices, "indices", dtypes.uint32)
+    tile, index_tile = _read(issue, data), _read(issue, indices)
     if tile.values.shape[0] != index_tile.values.shape[0]:
         raise NkiError(
             f"nc_n_gather needs tiles with as many partitions, not {tile.values.shape[0]} and "
@@ -84,11 +76,7 @@ def local_gather(
     A group's indices are read column by column. Each stands for `num_elem_per_idx` consecutive
     elements; only the first `num_valid_indices` are used.
     """
-    tile, index_tile = _read(issue, src_buffer, "src_buffer"), _read(issue, index, "index")
-    if index_tile.dtype != dtypes.uint16:
-        issue.report(
-            ENGINE_DTYPE, f"index of nisa.local_gather must be uint16, not {index_tile.dtype}"
-        )
+    tile, index_tile = _read(issue, src_buffer), _read(issue, index)
     partitions, columns = index_tile.values.shape
     if tile.values.shape[0] != partitions or partitions % CORE_PARTITIONS:
         raise NkiError(
@@ -124,11 +112,7 @@ def nonzero_with_count(
     """
     destination = issue.destination
     assert destination is not None
-    if issue.run.target.generation < _NONZERO_GENERATION:
-        message = f"nonzero_with_count needs NeuronCore-v3; {issue.run.target.name} is older"
-        issue.report(TARGET_SUPPORT, message)
-
-    tile = _read(issue, src[::CORE_PARTITIONS], "src")
+    tile = _read(issue, src[::CORE_PARTITIONS])
     free_size = tile.values.shape[1]
     partitions = destination.shape[0]
     if src.shape[0] != partitions or destination.size != partitions * (free_size + 1):

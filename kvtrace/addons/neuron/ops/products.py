@@ -20,7 +20,6 @@ from kvtrace.addons.neuron.findings import (
     MATMUL_LIMIT,
     MEMORY_SPACE,
     PSUM_BANK,
-    TARGET_SUPPORT,
 )
 from kvtrace.addons.neuron.indices import lanes_of
 from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN
@@ -302,27 +301,15 @@ _ELEMENTS: Final = {
     dtypes.float8_e4m3fn_x4: dtypes.float8_e4m3fn,
     dtypes.float8_e5m2_x4: dtypes.float8_e5m2,
 }
-_MX_GENERATION: Final = 4
-
-
-def _require_generation(issue: Issue) -> None:
-    if issue.run.target.generation < _MX_GENERATION:
-        issue.report(
-            TARGET_SUPPORT,
-            f"{issue.operation.name} needs NeuronCore-v4; {issue.run.target.name} is older",
-        )
 
 
 @operation("nisa.quantize_mx", engine="vector", kind="elementwise")
 def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
     """Return the packed elements of a quantized tile; write the groups' scales to `dst_scale`."""
-    _require_generation(issue)
     tile = issue.read(src)
     destination = issue.destination
     if destination is None or destination.dtype not in _LARGEST_EXPONENT:
         raise NkiError("dst of quantize_mx must be of type float8_e4m3fn_x4 or float8_e5m2_x4")
-    if tile.dtype not in (dtypes.float16, dtypes.bfloat16):
-        issue.report(ENGINE_DTYPE, f"quantize_mx needs float16 or bfloat16, not {tile.dtype}")
     partitions, free = tile.values.shape[0], tile.values.size // tile.values.shape[0]
     if partitions % QUADRANT or free % PACKED:
         raise NkiError(
@@ -372,7 +359,6 @@ def nc_matmul_mx(
 ) -> Result:
     """Return the product of quantized tiles; partitions and packed elements are contracted."""
     del tile_position, tile_size
-    _require_generation(issue)
     if stationary.shape[0] % QUADRANT:
         raise NkiError(
             f"nc_matmul_mx needs a multiple of {QUADRANT} partitions, not {stationary.shape[0]}"
@@ -402,8 +388,6 @@ def nc_matmul_mx(
 def _dequantized(issue: Issue, tensor: Any, scale: Any) -> NDArray[Any]:
     """Return a quantized tile's values times their scales: (partitions, free elements, 4)."""
     tile = issue.read(tensor)
-    if tile.space == "psum":
-        issue.report(MEMORY_SPACE, "nc_matmul_mx can read SBUF only, not PSUM")
     partitions, free_size = tile.values.shape[0], tile.values.size // tile.values.shape[0]
     elements = _unpacked(tile, partitions, free_size)
     factors = np.exp2(_scales(issue, scale, partitions // GROUP).astype(np.float32) - _BIAS)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.addons.neuron.findings import ENGINE_DTYPE, TILE_LIMIT
+from kvtrace.addons.neuron.findings import TILE_LIMIT
 from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.ops.accumulators import accumulate
 from kvtrace.addons.neuron.ops.elementwise import column, reshaped
@@ -122,10 +122,6 @@ def tensor_copy_predicated(
     """Copy elements to `dst` where the predicate is nonzero (`reverse_pred`: zero)."""
     del dtype
     predicates = issue.read(predicate, mask)
-    if predicates.dtype not in (dtypes.uint8, dtypes.uint16, dtypes.uint32):
-        issue.report(
-            ENGINE_DTYPE, f"a predicate must be uint8, uint16 or uint32, not {predicates.dtype}"
-        )
     source = issue.read(src, mask)
     if not isinstance(dst, Tensor):
         raise NkiError("dst of nisa.tensor_copy_predicated must be a tile")

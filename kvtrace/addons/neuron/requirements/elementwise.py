@@ -200,6 +200,7 @@ requires(
     _IS_ACTIVATION,
     _SCALE,
     _BIAS,
+    has_float_type("bias"),
     _ADDS,
     Requirement(
         "reduce_cmd is idle, reset, reduce or reset_reduce",
@@ -212,6 +213,7 @@ requires(
     _IS_ACTIVATION,
     _SCALE,
     _BIAS,
+    has_float_type("bias"),
     _ADDS._replace(
         sentence="reduce_op is add on NeuronCore-v2",
         holds=lambda call: generation(call) > 2 or token(call.reduce_op).name == "add",
@@ -280,6 +282,7 @@ requires(
 
 requires(
     "nisa.tensor_copy_predicated",
+    has_type("predicate", dtypes.uint8, dtypes.uint16, dtypes.uint32),
     not_both_in_psum("src", "predicate"),
     has_type_of("dst", "src"),
 )

@@ -189,6 +189,7 @@ def _is_short_enough(call: Call) -> bool:
 requires(
     "nisa.sendrecv",
     _CORES,
+    in_sbuf("src dst"),
     Requirement(
         "GpSimd sends up to 1,024, 512 or 256 bytes per partition of elements of 4, 2 or 1 byte",
         "src dma_engine",
@@ -210,6 +211,8 @@ requires(
 
 requires(
     "nisa.quantize_mx",
+    from_generation(4),
+    has_type("src", dtypes.float16, dtypes.bfloat16),
     in_sbuf("src dst dst_scale"),
     has_type("dst_scale", dtypes.uint8),
 )

@@ -9,6 +9,7 @@ from kvtrace.addons.neuron.requirements.requirement import (
     Requirement,
     engine_among,
     free_size,
+    from_generation,
     generation,
     has_type,
     has_type_of,
@@ -120,6 +121,8 @@ requires(
 
 requires(
     "nisa.nc_matmul_mx",
+    from_generation(4),
+    in_sbuf("stationary moving"),
     Requirement(
         "tile_position and tile_size are given together",
         "tile_position tile_size",

@@ -160,6 +160,8 @@ requires(
 
 requires(
     "nisa.local_gather",
+    in_sbuf("src_buffer index"),
+    has_type("index", dtypes.uint16),
     has_type_of("dst", "src_buffer"),
     Requirement(
         "a core gathers at most 4,096 indices",
@@ -172,11 +174,15 @@ requires(
 )
 requires(
     "nisa.nc_n_gather",
+    in_sbuf("data indices"),
+    has_type("indices", dtypes.uint32),
     has_type_of("dst", "data"),
     in_sbuf("dst"),
 )
 requires(
     "nisa.nonzero_with_count",
+    from_generation(3),
+    in_sbuf("src"),
     has_type("src", dtypes.float32, dtypes.int32),
     has_type("dst", dtypes.int32),
     in_sbuf("dst"),
