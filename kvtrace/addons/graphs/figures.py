@@ -89,16 +89,6 @@ class GraphFigures:
     peak_op: int | None
     unknown_loops: int
 
-    @property
-    def intensity(self) -> float | None:
-        """FLOPs per byte of inputs and outputs, as in a fused graph; None without such bytes."""
-        return self.flops / self.boundary_bytes if self.boundary_bytes else None
-
-    @property
-    def unfused_intensity(self) -> float | None:
-        """FLOPs per byte read or written, where each op runs by itself; None without bytes."""
-        return self.flops / self.bytes if self.bytes else None
-
 
 def figures_of(rows: Sequence[GraphOp]) -> GraphFigures:
     """Return the figures of the graph of the first row; further rows may be those of its bodies."""

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Sequence
 from enum import Enum
+from inspect import Parameter, Signature
 from typing import Any, Final
 
 from kvtrace.addons.neuron.errors import NkiError, missing_name_handler
@@ -48,6 +49,9 @@ _PARTITIONS: Final[dict[rg_partition_op, Callable[[int, int], int]]] = {
 }
 
 
+_BY_ANY: Final = Parameter.POSITIONAL_OR_KEYWORD
+
+
 def _run_for_pairs(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *operands: Any) -> None:
     """Run a collective for each source, and write the result to the destination at its index."""
     if len(srcs) != len(dsts):
@@ -56,52 +60,29 @@ def _run_for_pairs(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *ope
         op.into(dst, src, *operands)
 
 
-def all_reduce(
-    srcs: Any, dsts: Any, replica_group: Any, op: Any, priority: Any = None, name: Any = None
-) -> None:
-    """Write to each of `dsts` the tensor of `srcs` reduced by `op` over the ranks of a group."""
-    del priority, name
-    _run_for_pairs(ops.all_reduce, srcs, dsts, ops.group_of(replica_group), op)
+def _collective(op: Operation, *names: str) -> Callable[..., None]:
+    """Return a collective whose operands after the group are `names`."""
+    signature = Signature(
+        [Parameter(name, _BY_ANY) for name in ("srcs", "dsts", "replica_group", *names)]
+        + [Parameter(name, _BY_ANY, default=None) for name in ("priority", "name")]
+    )
+
+    def run(*args: Any, **kwargs: Any) -> None:
+        operands = signature.bind(*args, **kwargs).arguments
+        group = ops.group_of(operands["replica_group"])
+        further = (operands[name] for name in names)
+        _run_for_pairs(op, operands["srcs"], operands["dsts"], group, *further)
+
+    run.__name__ = op.name.rpartition(".")[2]
+    run.__doc__ = op.function.__doc__
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    return run
 
 
-def all_gather(
-    srcs: Any,
-    dsts: Any,
-    replica_group: Any,
-    collective_dim: int,
-    priority: Any = None,
-    name: Any = None,
-) -> None:
-    """Write to each of `dsts` the tensors of a group's ranks concatenated along a dimension."""
-    del priority, name
-    _run_for_pairs(ops.all_gather, srcs, dsts, ops.group_of(replica_group), collective_dim)
-
-
-def reduce_scatter(
-    srcs: Any,
-    dsts: Any,
-    replica_group: Any,
-    collective_dim: int,
-    op: Any,
-    priority: Any = None,
-    name: Any = None,
-) -> None:
-    """Write to each of `dsts` this rank's part of the tensor reduced over a group's ranks."""
-    del priority, name
-    _run_for_pairs(ops.reduce_scatter, srcs, dsts, ops.group_of(replica_group), collective_dim, op)
-
-
-def all_to_all(
-    srcs: Any,
-    dsts: Any,
-    replica_group: Any,
-    collective_dim: int,
-    priority: Any = None,
-    name: Any = None,
-) -> None:
-    """Write to each of `dsts` the parts that a group's ranks send to this rank, concatenated."""
-    del priority, name
-    _run_for_pairs(ops.all_to_all, srcs, dsts, ops.group_of(replica_group), collective_dim)
+all_reduce = _collective(ops.all_reduce, "op")
+all_gather = _collective(ops.all_gather, "collective_dim")
+reduce_scatter = _collective(ops.reduce_scatter, "collective_dim", "op")
+all_to_all = _collective(ops.all_to_all, "collective_dim")
 
 
 class PreparedCollective:

@@ -24,7 +24,6 @@ def test_bytes_and_flops_equal_those_counted_by_hand():
     assert by_opcode["reduce"].flops == 8 * 32
     assert counted.flops == 2 * 8 * 16 * 32 + 2 * 8 * 32
     assert counted.boundary_bytes == X.nbytes + W.nbytes + 32 * 4
-    assert counted.intensity == counted.flops / counted.boundary_bytes
     assert counted.unfused_intensity < counted.intensity
 
 

@@ -58,25 +58,17 @@ def _per_axis(value: Any, count: int, name: str) -> Shape:
     return tuple(int(number) for number in numbers)
 
 
-def _padding(value: Any, sizes: Shape, strides: Shape, extents: Shape) -> Pairs:
-    """Return (before, after) of each axis, given an integer, integers, pairs, "valid" or "same"."""
-    if value == "valid":
-        return ((0, 0),) * len(sizes)
-    if value == "same":
-        totals = [
-            max(0, (-(-extent // step) - 1) * step + size - extent)
-            for extent, step, size in zip(extents, strides, sizes, strict=True)
-        ]
-        return tuple((total // 2, total - total // 2) for total in totals)
+def _padding(value: Any, axes: int) -> Pairs:
+    """Return (before, after) of each axis, given an integer, integers, or pairs."""
     if isinstance(value, str):
-        raise BadArgument.here(f"a convolution has no padding {value!r}; choose same or valid")
+        raise BadArgument.here(f"a convolution has no padding {value!r}; give numbers")
     if isinstance(value, Sequence) and any(isinstance(item, Sequence) for item in value):
-        if len(value) != len(sizes):
+        if len(value) != axes:
             raise BadArgument.here(
-                f"padding has {len(value)} pairs for {len(sizes)} axes; give one pair per axis"
+                f"padding has {len(value)} pairs for {axes} axes; give one pair per axis"
             )
         return tuple((int(before), int(after)) for before, after in value)
-    return tuple((number, number) for number in _per_axis(value, len(sizes), "padding"))
+    return tuple((number, number) for number in _per_axis(value, axes, "padding"))
 
 
 def _convolution_builder(axes: int) -> Callable[..., Tensor]:
@@ -96,10 +88,7 @@ def _convolution_builder(axes: int) -> Callable[..., Tensor]:
         _check(x, kernel, axes, groups)
         strides = _per_axis(stride, axes, "stride")
         dilations = _per_axis(dilation, axes, "dilation")
-        sizes = tuple(
-            (n - 1) * distance + 1 for n, distance in zip(kernel.shape[2:], dilations, strict=True)
-        )
-        pads = _padding(padding, sizes, strides, x.shape[2:])
+        pads = _padding(padding, axes)
         if any(width < 0 for pair in pads for width in pair):
             raise BadArgument.here("the padding of a convolution is negative; slice its input")
         result_type = x.dtype if dtype is None else dtype_of(dtype)

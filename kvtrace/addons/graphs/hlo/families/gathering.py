@@ -19,8 +19,7 @@ from kvtrace.addons.graphs.hlo.arguments import (
 )
 from kvtrace.addons.graphs.hlo.builders import AT, implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, is_integer
-from kvtrace.addons.graphs.hlo.errors import BadArgument, BadIndex, DataDependent, ShapeMismatch
-from kvtrace.addons.graphs.hlo.families.elementwise import clip
+from kvtrace.addons.graphs.hlo.errors import BadIndex, DataDependent, ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.indexing import (
     Window,
     axes_used,
@@ -279,32 +278,19 @@ def _masked_shape(value: Operand, x: Tensor, mask: Tensor) -> tuple[int, ...]:
 
 
 @implements(np.take, methods=("take",))
-def take(
-    a: Operand, indices: Operand, axis: int | None = None, out: Any = None, mode: str = "raise"
-) -> Tensor:
-    """Return the elements at indices of an axis, or of the flattened tensor; `mode` as in NumPy."""
+def take(a: Operand, indices: Operand, axis: int | None = None, out: Any = None) -> Tensor:
+    """Return the elements at indices of an axis, or of the flattened tensor."""
     x = lift(a)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
     indexed_axis = axis_of(axis, len(x.shape))
-    if mode == "raise" and not has_tensor(indices):
+    if not has_tensor(indices):
         for position in np.ravel(indices).tolist():
             checked_position(position, x.shape[indexed_axis], indexed_axis)
-    positions = _bounded(index_tensor(indices), x.shape[indexed_axis], mode)
+    positions = from_start(index_tensor(indices), x.shape[indexed_axis])
     window_sizes = tuple(1 if i == indexed_axis else n for i, n in enumerate(x.shape))
     windows = _gather_windows([indexed_axis], window_sizes, len(positions.shape))
     return into(out, gather(x, components([positions]), windows))
-
-
-def _bounded(positions: Tensor, extent: int, mode: str) -> Tensor:
-    if mode == "raise":
-        return from_start(positions, extent)
-    if mode == "wrap":
-        wrapped: Tensor = positions % extent
-        return wrapped
-    if mode == "clip":
-        return clip(positions, 0, max(0, extent - 1))
-    raise BadArgument.here(f"np.take has no mode {mode!r}; choose raise, wrap or clip")
 
 
 def _element_positions(x: Tensor, indices: Operand, axis: int) -> tuple[Tensor, Windows]:

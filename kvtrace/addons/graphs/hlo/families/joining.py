@@ -19,7 +19,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     lift,
     pad,
     reshape,
-    reverse,
     slice_,
     subtract,
     together,
@@ -139,7 +138,7 @@ def tile(A: Operand, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
 
 @implements(np.repeat, methods=("repeat",))
 def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
-    """Return each element repeated along an axis (None: flattened), by one count or one each."""
+    """Return each element repeated along an axis (None: flattened)."""
     x = lift(a)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
@@ -148,16 +147,9 @@ def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
         repeats.__index__()  # raises: the number of elements cannot depend on data
     counts = np.asarray(repeats)
     if counts.size != 1:
-        if counts.shape != (x.shape[position],):
-            raise ShapeMismatch.here(
-                f"np.repeat has counts of shape {list(counts.shape)} for an axis of "
-                f"{x.shape[position]} elements; give one count, or one for each element"
-            )
-        repeated_slices = [
-            _repeated(slice_axis(x, position, i, i + 1), position, int(count))
-            for i, count in enumerate(counts)
-        ]
-        return concatenate_(repeated_slices, position)
+        raise BadArgument.here(
+            f"np.repeat in a graph has one count for all elements, not {counts.size}"
+        )
     return fresh(_repeated(x, position, int(counts.flat[0])))
 
 
@@ -207,7 +199,7 @@ def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
 
 @implements(np.pad)
 def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any) -> Tensor:
-    """Return the tensor with elements around it: constant, edge, wrap, reflect or symmetric."""
+    """Return the tensor with elements around it: a constant, or those at the edge."""
     x = lift(array)
     rank = len(x.shape)
     if isinstance(pad_width, dict):
@@ -223,33 +215,13 @@ def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any
         fill = lift(value, x.dtype)
         low, high = (tuple(pair[side] for pair in widths) for side in (0, 1))
         return fresh(pad(x, reshape(fill, ()), low, high))
-    if mode not in ("edge", "wrap", "reflect", "symmetric"):
-        raise BadArgument.here(
-            f"np.pad in mode {mode!r} has no form as graph ops; "
-            "use constant, edge, wrap, reflect or symmetric"
-        )
+    if mode != "edge" or 0 in x.shape:
+        raise BadArgument.here(f"np.pad in mode {mode!r} has no form as graph ops; use constant")
     for axis, (before, after) in enumerate(widths):
-        source_positions = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)
-        x = _reordered(x, axis, source_positions.tolist())
+        first = _repeated(slice_axis(x, axis, 0, 1), axis, before)
+        last = _repeated(slice_axis(x, axis, x.shape[axis] - 1, x.shape[axis]), axis, after)
+        x = concatenate([first, x, last], axis)
     return fresh(x)
-
-
-def _reordered(x: Tensor, axis: int, positions: list[int]) -> Tensor:
-    """Return the elements at constant positions of an axis, joined from sliced runs."""
-    runs: list[Tensor] = []
-    start = 0
-    while start < len(positions):
-        step = positions[start + 1] - positions[start] if start + 1 < len(positions) else 1
-        if step not in (1, -1):
-            step = 1
-        end = start + 1
-        while end < len(positions) and positions[end] - positions[end - 1] == step:
-            end += 1
-        low, high = sorted((positions[start], positions[end - 1]))
-        run = slice_axis(x, axis, low, high + 1)
-        runs.append(reverse(run, (axis,)) if step < 0 else run)
-        start = end
-    return concatenate(runs, axis) if runs else slice_axis(x, axis, 0, 0)
 
 
 @implements(np.diff)
