@@ -1,5 +1,6 @@
 """Reads and writes of views by ops, with checks of bounds, races and undefined elements."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,23 +24,15 @@ if TYPE_CHECKING:
     from kvtrace.addons.neuron.operations import Issue, Result
 
 
+@dataclass(slots=True, eq=False)
 class Values:
     """An operand's values, element states (None: all defined), element type and memory space."""
 
-    __slots__ = ("dtype", "space", "states", "values")
-
-    def __init__(
-        self,
-        values: NDArray[Any],
-        states: NDArray[np.uint8] | None,
-        dtype: np.dtype[Any],
-        space: str = "",
-    ) -> None:
-        self.values = values
-        self.states = states
-        self.dtype = dtype
-        #: hbm, sbuf or psum; empty for a plain number.
-        self.space = space
+    values: NDArray[Any]
+    states: NDArray[np.uint8] | None
+    dtype: np.dtype[Any]
+    #: hbm, sbuf or psum; empty for a plain number.
+    space: str = ""
 
     @property
     def is_number(self) -> bool:

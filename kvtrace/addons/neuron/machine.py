@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -22,21 +23,19 @@ _thread: Final = threading.local()
 STRICT: Final = "KVTRACE_NKI_STRICT"
 
 
+@dataclass(slots=True, eq=False)
 class Loop:
     """One execution of a loop: its current iteration, and the accumulators of its reductions."""
 
-    __slots__ = ("accumulators", "calls", "parallel", "serial", "site", "trip")
-
-    def __init__(self, site: int, parallel: bool) -> None:
-        self.site = site
-        #: The loop is an `affine_range`: no iteration may need another's results.
-        self.parallel = parallel
-        self.trip = -1
-        #: Serial of the current iteration: its index among all iterations of the run.
-        self.serial = 0
-        self.accumulators: dict[tuple[int, ...], Any] = {}
-        #: Site of a call of `loop_reduce` → how often this iteration has called it.
-        self.calls: dict[int, int] = {}
+    site: int
+    #: The loop is an `affine_range`: no iteration may need another's results.
+    parallel: bool
+    trip: int = -1
+    #: Serial of the current iteration: its index among all iterations of the run.
+    serial: int = 0
+    accumulators: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    #: Site of a call of `loop_reduce` → how often this iteration has called it.
+    calls: dict[int, int] = field(default_factory=dict)
 
 
 class LoopNumber(int):

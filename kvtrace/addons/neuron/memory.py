@@ -4,6 +4,7 @@ The state of an element is one byte: never written, garbage (a lane that a mask 
 defined. All elements of a memory without states are defined.
 """
 
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -20,43 +21,32 @@ GARBAGE: Final = 1
 DEFINED: Final = 2
 
 
+@dataclass(slots=True, eq=False)
 class BufferLife:
     """A buffer's size, name, allocation site, and first and last use; it outlives the bytes."""
 
-    __slots__ = (
-        "block_bytes",
-        "blocks",
-        "bytes",
-        "elided",
-        "first",
-        "last",
-        "name",
-        "partition_bytes",
-        "partitions",
-        "reorderable",
-        "site",
-        "space",
-    )
+    space: Space
+    bytes: int
+    partitions: int
+    name: str
+    site: int
+    #: The buffer was never needed: the op's result was written to the tensor assigned to.
+    elided: bool = False
+    #: Blocks of a tensor with dimensions before the partitions: bytes per partition of a block, and
+    #: block number → orders of the first and last op that accessed the block. A compiler places the
+    #: blocks one by one, so each is in use only from its first to its last access.
+    block_bytes: int = 0
+    blocks: dict[int, list[int]] = field(default_factory=dict)
+    #: All ops that accessed blocks were in loops whose iterations may run in any order.
+    reorderable: bool = True
+    #: Orders of the first and last op that accessed the buffer; -1 if none did.
+    first: int = -1
+    last: int = -1
 
-    def __init__(self, space: Space, nbytes: int, partitions: int, name: str, site: int) -> None:
-        self.space = space
-        self.bytes = nbytes
-        self.partitions = partitions
-        self.name = name
-        self.site = site
-        #: The buffer was never needed: the op's result was written to the tensor assigned to.
-        self.elided = False
-        self.partition_bytes = nbytes // max(partitions, 1)
-        #: Blocks of a tensor with dimensions before the partitions: bytes per partition of a block,
-        #: and block number → orders of the first and last op that accessed the block. A compiler
-        #: places the blocks one by one, so each is in use only from its first to its last access.
-        self.block_bytes = 0
-        self.blocks: dict[int, list[int]] = {}
-        #: All ops that accessed blocks were in loops whose iterations may run in any order.
-        self.reorderable = True
-        #: Orders of the first and last op that accessed the buffer; -1 if none did.
-        self.first = -1
-        self.last = -1
+    @property
+    def partition_bytes(self) -> int:
+        """Bytes of one partition."""
+        return self.bytes // max(self.partitions, 1)
 
     @property
     def banks(self) -> int:

@@ -14,6 +14,7 @@ function reports violated limits with `issue.report`, and adds FLOPs to `issue.f
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Any, Final, Literal
 
@@ -42,36 +43,19 @@ _NO_POSITIONS: Final = np.empty(0, np.int64)
 _FROM_OPERANDS: Final = object()
 
 
+@dataclass(slots=True, eq=False)
 class Result:
     """One result of an op: values, states (None: all defined), type, space and active lanes."""
 
-    __slots__ = (
-        "dtype",
-        "has_added_axis",
-        "mask",
-        "placed_by_compiler",
-        "space",
-        "states",
-        "values",
-    )
-
-    def __init__(
-        self,
-        values: NDArray[Any],
-        states: NDArray[np.uint8] | None,
-        dtype: np.dtype[Any],
-        space: Space,
-        mask: NDArray[np.bool_] | None,
-    ) -> None:
-        self.values = values
-        self.states = states
-        self.dtype = dtype
-        self.space: Space = space
-        self.mask = mask
-        #: The compiler chooses the op's engine, and so whether the result is in SBUF or PSUM.
-        self.placed_by_compiler = False
-        #: The program sees one dimension; `values` have a second one of size 1.
-        self.has_added_axis = False
+    values: NDArray[Any]
+    states: NDArray[np.uint8] | None
+    dtype: np.dtype[Any]
+    space: Space
+    mask: NDArray[np.bool_] | None
+    #: The compiler chooses the op's engine, and so whether the result is in SBUF or PSUM.
+    placed_by_compiler: bool = False
+    #: The program sees one dimension; `values` have a second one of size 1.
+    has_added_axis: bool = False
 
 
 class Issue:

@@ -10,7 +10,7 @@ import dis
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
@@ -86,6 +86,7 @@ class AccessRow(NamedTuple):
     serial: int
 
 
+@dataclass(slots=True)
 class LoopSite:
     """A loop at a position in the program, with the trip counts of its executions.
 
@@ -94,17 +95,12 @@ class LoopSite:
     inside.
     """
 
-    __slots__ = ("before", "frames", "kind", "name", "parent", "trips")
-
-    def __init__(
-        self, kind: str, name: str, frames: tuple[Frame, ...], parent: int, before: int
-    ) -> None:
-        self.kind = kind
-        self.name = name
-        self.before = before
-        self.frames = frames
-        self.parent = parent
-        self.trips: list[int] = []
+    kind: str
+    name: str
+    frames: tuple[Frame, ...]
+    parent: int
+    before: int
+    trips: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ index is not an affine expression, or is outside of the tensor, the view keeps t
 (`Selection`) until an op, which knows the mask, reads or writes the elements.
 """
 
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -28,24 +29,16 @@ _Self = TypeVar("_Self", bound="Tensor")
 _FULL: Final = slice(None)
 
 
+@dataclass(slots=True, eq=False)
 class Selection:
     """Indices into a tensor, one array per dimension, applied when ops access the elements."""
 
-    __slots__ = ("from_data", "indices", "strict")
-
-    def __init__(
-        self, indices: tuple[NDArray[np.int64], ...], strict: bool, from_data: bool
-    ) -> None:
-        """Make a selection.
-
-        Args:
-            indices: for each dimension of the tensor, its indices, one per lane.
-            strict: the indices are slices, which must be inside the tensor unless a mask is given.
-            from_data: some indices are the contents of a tensor.
-        """
-        self.indices = indices
-        self.strict = strict
-        self.from_data = from_data
+    #: For each dimension of the tensor, its indices, one per lane.
+    indices: tuple[NDArray[np.int64], ...]
+    #: The indices are slices, which must be inside the tensor unless a mask is given.
+    strict: bool
+    #: Some indices are the contents of a tensor.
+    from_data: bool
 
 
 class Tensor:

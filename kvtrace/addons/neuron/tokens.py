@@ -5,6 +5,7 @@ instruction's arithmetic; NumPy functions are accepted instead.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -29,18 +30,16 @@ NEUTRAL: Final = {
 }
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Token:
     """A function of one or two numbers: `apply` takes float32 arrays, or integers for bits."""
 
-    __slots__ = ("apply", "arity", "execute", "kind", "name")
-
-    def __init__(self, name: str, arity: int, kind: Kind, apply: Callable[..., Any]) -> None:
-        self.name = name
-        self.arity = arity
-        self.kind = kind
-        self.apply = apply
-        #: Runs the token as an op of the language; set by `ops/elementwise.py`.
-        self.execute: Callable[..., Any] | None = None
+    name: str
+    arity: int
+    kind: Kind
+    apply: Callable[..., Any]
+    #: Runs the token as an op of the language; set by `ops/elementwise.py`.
+    execute: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the token as an op of the language, on tiles and numbers."""

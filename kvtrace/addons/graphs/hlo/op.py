@@ -1,6 +1,7 @@
 """One op of a traced graph, with its result."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.graphs.hlo.graph import Graph
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Op:
     """One op, with its result.
 
@@ -28,41 +30,17 @@ class Op:
 
     """
 
-    __slots__ = (
-        "aliases",
-        "attributes",
-        "calls",
-        "dtype",
-        "graphs",
-        "input_name",
-        "opcode",
-        "operands",
-        "output_name",
-        "shape",
-        "stack",
-    )
-
-    def __init__(
-        self,
-        opcode: str,
-        operands: tuple[int, ...],
-        dtype: Dtype | None,
-        shape: tuple[int, ...],
-        attributes: dict[str, Any],
-        stack: Stack,
-        graphs: "dict[str, Graph] | None" = None,
-    ) -> None:
-        self.opcode = opcode
-        self.operands = operands
-        self.dtype = dtype
-        self.shape = shape
-        self.attributes = attributes
-        self.stack = stack
-        self.graphs = graphs
-        self.input_name: str | None = None
-        self.output_name: str | None = None
-        self.aliases: str | None = None
-        self.calls: Callable[..., Sequence[Any]] | None = None
+    opcode: str
+    operands: tuple[int, ...]
+    dtype: Dtype | None
+    shape: tuple[int, ...]
+    attributes: dict[str, Any]
+    stack: Stack
+    graphs: "dict[str, Graph] | None" = None
+    input_name: str | None = None
+    output_name: str | None = None
+    aliases: str | None = None
+    calls: Callable[..., Sequence[Any]] | None = None
 
     def __repr__(self) -> str:
         result_type = "tuple" if self.dtype is None else f"{self.dtype.name}{list(self.shape)}"

@@ -41,16 +41,14 @@ class Listener(Protocol):
 listeners: Final[list[Listener]] = []
 
 
+@dataclass(slots=True)
 class Call:
     """One call of a traced function: its graph, its arrays, and when it began and ended (ns)."""
 
-    __slots__ = ("arrays", "enter", "graph", "leave")
-
-    def __init__(self, graph: Graph, arrays: Sequence[Any], enter: int, leave: int) -> None:
-        self.graph = graph
-        self.arrays = arrays
-        self.enter = enter
-        self.leave = leave
+    graph: Graph
+    arrays: Sequence[Any]
+    enter: int
+    leave: int
 
 
 def trace(

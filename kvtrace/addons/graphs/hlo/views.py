@@ -5,6 +5,7 @@ NumPy copies or views depending on memory layout (reshape of a view), writing is
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from kvtrace.addons.graphs.hlo.errors import RefusedMutation
 from kvtrace.addons.graphs.hlo.primitives import row_by_row
@@ -14,27 +15,24 @@ Read = Callable[[Tensor], Tensor]
 Write = Callable[[Tensor, Tensor], Tensor]
 
 
+@dataclass(slots=True, eq=False)
 class View:
     """The relation of a tensor to its base, the tensor whose elements it views.
 
     Attributes:
         base: The viewed tensor.
-        version: The base's version that was read last.
+        read, write: The functions of `viewed`; `refusal` is the error of a missing `write`.
         window: The identity of the viewed elements, or None: equal windows view the same elements.
+        version: The base's version that was read last.
 
     """
 
-    __slots__ = ("_read", "_refusal", "_write", "base", "version", "window")
-
-    def __init__(
-        self, base: Tensor, read: Read, write: Write | None, refusal: str, window: object
-    ) -> None:
-        self.base = base
-        self.version = base._version
-        self._read = read
-        self._write = write
-        self._refusal = refusal
-        self.window = window
+    base: Tensor
+    read: Read
+    write: Write | None
+    refusal: str
+    window: object
+    version: int
 
     def read_again(self) -> Tensor:
         """Return the view's value, read from the present value of the base.
@@ -43,9 +41,9 @@ class View:
             RefusedMutation: It is unknown whether the array would view or copy in NumPy.
 
         """
-        if self._write is None:
-            raise RefusedMutation.here(self._refusal)
-        return self._read(row_by_row(self.base))
+        if self.write is None:
+            raise RefusedMutation.here(self.refusal)
+        return self.read(row_by_row(self.base))
 
     def write_back(self, value: Tensor) -> None:
         """Write a new value of the view into the base.
@@ -54,9 +52,9 @@ class View:
             RefusedMutation: It is unknown whether the array would view or copy in NumPy.
 
         """
-        if self._write is None:
-            raise RefusedMutation.here(self._refusal)
-        self.base._become(self._write(row_by_row(self.base), value))
+        if self.write is None:
+            raise RefusedMutation.here(self.refusal)
+        self.base._become(self.write(row_by_row(self.base), value))
 
 
 def viewed(
@@ -74,7 +72,7 @@ def viewed(
     """
     value = row_by_row(read(row_by_row(base)))
     value._permuted = base._permuted
-    value._view = View(base, read, write, refusal, window)
+    value._view = View(base, read, write, refusal, window, base._version)
     return value
 
 
