@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kvtrace.addons.invariance.trees import Tree
-    from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.summary import Access
     from kvtrace.symbolic.terms import Symbol
 
 _SECONDS: Final = 4.0
@@ -63,19 +61,16 @@ class ComparedCall:
     `tree(whole)` builds the tree of all rows, or of the first row, with the call's numbers in place
     of arguments; `has_all_rows` says whether the former is possible. `extents` are the
     extents of the output's coordinates, and `rows` the coordinates that are 0 in the first row.
-    `ops_by_node` maps the nodes of the trees to ops. `stored` returns the mask of the elements that
-    the call stores, or None.
+    `stored` returns the mask of the elements that the call stores, or None.
     """
 
     batch: Batch
     has_all_rows: bool
     tree: Callable[[bool], Tree]
     call: Call
-    access: Access
     position: int
     extents: Mapping[Symbol, int]
     rows: frozenset[Symbol]
-    ops_by_node: Mapping[Tree, Op]
     stored: Callable[[], NDArray[np.bool_] | None]
 
 

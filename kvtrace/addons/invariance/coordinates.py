@@ -302,34 +302,6 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
     )
 
 
-def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
-    """Return an element's indices by its byte offset under fixed strides.
-
-    None: it is not a sum of strides. A step along several axes at once counts as many elements
-    along the innermost of these axes.
-    """
-    if last_axis(tensor) is None:
-        return None
-    units = sorted(enumerate(fixed_steps(tensor)), key=lambda part: -part[1])
-    indices: list[dict[Monomial, int]] = [{} for _ in units]
-    for monomial, number in offset.coefficients.items():
-        sign, remaining = (1, number) if number > 0 else (-1, -number)
-        steps = {}
-        for axis, unit in units:
-            count, remaining = divmod(remaining, unit)
-            if count:
-                steps[axis] = count
-        if remaining:
-            return None
-        if monomial and len(steps) > 1:
-            innermost = min(steps, key=lambda axis: tensor.strides[axis])
-            elements = sum(count * tensor.strides[axis] for axis, count in steps.items())
-            steps = {innermost: elements // tensor.strides[innermost]}
-        for axis, count in steps.items():
-            indices[axis][monomial] = sign * count
-    return tuple(map(Term, indices))
-
-
 def last_axis(tensor: TensorArgument) -> int | None:
     """Return the contiguous axis: the last one, or another axis of a transposed tensor.
 

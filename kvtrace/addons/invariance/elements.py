@@ -83,8 +83,6 @@ class ElementTrees(LoopTrees):
         self._floats = floats
         self._wrapping = wrapping
         self.summary = summary
-        self.ops_by_node: dict[Tree, Op] = {}
-        """The op of this kernel that each node was made for; other kernels may share the node."""
         self.module = summary.module
         self._rewrite_term = rewrite_term
         self._rewrite_condition = rewrite_condition
@@ -134,8 +132,6 @@ class ElementTrees(LoopTrees):
             if self._node_count > _MOST_NODES:
                 raise TooLarge("its expression is too large to be followed")
             node = self._memo[key] = self._of(value, at, level)
-            if isinstance(value.owner, Op):
-                self.ops_by_node.setdefault(node, value.owner)
         return node
 
     def stored(self, access: Access, at: Coordinates) -> Tree:

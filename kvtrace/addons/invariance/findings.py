@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.verdicts.rules.choice import AddedRules
@@ -22,25 +21,6 @@ RULES: Final = {
         "hint": "choose block sizes, splits and variants by what all batches have in common",
     }
 }
-TREES: Final = "trees"
-"""The kind of the artifact with the judged outputs and the compared trees, as JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class InvarianceNode:
-    """A node of a drawn tree.
-
-    `kind` is store, atomic, load, op, reduction, scan, product, loop, carried, combined, number,
-    argument, index, condition, unknown or cut. Operands are indices of nodes; their roles are empty
-    if the order says them.
-    """
-
-    kind: str
-    text: str
-    stack: int | None
-    """Index into `Report.stacks`; in a pass, the id in `stacks`. None: unknown."""
-    parts: tuple[int, ...] = ()
-    roles: tuple[str, ...] = ()
 
 
 def _findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] | None:

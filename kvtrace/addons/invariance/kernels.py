@@ -35,7 +35,7 @@ from kvtrace.verdicts.replaying import without_contents
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Axis, Output
     from kvtrace.addons.invariance.trees import Tree
-    from kvtrace.ir import Op, Value
+    from kvtrace.ir import Value
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
@@ -46,7 +46,6 @@ _Formula = TypeVar("_Formula", Term, Condition)
 class Kernel:
     """A kernel with the scalars and strides of a recorded call, which tell its outputs' axes apart.
 
-    `ops_by_node` maps nodes of bound trees to this kernel's ops, as other kernels may share a node.
     `is_late`: a tree was not finished before the deadline.
     """
 
@@ -79,7 +78,6 @@ class Kernel:
         arguments = self.summary.module.main.arguments
         source_names = (value.name.lstrip("%") for value in arguments)
         self.names = tuple(source_names if names is None else names)
-        self.ops_by_node: dict[Tree, Op] = {}
         self.is_late = False
         self._deadline = deadline
 
@@ -223,8 +221,6 @@ class Kernel:
         except RecursionError as error:
             raise TooLarge("its expression is nested too deeply to be followed") from error
         self._loads.setdefault(result, set()).update(elements.loads)
-        if bound:
-            self.ops_by_node |= elements.ops_by_node
         return result
 
     @cached_property
@@ -246,10 +242,6 @@ class Kernel:
                     wrapping.add(result.id)
                     pending.append(result)
         return frozenset(wrapping)
-
-    def end_deadline(self) -> None:
-        """Remove the deadline, so that trees may take any time to build."""
-        self._deadline = inf
 
     def _checking_deadline(
         self, rewritten: Callable[[_Formula], _Formula]

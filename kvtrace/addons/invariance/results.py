@@ -170,8 +170,6 @@ def _judge_kernel(
             result.reasons = (*result.reasons, ResultReason("unknown", "data", text, result.source))
             result.verdict = "unknown"
         _apply_race(result)
-    for kernel in kernels:
-        kernel.end_deadline()  # trees from here on are for drawings
     return list(results.values())
 
 
@@ -345,8 +343,8 @@ def _add_compared_call(
     row_coordinates = frozenset(extents.keys() - kernel.extents(first_row).keys())
     has_all_rows = has_rows and batch.rows > 1
     call = ComparedCall(
-        batch, has_all_rows, tree, kernel.call, verdict.access, position, extents,
-        row_coordinates, kernel.ops_by_node, lambda: stored_elements(kernel.call, position),
+        batch, has_all_rows, tree, kernel.call, position, extents, row_coordinates,
+        lambda: stored_elements(kernel.call, position),
     )  # fmt: skip
     result.compared_calls.setdefault(key, []).append(call)
 

@@ -39,7 +39,6 @@ def formula_text(
     formula: Term | Condition,
     summary: Summary | None,
     names: Mapping[int, str] = {},
-    longest: int = _LONGEST,
 ) -> str:
     """Return the text of a formula with the names of the kernel's arguments. Long texts are cut.
 
@@ -47,7 +46,6 @@ def formula_text(
         formula: The formula.
         summary: The kernel's summary; None: numbers replace the kernel's arguments.
         names: Names of the output's coordinates, in place of their numbers.
-        longest: The number of characters from which on a text is cut.
     """
     if isinstance(formula, Condition):
         text = condition_expression(formula, summary)
@@ -59,7 +57,7 @@ def formula_text(
         return names.get(number, f"i{number}") if "coordinate" in match[0] else f"k{number}"
 
     text = _OWN.sub(name, text)
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def coordinate_names(trees: Iterable[Tree]) -> Mapping[int, str]:
