@@ -26,7 +26,6 @@ from kvtrace.addons.judge.confining import EVENTS_FILE, ProcessResult
 from kvtrace.addons.judge.problems import Problem
 from kvtrace.addons.judge.request import (
     EXAMINED,
-    RECORDED,
     SEED_FILE,
     CannotJudge,
     FileText,
@@ -141,10 +140,6 @@ class _Run:
         entry = self.request.entry.name
         names = self._text.parameters.get(entry, ())
         surroundings = [*_surroundings_problems(self._text, entry)]
-        if self.request.trace is not None:
-            from kvtrace.addons.judge.recorded_inputs import write_recorded_cases
-
-            write_recorded_cases(self.request.trace, self._text, entry, self._scratch / RECORDED)
         with helper_process() as helper:
             helper.ask(run_file, self.request, self._text, names, self._scratch)
             file_run: FileRun = helper.answer()

@@ -73,7 +73,7 @@ def prepare(
     Args:
         request: The judgment's request.
         folder: The folder for cases and contents.
-        inputs_folder: The folder of inputs by `store_inputs` or of recorded inputs, if any.
+        inputs_folder: The folder of inputs by `store_inputs`, if any.
         names: Parameters of the entry.
         blocks: Possible block sizes in the candidate's file.
         numbers: Other integers of the file, which may be limits.
@@ -93,7 +93,7 @@ def prepare(
     most_work = request.seconds * _WORK_OF_A_SECOND
     if named_extents and reference is not None:
         cases = [_of_suitable_size(reference, maker, cases[0], folder, most_work / _ALIKE)]
-    has_derived_cases = len(given_cases) == 1 or request.trace is not None
+    has_derived_cases = len(given_cases) == 1
     if has_derived_cases:
         if reference is not None:
             maker.bounds = _bounds_of_integers(reference, maker, cases[0], folder)
@@ -262,8 +262,6 @@ def _given_cases(
             (Case(text, "given", (*inputs, *_omitted_numbers(reference, names, len(inputs)))), None)
             for text, inputs in shaped
         ]
-    if request.trace is not None and inputs_folder is not None:
-        return [(case, inputs_folder) for case in read_cases(inputs_folder)]
     function = None if reference is None else reference.inputs()
     if function is not None:
         case = _case_made_by(function, folder)

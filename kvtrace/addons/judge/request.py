@@ -21,8 +21,6 @@ from kvtrace.addons.judge.parsing import read_file as read_file
 MODELS: Final = ("ModelNew", "Model")
 #: The file of the seed that inputs, and number and order of calls, are drawn from.
 SEED_FILE: Final = "seed"
-#: The folder of inputs taken from a recording.
-RECORDED: Final = "recorded"
 #: The file of the constructor arguments of the reference's model.
 INITIAL: Final = "initial.json"
 #: The file of labels of cases that the reference works too much on.
@@ -69,7 +67,6 @@ class Request:
         seconds: time limit of each process.
         memory_mb: limit in MiB of the memory that a process may allocate after its start.
         unconfined: run the file even if this system cannot confine it.
-        trace: the recording whose launches give the inputs; None: none.
     """
 
     entry: Place
@@ -83,7 +80,6 @@ class Request:
     seconds: float = 60.0
     memory_mb: int = 4096
     unconfined: bool = False
-    trace: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +166,8 @@ def check_request(request: Request, text: FileText) -> None:
                 )
     input_functions = {*INPUTS} & {*text.names, *(() if reference is None else reference.names)}
     name = "" if request.reference is None else request.reference.name
-    if request.shapes and request.trace is not None:
-        raise CannotJudge("--shapes and --trace cannot be combined: each gives the inputs")
     if (
         request.shapes
-        or request.trace is not None
         or input_functions
         or (reference is not None and reference.annotations.get(name))
     ):

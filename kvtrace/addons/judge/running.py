@@ -24,7 +24,6 @@ from kvtrace.addons.judge.confining import ProcessResult, start_confined
 from kvtrace.addons.judge.request import (
     INPUTS,
     MISSING,
-    RECORDED,
     SEED_FILE,
     TRYING,
     CannotJudge,
@@ -43,7 +42,6 @@ _LIBRARIES: Final = (
     "triton.compiler.code_generator",
     "numpy.random", "numpy.ma", "kvtrace.evaluate", "kvtrace.ir.parser",
     "kvtrace.backends.compiled_kernels.generic", "kvtrace.schema.writer",
-    "kvtrace.ir.index_arguments",
     "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",
     "kvtrace.backends.triton.evaluating_launcher", "kvtrace.backends.triton.free_driver",
     "kvtrace.backends.triton.autotune_free", "kvtrace.backends.triton.absent_gpu.device",
@@ -131,7 +129,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     run_timed = _TimedRunner(request)
     run_timed.seconds["imports"] = time.monotonic() - begun
     candidate_files = [text.path]
-    inputs_folder = None if request.trace is None else scratch / RECORDED
+    inputs_folder = None
     function = _function_with_inputs(request, text)
     if function is not None:
         inputs_folder = scratch / "asked"
@@ -292,7 +290,6 @@ def _function_with_inputs(request: Request, text: FileText) -> str | None:
     reference = request.reference
     if (
         request.shapes
-        or request.trace
         or (reference is not None and set(INPUTS) & read_file(reference.file).names)
     ):
         return None

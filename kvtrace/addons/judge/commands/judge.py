@@ -30,15 +30,6 @@ def command(
         Option(metavar="FN", help="Function or class that is called", show_default=False),
     ] = None,
     shapes: ShapesOption = None,
-    trace: Annotated[
-        Path | None,
-        Option(
-            "--trace",
-            metavar="DIR",
-            help="Take inputs from a recording of the kernel's launches",
-            show_default=False,
-        ),
-    ] = None,
     at: Annotated[
         str | None,
         Option(
@@ -97,7 +88,6 @@ def command(
         kvtrace judge softmax.py --reference ref.py:softmax
         kvtrace judge add.py --shapes "x=f32[1000], y=f32[1000]" --json
         kvtrace judge kernel.py --reference model.py:Model --device "A100 PCIe"
-        kvtrace judge softmax.py --reference ref.py:softmax --trace out/
     """
     from kvtrace.addons.judge.judge_file import judge_file, judgment_text
     from kvtrace.addons.judge.judge_file import schema as written_schema
@@ -113,7 +103,7 @@ def command(
     request = request_of(
         kernel, reference, entry, shapes=tuple(shapes or ()), target=target, device=device, at=at,
         views=views, trust_host=trust_host, seconds=seconds, memory_mb=memory,
-        unconfined=unconfined, trace=trace,
+        unconfined=unconfined,
     )  # fmt: skip
     judgment = judge_file(request, None if seed is None else seed_of(seed))
     if text or (sys.stdout.isatty() and not as_json):

@@ -192,7 +192,7 @@ class Tools:
 
     async def judge(
         self, kernel: str, reference: str | None = None, entry: str | None = None,
-        shapes: list[str] | None = None, trace: str | None = None, at: str | None = None,
+        shapes: list[str] | None = None, at: str | None = None,
         target: str = "cuda:90", device: str | None = None, trust_host: bool = False,
     ) -> str:  # fmt: skip
         """Say whether a file's Triton kernel is right: verdict, findings, hints, figures.
@@ -203,7 +203,6 @@ class Tools:
             entry: The function that launches, where the file has several.
             shapes: Inputs, as "x=f32[1000, 64], eps=1e-6"; not needed where the reference or the
                 file has inputs() or annotations.
-            trace: Trace directory whose recorded launches give the inputs, instead of shapes.
             at: Sizes to judge by formulas alone, as "rows=70_000".
             target: What to compile for, as cuda:90.
             device: The device whose roofline to use, as "H100 PCIe".
@@ -215,7 +214,6 @@ class Tools:
         facts = {
             "shapes": tuple(shapes or ()), "at": at or None, "target": target,
             "device": device or None, "trust_host": trust_host, "unconfined": self._unconfined,
-            "trace": Path(self._roots.path(trace)) if trace else None,
         }  # fmt: skip
         path = Path(self._roots.path(kernel))
         return await self._judged(path, reference or None, entry or None, facts)
