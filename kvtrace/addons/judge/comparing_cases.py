@@ -38,10 +38,7 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
     """
     with collected_result(folder) as result:
         cases = read_cases(folders.inputs)
-        has_reference = request.reference is not None
-        answers = (
-            read_answers(folders.answers, len(cases)) if has_reference else [None] * len(cases)
-        )
+        answers = read_answers(folders.answers, len(cases))
         log, _ = read_log(folders.child / EVENTS_FILE)
         answered = read_call_results(folders.answered)
         entries = [_log_of_case(number, log, answered) for number in range(len(cases))]
@@ -52,14 +49,14 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
         outputs.report(dependence_on_state(cases[0], log, answered, folders, request.target, work))
         untried = _labels_of_untried(folders.inputs)
         for number in sorted(range(len(cases)), key=lambda one: _cost(cases[one], entries[one])):
-            case = cases[number]
-            is_called = number in answered.order or not answered.whole
-            is_answered = answers[number] is not None or not has_reference
-            if not is_called or not is_answered:
-                untried += [case.label] * is_answered  # others are reported with their process
+            case, answer = cases[number], answers[number]
+            if answer is None:
+                continue  # it is reported with the process of answers
+            if number not in answered.order and answered.whole:
+                untried.append(case.label)
                 continue
             with work.of_case():
-                outputs.judge_case(case, entries[number], answers[number])
+                outputs.judge_case(case, entries[number], answer)
                 if number in answered.results:
                     results = answered.results[number]
                     outputs.report(

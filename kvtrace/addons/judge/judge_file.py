@@ -170,7 +170,7 @@ class _Run:
         paths = (scratch / name for name in ("inputs", "child", "answers", "answered"))
         folders = Folders(*paths)
         self.seed = {"value": f"{self._seed:032x}", "given": self._given_seed is not None}
-        place = request.reference or request.entry
+        place = request.reference
         annotations = read_file(place.file).annotations.get(place.name, {})
         helper.ask(compare_results, request, self._text, annotations, self._seed, folders)
         examination: Examination = helper.answer()
@@ -305,9 +305,7 @@ def _judgment_object(
         "kvtrace": __version__,
         "verdict": verdict,
         "entry": {"file": str(request.entry.file), "name": request.entry.name},
-        "reference": None
-        if reference is None
-        else {"file": str(reference.file), "name": reference.name},
+        "reference": {"file": str(reference.file), "name": reference.name},
         "seed": run.seed,
         "findings": findings,
         "cases": examined.get("cases", []),

@@ -62,7 +62,7 @@ class Values:
 
     case: Case
     inputs: Path
-    expected: Expected | None
+    expected: Expected
     answers: Path
 
 
@@ -101,9 +101,9 @@ def outcome_of(
     else:
         _use_written_inputs(outcome, ops, values)
     expected = values.expected
-    if expected is not None and not values.case.cotangents:  # a gradient may be a cotangent itself
+    if not values.case.cotangents:  # a gradient may be a cotangent itself
         outcome.defects += _shared_results(returned, values.case, expected.changed)
-    if expected is not None and outcome.results and len(outcome.results) != len(expected.native):
+    if outcome.results and len(outcome.results) != len(expected.native):
         outcome.defects.append(
             Defect(
                 "result-count", "error",
@@ -115,11 +115,9 @@ def outcome_of(
         return outcome
     for index, got in enumerate(outcome.results):
         is_blank = is_never_written(got, str(got.dtype))
-        if is_blank.any() and (
-            expected is None or list(got.shape) == expected.native[index]["shape"]
-        ):
+        if is_blank.any() and list(got.shape) == expected.native[index]["shape"]:
             outcome.defects.append(_unwritten_defect(index, is_blank, ops[index]))
-        elif expected is not None:
+        else:
             _compare_with_reference(outcome, index, values, ops[index], tf32=tf32, narrow=narrow)
     return outcome
 
@@ -145,13 +143,12 @@ def _use_written_inputs(outcome: Outcome, ops: list[Op | None], values: Values) 
     """
     memory, expected = outcome.memory, values.expected
     for number, tensor in enumerate(values.case.tensors):
-        is_written = number in memory.written_by
-        if is_written if expected is None else tensor.name in expected.changed:
+        if tensor.name in expected.changed:
             view = {**asdict(tensor), "storage": number}
             outcome.results.append(memory.view(view).copy())
             outcome.planes.append(_planes_of_result(memory, view, outcome.results[-1]))
             ops.append(memory.written_by.get(number))
-    if not outcome.results and (expected is None or expected.native):
+    if not outcome.results and expected.native:
         outcome.defects.append(
             Defect(
                 "returns-nothing", "error",
@@ -164,10 +161,8 @@ def _use_written_inputs(outcome: Outcome, ops: list[Op | None], values: Values) 
 def _modified_inputs(
     memory: Memory, values: Values, entries: Sequence[Mapping[str, Any]]
 ) -> list[Defect]:
-    expected = values.expected
-    writable = set() if expected is None else set(expected.changed)
+    writable = set(values.expected.changed)
     changed_by_host = {str(name) for entry in entries for name in entry.get("changed", ())}
-    may_write = expected is None and any(entry.get("returned") == [] for entry in entries)
     defects = []
     for number, tensor in enumerate(values.case.tensors):
         before = np.frombuffer((values.inputs / tensor.file).read_bytes(), np.uint8)
@@ -176,8 +171,7 @@ def _modified_inputs(
             outside = _bytes_outside(tensor, before.size)
             is_changed = not np.array_equal(before[outside], after[outside])
         else:
-            is_changed = not may_write and not np.array_equal(before, after)
-            is_changed |= not may_write and tensor.name in changed_by_host
+            is_changed = tensor.name in changed_by_host or not np.array_equal(before, after)
         if is_changed:
             between = " between the elements of its view" if tensor.name in writable else ""
             defects.append(
@@ -236,7 +230,6 @@ def _compare_with_reference(
     outcome: Outcome, at: int, values: Values, op: Op | None, *, tf32: bool, narrow: bool
 ) -> None:
     expected, got = values.expected, outcome.results[at]
-    assert expected is not None
     native, exact = (
         array(values.answers, expected.native[at]),
         array(values.answers, expected.exact[at]),
@@ -334,7 +327,7 @@ def _planes_of_result(
 def is_reference_result(contents: NDArray[Any], values: Values) -> bool:
     """Return whether contents equal a result of the reference that has several elements."""
     expected = values.expected
-    for native, exact in zip(expected.native, expected.exact, strict=True) if expected else ():
+    for native, exact in zip(expected.native, expected.exact, strict=True):
         truth = array(values.answers, exact)
         if contents.size == truth.size > 1 and native["dtype"] in EPSILON:
             flat, native_flat = (
@@ -382,9 +375,7 @@ def are_constant(first: tuple[Values, Outcome], second: tuple[Values, Outcome]) 
 
 
 def _have_same_expected(first: Values, second: Values) -> bool:
-    """Return whether the reference's results are equal for both; False without a reference."""
-    if first.expected is None or second.expected is None:
-        return False
+    """Return whether the reference's results are equal for both."""
     pairs = zip(first.expected.native, second.expected.native, strict=False)
     arrays = ((array(first.answers, left), array(second.answers, right)) for left, right in pairs)
     return all(left.tobytes() == right.tobytes() for left, right in arrays)
@@ -402,8 +393,6 @@ def has_ascending_integers(values: Values) -> bool:
 
 def has_equal_reference(values: Values, other: Values) -> bool:
     """Return whether the reference's results are the same for two sets of values."""
-    assert values.expected is not None
-    assert other.expected is not None
     pairs = zip(values.expected.native, other.expected.native, strict=True)
     return all(
         np.array_equal(array(values.answers, one), array(other.answers, two)) for one, two in pairs

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-import numpy as np
-
 from kvtrace.addons.judge.answers import Answer, FreshCase
 from kvtrace.addons.judge.call_checks import Log
 from kvtrace.addons.judge.deriving import WORK_OF_A_SECOND, TooMuchWork, Work
@@ -97,7 +95,7 @@ class Outputs:
                 problem.rule, problem.severity, problem.message, problem.hint, case=problem.case
             )
 
-    def judge_case(self, case: Case, entries: Log, answer: Answer | None) -> None:
+    def judge_case(self, case: Case, entries: Log, answer: Answer) -> None:
         """Judge one case, or raise TooMuchWork; beyond the given inputs, report one problem."""
         if case.kind != BEYOND:
             self._judge_case(case, entries, answer)
@@ -118,7 +116,7 @@ class Outputs:
         if deciding_problems and all(problem.rule != BEYOND_GIVEN for problem in earlier_problems):
             self._result.problems.append(beyond_given(deciding_problems[0], case.label))
 
-    def _judge_case(self, case: Case, entries: Log, answer: Answer | None) -> None:
+    def _judge_case(self, case: Case, entries: Log, answer: Answer) -> None:
         record: dict[str, Any] = {"case": case.label, "kind": case.kind, "launches": 0}
         self._result.cases.append(record)
         launches = list(launch_entries(entries))
@@ -147,8 +145,7 @@ class Outputs:
                 "launch the kernel for all sizes, or raise an error", case=case.label,
             )  # fmt: skip
         self._given_log = self._given_log or entries
-        expected = None if answer is None else answer.expected
-        given_values = Values(case, self._folders.inputs, expected, self._folders.answers)
+        given_values = Values(case, self._folders.inputs, answer.expected, self._folders.answers)
         fresh = None if self._has_failed or not launches else answer
         fresh_defects: list[Defect] = []
         if fresh is not None and self._is_right_on_fresh(
@@ -157,8 +154,6 @@ class Outputs:
             return
         outcome = self._evaluate_on(given_values, entries)
         record["results"] = [asdict(comparison) for comparison in outcome.comparisons]
-        if expected is None:
-            del record["results"]
         self._by_kind.setdefault(case.kind, (given_values, outcome))
         if outcome.memory.reason is not None:
             self._add_problem("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
@@ -179,12 +174,6 @@ class Outputs:
                     "the results are the same for all values of the inputs",
                     "compute them from the inputs",
                 )  # fmt: skip
-            if (
-                given_case[0].expected is None
-                and given_case[1].is_right
-                and other_values[1].is_right
-            ):
-                self._compare_runs(given_case, other_values)
         ranks = {index: rank for rank, index in self._reported.values()}
         problems = enumerate(self._result.problems)
         ordered = sorted(problems, key=lambda numbered: ranks.get(numbered[0], (0, 0.0)))
@@ -197,9 +186,9 @@ class Outputs:
                 "accumulate in float32, and cast once at the end", op=op,
             )  # fmt: skip
 
-    def _needs_no_launch(self, case: Case, entries: Log, answer: Answer | None) -> bool:
+    def _needs_no_launch(self, case: Case, entries: Log, answer: Answer) -> bool:
         """Return whether results are right for all values without a launch, as of no parts."""
-        if answer is None or case.kind == "given" or memory_steps(entries):
+        if case.kind == "given" or memory_steps(entries):
             return False
         fresh_cases = [self._values_of_fresh(f) for f in answer.fresh if not f.awkward]
         return bool(fresh_cases) and all(
@@ -226,7 +215,7 @@ class Outputs:
         memory = run_launches(
             values.case, memory_steps(entries), values.inputs, self._folders.child,
             self._request.target, self.work,
-            derived=values.expected is not None and self._may_derive(values.case),
+            derived=self._may_derive(values.case),
         )  # fmt: skip
         if self.work.is_over:
             raise TooMuchWork
@@ -446,22 +435,6 @@ class Outputs:
             "compute that part in a kernel, or judge with --trust-host, which trusts what PyTorch "
             "computes in the candidate's process", case=label,
         )  # fmt: skip
-
-    def _compare_runs(
-        self, first: tuple[Values, Outcome], second: tuple[Values, Outcome]
-    ) -> None:  # fmt: skip
-        """Compare the given log, evaluated on other values, with the run on these values.
-
-        Without a reference, a difference shows that the host computed a part.
-        """
-        values, run_outcome = second
-        reevaluated = self._evaluate_on(values, self._given_log)
-        pairs = zip(reevaluated.results, run_outcome.results, strict=False)
-        if not all(
-            left.shape == right.shape and np.allclose(left, right, 1e-3, 1e-3, equal_nan=True)
-            for left, right in pairs
-        ):
-            self._report_host_computed(first[0].case.label)
 
     def _add_defect(self, defect: Defect, case: Case, kind: str = "") -> None:
         self._has_failed |= defect.severity == "error"

@@ -83,24 +83,20 @@ def prepare(
     """
     start_evaluator(folder)
     drawn_from = seed_torch(seed)
-    reference = None if request.reference is None else _Tried(request.reference, folder, without)
+    reference = _Tried(request.reference, folder, without)
     given_cases = _given_cases(request, reference, folder, inputs_folder, names)
-    weights = () if reference is None else reference.weights(folder)
+    weights = reference.weights(folder)
     named_extents = _named_extents(request, reference, inputs_folder)
     numbered = _numbered_extents(reference) if named_extents else ()
     maker = CaseMaker(folder, weights, drawn_from, named_extents=named_extents, fixed=numbered)
     cases = [maker.fill(case, source) for case, source in given_cases]
     most_work = request.seconds * _WORK_OF_A_SECOND
-    if named_extents and reference is not None:
+    if named_extents:
         cases = [_of_suitable_size(reference, maker, cases[0], folder, most_work / _ALIKE)]
     has_derived_cases = len(given_cases) == 1
     if has_derived_cases:
-        if reference is not None:
-            maker.bounds = _bounds_of_integers(reference, maker, cases[0], folder)
+        maker.bounds = _bounds_of_integers(reference, maker, cases[0], folder)
         cases += maker.derived_cases(cases[0], request.views, blocks, numbers)
-    if reference is None:
-        write_cases(folder, cases)
-        return
     by_work = _accepted_cases(reference, maker, cases, folder, derives=has_derived_cases)
     by_work.sort(key=lambda pair: 0 if pair[1].kind in PLAIN else 1 + pair[0])
     total_work = [*accumulate(work for work, _ in by_work)]
@@ -248,7 +244,7 @@ def _broadcasts(case: Case, given_case: Case) -> bool:
 
 
 def _given_cases(
-    request: Request, reference: Reference | None, folder: Path, inputs_folder: Path | None,
+    request: Request, reference: Reference, folder: Path, inputs_folder: Path | None,
     names: Sequence[str],
 ) -> list[tuple[Case, Path | None]]:  # fmt: skip
     """Return the given cases, each with the folder of its contents, or None without contents.
@@ -262,7 +258,7 @@ def _given_cases(
             (Case(text, "given", (*inputs, *_omitted_numbers(reference, names, len(inputs)))), None)
             for text, inputs in shaped
         ]
-    function = None if reference is None else reference.inputs()
+    function = reference.inputs()
     if function is not None:
         case = _case_made_by(function, folder)
         omitted = _omitted_numbers(reference, names, len(case.inputs))
@@ -270,7 +266,7 @@ def _given_cases(
     if inputs_folder is not None:
         return [(read_cases(inputs_folder)[0], inputs_folder)]
     inputs = None
-    if reference is not None and not reference.is_model:
+    if not reference.is_model:
         signature = inspect.signature(reference.callable)
         inputs = inputs_by_annotations(
             {n: (p.annotation, p.default) for n, p in signature.parameters.items()}
@@ -281,15 +277,13 @@ def _given_cases(
 
 
 def _omitted_numbers(
-    reference: Reference | None, names: Sequence[str], count: int
+    reference: Reference, names: Sequence[str], count: int
 ) -> Iterator[ScalarInput]:
     """Yield the numbers that are defaults of the parameters after `count` inputs, up to another.
 
     The parameters are those of the reference that the candidate has at the same places: a candidate
     that ignores one is right for its default alone.
     """
-    if reference is None:
-        return
     function = reference.callable.forward if reference.is_model else reference.callable
     parameters = [*inspect.signature(function).parameters.values()]
     for parameter, name in [*zip(parameters, names, strict=False)][count:]:
@@ -298,22 +292,13 @@ def _omitted_numbers(
         yield ScalarInput(name, parameter.default)
 
 
-def _named_extents(
-    request: Request, reference: Reference | None, inputs_folder: Path | None
-) -> bool:
+def _named_extents(request: Request, reference: Reference, inputs_folder: Path | None) -> bool:
     """Return whether the inputs come from annotations, which name equal extents."""
-    return (
-        not request.shapes
-        and inputs_folder is None
-        and reference is not None
-        and reference.inputs() is None
-    )
+    return not request.shapes and inputs_folder is None and reference.inputs() is None
 
 
-def _numbered_extents(reference: Reference | None) -> tuple[int, ...]:
+def _numbered_extents(reference: Reference) -> tuple[int, ...]:
     """Return the extents that the annotations of a reference state as numbers."""
-    if reference is None:
-        return ()
     signature = inspect.signature(reference.callable)
     return numbers_of_annotations(p.annotation for p in signature.parameters.values())
 

@@ -41,6 +41,10 @@ NO_INPUTS: Final = (
     "inputs() in the file of the reference or the kernel that returns them, or annotate the "
     'reference as def fn(x: "f32[M, N]", …)'
 )
+_NO_REFERENCE: Final = (
+    "kvtrace judge compares results with a reference's; name a function of PyTorch that gives the "
+    "right ones: --reference FILE.py:NAME. kvtrace.check_kernel judges a launch by rules alone"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class Request:
 
     Attributes:
         entry: the function or class that is called with the inputs.
-        reference: the function or class that gives the right results for the same inputs, if any.
+        reference: the function or class that gives the right results for the same inputs.
         shapes: sets of inputs, each a text such as `x=f32[1000, 64], eps=1e-6`.
         target: the compilation target.
         device: the device of the roofline; None: a device that fits the target.
@@ -70,7 +74,7 @@ class Request:
     """
 
     entry: Place
-    reference: Place | None = None
+    reference: Place
     shapes: tuple[str, ...] = ()
     target: str = "cuda:90"
     device: str | None = None
@@ -138,12 +142,12 @@ def request_of(kernel: Path, reference: str | None, entry: str | None, **facts: 
     `facts` are the request's other attributes.
 
     Raises:
-        CannotJudge: a file cannot be read, or several functions qualify.
+        CannotJudge: a file cannot be read, several functions qualify, or there is no reference.
     """
-    named = None if entry is None else entry.rpartition(":")[2]
-    models = ("reference", *reversed(MODELS))
-    place = None if reference is None else place_of(reference, models)
-    return Request(entry_of(read_file(kernel), named), place, **facts)
+    place = entry_of(read_file(kernel), None if entry is None else entry.rpartition(":")[2])
+    if reference is None:
+        raise CannotJudge(_NO_REFERENCE)
+    return Request(place, place_of(reference, ("reference", *reversed(MODELS))), **facts)
 
 
 def check_request(request: Request, text: FileText) -> None:
@@ -152,8 +156,8 @@ def check_request(request: Request, text: FileText) -> None:
     Raises:
         CannotJudge: a file imports a module that is not installed, or the inputs are not known.
     """
-    reference = None if request.reference is None else read_file(request.reference.file)
-    for file in (text, *(() if reference is None else (reference,))):
+    reference = read_file(request.reference.file)
+    for file in (text, reference):
         for name, line in file.required.items():
             beside = (
                 file.path.with_name(name).exists(),
@@ -164,15 +168,10 @@ def check_request(request: Request, text: FileText) -> None:
                     f"{file.path}:{line} imports {name}, which is neither installed nor in the "
                     "file's folder"
                 )
-    input_functions = {*INPUTS} & {*text.names, *(() if reference is None else reference.names)}
-    name = "" if request.reference is None else request.reference.name
-    if (
-        request.shapes
-        or input_functions
-        or (reference is not None and reference.annotations.get(name))
-    ):
-        return
-    raise CannotJudge(NO_INPUTS)
+    input_functions = {*INPUTS} & {*text.names, *reference.names}
+    annotations = reference.annotations.get(request.reference.name)
+    if not (request.shapes or input_functions or annotations):
+        raise CannotJudge(NO_INPUTS)
 
 
 def seed_of(text: str) -> int:

@@ -138,7 +138,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
         if result.how != "whole":
             raise CannotJudge(f"{function}() of {text.path} {result.in_words}: {result.last_line}")
     inputs, child = scratch / "inputs", scratch / "child"
-    reference_files = [] if request.reference is None else [request.reference.file]
+    reference_files = [request.reference.file]
     seed = scratch / SEED_FILE
     limits = text.limits(request.entry.name)
     reads = [seed] if inputs_folder is None else [inputs_folder, seed]
@@ -237,31 +237,30 @@ def compare_results(
         [path for path in recorded if path.exists()],
     )  # fmt: skip
     killed: list[str] = []
-    if request.reference is not None:
-        prepared = folders.inputs.parent / SEED_FILE
-        reads, code = [folders.inputs, folders.child, prepared], [request.reference.file]
-        cases = read_cases(folders.inputs)
-        missing, folder_of_try = [*range(len(cases))], folders.answers.with_name("answering")
-        folders.answers.mkdir()
-        while missing:
-            work = partial(
-                answer, request.reference, folders.inputs, folders.child, folder_of_try, prepared,
-                seed, frozenset(range(len(cases))).difference(missing),
-            )  # fmt: skip
-            process = run_timed("answers", folder_of_try, work, reads, code)
-            for file in folder_of_try.iterdir():
-                if file.is_file():
-                    file.replace(folders.answers / file.name)
-            leftovers.remove(folder_of_try)
-            if process.how == "whole":
-                break
-            answers = read_answers(folders.answers, len(cases))
-            missing = [number for number in missing if answers[number] is None]
-            killed += [f"{_killed_text(process)}: {cases[missing[0]].label}"] if missing else []
-            if len(killed) > _MOST_KILLED:
-                killed += [f"no case was tried after it: {len(missing) - 1} are left"]
-                break
-            missing = missing[1:]
+    prepared = folders.inputs.parent / SEED_FILE
+    reads, code = [folders.inputs, folders.child, prepared], [request.reference.file]
+    cases = read_cases(folders.inputs)
+    missing, folder_of_try = [*range(len(cases))], folders.answers.with_name("answering")
+    folders.answers.mkdir()
+    while missing:
+        work = partial(
+            answer, request.reference, folders.inputs, folders.child, folder_of_try, prepared,
+            seed, frozenset(range(len(cases))).difference(missing),
+        )  # fmt: skip
+        process = run_timed("answers", folder_of_try, work, reads, code)
+        for file in folder_of_try.iterdir():
+            if file.is_file():
+                file.replace(folders.answers / file.name)
+        leftovers.remove(folder_of_try)
+        if process.how == "whole":
+            break
+        answers = read_answers(folders.answers, len(cases))
+        missing = [number for number in missing if answers[number] is None]
+        killed += [f"{_killed_text(process)}: {cases[missing[0]].label}"] if missing else []
+        if len(killed) > _MOST_KILLED:
+            killed += [f"no case was tried after it: {len(missing) - 1} are left"]
+            break
+        missing = missing[1:]
     reads = [path for path in (*recorded, folders.answers) if path.exists()]
     compared = run_timed(
         "results", results, partial(examine_results, request, folders, results), reads
@@ -287,11 +286,7 @@ def _function_with_inputs(request: Request, text: FileText) -> str | None:
 
     None if there is none, or if options or the reference give the inputs.
     """
-    reference = request.reference
-    if (
-        request.shapes
-        or (reference is not None and set(INPUTS) & read_file(reference.file).names)
-    ):
+    if request.shapes or set(INPUTS) & read_file(request.reference.file).names:
         return None
     return next((name for name in INPUTS if name in text.names), None)
 

@@ -1,6 +1,7 @@
 """`kvtrace judge`: labeled kernels, and the printed object."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -124,11 +125,9 @@ def test_views_are_not_tried_with_no_views():
 
 
 @pytest.mark.process
-def test_given_shapes_need_no_reference():
-    path = WRONG["add_no_mask"]
-    request = Request(entry_of(read_file(path), None), shapes=("f32[1000], f32[1000]",))
-    judgment = judge_file(request)
-    assert judgment.object["reference"] is None
+def test_given_shapes_name_the_first_case():
+    request = request_of(WRONG["add_no_mask"])
+    judgment = judge_file(replace(request, shapes=("f32[1000], f32[1000]",), views=False))
     assert "out-of-bounds" in rules_of(judgment, "error")
     assert judgment.object["cases"][0]["case"] == "f32[1000], f32[1000]"
 
@@ -173,20 +172,22 @@ def test_pytorch_result_after_the_last_launch_is_unjudged_unless_trusted(tmp_pat
 @pytest.mark.process
 def test_the_command_prints_json_and_its_exit_code_is_the_verdict(capsys):
     path = WRONG["softmax_one_block"]
-    code = main(["judge", str(path), "--reference", f"{FOLDER / 'references.py'}:softmax"])
+    words = ["--reference", f"{FOLDER / 'references.py'}:softmax"]
+    code = main(["judge", str(path), *words])
     content = json.loads(capsys.readouterr().out)
     assert code == 1
     jsonschema.validate(content, schema())
 
-    code = main(["judge", str(RIGHT["softmax"]), "--shapes", "x=f32[5, 30]", "--text"])
+    code = main(["judge", str(RIGHT["softmax"]), *words, "--shapes", "x=f32[5, 30]", "--text"])
     assert code == 0
-    assert "softmax.py:softmax: right (24 cases in " in capsys.readouterr().out
+    assert re.search(r"softmax.py:softmax: right \(\d\d cases in ", capsys.readouterr().out)
 
 
 @pytest.mark.process
 def test_judge_prints_text_on_a_terminal_and_json_with_the_option(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     words = ["judge", str(RIGHT["softmax"]), "--shapes", "x=f32[5, 30]", "--no-views"]
+    words += ["--reference", f"{FOLDER / 'references.py'}:softmax"]
     assert main(words) == 0
     assert "softmax.py:softmax: right (" in capsys.readouterr().out
     assert main([*words, "--json"]) == 0
@@ -271,9 +272,15 @@ def test_file_that_cannot_be_judged_is_an_error_with_exit_code_2(tmp_path, capsy
     assert message in capsys.readouterr().err
 
 
-def test_missing_inputs_are_an_error_with_advice():
+def test_missing_inputs_are_an_error_with_advice(tmp_path):
+    (tmp_path / "plain.py").write_text("def add(x, y):\n    return x + y\n")
     with pytest.raises(CannotJudge, match='give --shapes "x=f32'):
-        judge_file(Request(entry_of(read_file(RIGHT["add"]), None)))
+        judge_file(replace(request_of(RIGHT["add"]), reference=Place(tmp_path / "plain.py", "add")))
+
+
+def test_missing_reference_is_an_error_with_advice(capsys):
+    assert main(["judge", str(RIGHT["add"]), "--shapes", "f32[4], f32[4]"]) == 2
+    assert "--reference FILE.py:NAME" in capsys.readouterr().err
 
 
 def test_missing_entry_is_an_error():
@@ -334,7 +341,8 @@ def test_a_file_that_cannot_be_imported_is_wrong(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     source = "from torch import no_such_thing\n\ndef f(x):\n    k[(1,)](x)\n"
     (tmp_path / "bad.py").write_text(source)
-    assert main(["judge", "bad.py", "--shapes", "f32[4]"]) == 1
+    (tmp_path / "reference.py").write_text("def f(x):\n    return x\n")
+    assert main(["judge", "bad.py", "--reference", "reference.py:f", "--shapes", "f32[4]"]) == 1
     content = json.loads(capsys.readouterr().out)
     assert "cannot import name 'no_such_thing'" in content["findings"][0]["message"]
 
