@@ -76,7 +76,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "check": (("check", "TRACE"), ("check", "TRACE", "--json"), ("check", "TRACE", "--sarif")),
     "invariance": (
         ("invariance", "TRACE"), ("invariance", "TRACE", "--json"),
-        ("invariance", "TRACE", "--over", "n"), ("invariance", "TRACE", "--against", "SOUND"),
+        ("invariance", "TRACE", "--over", "n"),
     ),
     "profile": (
         ("profile", "TRACE"), ("profile", "TRACE", "--json"),

@@ -15,8 +15,9 @@ import torch
 import kvtrace
 from benchmarks.attacks.case import Answer, Case
 from benchmarks.attacks.version_pairs.inputs import BENIGN, FLOATS
-from kvtrace.addons.invariance.differences import meanings_of
+from kvtrace.addons.invariance.differences import paired_calls
 from kvtrace.addons.invariance.launches import evaluate_ordered
+from kvtrace.addons.invariance.versions import same_meaning
 from kvtrace.backends.triton import evaluating_launcher
 from kvtrace.schema.trace import Selection, open_trace
 
@@ -151,10 +152,16 @@ def _worst_answer(pair: Pair) -> str:
                 launched(pair, version, "random")
             trace = open_trace(path)
             runs.append(Selection(trace, trace.runs))
-        output_meanings = meanings_of(*runs)
+        kernel = runs[0].table("kernels", ["name"])["name"][0].as_py()
+        calls = paired_calls(*runs, {kernel: kernel}).pairs
+        meanings = [
+            output.meaning
+            for pair_of_calls in calls
+            if pair_of_calls.before is not None
+            for output in same_meaning(pair_of_calls.before, pair_of_calls.after)
+        ]
     finally:
         shutil.rmtree(folder)
-    meanings = [output.meaning for output in output_meanings]
     if "violation" in meanings:
         return "violation"
     if not meanings or not all(meaning in CLAIMS for meaning in meanings):

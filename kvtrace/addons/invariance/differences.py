@@ -66,7 +66,7 @@ def kernel_meanings(
     """
     deadline = thread_time() + seconds
     meanings: dict[KernelMeaning, None] = {}
-    calls = paired_calls(before, after, kernels, kernels)
+    calls = paired_calls(before, after, kernels)
     uncompared = Counter(
         (call.kernel, f"the call in AFTER cannot be evaluated: {call.reason}")
         for call in calls.unready_after
@@ -255,27 +255,6 @@ def _rounding(op: Op) -> str:
     return ""
 
 
-def meanings_of(
-    before: Selection,
-    after: Selection,
-    kernels: Collection[str] | None = None,
-    match: Mapping[str, str] = {},
-) -> tuple[OutputMeaning, ...]:
-    """Compare the kernels that two traces called with the same tensors, output by output.
-
-    Args:
-        before: Runs of the first version.
-        after: Runs of the second version.
-        kernels: Names of the kernels to compare; None: all.
-        match: Names of kernels and tensors in the first version, by those of the second.
-    """
-    meanings: dict[OutputMeaning, None] = {}
-    for pair in paired_calls(before, after, kernels, match, reordered=bool(match)).pairs:
-        if pair.before is not None:
-            meanings |= dict.fromkeys(same_meaning(pair.before, pair.after, match))
-    return tuple(meanings)
-
-
 @dataclass(frozen=True, slots=True)
 class CallPair:
     """A call of AFTER and the call of BEFORE that its results are compared with; None: no call."""
@@ -297,14 +276,7 @@ class CallPairs:
     unpaired_before: tuple[Call, ...] = ()
 
 
-def paired_calls(
-    before: Selection,
-    after: Selection,
-    kernels: Collection[str] | None = None,
-    renamed: Mapping[str, str] = {},
-    *,
-    reordered: bool = False,
-) -> CallPairs:
+def paired_calls(before: Selection, after: Selection, kernels: Mapping[str, str]) -> CallPairs:
     """Pair each call of AFTER with the most similar call of BEFORE.
 
     Both calls of a pair have tensors of the same element types, shapes and strides. Calls with the
@@ -314,24 +286,18 @@ def paired_calls(
     Args:
         before: Runs of the first version.
         after: Runs of the second version.
-        kernels: Names of kernels, by AFTER; None: all.
-        renamed: The names in BEFORE of kernels of AFTER that have another name there.
-        reordered: Whether a kernel may have its tensors in another order.
+        kernels: The kernels' names in AFTER, each with its name in BEFORE.
     """
     after_calls, unready_after, _ = _calls(after, kernels)
-    unpaired_before, unready_before, trials = _calls(
-        before, None if kernels is None else {renamed.get(name, name) for name in kernels}
-    )
+    unpaired_before, unready_before, trials = _calls(before, {*kernels.values()})
     partners: dict[int, Call] = {}
     for key in (_key_of_all, _key_of_floats, _key_of_tensors):
         unpaired: dict[_Key, list[Call]] = {}
         for before_call in unpaired_before:
-            unpaired.setdefault((before_call.kernel, *key(before_call, reordered)), []).append(
-                before_call
-            )
+            unpaired.setdefault((before_call.kernel, *key(before_call)), []).append(before_call)
         for index, call in enumerate(after_calls):
-            name = renamed.get(call.kernel, call.kernel)
-            if index not in partners and (matches := unpaired.get((name, *key(call, reordered)))):
+            matches = unpaired.get((kernels[call.kernel], *key(call)))
+            if index not in partners and matches:
                 partners[index] = matches.pop(0)
         unpaired_before = [before_call for matches in unpaired.values() for before_call in matches]
     pairs = tuple(CallPair(partners.get(index), call) for index, call in enumerate(after_calls))
@@ -340,7 +306,7 @@ def paired_calls(
 
 
 def _calls(
-    selection: Selection, kernels: Collection[str] | None
+    selection: Selection, kernels: Collection[str]
 ) -> tuple[list[Call], tuple[UnreadyCall, ...], set[int]]:
     """Return the calls of some kernels, those not evaluable, and ids of objects: trials alone."""
     ready: list[Call] = []
@@ -349,7 +315,7 @@ def _calls(
     for run in selection.runs:
         trial_ids = _trial_calls(selection.trace, run)
         for call in calls_of(selection.trace, run):
-            if kernels is not None and call.kernel not in kernels:
+            if call.kernel not in kernels:
                 continue
             if isinstance(call, UnreadyCall):
                 unready.append(call)
@@ -374,22 +340,21 @@ def _is_called_otherwise(first: Call, second: Call) -> bool:
     return first.grid != second.grid or _scalars(first) != _scalars(second)
 
 
-def _key_of_all(call: Call, reordered: bool) -> _Key:
-    return (*_key_of_tensors(call, reordered), call.grid, *_scalars(call))
+def _key_of_all(call: Call) -> _Key:
+    return (*_key_of_tensors(call), call.grid, *_scalars(call))
 
 
-def _key_of_floats(call: Call, reordered: bool) -> _Key:
+def _key_of_floats(call: Call) -> _Key:
     floats = [value for value in _scalars(call) if isinstance(value, float)]
-    return (*_key_of_tensors(call, reordered), *floats)
+    return (*_key_of_tensors(call), *floats)
 
 
-def _key_of_tensors(call: Call, reordered: bool) -> _Key:
-    tensors: list[_Key] = [
+def _key_of_tensors(call: Call) -> _Key:
+    return tuple(
         (str(argument.dtype), argument.shape, argument.strides)
         for argument in call.arguments
         if isinstance(argument, TensorArgument)
-    ]
-    return tuple(sorted(tensors) if reordered else tensors)
+    )
 
 
 def _scalars(call: Call) -> list[object]:

@@ -308,19 +308,6 @@ MEANINGS: Final[Mapping[Meaning, str]] = {
 """Texts of the relations of two versions of a kernel, by TTIR."""
 
 
-def meaning_lines(found: Sequence[OutputMeaning], width: int) -> list[str]:
-    """Return lines for a terminal on the comparison of two versions of kernels."""
-    if not found:
-        return ["No kernel was called with the same tensors in both traces."]
-    rows = [(meaning.kernel, meaning.output, MEANINGS[meaning.meaning]) for meaning in found]
-    lines = columns(("kernel", "output", "by TTIR"), rows, width=width, texts=(0, 1, 2))
-    for meaning in found:
-        said = [f"{meaning.kernel}, {meaning.output}: {text}" for text in versions_text(meaning)]
-        if said:
-            lines += ["", *(line for text in said for line in wrapped(text, width, 2))]
-    return lines
-
-
 def versions_text(meaning: OutputMeaning) -> list[str]:
     """Return sentences on the difference of two versions: differing nodes and two values."""
     lines = []
@@ -353,29 +340,3 @@ def _apart_text(witness: Witness) -> str:
     if are_integers or not isfinite(witness.ulps):
         return text
     return f"{text}: {witness.ulps:,.3g} units in the last place of the largest"
-
-
-def meaning_objects(found: Sequence[OutputMeaning]) -> list[dict[str, Any]]:
-    """Return the comparisons of `meaning_lines` as objects for JSON."""
-    return [
-        {
-            "kernel": meaning.kernel, "output": meaning.output, "meaning": meaning.meaning,
-            "first": meaning.first, "second": meaning.second,
-            "compared": meaning.compared_count, "elements": meaning.elements,
-            "witness": None if meaning.witness is None else {
-                "inputs": meaning.inputs, **_witness_object(meaning.witness),
-            },
-            "apart": [
-                {"inputs": difference.inputs, **_witness_object(difference.witness)}
-                for difference in meaning.apart
-            ],
-        }
-        for meaning in found
-    ]  # fmt: skip
-
-
-def _witness_object(witness: Witness | None) -> dict[str, Any]:
-    if witness is None:
-        return {"element": None, "values": None, "ulps": 0.0}
-    ulps = witness.ulps if isfinite(witness.ulps) else None
-    return {"element": witness.element, "values": list(witness.values), "ulps": ulps}

@@ -110,21 +110,14 @@ class OutputMeaning:
     bound: str | None = None
 
 
-def same_meaning(
-    first: Call, second: Call, match: Mapping[str, str] = {}
-) -> tuple[OutputMeaning, ...]:
+def same_meaning(first: Call, second: Call) -> tuple[OutputMeaning, ...]:
     """Compare two versions of a kernel, called with the same tensors, output by output.
 
-    Args:
-        first: A call of the first version.
-        second: A call of the second version.
-        match: Names of tensors in the first version, by those of the second. Other tensors are
-            matched by their order.
-
+    Tensors are matched by their order.
     """
     deadline = thread_time() + _SECONDS_OF_TREES
     first_kernel = Kernel(first, this_call_only=True, deadline=deadline)
-    pairs = _tensor_pairs(first, second, match)
+    pairs = _tensor_pairs(first, second)
     names = list(Kernel(second).names)
     for first_position, second_position in pairs:
         names[second_position] = first_kernel.names[first_position]
@@ -141,35 +134,15 @@ def same_meaning(
     )
 
 
-def _tensor_pairs(first: Call, second: Call, match: Mapping[str, str]) -> list[tuple[int, int]]:
-    """Return the positions of each tensor in both calls; empty if tensors cannot be matched."""
+def _tensor_pairs(first: Call, second: Call) -> list[tuple[int, int]]:
+    """Return the positions of each tensor in both calls; empty if their numbers differ."""
     first_positions, second_positions = (
-        {
-            value.name.lstrip("%"): position
-            for position, (value, argument) in enumerate(
-                zip(call.module.main.arguments, call.arguments, strict=False)
-            )
-            if isinstance(argument, TensorArgument)
-        }
+        [at for at, value in enumerate(call.arguments) if isinstance(value, TensorArgument)]
         for call in (first, second)
     )
-    matches = {
-        second_name: first_name
-        for second_name, first_name in match.items()
-        if second_name in second_positions and first_name in first_positions
-    }
-    unmatched = [name for name in first_positions if name not in matches.values()]
-    for name in second_positions:
-        if name not in matches and unmatched:
-            matches[name] = unmatched.pop(0)
-    if len(first_positions) != len(second_positions) or len({*matches.values()}) != len(
-        first_positions
-    ):
+    if len(first_positions) != len(second_positions):
         return []
-    return [
-        (first_positions[first_name], second_positions[second_name])
-        for second_name, first_name in matches.items()
-    ]
+    return list(zip(first_positions, second_positions, strict=True))
 
 
 def _compare_output(

@@ -1,19 +1,12 @@
 """`kvtrace invariance`: is a row's result the same in every batch, and in every run?"""
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from kvtrace.cli import complain
 from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import JsonOption, RunOption, TracePath, complain_of, print_lines, select
 from kvtrace.cli.parsing import Option
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kvtrace.schema.trace import Selection
-
 
 NEEDS: Final = OF_EVALUATED_CALLS
 
@@ -37,25 +30,6 @@ def command(
             metavar="WHAT",
             help="Quantity that must not change a row's result: rows, grid or an argument  "
             "[default: the quantities in the source's contracts]",
-            show_default=False,
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        Option(
-            "--against",
-            metavar="TRACE",
-            help="Compare the results of each kernel with the same kernel in this trace",
-            show_default=False,
-        ),
-    ] = None,
-    match: Annotated[
-        list[str] | None,
-        Option(
-            "--match",
-            metavar="OLD=NEW",
-            help="With --against: a kernel or tensor named OLD there is named NEW here; may be "
-            "repeated",
             show_default=False,
         ),
     ] = None,
@@ -86,16 +60,10 @@ def command(
     With --over M, or a comment `# kvtrace: invariant over M` in the source: whether the argument M
     may have any value. --over grid asks about the grid and the row's program.
 
-    With --against it compares each output of each kernel that both traces called with the same
-    tensors: the same expression (so the same bits by TTIR), the same except for the order of sums,
-    or another one. Exit code 1 where the evaluator shows that two versions differ.
-
     Example:
         kvtrace invariance out/
         kvtrace invariance out/ --kernel matmul_kernel --strict
         kvtrace invariance out/ --over M
-        kvtrace invariance out/ --against before/
-        kvtrace invariance out/ --against before/ --match add_kernel=fused_add
 
     """
     from kvtrace.addons.invariance.over import answer_lines, answer_objects, output_answers
@@ -106,12 +74,6 @@ def command(
     from kvtrace.text import terminal_width
 
     selection = select(trace, run)
-    if over is not None and against is not None:
-        raise BadSetting("--over and --against cannot be combined: use one of them.")
-    if match and against is None:
-        raise BadSetting("--match has names for --against: use both options.")
-    if against is not None:
-        return _compare(select(Path(against), None), selection, _renamed(match or ()), as_json)
     invariance = invariance_of(selection, kernel or (), seconds=seconds)
     if kernel and not invariance.outputs and not invariance.failures:
         raise BadSetting(
@@ -139,34 +101,3 @@ def command(
     if not invariance.outputs and not invariance.failures:
         return 2
     return int(strict and (failed or bool(invariance.failures)))
-
-
-def _renamed(match: "Iterable[str]") -> dict[str, str]:
-    """Return the names of `--match` options: NEW, a name in AFTER, to OLD, the name in BEFORE."""
-    from kvtrace.schema.errors import BadSetting
-
-    renamed = {}
-    for option in match:
-        old, equals, new = option.partition("=")
-        if not (old and equals and new):
-            raise BadSetting(f"--match needs two names, OLD=NEW, not {option!r}.")
-        renamed[new] = old
-    return renamed
-
-
-def _compare(
-    before: "Selection", after: "Selection", match: "Mapping[str, str]", as_json: bool
-) -> int:
-    """Print the comparison of two traces' kernels; return 1 if some output differs, else 0."""
-    from kvtrace.addons.invariance.differences import meanings_of
-    from kvtrace.addons.invariance.text import meaning_lines, meaning_objects
-    from kvtrace.text import terminal_width
-
-    meanings = meanings_of(before, after, match=match)
-    if as_json:
-        print(json.dumps(meaning_objects(meanings), indent=2))
-    else:
-        print_lines(meaning_lines(meanings, terminal_width()))
-    for selection in (before, after):
-        complain_of(selection.trace)
-    return int(any(meaning.meaning == "violation" for meaning in meanings))

@@ -118,36 +118,6 @@ def test_json_of_invariance_has_the_content_of_the_text(
     assert {reason["cause"] for reason in output["reasons"]} >= {"size"}
 
 
-def test_against_compares_two_traces(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
-    right, wrong = trace_of(TILE, "right"), trace_of(TILE, "wrong")
-
-    assert main(["invariance", str(right), "--against", str(right)]) == 0
-    assert "the same bits" in capsys.readouterr().out
-    assert main(["invariance", str(wrong), "--against", str(right)]) == 1
-    assert "differs" in capsys.readouterr().out
-
-
-def test_match_compares_renamed_kernels(
-    tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for kernel in (kept, broken):
-        with kvtrace.capture(tmp_path / kernel.__name__):
-            launch(kernel, 3, 5)
-    asked = ["invariance", str(tmp_path / "kept"), "--against", str(tmp_path / "broken")]
-
-    main([*asked, "--json"])
-    assert json.loads(capsys.readouterr().out) == []
-    main([*asked, "--json", "--match", "broken=kept", "--match", "y=y"])
-    found = json.loads(capsys.readouterr().out)
-    assert {(each["kernel"], each["output"]) for each in found} == {("broken", "y")}
-    assert main([*asked, "--match", "broken"]) == 2
-    said = "kvtrace: --match needs two names, OLD=NEW, not 'broken'.\n"
-    assert capsys.readouterr().err == said
-    assert main([*asked[:2], "--match", "broken=kept"]) == 2
-    said = "kvtrace: --match has names for --against: use both options.\n"
-    assert capsys.readouterr().err == said
-
-
 def test_unknown_kernel_name_is_an_error_message(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
