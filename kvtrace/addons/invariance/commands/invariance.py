@@ -69,7 +69,7 @@ def command(
     from kvtrace.addons.invariance.over import answer_lines, answer_objects, output_answers
     from kvtrace.addons.invariance.results import invariance_of
     from kvtrace.addons.invariance.text import invariance_lines, invariance_objects
-    from kvtrace.addons.invariance.variants import variant_lines, variant_objects, variants_of
+    from kvtrace.addons.invariance.variants import arithmetic_lines, other_arithmetic
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
@@ -80,14 +80,17 @@ def command(
             f"No kernel of this trace with recorded IR is named {' or '.join(kernel)}."
         )
     answers = output_answers(selection, invariance.outputs, over)
-    ran = variants_of(selection, invariance.outputs)
+    arithmetic = other_arithmetic(selection, invariance.outputs)
     if as_json:
         form = {**invariance_objects(invariance), "over": answer_objects(answers)}
-        form["variants"] = variant_objects(ran)
+        form["variants"] = [
+            {"kernel": kernel, "output": output, "other_arithmetic": lines}
+            for (kernel, output), lines in arithmetic.items()
+        ]
         print(json.dumps(form, indent=2))
     else:
         width = terminal_width()
-        more = [*variant_lines(ran, width), *answer_lines(answers, width)]
+        more = [*arithmetic_lines(arithmetic, width), *answer_lines(answers, width)]
         print_lines([*invariance_lines(invariance, width), *more])
     for failure in invariance.failures:
         complain(failure)
