@@ -35,8 +35,8 @@ from kvtrace.evaluate.narrow import (
 )
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.registry import place
-from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
+from kvtrace.evaluate.shadows.errors.exact_values import held_elements
 from kvtrace.evaluate.shadows.errors.planes import PLANES
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, deviations_for, is_float
 from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
@@ -334,13 +334,9 @@ def _read_positions(launch: ReplayableLaunch) -> set[int]:
 
 def _contents(tensor: TensorArgument) -> Numbers:
     """Return all elements of a tensor's storage in float64; zeros without data."""
-    size, phase = tensor.element.bytes, tensor.offset_bytes % tensor.element.bytes
     data = tensor.storage.data
-    if data is None:
-        return np.zeros((tensor.storage.nbytes - phase) // size)
-    count = (len(data) - phase) // size
-    stored = data[phase : phase + count * size].view(tensor.element.memory)
-    return np.array(from_memory(stored, tensor.element), np.float64)
+    data = np.zeros(tensor.storage.nbytes, np.uint8) if data is None else data
+    return held_elements(tensor, data).astype(np.float64)
 
 
 def _finite(values: Numbers) -> Numbers:

@@ -58,46 +58,27 @@ def against(
         cancellation: the formula may lose more precision than the reference's condition grants.
         undecided: the share of elements that may have no bound.
     """
-
-    def around(kernel: Any) -> Compared:
-        granted = GrantedRoundings(tf32, narrow)
-        return Compared(
-            kernel,
-            reference,
-            chance,
-            bound,
-            granted,
-            meaning=meaning,
-            cancellation=cancellation,
-            undecided=undecided,
-        )
-
-    return around
+    granted = GrantedRoundings(tf32, narrow)
+    return lambda kernel: Compared(
+        kernel, reference, chance, bound, granted, meaning, cancellation, undecided
+    )
 
 
+@dataclass(frozen=True)
 class Compared:
-    """A kernel whose launches are compared with a reference: `compared[grid](arguments…)`."""
+    """A kernel whose launches are compared with a reference: `compared[grid](arguments…)`.
 
-    def __init__(
-        self,
-        kernel: Any,
-        reference: Callable[..., Any],
-        chance: float,
-        bound: Bound,
-        granted: GrantedRoundings,
-        *,
-        meaning: bool,
-        cancellation: bool,
-        undecided: float,
-    ) -> None:
-        self.kernel = kernel
-        self._reference = reference
-        self._chance = chance
-        self._bound = bound
-        self._granted = granted
-        self._meaning = meaning
-        self._cancellation = cancellation
-        self._undecided = undecided
+    Attributes are as of `against`; `granted` are the roundings that `tf32` and `narrow` grant.
+    """
+
+    kernel: Any
+    reference: Callable[..., Any]
+    chance: float
+    bound: Bound
+    granted: GrantedRoundings
+    meaning: bool
+    cancellation: bool
+    undecided: float
 
     def __getitem__(self, grid: Any) -> Callable[..., Tolerance]:
         """Return a function that launches on a grid, compares, and returns the tolerance."""
@@ -117,18 +98,18 @@ class Compared:
         """
         arguments, meta = in_order(self.kernel, given, by_name)
         by_parameter = dict(zip(parameters(self.kernel), arguments, strict=False))
-        reference_results = call_reference(self._reference, by_parameter | meta)
+        reference_results = call_reference(self.reference, by_parameter | meta)
         launch = run(self.kernel, arguments, grid, meta)
         derived = derive(
             launch,
             reference_results,
-            chance=self._chance,
-            granted=self._granted,
-            cancellation=self._cancellation,
+            chance=self.chance,
+            granted=self.granted,
+            cancellation=self.cancellation,
         )
         actual = {name: (by_parameter | meta)[name] for name in derived.outputs}
         assert_close(
-            actual, derived, bound=self._bound, meaning=self._meaning, undecided=self._undecided
+            actual, derived, bound=self.bound, meaning=self.meaning, undecided=self.undecided
         )
         return derived
 
