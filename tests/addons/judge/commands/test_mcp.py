@@ -187,7 +187,6 @@ def test_paths_outside_of_roots_are_refused(trace, tmp_path):
         *(("sql", {"trace": path, "statement": "SELECT 1"}) for path in paths),
         ("judge", {"kernel": str(inside / "kernel.py")}),
         ("judge", {"kernel": str(inside), "reference": f"{trace}/x.py:f"}),
-        ("judge", {"kernel": str(inside), "trace": trace}),
         ("diff", {"before": str(inside), "after": trace}),
         serving=server([str(inside)]),
     )
