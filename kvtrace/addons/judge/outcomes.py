@@ -361,26 +361,6 @@ def _is_one_of(values: NDArray[Any], inputs: Sequence[NDArray[Any]]) -> bool:
     return any(np.array_equal(values.ravel(), array_.ravel()) for array_ in inputs)
 
 
-def are_constant(first: tuple[Values, Outcome], second: tuple[Values, Outcome]) -> bool:
-    """Return whether results are equal for two sets of values, and the reference's are not."""
-    results, other_results = first[1].results, second[1].results
-    return (
-        0 < len(results) == len(other_results)
-        and all(
-            np.array_equal(result, other_result, equal_nan=result.dtype.kind == "f")
-            for result, other_result in zip(results, other_results, strict=True)
-        )
-        and not _have_same_expected(first[0], second[0])
-    )
-
-
-def _have_same_expected(first: Values, second: Values) -> bool:
-    """Return whether the reference's results are equal for both."""
-    pairs = zip(first.expected.native, second.expected.native, strict=False)
-    arrays = ((array(first.answers, left), array(second.answers, right)) for left, right in pairs)
-    return all(left.tobytes() == right.tobytes() for left, right in arrays)
-
-
 def has_ascending_integers(values: Values) -> bool:
     """Return whether an input is a vector of ascending integers, which may bound parts."""
     vectors = [

@@ -26,7 +26,6 @@ from kvtrace.addons.judge.outcomes import (
     Defect,
     Outcome,
     Values,
-    are_constant,
     has_ascending_integers,
     has_equal_reference,
     has_moved_result,
@@ -76,7 +75,6 @@ class Outputs:
         self._result = result
         #: Sort key and index of the reported problem, by rule and place.
         self._reported: dict[tuple[str, str | None, int | None], tuple[Rank, int]] = {}
-        self._by_kind: dict[str, tuple[Values, Outcome]] = {}
         self._given_log: Log = ()
         self._modules: dict[str, Module] = {}
         self._has_failed = False
@@ -154,7 +152,6 @@ class Outputs:
             return
         outcome = self._evaluate_on(given_values, entries)
         record["results"] = [asdict(comparison) for comparison in outcome.comparisons]
-        self._by_kind.setdefault(case.kind, (given_values, outcome))
         if outcome.memory.reason is not None:
             self._add_problem("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
         for defect in outcome.defects:
@@ -165,15 +162,7 @@ class Outputs:
             self._report_host_results(given_values, outcome.memory, fresh, fresh_defects)
 
     def judge_together(self) -> None:
-        """Report problems that need the results of several cases, and sort all problems."""
-        if {"given", "values"} <= self._by_kind.keys():
-            given_case, other_values = self._by_kind["given"], self._by_kind["values"]
-            if are_constant(given_case, other_values):
-                self._add_problem(
-                    "constant-result", "error",
-                    "the results are the same for all values of the inputs",
-                    "compute them from the inputs",
-                )  # fmt: skip
+        """Report sums in 16 bits of all cases, and sort all problems."""
         ranks = {index: rank for rank, index in self._reported.values()}
         problems = enumerate(self._result.problems)
         ordered = sorted(problems, key=lambda numbered: ranks.get(numbered[0], (0, 0.0)))

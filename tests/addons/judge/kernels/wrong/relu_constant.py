@@ -1,4 +1,4 @@
-"""constant-result: zeros, whatever the input."""
+"""wrong-result: zeros, whatever the input."""
 
 import torch
 import triton
