@@ -1,8 +1,7 @@
 """The reference's first process, which makes all cases that the reference accepts.
 
-The candidate's file is never imported here. If only that file has a function that makes inputs,
-another process (`store_inputs`) has stored them, and they are read as data. Right results are
-computed after the candidate's process has ended: see `answers.py`.
+The candidate's file is never imported here. Right results are computed after the candidate's
+process has ended: see `answers.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ from kvtrace.inputs.cases import (
     label_of,
     numbers_of_annotations,
     parsed_shapes,
-    read_cases,
     write_cases,
 )
 from kvtrace.inputs.making import CaseMaker, must_be_accepted
@@ -51,19 +49,9 @@ _WORK_OF_A_SECOND: Final = 400_000
 _ALIKE: Final = 40
 
 
-def store_inputs(file: Path, function: str, folder: Path) -> None:
-    """Import a file, and write the inputs that its function returns as a case into `folder`."""
-    import torch
-
-    start_evaluator(folder)
-    module = tensors.import_file(file, "kvtrace_candidate")
-    torch.manual_seed(0)  # the candidate's file knows its own inputs anyway
-    write_cases(folder, [_case_made_by(getattr(module, function), folder)])
-
-
 def prepare(
-    request: Request, folder: Path, inputs_folder: Path | None, names: Sequence[str],
-    blocks: Sequence[int], numbers: Sequence[int], seed: Path, without: Collection[str] = (),
+    request: Request, folder: Path, names: Sequence[str], blocks: Sequence[int],
+    numbers: Sequence[int], seed: Path, without: Collection[str] = (),
 ) -> None:  # fmt: skip
     """Make the given and derived cases, and write those that the reference accepts.
 
@@ -73,7 +61,6 @@ def prepare(
     Args:
         request: The judgment's request.
         folder: The folder for cases and contents.
-        inputs_folder: The folder of inputs by `store_inputs`, if any.
         names: Parameters of the entry.
         blocks: Possible block sizes in the candidate's file.
         numbers: Other integers of the file, which may be limits.
@@ -84,9 +71,9 @@ def prepare(
     start_evaluator(folder)
     drawn_from = seed_torch(seed)
     reference = _Tried(request.reference, folder, without)
-    given_cases = _given_cases(request, reference, folder, inputs_folder, names)
+    given_cases = _given_cases(request, reference, folder, names)
     weights = reference.weights(folder)
-    named_extents = _named_extents(request, reference, inputs_folder)
+    named_extents = not request.shapes and reference.inputs() is None  # those of annotations
     numbered = _numbered_extents(reference) if named_extents else ()
     maker = CaseMaker(folder, weights, drawn_from, named_extents=named_extents, fixed=numbered)
     cases = [maker.fill(case, source) for case, source in given_cases]
@@ -244,8 +231,7 @@ def _broadcasts(case: Case, given_case: Case) -> bool:
 
 
 def _given_cases(
-    request: Request, reference: Reference, folder: Path, inputs_folder: Path | None,
-    names: Sequence[str],
+    request: Request, reference: Reference, folder: Path, names: Sequence[str]
 ) -> list[tuple[Case, Path | None]]:  # fmt: skip
     """Return the given cases, each with the folder of its contents, or None without contents.
 
@@ -263,8 +249,6 @@ def _given_cases(
         case = _case_made_by(function, folder)
         omitted = _omitted_numbers(reference, names, len(case.inputs))
         return [(replace(case, inputs=(*case.inputs, *omitted)), folder)]
-    if inputs_folder is not None:
-        return [(read_cases(inputs_folder)[0], inputs_folder)]
     inputs = None
     if not reference.is_model:
         signature = inspect.signature(reference.callable)
@@ -290,11 +274,6 @@ def _omitted_numbers(
         if parameter.name != name or not isinstance(parameter.default, int | float):
             return
         yield ScalarInput(name, parameter.default)
-
-
-def _named_extents(request: Request, reference: Reference, inputs_folder: Path | None) -> bool:
-    """Return whether the inputs come from annotations, which name equal extents."""
-    return not request.shapes and inputs_folder is None and reference.inputs() is None
 
 
 def _numbered_extents(reference: Reference) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ MISSING: Final = "judging kernels takes torch and Triton ({}); pip install 'kvtr
 #: The message if neither options nor files say what the inputs are.
 NO_INPUTS: Final = (
     'it is not known what the inputs are; give --shapes "x=f32[1000, 64]", or write a function '
-    "inputs() in the file of the reference or the kernel that returns them, or annotate the "
+    "inputs() in the file of the reference that returns them, or annotate the "
     'reference as def fn(x: "f32[M, N]", …)'
 )
 _NO_REFERENCE: Final = (
@@ -168,9 +168,8 @@ def check_request(request: Request, text: FileText) -> None:
                     f"{file.path}:{line} imports {name}, which is neither installed nor in the "
                     "file's folder"
                 )
-    input_functions = {*INPUTS} & {*text.names, *reference.names}
     annotations = reference.annotations.get(request.reference.name)
-    if not (request.shapes or input_functions or annotations):
+    if not (request.shapes or {*INPUTS} & reference.names or annotations):
         raise CannotJudge(NO_INPUTS)
 
 

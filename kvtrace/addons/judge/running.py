@@ -22,7 +22,6 @@ from typing import Final
 from kvtrace import registry
 from kvtrace.addons.judge.confining import ProcessResult, start_confined
 from kvtrace.addons.judge.request import (
-    INPUTS,
     MISSING,
     SEED_FILE,
     TRYING,
@@ -30,7 +29,6 @@ from kvtrace.addons.judge.request import (
     FileText,
     Folders,
     Request,
-    read_file,
 )
 from kvtrace.addons.judge.walls import leftovers
 
@@ -117,37 +115,26 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
         scratch: The folder for the folders `inputs`, `child` and `answered`.
 
     Raises:
-        CannotJudge: torch cannot be imported, or the file's function of inputs fails.
+        CannotJudge: torch cannot be imported.
     """
     begun = time.monotonic()
     import_libraries(request.target)
     from kvtrace.addons.judge.calling import fork_worker, read_call_results
     from kvtrace.addons.judge.child import run_candidate
-    from kvtrace.addons.judge.preparing import prepare, store_inputs
+    from kvtrace.addons.judge.preparing import prepare
 
     _cache_compilers_key()
     run_timed = _TimedRunner(request)
     run_timed.seconds["imports"] = time.monotonic() - begun
     candidate_files = [text.path]
-    inputs_folder = None
-    function = _function_with_inputs(request, text)
-    if function is not None:
-        inputs_folder = scratch / "asked"
-        work = partial(store_inputs, text.path, function, inputs_folder)
-        result = run_timed("inputs", inputs_folder, work, [], candidate_files)
-        if result.how != "whole":
-            raise CannotJudge(f"{function}() of {text.path} {result.in_words}: {result.last_line}")
     inputs, child = scratch / "inputs", scratch / "child"
     reference_files = [request.reference.file]
     seed = scratch / SEED_FILE
     limits = text.limits(request.entry.name)
-    reads = [seed] if inputs_folder is None else [inputs_folder, seed]
     killed: dict[str, str] = {}
     for _ in range(_MOST_KILLED + 1):
-        work = partial(
-            prepare, request, inputs, inputs_folder, names, text.blocks, limits, seed, [*killed]
-        )
-        reference = run_timed("reference", inputs, work, reads, reference_files)
+        work = partial(prepare, request, inputs, names, text.blocks, limits, seed, [*killed])
+        reference = run_timed("reference", inputs, work, [seed], reference_files)
         if reference.how == "whole" or not (inputs / TRYING).exists():
             break
         label = (inputs / TRYING).read_text(encoding="utf-8")
@@ -279,16 +266,6 @@ def _examine(
     beside = any(text.path.with_name(f"{name}.py").is_file() for name in text.imported)
     tuned = beside or any("autotune" in names for names in text.used.values())
     examine(request, text.largest, annotations, folders, folder, tuned=tuned)
-
-
-def _function_with_inputs(request: Request, text: FileText) -> str | None:
-    """Return the name of the candidate's function that makes inputs.
-
-    None if there is none, or if options or the reference give the inputs.
-    """
-    if request.shapes or set(INPUTS) & read_file(request.reference.file).names:
-        return None
-    return next((name for name in INPUTS if name in text.names), None)
 
 
 def import_libraries(target: str) -> None:

@@ -142,12 +142,12 @@ def test_sizes_that_were_not_run_are_judged_by_formulas():
 
 
 @pytest.mark.process
-def test_inputs_may_be_made_by_the_file_itself(tmp_path):
-    source = RIGHT["relu"].read_text()
-    path = tmp_path / "own.py"
-    path.write_text(source + "\n\ndef inputs():\n    return {'x': torch.rand(77) - 0.5}\n")
-    reference = Place(FOLDER / "references.py", "relu")
-    judgment = judge_file(Request(entry_of(read_file(path), None), reference))
+def test_inputs_are_made_by_the_references_file_and_not_by_the_judged_one(tmp_path):
+    own, reference = tmp_path / "own.py", tmp_path / "reference.py"
+    made = "\n\ndef inputs():\n    return {'x': torch.rand(%d) - 0.5}\n"
+    own.write_text(RIGHT["relu"].read_text() + made % 5)
+    reference.write_text("import torch\n\ndef relu(x):\n    return torch.relu(x)\n" + made % 77)
+    judgment = judge_file(Request(Place(own, "relu"), Place(reference, "relu")))
     assert judgment.verdict == "right"
     assert judgment.object["cases"][0]["case"] == "x=f32[77]"
 
