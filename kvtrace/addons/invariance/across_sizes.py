@@ -287,7 +287,7 @@ def _note_options(result: OutputResult, launches: Sequence[ComparedCall], option
             whole_groups = all(isinstance(n, int) and n % _GROUP == 0 for n in distinct)
             change_sums |= name != "num_warps" or not whole_groups
     result.options = tuple(options_by_size)
-    if options_by_size and change_sums and result.order == "compiled":
+    if options_by_size and change_sums and result.ordered_by:
         text = f"{', '.join(options_by_size)}, which decide the order of sums across lanes"
         result.is_certain_change = True
         _add_reason(result, ResultReason("size", "data", text, result.source))

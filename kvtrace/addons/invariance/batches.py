@@ -79,14 +79,9 @@ def calls_of_most_sizes(groups: Iterable[Sequence[ComparedCall]]) -> Sequence[Co
     return max(groups, key=count_sizes, default=())
 
 
-def have_all_rows(calls: Sequence[ComparedCall]) -> bool:
-    """Return whether every call has a tree of all rows, to compare instead of the first row's."""
-    return all(launch.has_all_rows for launch in calls)
-
-
 def calls_by_tree(calls: Sequence[ComparedCall]) -> dict[Tree, dict[Batch, ComparedCall]]:
     """Group calls by tree and batch, the smallest batch first; empty if a tree is too large."""
-    of_all_rows = have_all_rows(calls)
+    of_all_rows = all(call.has_all_rows for call in calls)  # or else of the first row
     batches_by_tree: dict[Tree, dict[Batch, ComparedCall]] = {}
     for call in sorted(calls, key=lambda one: one.batch.rows):
         try:

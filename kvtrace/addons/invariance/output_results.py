@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.terms import Symbol
     from kvtrace.verdicts.verdict import Verdict
-
-Order = Literal["program", "compiled"]
-"""Source of the order of a value's operations: the TTIR alone, or the compiled variant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,6 @@ class OutputResult:
         assumed: Tensors of integers whose entries are treated as the row's own data.
         constant: Tensors of integers that are assumed to hold the same in all batches.
         options: Compile options that are not the same at all sizes of the batch, with the values.
-        order: The stage that fixes the order of the output's sums.
         ordered_by: Operations that the compiled code orders: sums across lanes, matrix products.
         determinism: The verdict whether the kernel gives the same bits when it runs again.
         size_comparison: Comparison of launches at several sizes of the batch; None: there is one
@@ -98,7 +94,6 @@ class OutputResult:
     scalars: tuple[str, ...]
     sizes: tuple[str, ...]
     selecting: tuple[str, ...]
-    order: Order
     determinism: Determinism
     assumed: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()

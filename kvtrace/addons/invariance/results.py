@@ -264,8 +264,6 @@ def _merge(result: OutputResult, other: OutputResult) -> None:
     result.reasons = tuple(dict.fromkeys((*result.reasons, *other.reasons)))
     for name in ("own", "shared", "scalars", "sizes", "selecting", "assumed", "constant"):
         setattr(result, name, tuple(dict.fromkeys((*getattr(result, name), *getattr(other, name)))))
-    if other.order == "compiled":
-        result.order = "compiled"
     result.ordered_by |= other.ordered_by
     if result.determinism.answer == "proven":
         result.determinism = other.determinism
@@ -284,8 +282,7 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
             for reason in verdict.reasons
         ),
         tuple(sorted(own)), tuple(sorted(shared)), verdict.scalars, verdict.sizes,
-        verdict.selecting, "compiled" if (ordered := _ordered_by(verdict.tree)) else "program",
-        determinism, verdict.assumed, verdict.shared, ordered,
+        verdict.selecting, determinism, verdict.assumed, verdict.shared, _ordered_by(verdict.tree),
     )  # fmt: skip
 
 

@@ -272,7 +272,7 @@ def _object(result: OutputResult) -> dict[str, Any]:
         "assumed": list(result.assumed),
         "constant": list(result.constant),
         "options": list(result.options),
-        "order": result.order,
+        "order": "compiled" if result.ordered_by else "program",
         "deterministic": result.determinism.answer,
         "deterministic_reason": result.determinism.reason,
         "calls": result.calls,
