@@ -130,16 +130,9 @@ def judge_by_kernel(
         is_named = not _split_names(names).isdisjoint({*requested, "all"})
         tables = added.findings(trace, run, is_named)
         if tables is not None:
-            settings = {"rules": dict(added.rules), "artifacts": _artifact_hashes(tables)}
-            trace.add_derived(run.run_id, pass_name, tables, settings)
+            trace.add_derived(run.run_id, pass_name, tables, {"rules": dict(added.rules)})
         elif pass_name in trace.passes(run.run_id):
             trace.add_derived(run.run_id, pass_name, {}, {})
-
-
-def _artifact_hashes(tables: "Mapping[str, pa.Table]") -> dict[str, str]:
-    """Return the hash by kind of each row in the table artifacts; {} without this table."""
-    rows = tables["artifacts"].to_pylist() if "artifacts" in tables else ()
-    return {row["kind"]: row["sha256"] for row in rows}
 
 
 def _split_names(names: Iterable[str]) -> frozenset[str]:
