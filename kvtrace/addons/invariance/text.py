@@ -42,14 +42,17 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
     names = _names(found.outputs)
     rows = [
         (
-            result.kernel, name, _verdict_text(result), result.determinism.answer,
-            _across_text(result), _reads_text(result),
+            result.kernel,
+            name,
+            _verdict_text(result),
+            result.determinism.answer,
+            _across_text(result),
         )
         for result, name in zip(found.outputs, names, strict=True)
     ]  # fmt: skip
     lines = columns(
-        ("kernel", "output", "a row's value", "again", "at several sizes", "is made of"),
-        rows, width=width, texts=(0, 1, 2, 3, 4, 5), optional=(5,),
+        ("kernel", "output", "a row's value", "again", "at several sizes"), rows, width=width,
+        texts=(0, 1, 2, 3, 4),
     )  # fmt: skip
     reported = set()
     for result, name in zip(found.outputs, names, strict=True):
@@ -109,17 +112,6 @@ def unseen_text(result: OutputResult) -> str:
         ", …" if len(result.unseen_sizes) > 3 else ""
     )
     return f"not launched at {sizes} rows"
-
-
-def _reads_text(result: OutputResult) -> str:
-    parts = []
-    if result.own:
-        parts.append(f"the same row of {', '.join(result.own)}")
-    if result.shared:
-        parts.append(f"all of {', '.join(result.shared)}")
-    if result.scalars:
-        parts.append(", ".join(result.scalars))
-    return "; ".join(parts)
 
 
 def _across_text(result: OutputResult) -> str:

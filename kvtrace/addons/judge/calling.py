@@ -50,7 +50,6 @@ _REPEATING_SHARE: Final = 0.25
 _MOST_KEPT_BYTES: Final = 64 << 20
 #: Seconds after which results are read again if threads run on.
 _LATER_SECONDS: Final = 1.5
-_MOST_CACHED_BYTES: Final = 4 << 20
 _MOST_RESULTS: Final = 64
 _MOST_AXES: Final = 16
 _MOST_NOTES: Final = 20
@@ -195,7 +194,6 @@ class _Caller:
         #: The bytes of each case's results; an empty list if the candidate raised an error.
         self._first_bytes: dict[int, list[bytes]] = {}
         self._kept_calls: list[int] = []
-        self._cached_inputs: dict[int, bytes] = {}
         self._kept_size = 0
         self._repeating_seconds = 0.0
         self._repeating_work = 0
@@ -331,14 +329,9 @@ class _Caller:
             self._compare(number, results, parts, "call", f"call {call + 1}")
 
     def _contents(self, number: int) -> bytes:
-        """Return the bytes of all tensors of a case; those of small cases are cached."""
-        if number not in self._cached_inputs:
-            files = [self._inputs / tensor.file for tensor in self._cases[number].tensors]
-            content = b"".join(file.read_bytes() for file in files)
-            if len(content) > _MOST_CACHED_BYTES:
-                return content
-            self._cached_inputs[number] = content
-        return self._cached_inputs[number]
+        """Return the bytes of all tensors of a case."""
+        files = (self._inputs / tensor.file for tensor in self._cases[number].tensors)
+        return b"".join(file.read_bytes() for file in files)
 
     def _store_first(self, number: int, results: Sequence[Result], parts: Sequence[bytes]) -> None:
         stored = []
