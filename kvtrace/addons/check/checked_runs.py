@@ -4,20 +4,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.addons.check.cases import rerun, write_case
 from kvtrace.addons.check.checking import RunChecks, Ttgir, check_run
 from kvtrace.addons.check.findings import RULES
-from kvtrace.addons.check.kept import checked_launches
 from kvtrace.backends.triton.recorded_ttgir import generic_ttgir
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.ir import Module
 from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.progress import progress
-from kvtrace.recorded_calls.recorded import UnreadyCall, stage_artifact
+from kvtrace.recorded_calls.recorded import stage_artifact
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.schema.without_ir import runs_without_ir
@@ -82,21 +79,6 @@ class CheckRow:
     pattern: str | None
     stage: str | None
     stage_reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A launch that differs, and the script that repeats it.
-
-    `script` is None if no script can be written; `problem` says why. `kernel` has the kernel's
-    options and the launch's grid.
-    """
-
-    name: str
-    seq: int
-    script: Path | None
-    kernel: Mapping[str, Any]
-    problem: str = ""
 
 
 def check_runs(selection: Selection) -> Checked:
@@ -180,55 +162,6 @@ def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[s
         for row in calls.to_pylist():
             by_call[run.run_id, row["call_id"]] = kernels.get(row["kernel_id"], {}) | row
     return by_call
-
-
-def write_cases(selection: Selection, checked: Checked, folder: Path) -> Iterator[Case]:
-    """Write a case for each launch that differs, each in a subfolder of `folder`, and yield it."""
-    for run, run_checks in zip(selection.runs, checked.runs, strict=True):
-        differing = {row["seq"] for row in run_checks.rows if row["answer"] == "differs"}
-        for launch in checked_launches(selection.trace, run) if differing else ():
-            if isinstance(launch, UnreadyCall) or launch.seq not in differing:
-                continue
-            kernel = checked.kernels.get((run.run_id, launch.call_id), {})
-            name = "".join(c if c.isalnum() or c in "_-" else "_" for c in launch.kernel)
-            case_folder = folder / f"launch-{launch.seq}-{name}"
-            try:
-                script = write_case(selection.trace, run, launch, case_folder)
-            except Undecided as error:
-                yield Case(launch.kernel, launch.seq, None, kernel, str(error))
-            else:
-                yield Case(launch.kernel, launch.seq, script, kernel)
-
-
-def rerun_text(case: Case) -> Iterator[str]:
-    """Run a case's script with other numbers of warps and stages, and yield a line per result.
-
-    Raises:
-        NothingToCheck: there is no GPU here.
-    """
-    import torch  # for its GPU; the case itself runs in separate processes
-
-    if not torch.cuda.is_available():
-        raise NothingToCheck(
-            "--rerun needs a GPU, and this machine has none: write the cases by --cases DIR, copy "
-            "DIR to a machine with a GPU, and run each check.py there"
-        )
-    if case.script is None:
-        yield f"  launch {case.seq} of {case.name} cannot be run again: {case.problem}"
-        return
-    yield f"launch {case.seq} of {case.name}, compiled again from its TTIR:"
-    warps, stages = case.kernel.get("num_warps") or 4, case.kernel.get("num_stages") or 2
-    for result in rerun(case.script, warps, stages):
-        outcome = (
-            result.problem
-            if result.differing is None
-            else (
-                f"differs in {plural(result.differing, 'element')}"
-                if result.differing
-                else "agrees"
-            )
-        )
-        yield f"  num_warps={result.num_warps}, num_stages={result.num_stages}: {outcome}"
 
 
 def check_rows(checked: Checked) -> tuple[CheckRow, ...]:

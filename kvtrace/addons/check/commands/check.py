@@ -1,9 +1,7 @@
 """`kvtrace check`: comparison of device results with the meaning of the kernels' IR."""
 
 import json
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from kvtrace.cli.options import (
     JsonOption,
@@ -11,14 +9,9 @@ from kvtrace.cli.options import (
     TracePath,
     complain_of,
     print_lines,
-    say,
     select,
 )
 from kvtrace.cli.parsing import Option
-
-if TYPE_CHECKING:
-    from kvtrace.addons.check.checked_runs import Checked
-    from kvtrace.schema.trace import Selection
 
 
 def command(
@@ -27,24 +20,6 @@ def command(
     as_json: JsonOption = False,
     as_sarif: Annotated[
         bool, Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
-    ] = False,
-    cases: Annotated[
-        Path | None,
-        Option(
-            "--cases",
-            metavar="DIR",
-            help="Write each launch that differs into DIR: its IR and memory, and a script that "
-            "repeats the launch and the comparison on a GPU",
-            show_default=False,
-        ),
-    ] = None,
-    again: Annotated[
-        bool,
-        Option(
-            "--rerun",
-            help="Repeat the launches that differ on this machine's GPU, with other num_warps and "
-            "num_stages",
-        ),
     ] = False,
 ) -> int:
     """Compare recorded results of launches with the values that the kernels' IR means.
@@ -60,7 +35,6 @@ def command(
     Example:
         KVTRACE=out/ KVTRACE_CHECK=first python train.py
         kvtrace check out/
-        kvtrace check out/ --rerun
     """
     from kvtrace.addons.check.checked_runs import check_objects, check_runs, check_text
     from kvtrace.schema.errors import BadSetting
@@ -81,24 +55,5 @@ def command(
         print(json.dumps(sarif(findings, __version__, root=root), indent=2))
     else:
         print_lines(check_text(checked))
-    if cases is not None or again:
-        _write_and_run_cases(selection, checked, cases, again)
     complain_of(selection.trace)
     return int(checked.failed)
-
-
-def _write_and_run_cases(
-    selection: "Selection", checked: "Checked", folder: Path | None, again: bool
-) -> None:
-    """Write a script for each launch that differs into `folder`, or into a temporary folder.
-
-    With `again`, runs the scripts. Prints a line for each script and each result.
-    """
-    from kvtrace.addons.check.checked_runs import rerun_text, write_cases
-
-    with tempfile.TemporaryDirectory(prefix="kvtrace-") as temporary:
-        for case in write_cases(selection, checked, folder or Path(temporary)):
-            if folder is not None:
-                say(f"launch {case.seq} of {case.name}: {case.script or case.problem}")
-            if again:
-                print_lines(rerun_text(case))
