@@ -138,21 +138,6 @@ def chosen(
     )
 
 
-def parts(entries: Sequence[Mapping[str, Any]], count: int) -> list[list[str]]:
-    """Return names of entries in `count` parts of about equal weight.
-
-    The heaviest goes to the first part, the next one to the second, and after the last part the
-    order of the parts is reversed.
-    """
-    names = [entry["name"] for entry in sorted(entries, key=lambda entry: -entry["share"])]
-    rounds = [names[start : start + count] for start in range(0, len(names), count)]
-    found: list[list[str]] = [[] for _ in range(count)]
-    for number, in_round in enumerate(rounds):
-        for part, name in zip(found if number % 2 == 0 else found[::-1], in_round, strict=False):
-            part.append(name)
-    return found
-
-
 def candidate_launch(
     function: Function, call: "launching.Call", given: Mapping[str, Any]
 ) -> Callable[[], object]:

@@ -16,12 +16,10 @@ Exit code: 0; 1 if a candidate is wrong or a call cannot be launched; 2 for bad 
 
 import argparse
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -316,63 +314,9 @@ def run_here(options: argparse.Namespace, index: Mapping[str, Any]) -> results.R
         run.run(Path(folder))
         if run.has_gpu:
             gpu |= {"before": before, "after": run.device.state()}
-    return _result(options, index, [gpu] if run.has_gpu else [], list(run.measured.values()))
-
-
-def run_on_gpus(options: argparse.Namespace, index: Mapping[str, Any]) -> results.Result:
-    """Run this program once for each GPU, with a part of the calls each."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    known = None if visible is None else visible.split(",")
-    numbers = options.gpus.split(",")
-    try:
-        gpus = [number if known is None else known[int(number)] for number in numbers]
-    except (ValueError, IndexError):
-        raise candidates.BadArgument(f"--gpus {options.gpus}: there is no such GPU") from None
-    if len(set(gpus)) < len(gpus):
-        raise candidates.BadArgument(f"--gpus {options.gpus} names a GPU twice")
-    entries = [entry for entry, _ in chosen(options, index)]
-    parts = candidates.parts(entries, len(gpus))
-    with tempfile.TemporaryDirectory() as folder:
-        running = []
-        for number, (gpu, part) in enumerate(zip(gpus, parts, strict=True)):
-            if part:
-                file = Path(folder) / f"{number}.json"
-                command = [sys.executable, __file__, "--json", str(file), *_passed(options, part)]
-                environment = os.environ | {"CUDA_VISIBLE_DEVICES": gpu}
-                process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-                running.append((file, process))
-        codes = [process.wait() for _, process in running]
-        if any(code not in (0, 1) for code in codes):
-            raise candidates.BadArgument("a process failed; what it printed is above")
-        found = [
-            results.result_of(json.loads(file.read_text(encoding="utf-8"))) for file, _ in running
-        ]
-    calls = []
-    for number, result in enumerate(found):
-        for call in result.calls:
-            call.gpu = number
-            calls.append(call)
-    order = [entry["name"] for entry in index["entries"]]
-    calls.sort(key=lambda call: order.index(call.name))
-    return _result(options, index, [gpu for result in found for gpu in result.gpus], calls)
-
-
-def _passed(options: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    words = ["--rounds", str(options.rounds), "--seed", str(options.seed)]
-    words += ["--clock", options.clock, "--cache", options.cache]
-    words += ["--warm"] if options.warm else []
-    words += [] if options.candidate is None else ["--candidate", options.candidate]
-    return words + [word for name in names for word in ("--calls", name)]
-
-
-def _result(
-    options: argparse.Namespace,
-    index: Mapping[str, Any],
-    gpus: list[dict[str, Any]],
-    calls: list[results.Measured],
-) -> results.Result:
     suite = {name: index[name] for name in ("source", "weighed_by", "device_ns")}
     settings = {name: getattr(options, name) for name in SETTINGS}
+    gpus, calls = [gpu] if run.has_gpu else [], list(run.measured.values())
     summary = results.summary_of(suite, calls)
     return results.Result(results.VERSION, suite, settings, gpus, calls, summary)
 
@@ -399,14 +343,13 @@ def main() -> int:
         "--clock", choices=("device", "events"), default="device",
         help="timestamps of the device, or events around a launch, as do_bench (default: device)",
     )  # fmt: skip
-    parser.add_argument("--gpus", metavar="0,1", help="spread the calls over these GPUs")
     parser.add_argument("--seed", type=int, default=0, help="of random contents and of the order")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds has to be at least 1")
     index = json.loads((FOLDER / "suite.json").read_text(encoding="utf-8"))
     try:
-        result = run_here(options, index) if options.gpus is None else run_on_gpus(options, index)
+        result = run_here(options, index)
     except candidates.BadArgument as error:
         print(f"run.py: {error}", file=sys.stderr)
         return 2

@@ -42,7 +42,6 @@ class RunOptions:
     warm: bool = False
     cache: str = "recorded"
     clock: str = "device"
-    gpus: str | None = None
 
     def words(self) -> list[str]:
         """Return the options as words of a command line."""
@@ -50,8 +49,7 @@ class RunOptions:
         words += ["--cache", self.cache]
         words += [word for glob in self.calls for word in ("--calls", glob)]
         words += [] if self.candidate is None else ["--candidate", self.candidate]
-        words += ["--warm"] if self.warm else []
-        return words + ([] if self.gpus is None else ["--gpus", self.gpus])
+        return words + (["--warm"] if self.warm else [])
 
 
 def has_gpu() -> bool:
@@ -76,8 +74,6 @@ def run_suite(folder: Path, options: RunOptions) -> Result:
     if missing:
         raise BadSetting(f"{folder} has no {missing[0]}; make the suite again")
     on_gpu = has_gpu()
-    if options.gpus is not None and not on_gpu:
-        raise BadSetting(f"torch finds no GPU here, so that --gpus {options.gpus} names none")
     # A recording of run.py by KVTRACE would change its times. It is of this process's group: what
     # the recording without a GPU did not launch is no news.
     environment = {name: value for name, value in os.environ.items() if name != "KVTRACE"}

@@ -15,7 +15,6 @@ from kvtrace.addons.suite.candidates import (
     chosen,
     difference,
     digests,
-    parts,
 )
 from kvtrace.converters.scripts.launching import Storage
 
@@ -102,15 +101,6 @@ def test_a_candidate_of_another_name_is_for_the_calls_that_are_named():
 def test_a_pattern_without_calls_is_refused():
     with pytest.raises(BadArgument, match=r"no call matches \*none\*; there are 1-rows, 2-cols"):
         chosen(ENTRIES, ["*none*"], [])
-
-
-@given(st.lists(st.integers(1, 100), max_size=30), st.integers(1, 8))
-def test_parts_have_every_call_once_and_about_equal_weight(weights, count):
-    entries = [{"name": str(at), "share": weight} for at, weight in enumerate(weights)]
-    found = parts(entries, count)
-    assert sorted(name for part in found for name in part) == sorted(e["name"] for e in entries)
-    sums = [sum(weights[int(name)] for name in part) for part in found]
-    assert max(sums) - min(sums) <= max(weights, default=0)
 
 
 CALL = SimpleNamespace(grid=(7, 1, 1), options={"num_warps": 8, "maxnreg": 64})

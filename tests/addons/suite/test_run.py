@@ -20,34 +20,30 @@ def suite(tmp_path_factory) -> Path:
 
 
 def run(suite, tmp_path, *words, **variables):
-    """Run the suite; with KVTRACE, kvtrace's evaluator stands for each GPU."""
+    """Run the suite; with KVTRACE, kvtrace's evaluator stands for the GPU."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return warm_python().run(suite / "run.py", *words, folder=tmp_path, environment=environment)
 
 
-def test_calls_are_split_over_gpus_and_put_together(suite, tmp_path):
-    words = ("--gpus", "0,1", "--json", "result.json")
-    done = run(suite, tmp_path, *words, KVTRACE=str(tmp_path / "out"))
+def test_calls_are_launched_in_the_order_of_the_suite(suite, tmp_path):
+    done = run(suite, tmp_path, "--json", "result.json", KVTRACE=str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     result = result_of(json.loads((tmp_path / "result.json").read_text()))
     names = [call.name for call in result.calls]
     assert names == sorted(names)
     assert len(names) == 4
-    assert sorted(call.gpu for call in result.calls) == [0, 0, 1, 1]
     assert result.summary["calls"] == 4
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--gpus", "0,0"), "run.py: --gpus 0,0 names a GPU twice"),
-        (("--gpus", "one"), "run.py: --gpus one: there is no such GPU"),
         (("--calls", "none"), "run.py: no call matches none; there are 001-added"),
         (("--rounds", "0"), "run.py: error: --rounds has to be at least 1"),
     ],
 )
 def test_bad_arguments_get_a_sentence(suite, tmp_path, words, message):
-    done = run(suite, tmp_path, *words, CUDA_VISIBLE_DEVICES="0,1")
+    done = run(suite, tmp_path, *words)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(message)
 

@@ -37,9 +37,6 @@ def command(
         Literal["device", "events"],
         Option("--clock", help="Timestamps of the device, or CUDA events around each launch"),
     ] = "device",
-    gpus: Annotated[
-        str | None, Option("--gpus", metavar="0,1", help="Spread the calls over these GPUs")
-    ] = None,
     seed: Annotated[
         int, Option("--seed", metavar="N", help="Of random contents and of the order of calls")
     ] = 0,
@@ -93,7 +90,7 @@ def command(
 
     before = None if against is None else read_result(against)
     label = "" if against is None else str(against)
-    options = RunOptions(tuple(calls or ()), candidate, rounds, seed, warm, cache, clock, gpus)
+    options = RunOptions(tuple(calls or ()), candidate, rounds, seed, warm, cache, clock)
     with ExitStack() as opened:  # before minutes of timing: a bad path is reported at once
         json_target, junit_file, html_file = (
             None if path in (None, "-") else opened.enter_context(whole_file(Path(path)))

@@ -97,7 +97,6 @@ def test_a_call_that_cannot_be_compiled_is_an_error_of_its_own(suite, tmp_path, 
     [
         ({"calls": ["none*"]}, r"no call matches none\*; there are 001-added"),
         ({"candidate": "MINE:raises"}, r"no candidate is named as a kernel .*added, doubled"),
-        ({"gpus": "0,1"}, "torch finds no GPU here, so that --gpus 0,1 names none"),
     ],
 )
 @pytest.mark.skipif(has_gpu(), reason="it is about machines without a GPU")
