@@ -14,15 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.ci.triton_versions import Figures, Outcome, cache_folder, tag, versions_table
+from kvtrace.addons.ci.triton_versions import Outcome, cache_folder, tag, versions_table
 from kvtrace.cli import main
 from tests.addons.ci.programs import BENCH
 
 OTHER = "99.0.1"
-
-
-def figures(registers=32, spills=0, findings=0):
-    return Figures(registers, spills, 0, 4104, 10**6, findings)
 
 
 def put_triton(folder, source, version=None):
@@ -64,16 +60,12 @@ def test_each_version_compiles_and_is_judged(versions, project, run_bench, capsy
     program = program.replace("mask = offsets < n", "mask = offsets < 1008")
     (project / "bench.py").write_text(program)
     words = ["bisect", "--triton", ",".join(versions), "--run", run_bench[1]]
-    assert main([*words, "--all", "--fail-on", "findings.new, launches>+0"]) in (0, 1)
+    assert main([*words, "--fail-on", "findings.new, launches>+0"]) in (0, 1)
     output, errors = capsys.readouterr()
-    assert "add (BLOCK=128, *fp32)" in output
-    rows = {line.split()[0]: line.split() for line in output.splitlines() if line.startswith("  ")}
-    assert list(rows) == versions
-    for version in versions:
-        registers, spills = rows[version][1:3]
-        assert int(registers.rstrip("↑↓")) > 8
-        assert spills == "0"
-    assert int(rows[versions[0]][-1].rstrip("↑↓")) > 0  # findings: the mask is past the end
+    assert f"{versions[0]} → {OTHER}" in output
+    assert "add" in output.partition("Triton")[0]  # what changed of the kernel
+    rows = [line.split()[0] for line in output.partition("Triton  ")[2].splitlines()[1:]]
+    assert rows == versions
     assert "wrong: exit code 4" in output
     assert f"under Triton {OTHER} the program ended with exit code 4" in errors
     assert "imported Triton" not in errors  # each run used its own version
@@ -96,7 +88,6 @@ def test_missing_version_has_a_row_and_an_error(versions, run_bench, monkeypatch
     output, errors = capsys.readouterr()
     assert "needs uv or pip" in errors
     assert re.search(r"^0\.0\.1 +not installed +-$", output, re.MULTILINE)
-    assert "1 variant of kernels is the same" in output
 
 
 @pytest.mark.parametrize("words", ["", "3.6.0,3.6.0"])
@@ -105,31 +96,10 @@ def test_missing_or_repeated_versions_are_an_error(project, words, capsys):
     assert "needs versions of Triton without repetition" in capsys.readouterr().err
 
 
-def test_changed_figures_are_marked_and_equal_variants_counted():
-    before = {("add", "BLOCK=64"): figures(), ("mul", ""): figures()}
-    after = {("add", "BLOCK=64"): figures(registers=40, spills=2), ("mul", ""): figures()}
-    outcomes = [
-        Outcome("3.5.1", None, 0, before),
-        Outcome("3.6.0", None, 0, after),
-        Outcome("3.7.0", None, 0, before),
-        Outcome("3.8.0", "no kernel", 1),
-    ]
+def test_each_version_has_a_row_of_verdicts():
+    outcomes = [Outcome("3.5.1", None, 0), Outcome("3.8.0", "no kernel", 1)]
     assert versions_table(outcomes) == [
-        "Triton   registers  spills  shared       PTX  compile  findings",
-        "add (BLOCK=64)",
-        "  3.5.1         32       0     0 B  4.01 KiB     1 ms         0",
-        "  3.6.0        40↑      2↑     0 B  4.01 KiB     1 ms         0",
-        "  3.7.0        32↓      0↓     0 B  4.01 KiB     1 ms         0",
-        "  3.8.0          -       -       -         -        -         -",
-        "",
-        "↑ ↓: more or less than under the previous version",
-        "",
-        "1 variant of kernels is the same under 3.5.1, 3.6.0, 3.7.0 except for times",
-        "  (--all shows them)",
-        "",
         "Triton  program             rules",
         "3.5.1   right               -",
-        "3.6.0   right               -",
-        "3.7.0   right               -",
         "3.8.0   wrong: exit code 1  -",
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,9 +46,6 @@ def command(
             show_default=False,
         ),
     ] = None,
-    everything: Annotated[
-        bool, Option("--all", help="With --triton, also show variants without differences")
-    ] = False,
     output: Annotated[
         Path | None,
         Option(
@@ -66,13 +62,12 @@ def command(
     """Find the first commit, or version of Triton, whose kernels break a rule. Needs no GPU.
 
     git bisect checks out commits in a separate folder; commits that cannot be run or judged are
-    skipped. With --triton the command is run under each version, which is installed in a cache. A
-    table compares the kernels; rules compare each version with the first. Exit code 1 if a rule is
-    violated, 2 if that cannot be decided.
+    skipped. With --triton the command is run under each version, which is installed in a cache, and
+    each is compared with the first. Exit code 1 if a rule is violated, 2 if that cannot be decided.
 
     Example:
         kvtrace bisect v1.2 main --run "python bench.py" --fail-on "spills>0"
-        kvtrace bisect --triton 3.5.1,3.6.0,3.7.0 --run "python bench.py" --all
+        kvtrace bisect --triton 3.5.1,3.6.0,3.7.0 --run "python bench.py"
     """
     if step is not None:
         return _judge_step(step)
@@ -90,7 +85,7 @@ def command(
         prepare_project()
     out = output or BISECTED
     if triton is not None:
-        return _bisect_versions(triton, run, rules, out, everything=everything, as_json=as_json)
+        return _bisect_versions(triton, run, rules, out, as_json=as_json)
     assert good is not None
     assert bad is not None
     return _bisect_commits(good, bad, run, rules or list(DEFAULT_RULES), out, as_json=as_json)
@@ -160,9 +155,8 @@ def _judge_step(plan: Path) -> int:
     return CODES[step.verdict]
 
 
-def _bisect_versions(
-    triton: str, run: str, rules: list[str], out: Path, *, everything: bool, as_json: bool
-) -> int:
+def _bisect_versions(triton: str, run: str, rules: list[str], out: Path, *, as_json: bool) -> int:
+    from kvtrace.addons.ci.comparing import comparison_text
     from kvtrace.addons.ci.triton_versions import run_versions, versions_table
     from kvtrace.text import terminal_width
 
@@ -171,7 +165,10 @@ def _bisect_versions(
     if as_json:
         print(json.dumps([_outcome_object(outcome) for outcome in outcomes], indent=2))
     else:
-        print_lines(versions_table(outcomes, everything=everything, width=terminal_width()))
+        for outcome in outcomes:
+            if outcome.change is not None:
+                print_lines((*comparison_text(outcome.change, terminal_width()), ""))
+        print_lines(versions_table(outcomes, terminal_width()))
     if any(outcome.change is not None and outcome.change.broken for outcome in outcomes):
         return 1
     return 0 if all(outcome.is_judged for outcome in outcomes) else 2
@@ -179,15 +176,13 @@ def _bisect_versions(
 
 def _outcome_object(outcome: Outcome) -> dict[str, Any]:
     """Return what a program did under one version of Triton, as JSON has it."""
-    from kvtrace.converters.diff.render import gate_object
+    from kvtrace.converters.diff.render import difference_object, gate_object
 
+    change = outcome.change
     return {
         "version": outcome.version,
         "problem": outcome.problem,
         "exit_code": outcome.exit_code,
-        "variants": [
-            {"kernel": kernel, "variant": variant, **asdict(figures)}
-            for (kernel, variant), figures in outcome.figures.items()
-        ],
-        "gate": None if outcome.change is None else gate_object(outcome.change.gate),
+        "difference": None if change is None else difference_object(change.difference),
+        "gate": None if change is None else gate_object(change.gate),
     }
