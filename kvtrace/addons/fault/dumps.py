@@ -1,16 +1,12 @@
-"""Faults of a trace: its processes' dumps and stacks, explained, and the first NaN of its runs.
-
-Of the first NaN, tables say which launch and which tensor. The op and its line are for `kvtrace
-check` to find; its finding is repeated where the trace has it.
-"""
+"""Faults of a trace: its processes' dumps and stacks, explained."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow.compute as pc
 
@@ -27,8 +23,6 @@ from kvtrace.schema.trace import select_runs
 from kvtrace.schema.without_ir import runs_without_ir
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from kvtrace.addons.fault.asking import Answer
     from kvtrace.addons.fault.dump.reading import Dump
     from kvtrace.addons.fault.explaining import Fault
@@ -46,12 +40,10 @@ _OF_AMD: Final = (
 class Explained:
     """Processes, the newest dump first, and the trace with the calls behind their kernels.
 
-    `non_finite` has the first NaN or infinity of each run. `path` is the trace, or the file of a
-    dump without one.
+    `path` is the trace, or the file of a dump without one.
     """
 
     processes: tuple[Process, ...]
-    non_finite: tuple[NonFinite, ...]
     trace: Trace | None
     runs: tuple[Run, ...]
     path: Path
@@ -62,23 +54,20 @@ class Explained:
         return tuple((one.dump, one.faults) for one in self.processes if one.dump is not None)
 
     def shown(self, *, source: bool = True) -> Iterator[ShownFault]:
-        """Yield what is said of each kernel in the dumps, then of each first NaN.
+        """Yield what is said of each kernel in the dumps.
 
         Without `source`, lines of the program are left out.
         """
         lines = self._lines() if source else None
         for process in self.processes:
             yield from shown_faults(process, lines, self.path)
-        for launch in self.non_finite:
-            yield launch.shown(self.path)
 
     def text(self) -> Iterator[str]:
-        """Yield the lines on all processes, of several that hang first a table, and on NaNs."""
+        """Yield the lines on all processes, of several that hang first a table."""
         lines = self._lines()
         hanging = [process for process in self.processes if process.was_asked]
         parts: list[Iterable[str]] = [ranks_text(hanging)] if len(hanging) > 1 else []
         parts += [process_text(process, lines, self.path) for process in self.processes]
-        parts += [launch.shown(self.path).text() for launch in self.non_finite]
         for number, part in enumerate(parts or [(self._nothing(),)]):
             if number:
                 yield ""
@@ -124,8 +113,7 @@ def explained(
         run: a run of the trace, as `--run` names it; None: all runs.
         file: a dump to read in place of the trace's own.
         newest: read only the newest dump.
-        asked: what came of processes that were asked now: read only that, and look for a first NaN
-            in their runs alone.
+        asked: what came of processes that were asked now: read only that.
 
     Raises:
         UnreadableDump: a dump is none, or damaged.
@@ -135,7 +123,7 @@ def explained(
     if path.is_file():
         dump = read_dump(path)
         alone = Process(path.name, None, dump, faults_of(dump, None, ()))
-        return Explained((alone,), (), None, (), path)
+        return Explained((alone,), None, (), path)
     selection = select_runs(path, run)
     trace = selection.trace
     # A process that died may be of another group than the newest one.
@@ -145,11 +133,9 @@ def explained(
     files = {_process_name(one): one for one in own}
     stacks = {} if newest else _by_process(folder, STACKS)
     names = list(dict.fromkeys((*files, *(stacks if file is None else ()))))
-    checked: Sequence[Run] = runs
     if asked is not None:
         names = list(asked)
         files = {name: files[name] for name, answer in asked.items() if answer.has_dump}
-        checked = [one for name in names for one in _of_process(name, runs)]
     if newest:
         names = list(files)[:1]
     processes = tuple(
@@ -163,9 +149,7 @@ def explained(
         )
         for name in names
     )
-    return Explained(
-        processes, tuple(first_non_finite(trace, checked)), trace, tuple(runs), trace.path
-    )
+    return Explained(processes, trace, tuple(runs), trace.path)
 
 
 def _explained_process(
@@ -217,8 +201,7 @@ def explained_runs(
             continue
         own = [one for one in process.faults if one.run_id is None or one.run_id in run_ids]
         processes.append(replace(process, faults=own))
-    first = tuple(first_non_finite(trace, runs))
-    return Explained(tuple(processes), first, trace, tuple(runs), trace.path), tuple(problems)
+    return Explained(tuple(processes), trace, tuple(runs), trace.path), tuple(problems)
 
 
 def _process_name(file: Path) -> str:
@@ -240,102 +223,3 @@ def _by_process(folder: Path, suffix: str) -> Mapping[str, Path]:
     files = folder.glob(f"*{suffix}") if folder.is_dir() else ()
     newest = sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
     return {_process_name(file): file for file in newest}
-
-
-# -- first NaN of each run -------------------------------------------------------------------------
-
-
-_WHY: Final = "finite"
-_RULE: Final = "first-non-finite"
-
-
-@dataclass(frozen=True, slots=True)
-class NonFinite:
-    """The first launch of a run after which tensors had a NaN or an infinity, and before it none.
-
-    Attributes:
-        exception: "first NaN" or "first infinity".
-        kernel: the kernel's name; None: it was not recorded.
-        run: the run.
-        call_id: the call that was launched.
-        launch_seq: the launch's number.
-        arguments: names of the tensors.
-        causes: the finding of `kvtrace check`, if the trace has it.
-    """
-
-    exception: str
-    kernel: str | None
-    run: str
-    call_id: int
-    launch_seq: int
-    arguments: tuple[str, ...]
-    causes: tuple[str, ...]
-
-    def shown(self, folder: Path) -> ShownFault:
-        """Return what is said of the launch; `folder` is the trace, for commands."""
-        place = shlex.quote(f"{folder}/{self.run}")
-        names = ", ".join(self.arguments) or "a tensor"
-        value = self.exception.removeprefix("first ")
-        return ShownFault(
-            headline=f"{self.exception}, in kernel {self.kernel or 'unknown'}",
-            excerpt=(),
-            facts=(
-                ("launch", f"call {self.call_id} of run {self.run}, launch {self.launch_seq}"),
-                ("argument", f"{names} had no {value} before the launch, and one after it"),
-                *(("why", cause) for cause in self.causes),
-            ),
-            # repro does not have the memory that was kept, without which there may be no NaN
-            commands=(f"kvtrace check {place}",),
-            run=self.run,
-            call=self.call_id,
-        )
-
-    def json_object(self) -> dict[str, Any]:
-        """Return the launch for JSON, with the fields that faults have."""
-        return asdict(self)
-
-
-def first_non_finite(trace: Trace, runs: Sequence[Run]) -> Iterator[NonFinite]:
-    """Yield the first such launch of each run that has one."""
-    checked = trace.table("checked_launches", runs, ["seq", "call_id", "why"])
-    launches: dict[str, dict[str, Any]] = {}
-    chosen = [row for row in _equal(checked, "why", _WHY) if row["seq"] is not None]
-    for row in sorted(chosen, key=lambda row: row["seq"]):
-        launches.setdefault(row["run"], row)
-    for run, launch in launches.items():
-        yield _non_finite(trace, run, launch["seq"], launch["call_id"])
-
-
-def _non_finite(trace: Trace, run: str, seq: int, call_id: int) -> NonFinite:
-    flags = _equal(trace.table("non_finite", (run,)), "seq", seq)
-    after = [row for row in flags if row["when"] == "after" and (row["nan"] or row["infinity"])]
-    columns = ["call_id", "kernel_id", "args"]
-    call = next(iter(_equal(trace.table("calls", (run,), columns), "call_id", call_id)), {})
-    kernels = trace.table("kernels", (run,), ["kernel_id", "name"])
-    names = [row["name"] for row in _equal(kernels, "kernel_id", call.get("kernel_id"))]
-    args = call.get("args") or ()
-    findings = trace.table("findings", (run,), ["call_id", "rule", "message"])
-    messages = [row for row in _equal(findings, "rule", _RULE) if row["call_id"] == call_id]
-    return NonFinite(
-        exception="first infinity" if after and not any(row["nan"] for row in after)
-        else "first NaN",
-        kernel=names[0] if names else None,
-        run=run,
-        call_id=call_id,
-        launch_seq=seq,
-        arguments=tuple(
-            str(arg["name"])
-            for place, arg in enumerate(args)
-            if any(row["arg"] == place for row in after)
-        ),
-        causes=tuple(f"{row['message']} (kvtrace check: {_RULE})" for row in messages[:1]),
-    )  # fmt: skip
-
-
-def _equal(table: pa.Table, column: str, value: str | int | None) -> list[dict[str, Any]]:
-    if value is None:
-        return []
-    rows: list[dict[str, Any]] = table.filter(
-        pc.equal(without_dictionary(table[column]), value)
-    ).to_pylist()
-    return rows

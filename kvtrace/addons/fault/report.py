@@ -1,7 +1,6 @@
 """Block `faults`: what `kvtrace fault` says of the runs on a page, for the first screen.
 
-Dumps are read and their calls judged when the block is packed; a trace without dumps and checked
-launches has no block.
+Dumps are read and their calls judged when the block is packed; a trace without dumps has no block.
 """
 
 import shlex
@@ -24,7 +23,7 @@ _MOST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class PageFault:
-    """A fault, a hang or a first NaN."""
+    """A fault or a hang."""
 
     process: str
     """The process that was asked where it hangs, on its first fault; empty: none was."""
@@ -52,8 +51,7 @@ class Faults:
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    has_dumps = any((context.trace.path / FOLDER).glob(f"*{SUFFIX}"))
-    if has_dumps or context.trace.table("checked_launches", context.runs, ["seq"]).num_rows:
+    if any((context.trace.path / FOLDER).glob(f"*{SUFFIX}")):
         yield Block("faults", lambda: json_block(_faults(context)))
 
 

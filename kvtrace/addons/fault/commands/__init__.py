@@ -8,5 +8,5 @@ FAULT: Final = Command(
     "kvtrace.addons.fault.commands.fault",
     "Say which launch, line and argument a GPU fault or hang came from",
     group="Kernels",
-    exit_1="there is a fault or a NaN",
+    exit_1="there is a fault",
 )

@@ -14,7 +14,7 @@ export interface Faults {
   readonly command: string;
 }
 
-/** A fault, a hang or a first NaN. */
+/** A fault or a hang. */
 export interface PageFault {
   /** The process that was asked where it hangs, on its first fault; empty: none was. */
   readonly process: string;
