@@ -14,10 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.addons.suite.errors import CannotJudgeCall
-from kvtrace.addons.suite.launch import Launch
-from kvtrace.converters.profile.device_limits import DeviceLimits, Position, Work, position
-from kvtrace.metrics.of_ops import Metrics, facts_of
 from kvtrace.schema.errors import KvtraceError
 
 #: Returns the path of a client's file, if the server may open it.
@@ -30,15 +26,14 @@ def calls_tool(path: PathOf, answer: Answer, *, unconfined: bool) -> Callable[..
     """Return the tool `suite_calls`; see the group `mcp_tools` of `kvtrace.registry`."""
     del unconfined  # no file is run
 
-    async def suite_calls(suite: str, device: str | None = None) -> str:
-        """List the recorded calls of a suite: shapes, weight, time, and the roofline's limit.
+    async def suite_calls(suite: str) -> str:
+        """List the recorded calls of a suite: shapes, weight and recorded time.
 
         Args:
             suite: Folder that `kvtrace suite` made.
-            device: The device whose roofline to use, as "H100 PCIe"; the recorded one otherwise.
         """
-        arguments = {"suite": path(suite), "device": device}
-        return await answer(__name__, ["suite_calls"], json.dumps(arguments).encode())
+        arguments = json.dumps({"suite": path(suite)})
+        return await answer(__name__, ["suite_calls"], arguments.encode())
 
     return suite_calls
 
@@ -68,33 +63,13 @@ def judge_tool(path: PathOf, answer: Answer, *, unconfined: bool) -> Callable[..
     return suite_judge
 
 
-def _calls(suite: str, device: str | None) -> Any:
-    from kvtrace.addons.suite.errors import CannotJudgeCall
-    from kvtrace.addons.suite.launches import TARGET, read_launch
+def _calls(suite: str) -> Any:
     from kvtrace.addons.suite.model import read_index
-    from kvtrace.converters.profile.device_limits import chosen_device
 
     index = read_index(Path(suite))
-    recorded = [name for name in [index.source.get("device", "").split(", ")[0]] if name]
-    chosen = chosen_device(device, recorded, [TARGET])
-    calls = []
-    for entry in index.entries:
-        limit, why = None, "" if chosen else "no limits of the device are known"
-        try:
-            launch = read_launch(Path(suite), entry.name, index.source.get("triton"))
-            limit = roofline(launch, chosen.limits) if chosen else None
-        except CannotJudgeCall as error:
-            why = str(error)
-        calls.append(
-            asdict(entry)
-            | {
-                "roofline": None if limit is None else {"ns": limit.best_ns, "bound": limit.bound},
-                "why": why,
-            }
-        )
     return {
         "source": dict(index.source), "weighed_by": index.weighed_by, "covered": index.covered,
-        "device": chosen.limits.name if chosen else None, "calls": calls,
+        "calls": [asdict(entry) for entry in index.entries],
     }  # fmt: skip
 
 
@@ -124,47 +99,6 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     return 0
-
-
-class _NoStacks:
-    """A table of stacks for `Metrics` that keeps none, as nobody reads them."""
-
-    def add_stack(self, _stack: object) -> None:
-        """Take a stack."""
-
-
-def roofline(launch: Launch, limits: DeviceLimits) -> Position | None:
-    """Return a launch's position on the roofline of a device; None if it is not known.
-
-    Raises:
-        CannotJudgeCall: the evaluator cannot run the launch.
-    """
-    work = _work(launch)
-    return None if work is None else position(work, limits)
-
-
-def _work(launch: Launch) -> Work | None:
-    """Return the bytes and FLOPs of a launch, by its IR and contents."""
-    metrics = Metrics(None, facts_of(launch.module), launch.evaluator_arguments())
-    try:
-        launch.results([metrics])
-    except CannotJudgeCall:
-        return None
-    stacks: Any = _NoStacks()
-    rows = metrics.op_rows(0, list(launch.arguments), {}, stacks)
-    fresh = [row["fresh_bytes"] for row in rows if row["buffer"] is not None]
-    requested = [row["bytes"] for row in rows if row["buffer"] is not None]
-    flops: dict[bool, dict[str, int]] = {True: {}, False: {}}
-    for row in rows:
-        if row["flops"]:
-            of_kind = flops[row["kind"] == "dot"]
-            of_kind[row["dtype"]] = of_kind.get(row["dtype"], 0) + row["flops"]
-    return Work(
-        None if None in fresh else sum(fresh),
-        None if None in requested else sum(requested),
-        flops[True],
-        flops[False],
-    )
 
 
 if __name__ == "__main__":

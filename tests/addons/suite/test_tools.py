@@ -42,11 +42,9 @@ def test_a_client_lists_calls_and_a_candidate_outside_of_the_roots_is_refused():
 
     content = json.loads(listed.content[0].text)
     norm = content["calls"][1]
-    assert content["device"] == "H200 SXM"
-    assert norm["roofline"]["bound"] == "memory"
-    moved = (2 * 2048 * 1024 + 1024) * 2 + 2048 * 4  # bytes; the H200 moves 4,800 a nanosecond
-    assert norm["roofline"]["ns"] == pytest.approx(moved / 4800)
-    assert norm["roofline"]["ns"] < norm["median_ns"]
+    assert content["weighed_by"] == "device time"
+    assert norm["name"].startswith("002-")
+    assert norm["median_ns"] > 0
     assert refused.is_error
     assert "is not below the server's roots" in refused.content[0].text
 
