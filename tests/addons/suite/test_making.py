@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from kvtrace.addons.suite.call_files import read_call
+from kvtrace.addons.suite.launches import read_call
 from kvtrace.addons.suite.making import SuiteSettings, make_suite
 from kvtrace.addons.suite.model import read_index
 from kvtrace.addons.suite.writing import OTHER_FILES
