@@ -30,7 +30,7 @@ SEED ?= $(shell date +%Y%m%d)
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all test-pushed pytest test-spark test-tilelang \
   test-versions coverage bounds fuzz lint format types bench docs \
-  docs-site findings notebook frontend frontend-lint frontend-test update-golden lock clean
+  docs-site findings frontend frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -146,9 +146,6 @@ frontend: install  ## build converters/report/app.html from converters/report/fr
 
 # node and npm are those on PATH, or those of a locked Python package; the packages of
 # package-lock.json are installed when it has changed.
-notebook: install  ## run the documentation's notebook, and take its pictures
-	$(BIN)/python -m tests.support.notebook_pictures docs/notebook
-
 frontend-lint: install  ## prettier, eslint and tsc over the report's page
 	$(BIN)/python converters/report/frontend/build.py lint
 

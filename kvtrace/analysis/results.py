@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
 
 import pyarrow as pa
 
-from kvtrace.analysis.shown import markup
-from kvtrace.analysis.shown.markup import Column
 from kvtrace.converters.query.query import column_values
 from kvtrace.converters.query.query_output import table_lines
 from kvtrace.schema.errors import BadSetting, MissingPackage
 from kvtrace.schema.tables import TABLES
-from kvtrace.text import broken, display_width, distinct, plural, printable, shorten, wrapped
+from kvtrace.text import broken, display_width, plural, printable, shorten, wrapped
 
 if TYPE_CHECKING:
     from typing import overload  # at run time it would keep DuckDB alive until Python ends
@@ -113,32 +111,13 @@ class Rows(Sequence[RowT]):
             lines += wrapped(text, _WIDTH)
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        names, rows = _values(self.arrow.slice(0, _SHOWN))
-        caption = f"{markup.words(self.name)} <small>{self._size()}{_origin(self.name)}</small>"
-        columns = [
-            self._column(position, name, [row[position] for row in rows])
-            for position, name in enumerate(names)
-        ]
-        return markup.shown(markup.table(columns, rows, caption))
-
-    def _column(self, position: int, name: str, values: Sequence[Any]) -> Column[tuple[Any, ...]]:
-        unit, meaning = _units_and_meanings(self.name).get(name, ("", ""))
-        is_integer = pa.types.is_integer(kind := self.arrow.schema.field(position).type)
-        is_number = is_integer or pa.types.is_floating(kind)
-        texts = distinct(map(str, values), _WIDTH)
-        return Column(
-            name, lambda row: None if row[position] is None else texts[str(row[position])], unit,
-            "", meaning, "number" if is_number else "words",
-        )  # fmt: skip
-
     def _size(self) -> str:
         size = plural(len(self), "row")
         return size if len(self) <= _SHOWN else f"{size}, the first {_SHOWN} of them"
 
 
 class Row(dict[str, Any]):
-    """A row as a dictionary, which a notebook shows with the meaning of each column."""
+    """A row as a dictionary, which prints with the unit of each column."""
 
     def __init__(self, table: str, values: Mapping[str, Any]) -> None:
         super().__init__(values)
@@ -153,28 +132,6 @@ class Row(dict[str, Any]):
         ]
         return "\n".join([f"a row of {printable(self.table)}", *_fact_lines(pairs, indent="  ")])
 
-    def _repr_html_(self) -> str:
-        described = _units_and_meanings(self.table)
-        columns: list[Column[tuple[str, Any]]] = [
-            Column("column", lambda pair: pair[0], kind="code"),
-            Column("value", lambda pair: _value_text(pair[1]), kind="sentence"),
-            Column("unit", lambda pair: described.get(pair[0], ("", ""))[0]),
-            Column("meaning", lambda pair: described.get(pair[0], ("", ""))[1], kind="sentence"),
-        ]
-        caption = f"a row of {markup.words(self.table)} <small>{_origin(self.table)[2:]}</small>"
-        pairs = [pair for pair in self.items() if pair[1] is not None]
-        return markup.shown(markup.table(columns, pairs, caption))
-
-
-@dataclass(frozen=True, slots=True)
-class Presentation(Generic[Data, RowT]):
-    """Functions that return the text and HTML of a command's result, and of one row."""
-
-    text: Sequence[str]
-    html: Callable[[Data], str]
-    row_text: Callable[[Data, RowT], Sequence[str]]
-    row_html: Callable[[Data, RowT], str]
-
 
 class CommandResult(Rows[RowT], Generic[Data, RowT]):
     """A command's result: `data` with typed fields, its text, and its main list as rows.
@@ -188,19 +145,17 @@ class CommandResult(Rows[RowT], Generic[Data, RowT]):
 
     def __init__(
         self, name: str, data: Data, objects: Callable[[Data], Any], kind: type[RowT],
-        rows: Sequence[RowT], shown: Presentation[Data, RowT], notes: Sequence[str] = (),
+        rows: Sequence[RowT], text: Sequence[str],
+        row_text: Callable[[RowT], Sequence[str]] | None = None, notes: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.name = name
         self.data = data
-        self.text = "\n".join(map(printable, shown.text))
+        self.text = "\n".join(map(printable, text))
         self.notes = tuple(notes)
-        self._html = shown.html
         self._objects = objects
         self._rows = rows
         self._columns = [column.name for column in fields(cast(Any, kind))]
-        self._row_class = _shown_class(
-            kind, lambda row: shown.row_text(data, row), lambda row: shown.row_html(data, row)
-        )
+        self._row_class = _shown_class(kind, row_text or _record_text)
 
     @property
     def arrow(self) -> pa.Table:
@@ -235,7 +190,6 @@ class CommandResult(Rows[RowT], Generic[Data, RowT]):
         part = copy(self)
         part._rows = self._rows[position]
         part.text = "\n\n".join(map(repr, part))
-        part._html = lambda _: "".join(cast(Any, row)._repr_html_() for row in part)
         return part
 
     def _shown_row(self, row: RowT) -> RowT:
@@ -244,16 +198,9 @@ class CommandResult(Rows[RowT], Generic[Data, RowT]):
     def __repr__(self) -> str:
         return self.text
 
-    def _repr_html_(self) -> str:
-        return self._html(self.data)
 
-
-def _shown_class(
-    kind: type[RowT],
-    text: Callable[[RowT], Sequence[str]],
-    html: Callable[[RowT], str],
-) -> type[RowT]:
-    """Return a subclass of a dataclass, whose objects are shown by the functions.
+def _shown_class(kind: type[RowT], text: Callable[[RowT], Sequence[str]]) -> type[RowT]:
+    """Return a subclass of a dataclass, whose objects are printed by the function.
 
     They equal objects of the dataclass, as which they are pickled and copied.
     """
@@ -267,7 +214,6 @@ def _shown_class(
         "__doc__": kind.__doc__,
         "__module__": kind.__module__,
         "__repr__": lambda row: "\n".join(map(printable, text(row))),
-        "_repr_html_": html,
         "__eq__": lambda row, other: isinstance(other, kind) and values(row) == values(other),
         "__hash__": kind.__hash__,
         "__reduce__": lambda row: (kind, values(row)),
@@ -275,14 +221,9 @@ def _shown_class(
     return cast(type[RowT], type(kind.__name__, (kind,), methods))
 
 
-def record_text(_: Any, row: Any) -> list[str]:
+def _record_text(row: Any) -> list[str]:
     """Return the fields of a row as lines, without fields that have no value."""
     return _fact_lines([(column.name, getattr(row, column.name)) for column in fields(row)])
-
-
-def record_html(_: Any, row: Any) -> str:
-    """Return the fields of a row as HTML."""
-    return markup.shown(markup.facts((f.name, getattr(row, f.name)) for f in fields(row)))
 
 
 def _fact_lines(pairs: Sequence[tuple[str, Any]], indent: str = "") -> list[str]:
@@ -335,17 +276,6 @@ def _units_and_meanings(table: str) -> dict[str, tuple[str, str]]:
     """Return unit and meaning of a table's columns by name, if the format defines the table."""
     definition = TABLES.get(table)
     return {} if definition is None else {c.name: (c.unit, c.meaning) for c in definition.columns}
-
-
-def _origin(table: str) -> str:
-    """Return HTML that says what a row of the table is, and if it is measured; "" if unknown."""
-    definition = TABLES.get(table)
-    if definition is None:
-        return ""
-    source = (
-        "measured while recording" if definition.origin == "captured" else "derived from the trace"
-    )
-    return f"; a row is {markup.words(definition.row)}; {source}"
 
 
 def _with_unit(text: str, unit_and_meaning: tuple[str, str] | None) -> str:

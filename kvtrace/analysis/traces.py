@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace import registry
 from kvtrace.analysis.judging import environment_rules, judge_runs
-from kvtrace.analysis.results import CommandResult, Presentation, Rows, record_html, record_text
-from kvtrace.analysis.shown.outputs import (
-    ShownPage,
-    finding_html,
-    finding_text,
-    findings_html,
-    overview_html,
-    profile_html,
-    row_html,
-    row_text,
-)
+from kvtrace.analysis.results import CommandResult, Rows
+from kvtrace.analysis.shown import ShownPage, finding_text, row_text
 from kvtrace.analysis.sides import resolve_side
 from kvtrace.clients.recorded import DEFAULT, Outcome, replay_runs
 from kvtrace.converters.findings import (
@@ -145,11 +136,9 @@ class OpenedTrace:
     def info(self) -> CommandResult[Overview, RunOverview]:
         """Return an overview of the runs; its rows are the runs."""
         overview = read_overview(self.selection.trace, self._runs)
-        presentation = Presentation(
-            overview_text(overview), overview_html, record_text, record_html
-        )
+        text = overview_text(overview)
         return CommandResult(
-            "info", overview, overview_object, RunOverview, overview.runs, presentation, self.notes
+            "info", overview, overview_object, RunOverview, overview.runs, text, notes=self.notes
         )
 
     def profile(
@@ -172,11 +161,10 @@ class OpenedTrace:
         profile = read_profile(
             self.selection.trace, self._runs, calls=calls, lines=lines, device=device
         )
-        presentation = Presentation(profile_text(profile), profile_html, row_text, row_html)
-        rows = table_rows(profile)
         return CommandResult(
-            "profile", profile, profile_object, TableRow, rows, presentation, self.notes
-        )
+            "profile", profile, profile_object, TableRow, table_rows(profile),
+            profile_text(profile), partial(row_text, profile), self.notes,
+        )  # fmt: skip
 
     def sanitize(self, *rules: str, proven: bool = False) -> CommandResult[Findings, Finding]:
         """Judge every memory access of each unique call; the result's rows are the findings.
@@ -196,11 +184,10 @@ class OpenedTrace:
         judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
         findings = judged if proven else without_proven(judged)
         text = findings_text(findings, base=str(Path.cwd()))
-        presentation = Presentation(text, findings_html, finding_text, finding_html)
-        notes = (*judged.not_evaluated, *self.notes)
         return CommandResult(
-            "findings", findings, findings_object, Finding, findings.listed, presentation, notes
-        )
+            "findings", findings, findings_object, Finding, findings.listed, text,
+            partial(finding_text, findings), (*judged.not_evaluated, *self.notes),
+        )  # fmt: skip
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
         """Evaluate each unique call for clients, which fill derived tables of the trace.
@@ -319,9 +306,6 @@ class OpenedTrace:
             f" of {printable(commands)}" if commands else ""
         )
 
-    def _repr_html_(self) -> str:
-        return overview_html(read_overview(self.selection.trace, self._runs))
-
     @property
     def _runs(self) -> tuple[Run, ...]:
         return self.selection.runs
@@ -367,7 +351,6 @@ def diff(
 
     """
     from kvtrace.analysis.completing import complete
-    from kvtrace.analysis.shown.outputs import difference_html
     from kvtrace.converters.diff import compare, difference_object, headline_text
     from kvtrace.converters.diff.model import HeadlineRow
 
@@ -375,12 +358,9 @@ def diff(
     messages = list(complete((before_runs, after_runs), replay=replay))
     labels = _label(before), _label(after)
     difference = compare(before_runs, after_runs, labels=labels, time_threshold=time_threshold)
-    presentation = Presentation(
-        headline_text(difference), difference_html, record_text, record_html
-    )
-    headline = difference.headline
+    headline, text = difference.headline, headline_text(difference)
     return CommandResult(
-        "diff", difference, difference_object, HeadlineRow, headline, presentation, messages
+        "diff", difference, difference_object, HeadlineRow, headline, text, notes=messages
     )
 
 

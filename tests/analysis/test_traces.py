@@ -97,7 +97,6 @@ def test_rows_of_a_result_are_its_dataclasses(copied):
     assert type(pickle.loads(pickle.dumps(profile[0]))) is TableRow
     assert replace(profile[0], name="x").name == "x"
     assert repr(profile[1:3]) == f"{profile[1]!r}\n\n{profile[2]!r}"
-    assert profile[1:3]._repr_html_().count("<caption>") == 2
     assert profile[1:3].df("arrow").num_rows == 2
 
 
@@ -264,7 +263,7 @@ def test_a_program_that_reads_a_trace_prints_nothing_else(copied):
         "import sys, kvtrace\n"
         "trace = kvtrace.open(sys.argv[1])\n"
         "found = trace.sql('SELECT 1 AS n'), trace.profile(), trace.launches[0]\n"
-        "found[1]._repr_html_(), trace._repr_html_()\n"
+        "repr(found[1]), repr(trace)\n"
     )
 
     done = subprocess.run(

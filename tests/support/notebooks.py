@@ -26,12 +26,12 @@ def executed(notebook: Path, folder: Path, seconds: int = 240) -> Any:
     return read
 
 
-def html_outputs(notebook: Any) -> Iterator[str]:
-    """Give what cells show as HTML, in their order."""
+def shown_texts(notebook: Any) -> Iterator[str]:
+    """Give the texts of the objects that cells show, in their order."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
-            if "text/html" in output.get("data", {}):
-                yield output["data"]["text/html"]
+            if "text/plain" in output.get("data", {}):
+                yield output["data"]["text/plain"]
 
 
 def write_page(notebook: Any, path: Path, theme: str) -> Path:
@@ -53,4 +53,4 @@ def frames_ready(opened: OpenPage) -> None:
         frame.wait_for_selector("html[data-ready=true]", state="attached", timeout=30_000)
 
 
-__all__ = ["NOTEBOOK", "Browser", "executed", "frames_ready", "html_outputs", "write_page"]
+__all__ = ["NOTEBOOK", "Browser", "executed", "frames_ready", "shown_texts", "write_page"]

@@ -5,20 +5,17 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kvtrace.addons.judge.figures import Figures, figures_of
 from kvtrace.analysis.results import CommandResult
-from kvtrace.analysis.shown import markup
-from kvtrace.analysis.shown.markup import Column
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
 from kvtrace.capture import api
 from kvtrace.capture.api import capture
 from kvtrace.converters.findings import Finding, Findings
 from kvtrace.schema.errors import EmptyTrace, KvtraceError
-from kvtrace.text import amount, duration, size
 
 
 class CannotCheck(KvtraceError):
@@ -44,7 +41,6 @@ class CheckedKernel:
     written: tuple[str, ...]
     findings: CommandResult[Findings, Finding]
     figures: Figures
-    invocation: str = field(default="", repr=False)
 
     @property
     def ok(self) -> bool:
@@ -60,33 +56,6 @@ class CheckedKernel:
         head = f"{self.kernel}: {'no error' if self.ok else 'errors'}"
         writes = ", ".join(self.written) or "nothing"
         return f"{head}; writes {writes}; {self.figures}\n{self.findings.text}"
-
-    def _repr_html_(self) -> str:
-        figures = self.figures
-        rows = [
-            ("bytes", size(figures.bytes), "asked for by active lanes"),
-            ("distinct bytes", size(figures.unique_bytes), "read and written, each counted once"),
-            ("FLOP", amount(figures.flops), ""),
-            ("intensity", _or_dash(figures.intensity), "FLOP per byte"),
-            ("at best", duration(figures.best_ns), f"on {figures.device}, not a measurement"),
-            ("bound by", figures.bound or "-", f"on {figures.device}"),
-        ]
-        columns: list[Column[tuple[str, str, str]]] = [
-            Column("figure", lambda row: row[0], source="derived"),
-            Column("one launch", lambda row: row[1], source="derived", kind="number"),
-            Column("meaning", lambda row: row[2], source="derived"),
-        ]
-        tone, heading = ("better", "no error") if self.ok else ("error", "errors")
-        heading = f'<code>{markup.words(self.kernel)}</code>: <span class="{tone}">{heading}</span>'
-        head = markup.facts(
-            [("launch", self.invocation), ("writes", ", ".join(self.written) or "nothing")]
-        )
-        table = markup.table(columns, rows, heading)
-        return markup.shown(table, head) + self.findings._repr_html_()
-
-
-def _or_dash(number: float | None) -> str:
-    return "-" if number is None else f"{number:.3g}"
 
 
 def check_kernel(
@@ -137,7 +106,7 @@ def check_kernel(
                 "no launch was recorded; check_kernel needs a kernel made by @triton.jit"
             ) from nothing
         findings = trace.sanitize(*(rules or ("default",)))
-        figures, invocation = _figures(trace, device), _invocation(findings.data)
+        figures = _figures(trace, device)
     parameter_names = [str(name) for name in _parameters(kernel)][: len(copied)]
     tensors = {
         name: value
@@ -149,7 +118,7 @@ def check_kernel(
         name for name, value in tensors.items() if not _is_equal(before[name], value)
     )
     name = str(getattr(_function(kernel), "__name__", "kernel"))
-    return CheckedKernel(name, tensors, written_names, findings, figures, invocation)
+    return CheckedKernel(name, tensors, written_names, findings, figures)
 
 
 def _figures(trace: OpenedTrace, device: str | None) -> Figures:
@@ -159,10 +128,6 @@ def _figures(trace: OpenedTrace, device: str | None) -> Figures:
     if not calls:
         raise CannotCheck("no launch was recorded; check_kernel needs a kernel made by @triton.jit")
     return figures_of(calls[0], profile)
-
-
-def _invocation(findings: Findings) -> str:
-    return next((finding.invocation for finding in findings.listed if finding.invocation), "")
 
 
 def _function(kernel: Any) -> Any:

@@ -32,8 +32,8 @@ def test_a_kernel_that_leaves_its_tensor_is_not_ok_and_shows_where():
     assert not checked.ok
     assert [(d.rule, d.arg, d.line) for d in checked.defects] == [("out-of-bounds", "out", 16)]
     assert repr(checked).startswith("double_past_the_end: errors; writes out; ")
-    assert "error[out-of-bounds]" in checked._repr_html_()
-    assert "out=fp32[1000]" in checked._repr_html_()
+    assert "error[out-of-bounds]" in repr(checked)
+    assert "out=fp32[1000]" in repr(checked)
 
 
 def test_views_of_one_storage_stay_views_of_one():
