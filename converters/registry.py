@@ -19,15 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """Result of a converter: the written files, and sentences about their content.
-
-    `differences` are sentences about values in the files that a check found to differ from the
-    tables.
-    """
+    """Result of a converter: the written files, and sentences about their content."""
 
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
-    differences: tuple[str, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -37,7 +32,7 @@ class Conversion:
     def __repr__(self) -> str:
         files = (f"{file} ({size(file.stat().st_size)})" for file in self.files if file.exists())
         written = f"wrote {', '.join(files) or 'files that were removed since'}"
-        return "\n".join(map(printable, (written, *self.notes, *self.differences)))
+        return "\n".join(map(printable, (written, *self.notes)))
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ flag that clears the state, readers drop events silently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -38,7 +38,6 @@ from kvtrace.converters.timeline.packets import (
     packet_pieces,
     without_nul,
 )
-from kvtrace.converters.timeline.perfetto_stages import encode_stages, queue_of
 from kvtrace.converters.timeline.pieces import (
     ByteTable,
     Constant,
@@ -65,7 +64,6 @@ from kvtrace.converters.timeline.timeline import (
     Track,
     Unit,
 )
-from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 
 # TracePacket
@@ -133,45 +131,21 @@ class PerfettoConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the timelines of the selected runs.
-
-        Settings: `compute=1` writes executions as GPU render stages, which ui.perfetto.dev shows on
-        its pages of GPUs, instead of slices of tracks. `check=1` compares the slices that
-        Perfetto's engine reads from the file with the tables; `trace_processor` is the path of an
-        engine, by default the one that the package downloads.
-        """
-        reject_unknown_settings("perfetto", settings, ("check", "compute", "trace_processor"))
-        for name in ("check", "compute"):
-            if settings.get(name, "0") not in ("0", "1"):
-                raise BadSetting(
-                    f"the setting {name} of the converter perfetto must be 0 or 1, not "
-                    f"{settings[name]!r}"
-                )
-        compute = settings.get("compute") == "1"
+        """Write the timelines of the selected runs; there are no settings."""
+        reject_unknown_settings("perfetto", settings, ())
         tally = Tally()
         with whole_file(output) as file:
-            for chunk in encode_timelines(timelines(selection), tally, compute=compute):
+            for chunk in encode_timelines(timelines(selection), tally):
                 file.write(chunk)
-        if settings.get("check") != "1":
-            return Conversion((output,), tally.sentences())
-        from kvtrace.converters.timeline.perfetto_check import check_file
-
-        check = check_file(output, selection, settings.get("trace_processor"))
-        return Conversion((output,), (*tally.sentences(), *check.compared), check.differences)
+        return Conversion((output,), tally.sentences())
 
 
 CONVERTER: Final = PerfettoConverter()
 
 
-def encode_timelines(
-    built: Iterable[Timeline], tally: Tally | None = None, *, compute: bool = False
-) -> Iterator[Buffer]:
-    """Yield timelines encoded as a trace, in chunks of packets, and count rows in `tally`.
-
-    With `compute`, device executions are GPU render stages instead of slices of tracks.
-    """
+def encode_timelines(built: Iterable[Timeline], tally: Tally | None = None) -> Iterator[Buffer]:
+    """Yield timelines encoded as a trace, in chunks of packets, and count rows in `tally`."""
     sequence = 0
-    gpus: dict[Track, int] = {}
     for timeline in built:
         sequence += 1
         if sequence == 1:
@@ -179,19 +153,11 @@ def encode_timelines(
             yield _order_packet()
         if timeline.facts:
             yield _attributes_packet(timeline, sequence)
-        staged = [part for part in timeline.slices if compute and part.category == "gpu"]
-        drawn = replace(
-            timeline,
-            slices=[part for part in timeline.slices if not compute or part.category != "gpu"],
-        )
-        for track in drawn.tracks:
+        for track in timeline.tracks:
             yield track_packet(track, sequence)
-        for part in drawn.parts:
+        for part in timeline.parts:
             sequence += 1
             yield from _encode_part(part, sequence)
-        for executions in staged:
-            sequence += 1
-            yield from encode_stages(executions, queue_of(executions.track, gpus), sequence)
         if tally is not None:
             tally.add(timeline)
 

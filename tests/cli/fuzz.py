@@ -93,7 +93,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
             ("convert", entry.name, "TRACE", "-o", f"OUT/{entry.name}", *more)
             for entry in own_entries("converters")
             if entry.place.startswith("kvtrace.addons.")
-            for more in ((), ("--check",))
+            for more in ((), ("--set", "check=1"))
         ),
     ),
     "import": (

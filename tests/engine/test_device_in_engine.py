@@ -6,14 +6,11 @@ import duckdb
 import pytest
 
 from kvtrace.converters.registry import load_converter
-from kvtrace.converters.timeline.perfetto_check import (
-    difference_sentences,
-    sums_of_file,
-    sums_of_tables,
-)
 from kvtrace.figures.names import titled
 from kvtrace.schema.trace import resolve
 from tests.engine.trace_processor import TraceProcessor
+from tests.support.perfetto_sums import difference_sentences, sums_of_file, sums_of_tables
+from tests.support.synthetic_trace import build_synthetic_trace
 
 pytestmark = pytest.mark.process  # the engine runs in node
 
@@ -145,28 +142,27 @@ def test_each_replay_of_a_graph_is_a_slice_around_its_kernels(exported):
     assert len(ours) == (5 if exported.name == "device" else 0)
 
 
-@pytest.mark.parametrize("name", ["device", "inductor"])
-def test_executions_are_on_perfettos_gpu_pages_once(name, tmp_path):
-    path = FIXTURES / name
-    load_converter("perfetto").convert(resolve(str(path)), tmp_path / "file", {"compute": "1"})
-    tables = duckdb.sql(
-        f"""select name, count(*), sum(epoch_ns("end") - epoch_ns(start))::bigint
-            from read_parquet('{path}/gpu_kernels/*/*.parquet') group by name"""
-    ).fetchall()
+@pytest.mark.parametrize("name", ["llama_graphs", "llama_ranks", "decoding"])
+def test_every_slice_has_a_row_and_every_row_a_slice(name, tmp_path):
+    selection = resolve(str(FIXTURES / name))
+    load_converter("perfetto").convert(selection, tmp_path / "file", {})
 
     with TraceProcessor(tmp_path / "file", tmp_path / "log") as engine:
-        stages = engine.rows("select name, count(*) as n, sum(dur) as ns from gpu_slice group by 1")
-        queues = engine.rows(
-            "select t.name, count(*) as n from gpu_slice s join gpu_track t on s.track_id = t.id "
-            "group by 1"
-        )
-        drawn_twice = engine.rows("select 1 as n from slice where category = 'gpu' limit 1")
-        refused = engine.rows("select name from stats where value > 0 and severity != 'info'")
         in_file = sums_of_file(engine.rows)
 
-    trace = resolve(str(path)).trace
-    assert list(difference_sentences(in_file, sums_of_tables(trace, trace.runs))) == []
-    assert sorted(stages) == sorted((titled(symbol), *sums) for symbol, *sums in tables)
-    assert all(" · stream " in queue for queue, _ in queues)
-    assert drawn_twice == []
-    assert refused == []
+    in_tables = sums_of_tables(selection.trace, selection.runs)
+    assert {"launch", "gpu"} <= {category for category, _ in in_tables.counts}
+    assert [*difference_sentences(in_file, in_tables)] == []
+
+
+def test_hostile_names_and_slices_of_every_shape_are_in_the_file(tmp_path):
+    trace = build_synthetic_trace(tmp_path / "out", runs=2, launches=200)
+    load_converter("perfetto").convert(resolve(str(trace.path)), tmp_path / "file", {})
+
+    with TraceProcessor(tmp_path / "file", tmp_path / "log") as engine:
+        in_file = sums_of_file(engine.rows)
+
+    in_tables = sums_of_tables(trace, trace.runs)
+    assert [*difference_sentences(in_file, in_tables)] == []
+    in_file.total_ns[next(iter(in_file.total_ns))] += 7
+    assert len([*difference_sentences(in_file, in_tables)]) == 1

@@ -126,7 +126,15 @@ def _line(text):
 @pytest.mark.process
 def test_convert_stablehlo_writes_a_module_for_each_graph(selection, tmp_path, capsys):
     path = tmp_path / "graphs.mlir"
-    command = ["convert", "stablehlo", str(selection.trace.path), "-o", str(path), "--check"]
+    command = [
+        "convert",
+        "stablehlo",
+        str(selection.trace.path),
+        "-o",
+        str(path),
+        "--set",
+        "check=1",
+    ]
 
     assert main(command) == 0
     assert "3 graphs" in capsys.readouterr().out
@@ -224,7 +232,7 @@ def test_damaged_rows_of_graphs_are_reported_in_one_sentence(
     number = next(i for i, row in enumerate(changed_rows) if row["opcode"] == "dot_general")
     changed_rows[number].update(changed)
     pq.write_table(pa.Table.from_pylist(changed_rows, schema=table.schema), path)
-    command = ["convert", "stablehlo", str(out), "-o", str(tmp_path / "x.mlir"), "--check"]
+    command = ["convert", "stablehlo", str(out), "-o", str(tmp_path / "x.mlir"), "--set", "check=1"]
 
     assert main(command) == 2
     stderr = capsys.readouterr().err

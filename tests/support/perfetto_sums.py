@@ -1,16 +1,13 @@
-"""Check of a written Perfetto file: comparison of the slices that Perfetto reads with the tables.
+"""Sums of the slices that Perfetto's engine reads from a file, and of the tables it was made of.
 
-The engine is the trace processor of the package `perfetto` (extra `kvtrace[perfetto]`), which
-downloads it at first use. Number and total duration of slices are compared by category and name.
-The tables are summed here, independently of the code that wrote the file.
+Number and total duration of slices are compared by category and name. The tables are summed here,
+independently of the code that wrote the file.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,13 +15,8 @@ import pyarrow.compute as pc
 from kvtrace.converters.timeline.captions import device_symbol
 from kvtrace.converters.timeline.timeline import timeline_parts
 from kvtrace.figures.names import shown_names
-from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import Run, plain_rows
-from kvtrace.schema.trace import Selection, Trace
-from kvtrace.text import duration, plural
-
-if TYPE_CHECKING:
-    from perfetto.trace_processor import TraceProcessor
+from kvtrace.schema.trace import Trace
 
 #: A function that runs an SQL query and returns its rows.
 RunQuery = Callable[[str], list[tuple[Any, ...]]]
@@ -33,24 +25,9 @@ Key = tuple[str, str]
 
 #: Most differences of a category that are listed.
 _MOST_LISTED: Final = 5
-#: Seconds within which the engine has to start.
-_START_TIMEOUT_S: Final = 30
-#: Executions that are written as GPU render stages have no category.
 _LOADED: Final = """
-    SELECT CASE WHEN id IN (SELECT id FROM gpu_slice) THEN 'gpu' ELSE category END AS kind,
-        name, count(*) AS number, sum(dur) AS taken
-    FROM slice GROUP BY 1, 2
+    SELECT category AS kind, name, count(*) AS number, sum(dur) AS taken FROM slice GROUP BY 1, 2
 """
-_ERRORS: Final = """
-    SELECT name, sum(value) AS number FROM stats
-    WHERE severity IN ('error', 'data_loss') AND value > 0 GROUP BY name
-"""
-
-
-class EngineMissing(KvtraceError):
-    """Error: Perfetto's trace processor is not installed, or does not start."""
-
-    slug = "no-trace-processor"
 
 
 @dataclass(slots=True)
@@ -65,66 +42,6 @@ class Sums:
         key = category, name.replace("\0", "␀")
         self.counts[key] += count
         self.total_ns[key] += total_ns
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """Sentences about the compared categories, and about the differences."""
-
-    compared: tuple[str, ...]
-    differences: tuple[str, ...]
-
-
-def check_file(file: Path, selection: Selection, engine: str | None = None) -> CheckResult:
-    """Return the differences between a written file and the tables of the selected runs.
-
-    Args:
-        file: the Perfetto file.
-        selection: the runs from which the file was written.
-        engine: path of a trace processor; None: the package's own.
-
-    Raises:
-        EngineMissing: the package is not installed, or its engine does not start.
-        DamagedFile, NewerFormat: as the reader of the trace.
-
-    """
-    with _engine(file, engine) as run_query:
-        in_file, errors = sums_of_file(run_query), run_query(_ERRORS)
-    in_tables = sums_of_tables(selection.trace, selection.runs)
-    differences = [*difference_sentences(in_file, in_tables)]
-    differences += [
-        f"Perfetto's engine counts {plural(number, 'error')} {name} in the file"
-        for name, number in errors
-    ]
-    return CheckResult(tuple(_compared_sentences(in_tables)), tuple(differences))
-
-
-@contextmanager
-def _engine(file: Path, engine: str | None) -> Iterator[RunQuery]:
-    try:
-        from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
-    except ImportError as problem:
-        raise EngineMissing(
-            "--check needs Perfetto's trace processor: install kvtrace[perfetto], or leave out "
-            "--check"
-        ) from problem
-    config = TraceProcessorConfig(bin_path=engine, load_timeout=_START_TIMEOUT_S)
-    try:
-        processor = TraceProcessor(str(file), config=config)
-    except Exception as problem:  # the package raises errors of many kinds
-        reason = str(problem).strip().splitlines() or [type(problem).__name__]
-        raise EngineMissing(
-            f"Perfetto's trace processor does not start ({reason[0]}): the package downloads it at "
-            "first use, unless --set trace_processor=PATH names one"
-        ) from problem
-    try:
-        yield lambda sql: _rows(processor, sql)
-    finally:
-        processor.close()
-
-
-def _rows(processor: "TraceProcessor", sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.__dict__.values()) for row in processor.query(sql)]
 
 
 def sums_of_file(run_query: RunQuery) -> Sums:
@@ -258,14 +175,3 @@ def difference_sentences(in_file: Sums, in_tables: Sums) -> Iterator[str]:
     for category, count in differences.items():
         if count > _MOST_LISTED:
             yield f"{category}: {count - _MOST_LISTED:,} more names differ"
-
-
-def _compared_sentences(in_tables: Sums) -> Iterator[str]:
-    for category in dict.fromkeys(category for category, _ in in_tables.counts):
-        keys = [key for key in in_tables.counts if key[0] == category]
-        count = sum(in_tables.counts[key] for key in keys)
-        total_ns = sum(in_tables.total_ns[key] for key in keys)
-        yield (
-            f"checked in Perfetto's trace processor: {category}, {plural(count, 'slice')} of "
-            f"{plural(len(keys), 'name')}, {duration(total_ns)} in all"
-        )
