@@ -1,46 +1,40 @@
-"""Markdown of a `Difference` for a review comment: the verdict first, details folded."""
+"""Markdown of a `Difference` for a review comment: the verdict first, details folded.
 
-from collections.abc import Iterable, Sequence
+Details are those of the terminal, in one block a kernel.
+"""
+
+import re
+from collections.abc import Sequence
 from typing import Final
 
 from kvtrace.converters.diff.gate import Gate
-from kvtrace.converters.diff.headline import stage_name, stage_words
-from kvtrace.converters.diff.model import (
-    DeviceDifference,
-    Difference,
-    HeadlineRow,
-    KernelDifference,
-    SourceDifference,
-    VariantDifference,
-)
+from kvtrace.converters.diff.model import Difference, HeadlineRow
+from kvtrace.converters.diff.render import device_text, kernel_text
 from kvtrace.converters.diff.words import (
-    DEVICE_COLUMNS,
     HEADLINE_COLUMNS,
     answer_text,
     bounds_text,
-    call_counts,
-    device_row,
-    device_total_row,
     finding_lines,
     kernel_heading,
     meaning_lines,
-    other_figures,
     results_lines,
     share_text,
     side_line,
-    substitutions,
     summary,
     sure_text,
     unjudged_sides,
     values_text,
 )
-from kvtrace.converters.profile.recompiles import Change
 from kvtrace.text import plural, printable
 
 _MARKS: Final = {"yes": "✅", "no": "❌", "not known": "❔"}
 #: Rows of the headline in a comment; GitHub's limit is 65,536 characters in all.
 _SHOWN: Final = 20
 _MOST_CHARACTERS: Final = 60_000
+#: Width of the details' text.
+_WIDTH: Final = 120
+#: What the terminal's text indents lines of a unified difference by.
+_INDENT: Final = re.compile(r"^ {6}(?=[-+@ ])")
 
 
 def difference_markdown(difference: Difference, gate: Gate | None = None) -> list[str]:
@@ -56,17 +50,17 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
         f"`{_code(side_line(d.before))}` → `{_code(side_line(d.after))}`",
         *_headline_markdown(d.headline),
     ]
-    if sentences := results_lines(d):
-        lines += ["", "#### Results", "", *(f"- {_escaped(line)}" for line in sentences)]
-    if sentences := meaning_lines(d):
-        lines += ["", "#### Meaning", "", *(f"- {_escaped(line)}" for line in sentences)]
+    for title, sentences in (("Results", results_lines(d)), ("Meaning", meaning_lines(d))):
+        if sentences:
+            lines += ["", f"#### {title}", "", *(f"- {_escaped(line)}" for line in sentences)]
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", _escaped(unjudged)]
     if d.device is not None:
-        lines += _device_markdown(d.device)
+        lines += ["", *_folded("All device time", device_text(d.device, False, _WIDTH))]
     character_count = sum(map(len, lines))
     for index, kernel in enumerate(d.kernels):
-        details = _kernel_markdown(kernel)
+        _, *details = kernel_text(kernel, True, _WIDTH)
+        details = _folded(kernel_heading(kernel), details)
         character_count += sum(len(line) + 1 for line in details)
         if character_count > _MOST_CHARACTERS:
             hidden = plural(len(d.kernels) - index, "more kernel")
@@ -110,19 +104,6 @@ def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
     return lines
 
 
-def _device_markdown(device: DeviceDifference) -> list[str]:
-    """Return the first rows of all device time, folded, with the total of all rows."""
-    rows = [device_row(row) for row in device.rows[:_SHOWN]]
-    title, *columns = DEVICE_COLUMNS
-    lines = [f"| {' | '.join((title, *columns))} |", "|---|---|--:|--:|--:|"]
-    for name, *cells in (*rows, device_total_row(device)):
-        texts = [_code_span(name).replace("|", "\\|"), *map(_escaped, cells)]
-        lines.append(f"| {' | '.join(texts)} |")
-    if len(device.rows) > _SHOWN:
-        lines += ["", f"… {plural(len(device.rows) - _SHOWN, 'more row')} in the total"]
-    return ["", "<details><summary>All device time</summary>", "", *lines, "", "</details>"]
-
-
 def _verdict_markdown(difference: Difference, gate: Gate) -> list[str]:
     """Return the rules' verdict, their violations, and the summary; without rules, the summary."""
     if not gate.rules and not gate.problem:
@@ -151,66 +132,14 @@ def _verdict_markdown(difference: Difference, gate: Gate) -> list[str]:
     return [*lines, f"**{summary(difference)}**"]
 
 
-def _kernel_markdown(kernel: KernelDifference) -> list[str]:
-    lines = [f"<details><summary><code>{_html(kernel_heading(kernel))}</code></summary>", ""]
-    lines += _change_rows((*kernel.changes, *other_figures(kernel)))
-    for variant in kernel.variants:
-        lines += _variant_markdown(variant)
-    if kernel.source is not None:
-        lines += _folded_patch(_source_title(kernel.source), kernel.source.lines)
-    return [*lines, "", "</details>"]
-
-
-def _source_title(source: SourceDifference) -> str:
-    return f"source: -{source.removed} +{source.added} lines"
-
-
-def _variant_markdown(variant: VariantDifference) -> list[str]:
-    if variant.status != "changed":
-        return [f"- {_code_span(variant.label or '(no constants)')} {variant.status}"]
-    calls = [c.change for c in variant.calls]
-    lines = _change_rows(
-        (*variant.changes, *variant.resources, *variant.work, *variant.times, *calls)
-    )
-    lines += [f"- {count}" for count in call_counts(variant)]
-    lines += [
-        f"- {stage_name(stage.stage)}: {_escaped(words)}"
-        for stage in variant.stages
-        if (words := stage_words(stage))
-    ]
-    if variant.code is None:
-        return lines
-    code = variant.code
-    title = f"{stage_name(code.stage)}: -{code.removed} +{code.added} lines"
-    if code.substitutions:
-        title += f", besides {substitutions(code)} in {plural(code.substituted_lines, 'line')}"
-    return lines + _folded_patch(title, code.lines or code.all_lines)
-
-
-def _change_rows(all_changes: Iterable[Change]) -> list[str]:
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Return lines folded below a title, as a block in which lines of differences have colors."""
+    runs = re.findall("`+", "\n".join(lines))
+    fence = "`" * max(3, 1 + max(map(len, runs), default=0))
     return [
-        f"- {_escaped(change.what)}: {_value_span(change.before)} → {_value_span(change.after)}"
-        for change in all_changes
-    ]
-
-
-def _value_span(value: str | None) -> str:
-    return "(none)" if value is None else _code_span(value)
-
-
-def _folded_patch(title: str, lines: Sequence[str]) -> list[str]:
-    fence = "`" * max(3, 1 + max((_longest_backtick_run(line) for line in lines), default=0))
-    body = [printable(line.expandtabs(4)) for line in lines]
-    opening = ["", f"<details><summary>{_html(title)}</summary>", "", f"{fence}diff"]
-    return [*opening, *body, fence, "", "</details>", ""]
-
-
-def _longest_backtick_run(text: str) -> int:
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        longest = max(longest, run)
-    return longest
+        f"<details><summary><code>{_html(title)}</code></summary>", "", f"{fence}diff",
+        *(_INDENT.sub("", line) for line in lines), fence, "", "</details>",
+    ]  # fmt: skip
 
 
 def _code(text: str) -> str:

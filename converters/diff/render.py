@@ -80,7 +80,7 @@ def difference_text(
     d = difference
     lines = headline_text(d, width=width, full=True)
     for kernel in d.kernels:
-        lines += ["", *_kernel_text(kernel, full, width)]
+        lines += ["", *kernel_text(kernel, full, width)]
     if d.findings:
         lines += ["", "findings"]
         lines += [f"  {line}" for finding in d.findings for line in finding_lines(finding)]
@@ -115,7 +115,7 @@ def headline_text(difference: Difference, *, width: int = 80, full: bool = False
     if table := headline_table(d.headline, width, full=full):
         lines += ["", *table]
     if d.device is not None:
-        lines += ["", *_device_text(d.device, full, width)]
+        lines += ["", *device_text(d.device, full, width)]
     if sentences := results_lines(d):
         lines += [
             "",
@@ -192,7 +192,8 @@ def gate_text(gate: Gate) -> list[str]:
     return ["", f"FAIL: {verdict} (--fail-on)", *lines]
 
 
-def _kernel_text(kernel: KernelDifference, full: bool, width: int) -> list[str]:
+def kernel_text(kernel: KernelDifference, full: bool, width: int) -> list[str]:
+    """Return a kernel's heading and changes; without `full`, the first lines of differences."""
     lines = broken(kernel_heading(kernel), width)
     lines += [f"    {_change_text(change, width - 4)}" for change in kernel.changes]
     lines += [f"    {_change_text(change, width - 4)}" for change in other_figures(kernel)]
@@ -323,7 +324,7 @@ def _times_text(d: Difference, full: bool, width: int) -> list[str]:
     return [*lines, f"  … {hidden} more kernels (--full shows them)"] if hidden else lines
 
 
-def _device_text(device: DeviceDifference, full: bool, width: int) -> list[str]:
+def device_text(device: DeviceDifference, full: bool, width: int) -> list[str]:
     """Return the table of all device time, with its total; without `full`, its first rows."""
     shown = device.rows if full else device.rows[:_SHOWN_TIMES]
     rows = [device_row(row) for row in shown]

@@ -108,7 +108,7 @@ def test_text_markdown_json_and_page_have_rows_and_total(sides, capsys):
     text = "\n".join(headline_text(difference))
     assert "all device time" in text
     assert "NCCL" in text
-    assert any(line.startswith("| `all device time`") for line in difference_markdown(difference))
+    assert any("all device time" in line for line in difference_markdown(difference))
     written = json.loads(json.dumps(difference_object(difference)))["device"]
     assert written["before_ns"] == sum(
         row["before"]["device_ns"] for row in written["rows"] if row["before"]
