@@ -150,7 +150,9 @@ def read_profile(
         advice=advice,
         left_out=left_out,
         sectors=sectors,
-        lines=() if source_lines is None else _line_profiles(trace, runs, line_sums, source_lines),
+        lines=()
+        if source_lines is None
+        else tuple(_line_profile(row, source_lines) for row in line_sums),
         on_host=not any(run.devices or run.source for run in runs),
         sections={
             name: section.read(trace, runs)
@@ -350,16 +352,6 @@ def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique_bytes: int | 
         flops_per_second=_ratio(flops, seconds),
         unknown_accesses=_int_or_none(sums.get("unknown")) or 0,
     )
-
-
-def _line_profiles(
-    trace: "Trace", runs: Sequence["Run"], rows: Sequence[Row], source: SourceLines
-) -> tuple[LineProfile, ...]:
-    from kvtrace.converters.profile.spare_reads import spare_reads
-
-    notes = spare_reads(trace, runs)
-    lines = (_line_profile(row, source) for row in rows)
-    return tuple(replace(line, spare_reads=notes.get((line.file, line.line), ())) for line in lines)
 
 
 def _line_profile(row: Row, source: SourceLines) -> LineProfile:

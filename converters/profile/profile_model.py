@@ -198,8 +198,6 @@ class LineProfile:
     sector_efficiency: float | None
     reuse: float | None
     unknown_accesses: int
-    spare_reads: tuple[str, ...] = ()
-    """Sentences on reads that could be spared (`spare_reads.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -420,8 +420,4 @@ def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
     hidden_count = len(all_lines) - len(shown_lines)
     if hidden_count:
         lines.append(f"… {plural(hidden_count, 'more line')} (--full shows them)")
-    for line in all_lines:
-        place = f"{line.file.rpartition('/')[2]}:{line.line}"
-        for sentence in line.spare_reads:
-            lines += wrapped(f"{place} {sentence}", width)
     return lines
