@@ -77,7 +77,6 @@ def compare(
     time_threshold: float | None = None,
     gate: Gate | None = None,
     conditions: tuple[Conditions, Conditions] | None = None,
-    disassemble: bool = True,
     meaning: float | None = None,
 ) -> Difference:
     """Return the difference between the runs of two selections.
@@ -91,7 +90,6 @@ def compare(
             5 % are reported, and do not count as a difference.
         gate: Rules that AFTER is judged by; violations are added to it.
         conditions: Conditions for all sizes of both sides, as `kvtrace sizes` derives them.
-        disassemble: Compare SASS too, which takes a tenth of a second per variant.
         meaning: Seconds for comparing the results of changed kernels; 0: no comparison; None:
             `MEANING_SECONDS`.
 
@@ -104,7 +102,6 @@ def compare(
     a, b = (take_snapshot(side, label) for side, label in sides)
     option_changes = remove_version_options(a, b)
     pairing = Pairing(a, b, count_times=time_threshold is not None)
-    pairing.disassembly.wanted = disassemble
     times = _TimesComparer(a, b, THRESHOLD if time_threshold is None else time_threshold)
     matched, removed, added = match_kernels(a.kernels, b.kernels)
     renamed = find_renamed(a, b, removed, added)

@@ -126,13 +126,9 @@ _MOST_DISASSEMBLED: Final = 40
 
 
 class Disassembly:
-    """Cache of disassembled cubins; `missing` has notes on those that could not be read.
-
-    Nothing is disassembled unless `wanted`.
-    """
+    """Cache of disassembled cubins; `missing` has notes on those that could not be read."""
 
     def __init__(self) -> None:
-        self.wanted = True
         self._listings: dict[str, str | None] = {}
         self._tool = cache(disassembler)
         self.missing: dict[str, None] = {}
@@ -140,11 +136,8 @@ class Disassembly:
     def classes(self, pairing: "Pairing", cubins: tuple[str, str]) -> list[Counter[str]] | None:
         """Return the instruction counts by class of each of two cubins, given by hash.
 
-        None if one cannot be disassembled, too many were, or disassembly is not `wanted`; the
-        reason is added to `missing`.
+        None if one cannot be disassembled, or too many were; the reason is added to `missing`.
         """
-        if not self.wanted:
-            return None
         tool = self._tool()
         if tool is None:
             self.missing[f"SASS is not measured: no {' or '.join(TOOLS)} was found"] = None

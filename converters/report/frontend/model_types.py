@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from kvtrace.converters.report import detail, document, locations, model, writing
 from kvtrace.converters.report.sources import BlockSource, block_sources
-from kvtrace.converters.report.views import call, called, kernel, since
+from kvtrace.converters.report.views import call, called, kernel
 from kvtrace.converters.report.views.lines import LineFigures
 
 OUTPUT: Final = Path(__file__).resolve().parent / "src" / "data" / "model.ts"
@@ -29,7 +29,7 @@ _HEAD: Final = """\
 """
 _ROOTS: Final = (
     model.Report, call.CallOps, kernel.KernelBlock, called.CalledBlock,
-    LineFigures, locations.LineLinks, since.Since, document.DocumentContent,
+    LineFigures, locations.LineLinks, document.DocumentContent,
 )  # fmt: skip
 #: Fields of the block "report" that `Report` does not have, or has with another type.
 _ON_THE_PAGE: Final[dict[str, Any]] = {

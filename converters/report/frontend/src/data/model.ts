@@ -134,20 +134,6 @@ export interface LineLinks {
   readonly lines: readonly number[];
 }
 
-/**
- * The block "since"; `why` is the reason why nothing was compared, or "".
- *
- * `more` counts further rows, which `command` shows.
- */
-export interface Since {
-  readonly why: string;
-  readonly before: string | null;
-  readonly summary: string;
-  readonly rows: readonly SinceRow[];
-  readonly more: number;
-  readonly command: string;
-}
-
 /** A page: its title, sentences below it, and sections. */
 export interface DocumentContent {
   readonly title: string;
@@ -628,16 +614,6 @@ export interface CalledFigures {
   readonly host_ns: readonly number[] | null;
   readonly bytes: readonly number[] | null;
   readonly compile_ns: readonly number[] | null;
-}
-
-/** A line of the headline of `kvtrace diff`. */
-export interface SinceRow {
-  readonly kernel: string;
-  readonly what: string;
-  readonly values: string;
-  readonly by: string;
-  readonly direction: string;
-  readonly sure: string;
 }
 
 /** A part of a page: a heading, a sentence, bars and names of their kinds, a table, facts. */

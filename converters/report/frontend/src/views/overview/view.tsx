@@ -14,7 +14,6 @@ import { Messages } from "./messages";
 import "./overview.css";
 import { Ranks } from "./ranks";
 import { Recompiles } from "./recompiles";
-import { SinceLastRun } from "./since";
 import { StepTime } from "./step_time";
 import { TotalFigures } from "./total_figures";
 import { WhatRan } from "./what_ran";
@@ -43,7 +42,6 @@ function Overview() {
         </div>
       </div>
       <AllThatRan />
-      <SinceLastRun />
       <DroppedNotes />
       <Section title="Timeline">
         {report.tracks.length ? (
