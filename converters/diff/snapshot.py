@@ -18,17 +18,15 @@ from kvtrace.converters.diff.executions import DeviceExecutions, device_executio
 from kvtrace.converters.diff.figures import combined_further, fill_further
 from kvtrace.converters.diff.inputs import RecordedInputs, recorded_inputs
 from kvtrace.converters.diff.model import Side, Totals
-from kvtrace.converters.diff.read_times import DEVICE, HOST
+from kvtrace.converters.diff.read_times import DEVICE, HOST, TimeStore, read_samples
 from kvtrace.converters.diff.times import Kind, RunCalls, Samples
 from kvtrace.converters.diff.totals import (
-    TimeStore,
     add_figures,
     fill_calls,
     fill_totals,
     fill_works,
     kernel_medians,
     prepare,
-    read_samples,
     run_calls,
 )
 from kvtrace.converters.diff.variant import Call, Variant

@@ -50,9 +50,7 @@ class Samples:
     """Times of launches in order: of all launches, or of an even selection.
 
     `work` is equal for launches with the same arguments, `run` for launches of one process.
-    `launched` has the number of all launches for each entry of `works`. `stretches` is the number
-    of stretches of each run from which launches are selected; None: from the whole run, equally
-    many of each call.
+    `launched` has the number of all launches for each entry of `works`.
     """
 
     variant: Whole
@@ -61,7 +59,6 @@ class Samples:
     ns: Whole
     works: Whole
     launched: Whole
-    stretches: int | None = None
 
     @property
     def launches(self) -> int:
@@ -177,15 +174,15 @@ def _are_single_processes(a: Samples, b: Samples) -> bool:
 
 def _are_sampled(a: Samples, b: Samples) -> bool:
     """Return whether the launches of a side are a sample that lacks some of them."""
-    return any(side.stretches and side.ns.size < side.launches for side in (a, b))
+    return any(side.ns.size < side.launches for side in (a, b))
 
 
 def _same_work(before: Samples, after: Samples) -> tuple[Samples, Samples]:
     """Return the samples of both sides with arguments that occur on both.
 
     If the shares of these arguments differ between the sides, which would shift the medians, only
-    samples with the most frequent arguments are returned. Chance shifts the shares in a sample of
-    stretches; so as many launches of the same arguments are returned from both sides.
+    samples with the most frequent arguments are returned. Chance shifts the shares in a sample;
+    so as many launches of the same arguments are returned from both sides.
     """
     common_works, i, j = np.intersect1d(before.works, after.works, return_indices=True)
     launches_before, launches_after = before.launched[i], after.launched[j]
@@ -247,14 +244,10 @@ def _drawn_launch_ranks(n: int, random: np.random.Generator) -> Whole:
 
 
 def _block_medians(side: Samples) -> Real:
-    """Return the medians of blocks of consecutive launches, at most `_BLOCKS_PER_RUN` per run.
-
-    Of a sample, at most one per stretch: launches of one stretch are alike.
-    """
-    most_blocks = min(_BLOCKS_PER_RUN, side.stretches or _BLOCKS_PER_RUN)
+    """Return the medians of blocks of consecutive launches, at most `_BLOCKS_PER_RUN` per run."""
     counts = np.bincount(side.run)
     counts = counts[counts > 0]
-    blocks = np.clip(counts // _LEAST_LAUNCHES, 1, most_blocks)
+    blocks = np.clip(counts // _LEAST_LAUNCHES, 1, _BLOCKS_PER_RUN)
     first_block = np.cumsum(blocks) - blocks
     number = np.arange(int(blocks.sum())) - np.repeat(first_block, blocks)
     sizes = np.repeat(counts // blocks, blocks) + (number < np.repeat(counts % blocks, blocks))

@@ -8,6 +8,7 @@ import pytest
 
 from kvtrace.converters.diff import compare, read_times
 from kvtrace.converters.diff.render import difference_object
+from kvtrace.converters.diff.times import RunCalls
 from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.times import host_times
 from kvtrace.figures.window import windowed
@@ -71,8 +72,20 @@ def scalar(value):
 SAMPLED = ("sample of before", "sample of after")
 
 
-def sampling(most_read, sample_rows):
-    return mock.patch.multiple(read_times, _MOST_READ=most_read, _SAMPLE_ROWS=sample_rows)
+def sampling(most_times):
+    return mock.patch.object(read_times, "MOST_TIMES", most_times)
+
+
+def samples_of(trace, runs):
+    """Host times of each kernel's steady launches, of which the first call is the shorter one."""
+    figures = host_times(trace, runs).calls
+    call = np.arange(2 * len(PLANTED))
+    calls = [
+        RunCalls(call, call // 2, call % 2, call + call.size * number)
+        for number in range(len(runs))
+    ]
+    kernels = np.arange(len(PLANTED))
+    return read_times.read_samples(read_times.HOST, trace, runs, calls, kernels, figures)
 
 
 def device_times_of(difference):
@@ -89,8 +102,9 @@ def device_times_of(difference):
 def test_sampled_and_full_comparisons_have_the_same_verdicts(tmp_path, seed):
     before = written(tmp_path / "a", (seed, 1), [1.0] * len(PLANTED))
     after = written(tmp_path / "b", (seed, 2), PLANTED)
-    full = compare(before, after, time_threshold=0.02)
-    with sampling(20_000, 24_000):
+    with sampling(RUNS * LAUNCHES):
+        full = compare(before, after, time_threshold=0.02)
+    with sampling(4_000):
         sampled = compare(before, after, labels=SAMPLED, time_threshold=0.02)
     expected = device_times_of(full)
     found = device_times_of(sampled)
@@ -113,9 +127,10 @@ def test_sampled_and_full_comparisons_have_the_same_verdicts(tmp_path, seed):
 @pytest.mark.costly("thousands of rows; few stay by day")
 def test_outputs_say_that_times_are_of_a_sample(tmp_path):
     before, after = (written(tmp_path / side, (5,), [1.0] * len(PLANTED)) for side in "ab")
-    with sampling(20_000, 24_000):
+    with sampling(4_000):
         sampled = compare(before, after, labels=SAMPLED)
-    full = compare(before, after)
+    with sampling(RUNS * LAUNCHES):
+        full = compare(before, after)
     chosen = sum(time.sampled[0] for time in device_times_of(sampled).values() if time.sampled)
     notes = [note for note in sampled.notes if "on a sample" in note]
     assert [note.partition(" ")[0] for note in notes] == ["device", "host"]
@@ -132,35 +147,30 @@ def test_sample_is_of_the_window_alone(tmp_path):
     whole = written(tmp_path, (7,), [1.0] * len(PLANTED))
     part = RequestedPart(since="0.6s", until="1.8s")
     trace, _ = windowed(whole.trace, whole.runs, part)
-    figures = host_times(trace, whole.runs).calls
-    launches = sum(figures["timed_launches"].to_pylist())
+    launches = sum(host_times(trace, whole.runs).calls["timed_launches"].to_pylist())
     assert 0 < launches < 0.7 * RUNS * LAUNCHES
+    kernels = range(len(PLANTED))
 
-    def ns_by_run():
-        pieces = read_times.read_times(trace, whole.runs, read_times.HOST, figures)
-        return [
-            (run, *row)
-            for run, rows in pieces
-            for row in zip(rows["call_id"].to_pylist(), rows["ns"].to_pylist(), strict=True)
-        ]
+    every = samples_of(trace, whole.runs).of(kernels)
+    assert (every.launches, every.ns.size) == (launches, launches)
+    with sampling(launches // 8 // 4):
+        chosen = samples_of(trace, whole.runs).of(kernels)
 
-    every = ns_by_run()
-    assert len(every) == launches
-    with sampling(launches - 1, launches // 4):
-        chosen = ns_by_run()
-    assert 0.2 * launches < len(chosen) < 0.3 * launches
-    rest = iter(every)
-    assert all(row in rest for row in chosen)  # in the same order
+    assert chosen.launches == launches
+    assert 0.15 * launches < chosen.ns.size < 0.3 * launches
+    rest = iter(np.stack([every.run, every.variant, every.ns], 1).tolist())
+    rows = np.stack([chosen.run, chosen.variant, chosen.ns], 1).tolist()
+    assert all(row in rest for row in rows)  # in the same order
 
 
 def test_launches_that_others_stand_for_are_not_rows_to_read(tmp_path):
     side = written(tmp_path, (9,), [1.0] * len(PLANTED), weight=50)
-    figures = host_times(side.trace, side.runs).calls
-    assert sum(figures["timed_launches"].to_pylist()) == 50 * RUNS * LAUNCHES
-    asked = side.trace, side.runs, read_times.HOST, figures
-    with sampling(RUNS * LAUNCHES, 20_000):
-        assert not read_times.is_sampled(*asked)
-    with sampling(RUNS * LAUNCHES - 1, 20_000):
-        assert read_times.is_sampled(*asked)
-        chosen = sum(len(piece.rows) for piece in read_times.read_times(*asked))
-    assert 18_000 < chosen < 22_000
+
+    with sampling(12_000):
+        found = samples_of(side.trace, side.runs).of([0])
+    with sampling(4_000):
+        fewer = samples_of(side.trace, side.runs).of([0])
+
+    assert 9_500 < found.ns.size < 12_000
+    assert found.launches == fewer.launches == 50 * found.ns.size
+    assert 2_500 < fewer.ns.size < 4_500

@@ -1,16 +1,11 @@
-"""Times of launches and executions, kept narrow, are those that a loop over the rows finds."""
-
-from collections import Counter
-from unittest import mock
+"""Times of launches and executions are those that a loop over the rows finds."""
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.diff import totals
-from kvtrace.converters.diff.read_times import DEVICE, HOST
+from kvtrace.converters.diff.read_times import DEVICE, HOST, read_samples
 from kvtrace.converters.diff.times import RunCalls
-from kvtrace.converters.diff.totals import read_samples
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.features import TRIALS
 from tests.figures.written_runs import KERNELS, LAUNCHES, written
@@ -74,36 +69,3 @@ def test_device_times_are_sampled_per_call(tmp_path_factory, runs):
         assert list(zip(own.run.tolist(), own.ns.tolist(), strict=True)) == [
             each[1:] for each in steady if each[0] == variant
         ]
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=40), max_size=6),
-    st.sampled_from([1, 4, 16]),
-)
-def test_of_many_launches_every_nth_of_each_call_is_kept_and_all_are_counted(pieces, most):
-    known = [RunCalls(np.arange(6), VARIANT, WORK, np.arange(6))]
-    with mock.patch.multiple(totals, MOST_TIMES=most, _LEAST_THINNED=8):
-        times = totals.TimeStore(known, KERNELS_OF)
-        for piece in filter(None, pieces):
-            call, ns = (np.array(column) for column in zip(*piece, strict=True))
-            times.add(0, call, ns)
-        times.gather()
-    launched = [row for piece in pieces for row in piece]
-    for variants in ([0, 1], [2]):
-        found = times.of(variants)
-        own = [call for call, _ in launched if VARIANT[call] in variants]
-        counts = Counter(WORK[call].item() for call in own)
-        assert dict(zip(found.works.tolist(), found.launched.tolist(), strict=True)) == counts
-        assert found.launches == len(own)
-        assert len(found.ns) <= max(most, len(set(own)))
-        for every in (2**n for n in range(8)):
-            kept = [
-                ns for at, (call, ns) in enumerate(launched)
-                if VARIANT[call] in variants
-                and sum(other == call for other, _ in launched[:at]) % every == 0
-            ]  # fmt: skip
-            if kept == found.ns.tolist():
-                break
-        else:
-            raise AssertionError(found)

@@ -147,20 +147,16 @@ def test_chance_shares_of_calls_in_a_sample_are_no_change_of_time():
         replace(
             together(samples([1000] * short, work=1), samples([9000] * (800 - short), work=2)),
             launched=launched,
-            stretches=8,
         )
         for short in (430, 380)
     )
     found = compared(a, b)
     assert (found.ratio, found.claimed) == (1.0, False)
     assert (found.launches, found.sampled) == ((8_000, 8_000), (750, 750))
-    assert compared(*(replace(side, stretches=None) for side in (a, b))).ratio == 9
 
 
-def test_sample_has_at_most_one_block_per_stretch():
-    side = samples(range(1, 201))
-    assert len(_block_medians(side)) == 12
-    assert len(_block_medians(replace(side, launched=np.array([900]), stretches=8))) == 8
+def test_a_run_has_at_most_twelve_blocks():
+    assert len(_block_medians(samples(range(1, 201)))) == 12
 
 
 def test_medians_of_blocks_equal_those_of_their_launches():
