@@ -10,7 +10,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kvtrace.symbolic.functions import Applied, multiples, quotient, remainder, single
+from kvtrace.symbolic.functions import (
+    Applied,
+    Interval,
+    multiples,
+    quotient,
+    range_of,
+    remainder,
+    single,
+)
 from kvtrace.symbolic.terms import ZERO, Evaluation, Substitution, Term, as_term, signed_range
 
 BitOperator = Literal["and", "or", "xor", "shl", "shr"]
@@ -166,21 +174,21 @@ class Bitwise(Applied):
             return np.right_shift(left, np.where(inside, right, self.bits - 1))
         return _ARRAY_BITS[self.operator](left, right)
 
-    def _bounds(self) -> tuple[int, int]:
-        left, right = self.arguments
-        if self.operator == "shl":
-            largest_shift = min(max(right.high, 0), self.bits - 1)
-            return min(left.low << largest_shift, left.low, 0), max(
-                left.high << largest_shift, left.high, 0
-            )
-        if self.operator == "shr":
-            return min(left.low, 0), max(left.high, 0)
-        lows = (left.low, right.low)
-        if self.operator == "and" and max(lows) >= 0:
-            return 0, min(term.high for term in self.arguments if term.low >= 0)
-        widest = max(abs(end) for term in self.arguments for end in (term.low, term.high))
-        limit = 1 << widest.bit_length()
-        return (0, limit - 1) if min(lows) >= 0 else (-limit, limit - 1)
+    def _bounds(self) -> Interval:
+        return bitwise_range(self.operator, *map(range_of, self.arguments), self.bits)
+
+
+def bitwise_range(operator: BitOperator, left: Interval, right: Interval, bits: int) -> Interval:
+    """Return the range of a bitwise op on integers of a width, from its operands' ranges."""
+    if operator == "shl":
+        most = min(max(right[1], 0), bits - 1)
+        return min(left[0] << most, left[0], 0), max(left[1] << most, left[1], 0)
+    if operator == "shr":
+        return min(left[0], 0), max(left[1], 0)
+    if operator == "and" and max(left[0], right[0]) >= 0:
+        return 0, min(high for low, high in (left, right) if low >= 0)
+    reach = 1 << max(abs(end) for end in (*left, *right)).bit_length()
+    return (0, reach - 1) if min(left[0], right[0]) >= 0 else (-reach, reach - 1)
 
 
 _ARRAY_BITS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}

@@ -12,7 +12,7 @@ Division by 0 gives quotient 0 and the dividend as remainder, as in `kvtrace.eva
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from kvtrace.symbolic.terms import (
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
 
+
+Interval: TypeAlias = tuple[int, int]
+"""Smallest and largest value, both included."""
 
 #: Limit on the cases of a term, by the outcomes of its choices.
 _MOST_WAYS: Final = 8
@@ -183,20 +186,10 @@ class Quotient(_Division):
         left, right = (evaluation(term) for term in self.arguments)
         if not evaluation.arrays:
             return divided(left, right, floor=self.floor)
-        return _array_quotient(left, right, floor=self.floor)
+        return array_quotient(left, right, floor=self.floor)
 
-    def _bounds(self) -> tuple[int, int]:
-        left, right = self.arguments
-        divisors = {right.low, right.high} | ({-1, 1} if right.low < 0 < right.high else set())
-        divisors |= {number for number in (1, -1) if right.low <= number <= right.high}
-        ends = [
-            divided(end, divisor, floor=self.floor)
-            for end in (left.low, left.high)
-            for divisor in divisors
-        ]
-        if right.low <= 0 <= right.high:
-            ends.append(0)
-        return min(ends), max(ends)
+    def _bounds(self) -> Interval:
+        return quotient_range(*map(range_of, self.arguments), floor=self.floor)
 
 
 class Remainder(_Division):
@@ -214,21 +207,40 @@ class Remainder(_Division):
         left, right = (evaluation(term) for term in self.arguments)
         if not evaluation.arrays:
             return left - right * divided(left, right, floor=self.floor)
-        return left - right * _array_quotient(left, right, floor=self.floor)
+        return left - right * array_quotient(left, right, floor=self.floor)
 
-    def _bounds(self) -> tuple[int, int]:
-        left, right = self.arguments
-        if right.low <= 0 <= right.high:  # by 0 the dividend itself is left
-            reach = max(abs(right.low), abs(right.high)) - 1
-            widest = reach if self.floor else 0
-            return min(left.low, -widest, 0), max(left.high, widest, 0)
-        reach = max(abs(right.low), abs(right.high)) - 1
-        if self.floor:
-            return (0, reach) if right.low > 0 else (-reach, 0)
-        return max(min(left.low, 0), -reach), min(max(left.high, 0), reach)
+    def _bounds(self) -> Interval:
+        return remainder_range(*map(range_of, self.arguments), floor=self.floor)
 
 
-def _array_quotient(left: Any, right: Any, *, floor: bool) -> Any:
+def range_of(term: Term) -> Interval:
+    """Return the lower and upper bound of a term."""
+    return term.low, term.high
+
+
+def quotient_range(dividend: Interval, by: Interval, *, floor: bool) -> Interval:
+    """Return the range of a quotient, rounded down or toward zero; by 0 it is 0."""
+    divisors = {end for end in (*by, 1, -1) if by[0] <= end <= by[1] and end}
+    quotients = [divided(end, divisor, floor=floor) for end in dividend for divisor in divisors]
+    if by[0] <= 0 <= by[1] or not quotients:  # a grid without programs leaves the divisor no number
+        quotients.append(0)
+    return min(quotients), max(quotients)
+
+
+def remainder_range(dividend: Interval, divisor: Interval, *, floor: bool) -> Interval:
+    """Return the range of a remainder, of a quotient rounded down or toward zero."""
+    reach = max(abs(divisor[0]), abs(divisor[1])) - 1
+    if floor:
+        low, high = (0 if divisor[0] >= 0 else -reach), (0 if divisor[1] <= 0 else reach)
+    else:
+        low, high = max(min(dividend[0], 0), -reach), min(max(dividend[1], 0), reach)
+    if divisor[0] <= 0 <= divisor[1]:  # by 0 the dividend is left
+        return min(low, dividend[0]), max(high, dividend[1])
+    return low, high
+
+
+def array_quotient(left: Any, right: Any, *, floor: bool) -> Any:
+    """Return quotients of integers by element, rounded down or toward zero; 0 for divisor 0."""
     safe = np.where(right == 0, 1, right)
     down = np.floor_divide(left, safe)
     if not floor:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.functions import Choice, array_quotient
 from kvtrace.symbolic.prover.intervals import Ranges
 from kvtrace.symbolic.prover.linear import Linear, Variable, constant, interval
 from kvtrace.symbolic.prover.procedure import Given, proves_at_least
@@ -411,13 +411,7 @@ class _Table:
 
 
 def _divided(left: Values, right: Values, *, floor: bool, rest: bool) -> Values:
-    nonzero_divisors = np.where(right == 0, 1, right)
-    quotients = np.floor_divide(left, nonzero_divisors)
-    if not floor:
-        quotients = quotients + (
-            (left != quotients * nonzero_divisors) & ((left < 0) != (nonzero_divisors < 0))
-        )
-    quotients = np.where(right == 0, 0, quotients)
+    quotients: Values = array_quotient(left, right, floor=floor)
     return left - right * quotients if rest else quotients
 
 

@@ -12,11 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from kvtrace.symbolic.bits import Bitwise, Wrap
+from kvtrace.ir.integers import divided
+from kvtrace.symbolic.bits import Bitwise, Wrap, bitwise_range
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
-from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
-from kvtrace.symbolic.prover.linear import (
+from kvtrace.symbolic.functions import (
+    Choice,
     Interval,
+    Maximum,
+    Minimum,
+    Quotient,
+    Remainder,
+    quotient_range,
+    remainder_range,
+)
+from kvtrace.symbolic.prover.linear import (
     Linear,
     Variable,
     constant,
@@ -189,7 +198,7 @@ class Ranges:
                 return self._quotient_form(-left, constant(-divisor), floor=True)
             return -self._quotient_form(left, constant(-divisor), floor=False)
         if left.is_constant:
-            return constant(divide(left.constant, divisor, floor=floor))
+            return constant(divided(left.constant, divisor, floor=floor))
         low, high = interval(left, self.intervals)
         if not floor and high <= 0:
             return -self._quotient_form(-left, right, floor=True)
@@ -257,7 +266,7 @@ class Ranges:
         variable = ("trunc", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
-            ends = divide(low, by, floor=False), divide(high, by, floor=False)
+            ends = divided(low, by, floor=False), divided(high, by, floor=False)
             self.intervals[variable] = ends
             rest = left.plus(single(variable), -by)
             down, up = self._floor_quotient(left, by), -self._floor_quotient(-left, by)
@@ -283,7 +292,7 @@ class Ranges:
         if variable not in self.intervals:
             dividend = interval(left, self.intervals)
             divisor = interval(right, self.intervals)
-            low, high = _quotient_interval(dividend, divisor, floor=floor)
+            low, high = quotient_range(dividend, divisor, floor=floor)
             if low == high:
                 return constant(low)
             self.intervals[variable] = (low, high)
@@ -304,7 +313,7 @@ class Ranges:
             divisor = interval(right, self.intervals)
             if dividend[0] >= 0 and lowest(right - left, self.intervals) > 0:
                 return left
-            self.intervals[variable] = _remainder_interval(dividend, divisor, floor=floor)
+            self.intervals[variable] = remainder_range(dividend, divisor, floor=floor)
             rest = single(variable)
             if divisor[0] >= 1:
                 below = (right - rest).shifted(-1)
@@ -383,7 +392,7 @@ class Ranges:
                 if mask_form.is_constant and mask >= 0 and mask & (mask + 1) == 0:
                     return self._remainder_form(operand, constant(mask + 1), floor=True)
         ends = interval(left, self.intervals), interval(right, self.intervals)
-        self.intervals[atom] = _bits_interval(operator, *ends, bits)
+        self.intervals[atom] = bitwise_range(operator, *ends, bits)
         if operator not in ("shl", "shr") and all(low >= 0 for low, _ in ends):
             result, total = single(atom), left + right
             if operator == "and":
@@ -409,15 +418,6 @@ _MAKERS: Final[dict[type[Atom], Callable[[Ranges, Atom], Linear]]] = {
 def key_of(form: Linear) -> tuple[int, frozenset[tuple[Variable, int]]]:
     """Return a form as a hashable key; equal forms have equal keys."""
     return form.constant, frozenset(form.coefficients.items())
-
-
-def divide(left: int, right: int, *, floor: bool) -> int:
-    """Return the quotient of two integers, rounded down or toward zero; 0 for divisor 0."""
-    if right == 0:
-        return 0
-    if floor or (left >= 0) == (right > 0):
-        return left // right
-    return -(abs(left) // abs(right))
 
 
 def _factors(variable: Variable) -> tuple[Variable, ...]:
@@ -448,34 +448,3 @@ def _multiples(form: Linear, by: int) -> tuple[Linear, Linear]:
             multiple[variable] = factor // by
     times, constant_rest = divmod(form.constant, by)
     return Linear(times, multiple), Linear(constant_rest, rest)
-
-
-def _quotient_interval(dividend: Interval, by: Interval, *, floor: bool) -> Interval:
-    divisors = {end for end in (*by, 1, -1) if by[0] <= end <= by[1] and end}
-    quotients = [divide(end, divisor, floor=floor) for end in dividend for divisor in divisors]
-    if by[0] <= 0 <= by[1] or not quotients:  # a grid without programs leaves the divisor no number
-        quotients.append(0)
-    return min(quotients), max(quotients)
-
-
-def _remainder_interval(dividend: Interval, divisor: Interval, *, floor: bool) -> Interval:
-    reach = max(abs(divisor[0]), abs(divisor[1])) - 1
-    if floor:
-        low, high = (0 if divisor[0] >= 0 else -reach), (0 if divisor[1] <= 0 else reach)
-    else:
-        low, high = max(min(dividend[0], 0), -reach), min(max(dividend[1], 0), reach)
-    if divisor[0] <= 0 <= divisor[1]:  # by 0 the dividend is left
-        return min(low, dividend[0]), max(high, dividend[1])
-    return low, high
-
-
-def _bits_interval(operator: str, left: Interval, right: Interval, bits: int) -> Interval:
-    if operator == "shl":
-        most = min(max(right[1], 0), bits - 1)
-        return min(left[0] << most, left[0], 0), max(left[1] << most, left[1], 0)
-    if operator == "shr":
-        return min(left[0], 0), max(left[1], 0)
-    if operator == "and" and max(left[0], right[0]) >= 0:
-        return 0, min(high for low, high in (left, right) if low >= 0)
-    reach = 1 << max(abs(end) for end in (*left, *right)).bit_length()
-    return (0, reach - 1) if min(left[0], right[0]) >= 0 else (-reach, reach - 1)

@@ -11,12 +11,10 @@ from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequenc
 from math import gcd
 from typing import Final, TypeAlias
 
+from kvtrace.symbolic.functions import Interval as Interval
 from kvtrace.symbolic.prover.work import count
 
 Variable: TypeAlias = Hashable
-Interval: TypeAlias = tuple[int, int]
-"""Smallest and largest value, both included."""
-
 _DEPTH: Final = 8
 _NODES: Final = 80
 _ROUNDS: Final = 12
