@@ -66,9 +66,8 @@ PASSES: Mapping[str, Off] = {
     "trips_at_once": ("optimize", "with_trips_at_once", _unchanged),
     "hoisting": ("optimize", "_hoisted", _unchanged),
     "storing in place": ("code.blocks", "is_fused", _false),
-    "operands' cells": ("code.elementwise", "_reused_operand", _nothing),
-    "chunks": ("chunks", "CHUNK_BYTES", 1 << 60),
-    "torch_kernels": ("torch_kernels", "is_available", _false),
+    "operands' cells": ("code.blocks", "_reused_operand", _nothing),
+    "chunks": ("planning", "CHUNK_BYTES", 1 << 60),
     "staircase": ("loops", "staircase_of", _nothing),
 }
 

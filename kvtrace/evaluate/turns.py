@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kvtrace.evaluate.errors import Deadlock
-from kvtrace.evaluate.plan.torch_kernels import unobserved
+from kvtrace.evaluate.torch_sums import unobserved
 
 
 class _ProgramAbandoned(Exception):

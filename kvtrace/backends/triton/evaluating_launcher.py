@@ -24,9 +24,9 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.grid_limits import Grid, as_launched, grid_problem, launches_programs
 from kvtrace.evaluate.observe import OutOfBounds
-from kvtrace.evaluate.plan.torch_kernels import unobserved
 from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.torch_sums import unobserved
 from kvtrace.ir import Module, Options
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.without_ir import not_evaluated

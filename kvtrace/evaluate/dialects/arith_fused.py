@@ -237,10 +237,10 @@ def _fused_into(
     left, right, addend = (np.asarray(a, dtype) for a in (left, right, addend))
     if negates_addend:
         addend = -addend
-    from kvtrace.evaluate.plan import torch_kernels  # which a process without products needs not
+    from kvtrace.evaluate import torch_sums  # which a process without products needs not
 
-    if element in ("f32", "f64") and torch_kernels.fuses(left, right, addend):
-        return torch_kernels.fused_sum(left, right, addend, out, negative=negates_product)
+    if element in ("f32", "f64") and torch_sums.fuses(left, right, addend):
+        return torch_sums.fused_sum(left, right, addend, out, negative=negates_product)
     if negates_product:
         left = -left
     if element == "bf16":

@@ -7,8 +7,7 @@ branches, accesses that leave their tensor, programs that depend on each other) 
 `Unplannable`; then the array evaluator runs the launch, or the programs that have no plan.
 
 planning.py plans a launch region by region with the steps of walk.py; optimize.py saves
-instructions; planning.py and code/ write NumPy code (with some of PyTorch's functions if the
-program has imported PyTorch: torch_kernels.py), execute.py runs the code over the chunks of
+instructions; planning.py and code/ write NumPy code, execute.py runs the code over the chunks of
 planning.py; launch.py caches plans and reports to observers. planning.py, with all that it imports,
 is imported when a plan is created. May import what kvtrace.evaluate may; only engine.py imports it.
 """

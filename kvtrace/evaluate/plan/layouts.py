@@ -44,14 +44,11 @@ def identity(register: Register) -> Layout:
 
 
 class Layouts:
-    """The layouts of all registers of a list of instructions.
+    """The layouts of all registers of a list of instructions."""
 
-    `reduces_rows_slowly`: whether reductions along memory, over short rows, are to be avoided.
-    """
-
-    def __init__(self, instructions: list[Instruction], *, reduces_rows_slowly: bool) -> None:
+    def __init__(self, instructions: list[Instruction]) -> None:
         self._layouts: dict[Register, Layout] = {}
-        self.transposed = reduces_rows_slowly and _reduces_rows(instructions)
+        self.transposed = _reduces_rows(instructions)
         self._assign(instructions)
 
     def of(self, register: Register) -> Layout:

@@ -8,8 +8,8 @@ Instructions become one straight-line function:
 
 `buffers` are the storages as bytes, `numbers` the float arguments, `cells` the arrays for
 intermediate results, `starts` and `extents` the chunk: first value and count along each program
-axis. The code depends only on the instructions, and on whether PyTorch is imported; code/ writes
-it. Numbers are the function's globals: calls of a kernel on other sizes share the compiled text.
+axis. The code depends only on the instructions; code/ writes it. Numbers are the function's
+globals: calls of a kernel on other sizes share the compiled text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from kvtrace.evaluate.errors import (
 )
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.order import contested_storages, written_storages
-from kvtrace.evaluate.plan import torch_kernels
 from kvtrace.evaluate.plan.affine import Affine, Interval, substituted
 from kvtrace.evaluate.plan.code.blocks import write_block
 from kvtrace.evaluate.plan.code.cells import Cell, GeneratedCode
@@ -335,18 +334,13 @@ def generated(
     instructions: list[Instruction],
     axes: tuple[int, ...],
     offsets: dict[int, int],
-    *,
-    torch: bool | None = None,
 ) -> GeneratedCode:
     """Return the compiled code of a region's instructions.
 
     `axes` are the symbols of the program axes; `offsets` has the byte offset of each tensor
-    argument in its storage. `torch`: whether PyTorch runs the instructions at which it is faster;
-    None: if the program has imported PyTorch.
+    argument in its storage.
     """
-    with_torch = torch_kernels.is_available() if torch is None else torch
-    layouts = Layouts(instructions, reduces_rows_slowly=not with_torch)
-    writer = Writer(axes, offsets, layouts, with_torch)
+    writer = Writer(axes, offsets, Layouts(instructions))
     write_block(writer, instructions, 1, frozenset())
     head = ["def run(buffers, numbers, cells, starts, extents):"]
     head += [f" b{number} = buffers[{number}]" for number in sorted(writer.buffers)]

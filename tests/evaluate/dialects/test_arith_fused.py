@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from kvtrace.evaluate import evaluate
+from kvtrace.evaluate import evaluate, torch_sums
 from kvtrace.evaluate.dialects.arith_fused import fused_sums
-from kvtrace.evaluate.plan import torch_kernels
 from kvtrace.ir import Options, parse, source_stack
 from tests.kernels import fresh
 from tests.kernels.launching import bind, generic_for
@@ -77,7 +76,7 @@ def test_a_choice_stands_between():
 @pytest.mark.parametrize("with_torch", [True, False])
 def test_planned_and_by_arrays_sums_are_rounded_once(planned, with_torch, monkeypatch):
     if not with_torch:
-        monkeypatch.setattr(torch_kernels, "fuses", lambda *_: False)
+        monkeypatch.setattr(torch_sums, "fuses", lambda *_: False)
     arguments = {
         "x": torch.full((2,), NEAR), "y": torch.tensor([NEAR, -NEAR]),
         "z": torch.tensor([-1 - 2.0**-11, 1 + 2.0**-11]), "out": torch.zeros(6),
@@ -112,7 +111,7 @@ def test_sums_equal_exact_ones_rounded_once(kind, with_torch, monkeypatch):
     from kvtrace.evaluate.rounding import rounded_to_bf16
 
     if not with_torch:
-        monkeypatch.setattr(torch_kernels, "fuses", lambda *_: False)
+        monkeypatch.setattr(torch_sums, "fuses", lambda *_: False)
     dtype = {"f64": np.float64, "f16": np.float16}.get(kind, np.float32)
     with np.errstate(all="ignore"):
         a, b, c = numbers(dtype)
@@ -139,14 +138,14 @@ def test_sums_equal_exact_ones_rounded_once(kind, with_torch, monkeypatch):
 
 
 def test_an_unfused_library_function_is_not_taken(monkeypatch):
-    torch_kernels._rounds_once.cache_clear()
+    torch_sums._rounds_once.cache_clear()
     monkeypatch.setattr(
         sys.modules["torch"], "addcmul", lambda c, a, b, value, out: c + value * (a * b)
     )
 
-    assert not torch_kernels.fuses(np.ones(3, np.float32))
+    assert not torch_sums.fuses(np.ones(3, np.float32))
 
-    torch_kernels._rounds_once.cache_clear()
+    torch_sums._rounds_once.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.plan import array_functions, torch_kernels
+from kvtrace.evaluate.plan import array_functions
 from kvtrace.evaluate.plan.array_functions import ROUND_AND_NARROW
 from kvtrace.evaluate.plan.code.cells import Cell
 from kvtrace.evaluate.plan.code.loops import write_loop
@@ -122,9 +122,6 @@ def write_product(
         return frozenset()
     reuses_addend = addend in dying and writer.cell_of(addend) == cell
     name = writer.into_cell(register, writer.names[addend] if reuses_addend else None)
-    if reuses_addend and writer.torch and product == cell:
-        _multiply(writer, dot, name, product.layout, depth, onto=True)
-        return frozenset({addend})
     scratch = writer.take(product)
     _multiply(writer, dot, scratch, product.layout, depth)
     _add(writer, writer.names[addend], scratch, name, depth)
@@ -136,16 +133,8 @@ def _add(writer: Writer, first: str, second: str, out: str, depth: int) -> None:
     writer.write(depth, f"{writer.constant(np.add, 'f')}({first}, {second}, {out})")
 
 
-def _multiply(
-    writer: Writer,
-    dot: Dot,
-    out: str,
-    layout: Layout,
-    depth: int,
-    *,
-    onto: bool = False,
-) -> None:
-    """Write a product, as one of tall matrices, into `out`; with `onto`, added to `out`."""
+def _multiply(writer: Writer, dot: Dot, out: str, layout: Layout, depth: int) -> None:
+    """Write a product, as one of tall matrices, into `out`."""
     left, right = dot.sources()[:2]
     fold, count = folding(left, right), len(writer.axes)
     rank = len(left.lanes)
@@ -171,12 +160,8 @@ def _multiply(
         shape = [*sizes, rows, columns]
     if layout != tuple(range(len(layout))):
         out += f".transpose({listed(layout)})"
-    function = writer.constant(_torch_function(onto=onto) if writer.torch else np.matmul, "f")
+    function = writer.constant(np.matmul, "f")
     writer.write(depth, f"{function}({left_code}, {right_code}, {out}.reshape({listed(shape)}))")
-
-
-def _torch_function(*, onto: bool) -> Any:
-    return torch_kernels.multiplied_onto if onto else torch_kernels.multiplied
 
 
 def _as_matrices(writer: Writer, register: Register, order: Layout, shape: list[str]) -> str:
@@ -209,35 +194,9 @@ def is_fused(
 
 def write_stored(writer: Writer, instruction: Map, store: Store, depth: int) -> None:
     """Write an operation whose result goes directly to the memory of a store."""
-    steady = writer.unsteady.isdisjoint(instruction.sources())
-    function = writer.constant(
-        _function(writer, instruction) if steady else instruction.operation.into, "f"
-    )
+    function = writer.constant(instruction.operation.into, "f")
     operands = [writer.operand(operand) for operand in instruction.operands]
     writer.write(depth, f"{function}({listed([*operands, target_of_store(writer, store)[0]])})")
-
-
-def _function(writer: Writer, instruction: Map) -> Any:
-    """Return the function for an operation that writes into an array, NumPy's or PyTorch's."""
-    operation = instruction.operation
-    if not writer.torch:
-        return operation.into
-    if operation in torch_kernels.CONVERSIONS:
-        return torch_kernels.CONVERSIONS[operation]
-    if operation.dtype == np.float32 and _repeats(instruction):
-        return torch_kernels.BROADCAST.get(operation.into, operation.into)
-    return operation.into
-
-
-def _repeats(instruction: Map) -> bool:
-    """Return whether an operand that is not constant is repeated along some axes."""
-    target = instruction.target
-    assert target is not None
-    return any(
-        (source.axes, source.lanes) != (target.axes, target.lanes)
-        and (any(source.axes) or max(source.lanes, default=1) > 1)
-        for source in instruction.sources()
-    )
 
 
 def write_map(
@@ -264,7 +223,7 @@ def write_map(
     operands = [writer.operand(operand) for operand in instruction.operands]
     reused = _reused_operand(writer, instruction, dying)
     name = writer.into_cell(register, None if reused is None else writer.names[reused])
-    function = writer.constant(_function(writer, instruction), "f")
+    function = writer.constant(operation.into, "f")
     writer.write(depth, f"{function}({listed([*operands, name])})")
     return frozenset() if reused is None else frozenset({reused})
 
@@ -334,8 +293,8 @@ def _view(writer: Writer, view: View, depth: int) -> None:
 
 def _reduce(writer: Writer, reduce: Reduce, depth: int) -> None:
     source = reduce.sources()[0]
-    reduction = torch_kernels.reduction if writer.torch else array_functions.reduction
-    function = writer.constant(reduction(reduce.function, reduce.working), "f")
+    reduction = array_functions.reduction(reduce.function, reduce.working)
+    function = writer.constant(reduction, "f")
     dtype = writer.constant(reduce.working, "d")
     name = writer.into_cell(target_of(reduce))
     axis = len(writer.axes) + reduce.axis

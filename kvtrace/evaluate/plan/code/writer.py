@@ -89,15 +89,12 @@ class Writer:
     """The lines written so far, and the name of each register.
 
     `axes` are the symbols of the program axes; `offsets` has each tensor argument's offset in its
-    storage. `roots` has the registers whose memory a register shares; `unsteady` are registers that
-    may lie in a storage that the kernel writes to. With `torch`, PyTorch runs the operations at
-    which it is faster (see torch_kernels.py).
+    storage. `roots` has the registers whose memory a register shares.
     """
 
     axes: tuple[int, ...]
     offsets: dict[int, int]
     layouts: Layouts
-    torch: bool
     lines: list[str] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     free: dict[Cell, list[str]] = field(default_factory=dict)
@@ -108,7 +105,6 @@ class Writer:
     _kinds: dict[Register, Cell] = field(default_factory=dict)
     buffers: set[int] = field(default_factory=set)
     made: list[Cell] = field(default_factory=list)
-    unsteady: set[Register] = field(default_factory=set)
 
     def constant(self, value: Any, prefix: str = "k") -> str:
         """Return the name of an object that the code refers to, adding it to the globals once."""
@@ -166,8 +162,6 @@ class Writer:
             self.roots[register] = self.roots[sources[0]]
         else:
             self.roots[register] = frozenset().union(*[self.roots[source] for source in sources])
-        if not self.unsteady.isdisjoint(sources):
-            self.unsteady.add(register)
         return name
 
     def as_new(self, register: Register, sources: Sequence[Register]) -> str:
@@ -250,8 +244,6 @@ def write_load(writer: Writer, load: Load, depth: int, copied: bool) -> None:
         return
     writer.names[register] = f"r{register.number}"
     writer.roots[register] = frozenset()
-    if load.written:
-        writer.unsteady.add(register)
     writer.write(depth, f"r{register.number} = {view}")
 
 
