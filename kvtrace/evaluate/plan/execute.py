@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 _ALIGNMENT = 64
 _MOST_CACHED_CHUNKS = 8
 
-_HUGE_PAGE = 2 << 20
-_LEAST_OF_HUGE_PAGES = 4 << 20
-"""NumPy requests huge pages from the system for arrays of this size and more."""
-
 
 class _Scratch(threading.local):
     """Memory for intermediate results: one block per thread, which only grows."""
@@ -35,18 +31,9 @@ class _Scratch(threading.local):
 
 
 def _new_block(size: int) -> Array:
-    """Return a new aligned block of memory; a large block begins at a huge page.
-
-    In new memory, every page of 4 KiB stops the program for about a microsecond when first
-    accessed: as long as the first launch of a small kernel takes otherwise. Memory beyond `size` is
-    not accessed.
-    """
-    alignment, byte_count = _ALIGNMENT, size + _ALIGNMENT
-    if size >= _HUGE_PAGE // 4:
-        alignment, byte_count = _HUGE_PAGE, max(size + _HUGE_PAGE, _LEAST_OF_HUGE_PAGES)
-    memory = np.empty(byte_count, np.uint8)
-    start = -memory.__array_interface__["data"][0] % alignment
-    return memory[start:]
+    """Return a new aligned block of memory."""
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    return memory[-memory.__array_interface__["data"][0] % _ALIGNMENT :]
 
 
 _scratch = _Scratch()

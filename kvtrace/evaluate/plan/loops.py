@@ -5,23 +5,15 @@ A loop is walked once for all its trips, or once per range of trips with equal m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.errors import SplitAxis, Unplannable
 from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
 from kvtrace.evaluate.plan.instructions import (
-    Dot,
     Instruction,
-    Load,
     Loop,
-    Map,
     Operand,
-    Ramp,
-    Reduce,
-    Store,
-    View,
 )
 from kvtrace.evaluate.plan.integers import fits
 from kvtrace.evaluate.plan.masks import split_for
@@ -57,7 +49,6 @@ class CountedLoop:
         self.initial = slots_of(op.group("initial"))
         self.results = tuple(value.id for value in op.results)
         self.bits = value_type(op.operand("first").type).element.bits
-        self.varies_fully = True  # assumed until a walk disproves it; only time depends on it
         self.slices = {
             position: _steps_to_result(op.regions[0].blocks[0], self.body, position)
             for position, value in enumerate(op.results)
@@ -249,9 +240,8 @@ class CountedLoop:
     ) -> list[Any]:
         """Walk a body until the axes of its carried registers are known, and emit the loop.
 
-        The axes grow from those of the initial values, walk by walk. Mostly registers come to vary
-        along all axes, so these are tried first, and are right if the body leads to them. Return
-        the carried values after the loop.
+        The axes grow from those of the initial values, walk by walk. Return the carried values
+        after the loop.
         """
         positions = [p for p in range(len(carried)) if p not in steps]
         starts: list[Constant | Tensor] = []
@@ -272,36 +262,19 @@ class CountedLoop:
             ]
         instructions_before = walk.instructions
         mark = walk.mark()
-        tries_all_axes, nest, executions = self.varies_fully, walk.nest, walk.executions
         while True:
             in_body = list(carried)
             registers = []
-            tried = [full_shape(walk, start) for start in starts] if tries_all_axes else shapes
-            for position, start, shape in zip(positions, starts, tried, strict=True):
+            for position, start, shape in zip(positions, starts, shapes, strict=True):
                 dtype = start.register.dtype if isinstance(start, Tensor) else start.value.dtype
                 register = walk.register(shape.axes, shape.lanes, dtype)
                 registers.append(register)
                 in_body[position] = Tensor(register, start.shape)
             body: list[Instruction] = []
             walk.instructions = body
-            try:
-                outcome = self._body(walk, counter, in_body)
-                outcomes = [walk.in_register(outcome[position]) for position in positions]
-                walk.instructions = instructions_before
-                if tries_all_axes and lead_to_shapes(body, registers, outcomes, shapes, tried):
-                    break
-            except Unplannable:
-                if not tries_all_axes:
-                    raise
-                walk.instructions, walk.nest, walk.executions = (
-                    instructions_before,
-                    nest,
-                    executions,
-                )
-            if tries_all_axes:
-                tries_all_axes = self.varies_fully = False
-                walk.discard_since(mark)
-                continue
+            outcome = self._body(walk, counter, in_body)
+            outcomes = [walk.in_register(outcome[position]) for position in positions]
+            walk.instructions = instructions_before
             wider = [joined(s, r) for s, r in zip(shapes, outcomes, strict=True)]
             if wider == shapes:
                 break
@@ -420,68 +393,9 @@ def shape_of(walk: Walk, value: Constant | Tensor) -> Shape:
     return Shape((False,) * len(walk.axes), (1,) * len(value.shape))
 
 
-def full_shape(walk: Walk, value: Constant | Tensor) -> Shape:
-    """Return the shape of a register that varies over all axes."""
-    return Shape((True,) * len(walk.axes), value.shape)
-
-
 def joined(shape: Shape, other: Shape | Register) -> Shape:
     """Return the shape of a register that varies wherever either of two shapes does."""
     return Shape(
         tuple([a or b for a, b in zip(shape.axes, other.axes, strict=True)]),
         tuple([max(a, b) for a, b in zip(shape.lanes, other.lanes, strict=True)]),
     )
-
-
-def lead_to_shapes(
-    body: Sequence[Instruction],
-    carried: Sequence[Register],
-    outcomes: Sequence[Register],
-    starts: Sequence[Shape],
-    tried: Sequence[Shape],
-) -> bool:
-    """Return whether carried registers that begin with `starts` come to vary as in `tried`.
-
-    `body` was planned with the tried shapes. False also if a kind of instruction does not prove it.
-    """
-    least_shapes: dict[Register, Shape] = dict(zip(carried, starts, strict=True))
-    for instruction in body:
-        if isinstance(instruction, Store):
-            continue
-        if type(instruction) not in _PLAIN and not isinstance(instruction, Dot):
-            return False
-        sources = instruction.sources()
-        target = instruction.target
-        if target is None:
-            return False
-        if not any(source in least_shapes for source in sources):
-            continue  # it does not depend on carried registers
-        shapes = [least_shapes.get(s) or Shape(s.axes, s.lanes) for s in sources]
-        least_shapes[target] = _least_shape(instruction, target, shapes)
-    return all(
-        joined(start, least_shapes.get(outcome, outcome)) == shape
-        for start, outcome, shape in zip(starts, outcomes, tried, strict=True)
-    )
-
-
-_PLAIN = frozenset({Load, Map, Ramp, Reduce, View})
-
-
-def _least_shape(instruction: Instruction, target: Register, shapes: Sequence[Shape]) -> Shape:
-    joined_shape, *further_shapes = shapes
-    if isinstance(instruction, View):
-        count = len(joined_shape.axes)
-        moved = instruction.axes[count:]
-        return Shape(
-            joined_shape.axes,
-            tuple([1 if axis is None else joined_shape.lanes[axis - count] for axis in moved]),
-        )
-    if isinstance(instruction, Reduce):
-        axis = instruction.axis
-        return Shape(joined_shape.axes, joined_shape.lanes[:axis] + joined_shape.lanes[axis + 1 :])
-    if isinstance(instruction, Dot):
-        axes = tuple([any(flags) for flags in zip(*[shape.axes for shape in shapes], strict=True)])
-        return Shape(axes, target.lanes)
-    for other in further_shapes:
-        joined_shape = joined(joined_shape, other)
-    return joined_shape

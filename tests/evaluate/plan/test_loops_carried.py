@@ -1,19 +1,11 @@
-"""Shapes of carried registers.
-
-First taken to be full, with the same plans as grown step by step.
-"""
-
-import re
+"""Shapes of carried registers, which grow from those of the initial values."""
 
 import pytest
 import torch
 import triton
 import triton.language as tl
 
-from kvtrace.evaluate.plan import loops
-from kvtrace.evaluate.plan.planning import executables, planned_launch
-from kvtrace.evaluate.plan.steps import PlanCompiler
-from tests.kernels.launching import bind, compile_for
+from tests.evaluate.plan.both_ways import assert_same
 
 
 @triton.jit
@@ -68,50 +60,9 @@ def under_a_mask(x, out, n, BLOCK: tl.constexpr):
 KERNELS = (over_everything, over_one_axis, over_nothing, only_by_itself, under_a_mask)
 
 
-def planned(kernel):
-    """Return the code of a kernel's plan, with registers and trips numbered in their order."""
-    arguments = {"x": torch.ones(12, 64), "out": torch.zeros(12 * 16), "n": 64}
-    module = compile_for(kernel, arguments, {"BLOCK": 16})
-    grid = (4, 3, 1) if kernel is over_one_axis else (12, 1, 1)
-    plan = planned_launch(PlanCompiler(module), tuple(bind(kernel, arguments)), grid)
-    assert plan.refusal is None
-    result = []
-    for part in executables(plan):
-        names = {}
-        text = re.sub(
-            r"\b[rt]\d+\b", lambda m, names=names: names.setdefault(m[0], f"n{len(names)}"),
-            part.code.source,
-        )  # fmt: skip
-        numbers = [v for k, v in part.code.run.__globals__.items() if re.fullmatch(r"i\d+", k)]
-        result.append((text, numbers, part.code.cells, part.chunks))
-    return result
-
-
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.fn.__name__)
-def test_the_plan_equals_the_one_grown_from_initial_shapes(kernel, monkeypatch):
-    guessed = planned(kernel)
-    monkeypatch.setattr(loops, "lead_to_shapes", lambda *_: False)
-    assert planned(kernel) == guessed
+def test_loops_equal_array_evaluation_along_whatever_axes_their_registers_vary(kernel):
+    arguments = {"x": torch.randn(12, 64), "out": torch.zeros(12 * 16), "n": 64}
+    grid = (4, 3, 1) if kernel is over_one_axis else (12, 1, 1)
 
-
-def test_full_shapes_are_used_only_if_the_body_leads_to_them(monkeypatch):
-    answers = []
-
-    def asked(*given, real=loops.lead_to_shapes):
-        answers.append(real(*given))
-        return answers[-1]
-
-    monkeypatch.setattr(loops, "lead_to_shapes", asked)
-    answers_by_kernel = {}
-    for kernel in KERNELS:
-        answers.clear()
-        planned(kernel)
-        answers_by_kernel[kernel.fn.__name__] = answers[0]
-
-    assert answers_by_kernel == {
-        "over_everything": True,
-        "over_one_axis": False,
-        "over_nothing": False,
-        "only_by_itself": False,
-        "under_a_mask": True,  # its trips but the last are not masked
-    }
+    assert_same(kernel, grid, arguments, {"BLOCK": 16}, rounding=10)
