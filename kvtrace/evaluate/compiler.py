@@ -27,14 +27,7 @@ from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Unknown, to_array, unknown_of
 from kvtrace.ir import Block, Module, Op
 from kvtrace.ir import Value as IRValue
-from kvtrace.ir.attributes import (
-    ArrayAttribute,
-    DenseArrayAttribute,
-    OpaqueAttribute,
-    TypeAttribute,
-    UnitAttribute,
-)
-from kvtrace.ir.model import once_per_module
+from kvtrace.ir.model import attribute, once_per_module
 from kvtrace.ir.ops import POINTED, ROUNDED, SILENT, Kind, computing, named
 from kvtrace.ir.types import SharedType, TensorType
 
@@ -312,24 +305,6 @@ def _factored_step(
         values[result] = factor(*extra, left_value, right_value, type_)
 
     return step
-
-
-def attribute(op: Op, name: str, default: Any = None) -> Any:
-    """Return an attribute as a plain Python value (arrays as lists), else `default`."""
-    value: Any = op.attributes.get(name)
-    if value is None:
-        return default
-    if isinstance(value, ArrayAttribute):
-        return [getattr(item, "value", item) for item in value.items]
-    if isinstance(value, DenseArrayAttribute):
-        return list(value.values)
-    if isinstance(value, UnitAttribute):
-        return True
-    if isinstance(value, OpaqueAttribute):
-        return value.text
-    if isinstance(value, TypeAttribute):
-        return value.value
-    return value.value
 
 
 def outer_slots(block: Block) -> frozenset[int]:

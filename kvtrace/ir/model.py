@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final, TypeVar
 
-from kvtrace.ir.attributes import Attribute, StringAttribute
+from kvtrace.ir.attributes import (
+    ArrayAttribute,
+    Attribute,
+    DenseArrayAttribute,
+    IntegerAttribute,
+    OpaqueAttribute,
+    StringAttribute,
+    TypeAttribute,
+    UnitAttribute,
+)
 from kvtrace.ir.locations import Frame, Location, location_frames
 from kvtrace.ir.ops import FUNCTIONS, KINDS
 from kvtrace.ir.types import Type
@@ -272,6 +281,30 @@ def function_name(op: Op) -> str | None:
         block = inner.block
         inner = None if block is None else block.region.owner
     return None if inner is None else Function(inner).name
+
+
+def attribute(op: Op, name: str, default: Any = None) -> Any:
+    """Return an attribute as a plain Python value (arrays as lists), else `default`."""
+    value: Any = op.attributes.get(name)
+    if value is None:
+        return default
+    if isinstance(value, ArrayAttribute):
+        return [getattr(item, "value", item) for item in value.items]
+    if isinstance(value, DenseArrayAttribute):
+        return list(value.values)
+    if isinstance(value, UnitAttribute):
+        return True
+    if isinstance(value, OpaqueAttribute):
+        return value.text
+    if isinstance(value, TypeAttribute):
+        return value.value
+    return value.value
+
+
+def number_of(op: Op, name: str, default: int = 0) -> int:
+    """Return the value of an op's integer attribute, or the default if there is none."""
+    number = op.attributes.get(name)
+    return number.value if isinstance(number, IntegerAttribute) else default
 
 
 _T = TypeVar("_T")

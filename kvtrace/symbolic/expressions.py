@@ -20,7 +20,7 @@ from kvtrace.ir.locations import (
     NameLocation,
     location_frames,
 )
-from kvtrace.ir.model import once_per_module
+from kvtrace.ir.model import number_of, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CONSTANTS,
@@ -33,7 +33,7 @@ from kvtrace.ir.ops import (
     operands_of,
     operator_of,
 )
-from kvtrace.ir.types import FloatType, TensorDescriptorType
+from kvtrace.ir.types import FloatType, TensorDescriptorType, element_of, integer_bits, shape_of
 from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import (
     And,
@@ -47,7 +47,6 @@ from kvtrace.symbolic.conditions import (
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Atom, Symbol, Term
-from kvtrace.symbolic.walk_types import element_of, integer_bits, number_of, shape_of
 
 _DEEPEST = 24
 _LONGEST = 240

@@ -13,7 +13,7 @@ from typing import Final
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import constant_of
 from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
-from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.ir.types import integer_bits
 
 _HASHING: Final = 1 << 16
 """The smallest odd constant that may be a hash's; strides and sizes are smaller or even."""

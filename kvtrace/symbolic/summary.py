@@ -9,15 +9,15 @@ calls of its function. `guard` does *not* say that loops run: that is `Loop.runn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.ops import AccessKind
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
-from kvtrace.symbolic.terms import Key, Symbol, Term, signed_range
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, conjunction
+from kvtrace.symbolic.terms import ZERO, Key, Symbol, Term, signed_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,3 +241,25 @@ class Summary:
     hints: tuple[Hint, ...]
     places: Mapping[Block, Place] = field(repr=False)
     values: Mapping[int, Formula] = field(repr=False)
+
+
+_MOST_CHOICES: Final = 16
+
+
+def unknown_pointer(reason: str, shape: tuple[int, ...]) -> Pointer:
+    """Return a pointer whose address is unknown."""
+    return Pointer((PointerChoice(None, ZERO, TRUE, reason),), shape)
+
+
+def unknown_block(reason: str, shape: tuple[int, ...]) -> BlockPointer:
+    """Return a block pointer whose address is unknown."""
+    zeros = (ZERO,) * len(shape)
+    return BlockPointer(unknown_pointer(reason, ()), zeros, zeros, zeros)
+
+
+def limited(choices: Sequence[PointerChoice], shape: tuple[int, ...]) -> Pointer:
+    """Return a pointer with the possible choices, or an unknown pointer if there are too many."""
+    possible = [choice for choice in choices if choice.condition is not FALSE]
+    if len(possible) > _MOST_CHOICES:
+        return unknown_pointer("a pointer chosen between too many", shape)
+    return Pointer(tuple(possible), shape)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.flow import called, constant_of, flow_of, forward
-from kvtrace.ir.model import once_per_module
+from kvtrace.ir.model import number_of, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
@@ -17,8 +17,8 @@ from kvtrace.ir.ops import (
     mask_of,
     operator_of,
 )
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.terms import signed_range
-from kvtrace.symbolic.walk_types import integer_bits, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,9 +22,16 @@ from kvtrace.ir.attributes import (
     DictionaryAttribute,
     IntegerAttribute,
 )
-from kvtrace.ir.model import once_per_module
+from kvtrace.ir.model import number_of, once_per_module
 from kvtrace.ir.ops import GROWING, operator_of
-from kvtrace.ir.types import TensorDescriptorType
+from kvtrace.ir.types import (
+    TensorDescriptorType,
+    integer_bits,
+    is_block_pointer,
+    is_pointer,
+    pointee_bytes,
+    shape_of,
+)
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.functions import assuming, choice, simplified
@@ -43,6 +50,8 @@ from kvtrace.symbolic.summary import (
     Pointer,
     PointerChoice,
     Summary,
+    unknown_block,
+    unknown_pointer,
 )
 from kvtrace.symbolic.terms import (
     ZERO,
@@ -53,16 +62,6 @@ from kvtrace.symbolic.terms import (
     program,
     scalar,
     signed_range,
-)
-from kvtrace.symbolic.walk_types import (
-    integer_bits,
-    is_block_pointer,
-    is_pointer,
-    number_of,
-    pointee_bytes,
-    shape_of,
-    unknown_block,
-    unknown_pointer,
 )
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from kvtrace.ir.ops import (
     named,
     operator_of,
 )
-from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.ir.types import integer_bits
 
 Purpose = Literal["address", "mask", "branch", "loop", "index"]
 

@@ -54,9 +54,9 @@ from kvtrace.ir.ops import (
     mask_of,
     operator_of,
 )
+from kvtrace.ir.types import integer_bits, is_pointer
 from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.hashes import is_hash, makes_hash
-from kvtrace.symbolic.walk_types import integer_bits, is_pointer
 from kvtrace.verdicts.deciding import deciding_ops, stored_index, unsigned_differences
 from kvtrace.verdicts.ideal_seen import Seen
 from kvtrace.verdicts.replaying import run

@@ -6,10 +6,11 @@ from math import prod
 
 from kvtrace.ir import Op, Value
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import operator_of
+from kvtrace.ir.types import shape_of
 from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.terms import ZERO, Term, lane
-from kvtrace.symbolic.walk_types import number_of, shape_of
 
 Lanes = tuple[Term, ...] | None
 """The index along each axis of a value as terms of the access's lanes; None if unknown."""

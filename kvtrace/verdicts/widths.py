@@ -28,7 +28,7 @@ from kvtrace.ir.flow import (
     flow_of,
     leading_to,
 )
-from kvtrace.ir.model import once_per_module
+from kvtrace.ir.model import number_of, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
@@ -49,7 +49,7 @@ from kvtrace.ir.ops import (
     named,
     operator_of,
 )
-from kvtrace.ir.types import FloatType
+from kvtrace.ir.types import FloatType, element_of, integer_bits, is_pointer, shape_of
 from kvtrace.ir.updates import positions_of
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
@@ -58,7 +58,6 @@ from kvtrace.symbolic.meanings.arith import comparison
 from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarize
-from kvtrace.symbolic.walk_types import element_of, integer_bits, is_pointer, number_of, shape_of
 from kvtrace.verdicts.deciding import Purpose, modular_ops, selected_operands, stored_index
 from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_lanes
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from kvtrace.evaluate import Observer, ScalarArgument, TensorArgument, evaluate
 from kvtrace.ir import Module
+from kvtrace.ir.types import bytes_in_memory, integer_bits
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
-from kvtrace.symbolic.walk_types import bytes_in_memory, integer_bits
 
 MOST_POINTS = 1 << 24
 

@@ -6,8 +6,8 @@ import pytest
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, full_array
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.terms import Term
-from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import run

@@ -18,8 +18,8 @@ from kvtrace.addons.invariance.versions import ROUNDINGS, same_meaning
 from kvtrace.addons.invariance.witness import is_finite
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.inputs.kinds import INPUTS, OPTIONAL
+from kvtrace.ir.model import attribute
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.launch_flags import are_trials

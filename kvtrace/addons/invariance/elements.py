@@ -25,6 +25,7 @@ from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, tre
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
 from kvtrace.ir.flow import called, counter_of, flow_of, leading_to, returns
+from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
@@ -36,12 +37,12 @@ from kvtrace.ir.ops import (
     mask_of,
     operator_of,
 )
+from kvtrace.ir.types import element_of, shape_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
-from kvtrace.symbolic.walk_types import element_of, number_of, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

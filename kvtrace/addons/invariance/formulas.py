@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.addons.invariance.trees import Tree, constant_of, tree
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.floats import bits_from_float, float_from_bits
+from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import MODULAR, SIGNED, operator_of
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, equal, less
 from kvtrace.symbolic.functions import Quotient, choice, quotient, remainder
 from kvtrace.symbolic.terms import ZERO, Term
-from kvtrace.symbolic.walk_types import number_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op

@@ -15,7 +15,7 @@ import numpy as np
 
 from kvtrace.evaluate import sums
 from kvtrace.evaluate.branches import selected, unknown_branch_value
-from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
+from kvtrace.evaluate.compiler import CompiledBlock, Compiler, slots_of
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
@@ -28,6 +28,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Block, Op
 from kvtrace.ir.flow import deciding, jumps
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import Type
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from kvtrace.evaluate import directed
 from kvtrace.evaluate.accuracy import EXACT, JUMPS, STEADY, Accuracy
-from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.compiler import Compiler
 from kvtrace.evaluate.dialects import math, special
 from kvtrace.evaluate.dialects.arith import unsigned
 from kvtrace.evaluate.dialects.libdevice_single import SINGLE
@@ -28,6 +28,7 @@ from kvtrace.evaluate.rounding import to_integer
 from kvtrace.evaluate.types import element_of
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 
 _Function = Callable[..., Any]
 

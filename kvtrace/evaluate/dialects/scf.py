@@ -20,7 +20,7 @@ from kvtrace.evaluate.branches import (
     unknown_branch_value,
     with_replaced_programs,
 )
-from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
+from kvtrace.evaluate.compiler import CompiledBlock, Compiler, slots_of
 from kvtrace.evaluate.errors import Deadlock, TooLarge, UnsupportedOp
 from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
@@ -38,6 +38,7 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 from kvtrace.ir.flow import deciding
 from kvtrace.ir.integers import counter_ranges, signed_range, wraps_around
+from kvtrace.ir.model import attribute
 
 # -- if ---------------------------------------------------------------------------------------
 

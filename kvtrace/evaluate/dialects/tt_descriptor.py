@@ -14,7 +14,7 @@ import numpy as np
 
 from kvtrace.evaluate import sums
 from kvtrace.evaluate.atomics import read_modify_write
-from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
+from kvtrace.evaluate.compiler import Compiler, slots_of
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
@@ -31,6 +31,7 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Module, Op, Value
+from kvtrace.ir.model import attribute
 from kvtrace.ir.tensor_maps import elements_stored_at_once
 from kvtrace.ir.updates import update_of
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
+from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.fixed_order import is_order_fixed, product_by_terms
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.rounding import (
@@ -34,6 +34,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Module, Op
 from kvtrace.ir.asynchronous import is_asynchronous
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import KINDS
 
 _PRECISIONS: Final = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")

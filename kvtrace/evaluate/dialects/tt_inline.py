@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.branches import selected
-from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
+from kvtrace.evaluate.compiler import Compiler, slots_of
 from kvtrace.evaluate.dialects.cf import FunctionBody
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.registry import (
@@ -26,6 +26,7 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, Unknown, full_array, to_array, unknown_of
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 
 _SPECIAL = re.compile(r"%\w*(smid|timer|clock)")
 """Special registers that have a value only while a launch is executed."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
+from kvtrace.evaluate.compiler import Compiler, slots_of
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.evaluate.observe import FailedAssertion
 from kvtrace.evaluate.registry import Step, place, semantics, unsupported
@@ -23,6 +23,7 @@ from kvtrace.evaluate.values import (
     full_array,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 from kvtrace.ir.types import TensorType
 
 

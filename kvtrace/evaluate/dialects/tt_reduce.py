@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
+from kvtrace.evaluate.compiler import CompiledBlock, Compiler, slots_of
 from kvtrace.evaluate.fixed_order import by_halves, half_sum, is_order_fixed
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.rounding import rounding_to
@@ -25,6 +25,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.evaluate.zeros import sign_reduced_zeros, sign_scanned_zeros
 from kvtrace.ir import Block, Op
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import KINDS, Kind
 
 _UFUNCS: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.compiler import Compiler
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
@@ -19,6 +19,7 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 
 
 def _mapped(op: Op, change: Callable[[Array], Array]) -> Step:

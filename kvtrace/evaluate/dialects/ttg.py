@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
+from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_dot import unpacked
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
@@ -26,6 +26,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import allowed_in_flight
+from kvtrace.ir.model import attribute
 
 _TOKEN_VALUE = True
 """The value of all tokens: order is defined by the ops, not by tokens."""

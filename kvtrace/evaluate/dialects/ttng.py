@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
+from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_descriptor import (
     block_access,
     descriptor_of,
@@ -33,6 +33,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op, Value
 from kvtrace.ir.asynchronous import allowed_in_flight
+from kvtrace.ir.model import attribute
 
 _FILLS_NAN = 1
 """A tensor map's fill mode: 0 zero, 1 NaN."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import TYPED, Compiler, array_function, attribute, compiled
+from kvtrace.evaluate.compiler import TYPED, Compiler, array_function, compiled
 from kvtrace.evaluate.dialects.arith_fused import FusedSum, fused_sums
 from kvtrace.evaluate.errors import Unplannable, UnsupportedOp
 from kvtrace.evaluate.plan.affine import Affine
@@ -26,6 +26,7 @@ from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS, Elementwise, Step
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Block, Module, Op
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import SILENT, Kind, named
 
 

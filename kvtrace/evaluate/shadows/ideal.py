@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_reduce import along, simple_ufunc
 from kvtrace.evaluate.sums import COMPARISONS
 from kvtrace.evaluate.types import ValueType, value_type
@@ -31,6 +30,7 @@ from kvtrace.evaluate.values import (
     to_array,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import (
     DIVIDING,
     MIXING,

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
 from kvtrace.ir.integers import PREDICATES
+from kvtrace.ir.model import number_of
+from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.bits import BitOperator, bitwise, wrapped
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, equal, less
 from kvtrace.symbolic.functions import maximum, minimum, quotient, remainder
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen
 from kvtrace.symbolic.terms import Term, as_term
-from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op

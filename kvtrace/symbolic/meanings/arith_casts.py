@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Condition, equal
 from kvtrace.symbolic.functions import choice, remainder
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.arith import signed, unsigned
-from kvtrace.symbolic.walk_types import integer_bits
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op

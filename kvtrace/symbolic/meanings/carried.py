@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.conditions import Condition, at_least
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.meanings.invariants import Bound, proven_bounds
@@ -22,7 +23,6 @@ from kvtrace.symbolic.meanings.merging import as_number, as_truth, same
 from kvtrace.symbolic.meanings.tt_memory import moved
 from kvtrace.symbolic.summary import BlockPointer, CarriedInteger, Formula, Loop, Pointer
 from kvtrace.symbolic.terms import ZERO, Key, Substitution, Symbol, Term, signed_range
-from kvtrace.symbolic.walk_types import integer_bits, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kvtrace.ir.types import shape_of
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction
 from kvtrace.symbolic.functions import Choice, choice
-from kvtrace.symbolic.summary import BlockPointer, Formula, Pointer
+from kvtrace.symbolic.summary import BlockPointer, Formula, Pointer, limited
 from kvtrace.symbolic.terms import Substitution, Term
-from kvtrace.symbolic.walk_types import limited, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value

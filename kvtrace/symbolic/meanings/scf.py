@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.flow import deciding
-from kvtrace.ir.types import FloatType
+from kvtrace.ir.types import FloatType, element_of, integer_bits
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import choice, maximum, quotient
 from kvtrace.symbolic.meanings import meaning
@@ -17,7 +17,6 @@ from kvtrace.symbolic.meanings.invariants import most_trips
 from kvtrace.symbolic.meanings.merging import chosen, rewritten
 from kvtrace.symbolic.summary import Formula, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, signed_range
-from kvtrace.symbolic.walk_types import element_of, integer_bits
 
 if TYPE_CHECKING:
     from kvtrace.ir import Block, Op, Value

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.model import number_of
 from kvtrace.ir.tensor_maps import elements_stored_at_once
+from kvtrace.ir.types import bytes_in_memory, pointee_bytes, shape_of
 from kvtrace.ir.updates import REDUCTIONS
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, less
 from kvtrace.symbolic.functions import quotient
@@ -16,7 +18,6 @@ from kvtrace.symbolic.meanings.tt_memory import loaded, moved
 from kvtrace.symbolic.meanings.tt_shape import reshaped
 from kvtrace.symbolic.summary import Access, BlockPointer, Formula, Pointer
 from kvtrace.symbolic.terms import ZERO, Term, lane
-from kvtrace.symbolic.walk_types import bytes_in_memory, number_of, pointee_bytes, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import KINDS, mask_of
+from kvtrace.ir.types import bytes_in_memory, integer_bits, is_pointer, pointee_bytes, shape_of
 from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number, as_truth
-from kvtrace.symbolic.summary import Access, BlockPointer, Formula, Pointer, PointerChoice
-from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
-from kvtrace.symbolic.walk_types import (
-    bytes_in_memory,
-    integer_bits,
-    is_pointer,
-    number_of,
-    pointee_bytes,
-    shape_of,
+from kvtrace.symbolic.summary import (
+    Access,
+    BlockPointer,
+    Formula,
+    Pointer,
+    PointerChoice,
     unknown_pointer,
 )
+from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value

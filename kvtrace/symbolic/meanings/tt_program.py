@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import StringAttribute
+from kvtrace.ir.model import number_of
+from kvtrace.ir.types import shape_of
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.summary import Assertion
 from kvtrace.symbolic.terms import lane, program, programs
-from kvtrace.symbolic.walk_types import number_of, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import GROWING
+from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.conditions import AtLeast, Condition
 from kvtrace.symbolic.functions import Choice, maximum, minimum, single
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number
 from kvtrace.symbolic.meanings.tt_shape import lane_symbol, with_lanes_replaced
 from kvtrace.symbolic.terms import Symbol, Term, as_term, lane, signed_range
-from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Block, Op, Value

@@ -7,13 +7,14 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.model import number_of
+from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.conditions import Condition, equal, less
 from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen, rewritten
 from kvtrace.symbolic.summary import Formula
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
-from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op

@@ -29,6 +29,7 @@ from kvtrace.ir.ops import (
     named,
     operands_of,
 )
+from kvtrace.ir.types import pointee_bytes, shape_of
 from kvtrace.ir.updates import DATA
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque
 from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
@@ -56,7 +57,6 @@ from kvtrace.symbolic.undefined.meanings import (
     solved_courses,
 )
 from kvtrace.symbolic.walk import summarize
-from kvtrace.symbolic.walk_types import pointee_bytes, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Block, Module, Value

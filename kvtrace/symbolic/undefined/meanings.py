@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kvtrace.ir import Op
 from kvtrace.ir.flow import constant_of
+from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import FILLING, KINDS, SPREADING, Kind, Operator, operator_of
+from kvtrace.ir.types import integer_bits, shape_of
 from kvtrace.symbolic.conditions import (
     FALSE,
     TRUE,
@@ -35,7 +37,6 @@ from kvtrace.symbolic.undefined.definedness import (
     united_taint,
     with_solutions,
 )
-from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Value

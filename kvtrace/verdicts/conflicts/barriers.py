@@ -28,11 +28,10 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import counter_of, deciding, enclosing_ops, flow_of, forward, jumps
 from kvtrace.ir.locations import version_numbers
-from kvtrace.ir.model import Region, once_per_module
+from kvtrace.ir.model import Region, attribute, once_per_module
 from kvtrace.ir.ops import (
     BARRIERS,
     BRANCHES,

@@ -22,7 +22,7 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.ops import BARRIERS, MEMORY, effect_of
-from kvtrace.symbolic.walk_types import shape_of
+from kvtrace.ir.types import shape_of
 from kvtrace.verdicts.conflicts.outcomes import Touch
 from kvtrace.verdicts.conflicts.threads import Lane
 from kvtrace.verdicts.replaying import Limit, run_with

@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import constant_of, flow_of
-from kvtrace.ir.model import once_per_module
+from kvtrace.ir.model import attribute, once_per_module
 from kvtrace.ir.ops import effect_of, mask_of, operator_of, waits_for_memory
 
 _CTA_SCOPE: Final = 2

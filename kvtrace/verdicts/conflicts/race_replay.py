@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.values import constant_sum
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import operator_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness

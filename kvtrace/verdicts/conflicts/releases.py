@@ -28,10 +28,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import constant_of, counter_of, deciding
-from kvtrace.ir.model import once_per_module
+from kvtrace.ir.model import attribute, once_per_module
 from kvtrace.ir.ops import KINDS, LOOPS, MEMORY, effect_of, operator_of
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.cached_property import cached_property

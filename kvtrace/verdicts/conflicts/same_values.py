@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.flow import enclosing_ops, flow_of, value_before
+from kvtrace.ir.model import attribute, number_of
 from kvtrace.ir.ops import (
     CALLS,
     CONSTANTS,
@@ -32,13 +32,12 @@ from kvtrace.ir.ops import (
     named,
     operator_of,
 )
-from kvtrace.ir.types import TensorType
+from kvtrace.ir.types import TensorType, is_block_pointer, shape_of
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.summary import Access, Pointer
 from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
-from kvtrace.symbolic.walk_types import is_block_pointer, number_of, shape_of
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
 from kvtrace.verdicts.lanes import lanes_before, own_lanes

@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Region, Value
 from kvtrace.ir.asynchronous import (
     VIEWING,
@@ -29,6 +28,7 @@ from kvtrace.ir.asynchronous import (
     targets_amd,
 )
 from kvtrace.ir.flow import called, counter_of, deciding, jumps, terminator
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import BRANCHES, CALLS, KINDS, LOOPS, Kind, mask_of, operator_of
 from kvtrace.ir.types import SharedType
 from kvtrace.verdicts.pipeline.relevance import (

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import Act, act_of
+from kvtrace.ir.model import attribute
 from kvtrace.ir.types import SharedType
 from kvtrace.schema.errors import KvtraceError
 

@@ -17,12 +17,12 @@ from kvtrace.evaluate import Observer, TensorArgument
 from kvtrace.ir import Op
 from kvtrace.ir.flow import constant_of, value_before
 from kvtrace.ir.ops import SPREADING, mask_of, operator_of
+from kvtrace.ir.types import shape_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.expressions import value_expression
 from kvtrace.symbolic.prover import Proven, Refuted, prove
 from kvtrace.symbolic.terms import Symbol, Term, as_term
-from kvtrace.symbolic.walk_types import shape_of
 from kvtrace.text import plural
 from kvtrace.verdicts.lanes import Lanes, lanes_before
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, run

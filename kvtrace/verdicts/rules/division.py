@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import equal
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.summary import Division
 from kvtrace.symbolic.terms import Symbol, signed_range
-from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.rules.watched_values import Sighting, ValueWatch, evaluated
 from kvtrace.verdicts.verdict import Verdict

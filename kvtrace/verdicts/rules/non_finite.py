@@ -17,6 +17,7 @@ import numpy as np
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import (
     COMBINING,
     ELEMENTWISE,
@@ -28,8 +29,7 @@ from kvtrace.ir.ops import (
     mask_of,
     operands_of,
 )
-from kvtrace.ir.types import FloatType
-from kvtrace.symbolic.walk_types import element_of, number_of
+from kvtrace.ir.types import FloatType, element_of
 from kvtrace.verdicts.replaying import holds_floats, program_at, run
 from kvtrace.verdicts.rules.fills import filling_masked
 from kvtrace.verdicts.verdict import Verdict

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import ScalarArgument
 from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.flow import counter_of
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, signed_range
-from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap

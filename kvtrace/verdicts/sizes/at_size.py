@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.grid_limits import grid_problem
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.prover import nominal_seconds
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
-from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent

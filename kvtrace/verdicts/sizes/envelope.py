@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.findings.envelope import EnvelopeRow
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarize
-from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.sizes.at_size import refusal_of
 from kvtrace.verdicts.sizes.envelope_rows import (
     SECONDS_A_ROW,

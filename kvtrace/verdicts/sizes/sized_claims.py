@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.ops import operator_of
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import (
     FALSE,
     TRUE,
@@ -30,7 +31,6 @@ from kvtrace.symbolic.prover import Given, Proven, follows, prove
 from kvtrace.symbolic.summary import Loop, Place
 from kvtrace.symbolic.terms import ZERO, Monomial, Substitution, Symbol, Term, program
 from kvtrace.symbolic.walk import summarize
-from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Actors, Question, two_programs
 from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT

@@ -11,12 +11,13 @@ import triton
 import triton.language as tl
 
 from kvtrace.evaluate import evaluate
-from kvtrace.evaluate.compiler import TYPED, attribute
+from kvtrace.evaluate.compiler import TYPED
 from kvtrace.evaluate.dialects.tt_reduce import along
 from kvtrace.evaluate.registry import ELEMENTWISE
 from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import ShadowedValue, actual, full_array, to_array
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import effect_of
 from tests.kernels.launching import bind, compile_for
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate import sums
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.arith import compare_integers
 from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan import integers
@@ -31,6 +30,7 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
 from kvtrace.ir.integers import PREDICATES, signed_range
+from kvtrace.ir.model import attribute
 
 
 @planned("arith.constant", "llvm.mlir.constant")

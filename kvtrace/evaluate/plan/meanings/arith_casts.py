@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.arith_casts import integer_conversion
 from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.array_functions import ROUND_TO_BF16, converted_into
@@ -20,6 +19,7 @@ from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Op
 from kvtrace.ir.integers import signed_range
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import UNSIGNED
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from kvtrace.evaluate.compiler import attribute, slots_of
+from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.plan.control import walk_function
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 
 
 @planned("tt.call", "func.call")

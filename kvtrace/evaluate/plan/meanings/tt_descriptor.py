@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute, slots_of
+from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan.accesses import load, mask_of, store
 from kvtrace.evaluate.plan.affine import (
@@ -28,6 +28,7 @@ from kvtrace.evaluate.plan.values import (
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 from kvtrace.ir.tensor_maps import elements_stored_at_once
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_inline import reads_hardware_state
 from kvtrace.evaluate.plan.bridge import array_call_step
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.steps import PlanCompiler, refusal
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 
 
 @planned("tt.elementwise_inline_asm")

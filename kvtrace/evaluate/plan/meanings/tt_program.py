@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_program import range_of
 from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan.affine import Affine
@@ -13,6 +12,7 @@ from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import Condition, Constant, Integer
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 
 
 @planned("tt.get_program_id")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
 from kvtrace.evaluate.plan.array_functions import ufunc_operation
 from kvtrace.evaluate.plan.bridge import array_call_step
@@ -17,6 +16,7 @@ from kvtrace.evaluate.plan.values import Constant, Register, Tensor
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 
 _COUNTED = (np.add, np.multiply, np.bitwise_xor)
 """Combining functions whose result depends on how often an element occurs."""

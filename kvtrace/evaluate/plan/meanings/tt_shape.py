@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.errors import Unplannable
 from kvtrace.evaluate.plan.instructions import Reshape
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
@@ -13,6 +12,7 @@ from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 
 
 def _planner(axes_of: Callable[[Op], Axes]) -> Callable[[Op, PlanCompiler], PlanStep]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.evaluate.accuracy import Accuracy
-from kvtrace.evaluate.compiler import TYPED, attribute, slots_of
+from kvtrace.evaluate.compiler import TYPED, slots_of
 from kvtrace.evaluate.registry import Elementwise
 from kvtrace.evaluate.shadows.errors.images import approximation, image, radius_around
 from kvtrace.evaluate.shadows.errors.planes import (
@@ -39,7 +39,7 @@ from kvtrace.evaluate.shadows.errors.roundings import (
 from kvtrace.evaluate.types import ElementType, ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op
-from kvtrace.ir.model import Module
+from kvtrace.ir.model import Module, attribute
 from kvtrace.ir.ops import operator_of
 
 #: Float64's own rounding, and that of NumPy's functions.

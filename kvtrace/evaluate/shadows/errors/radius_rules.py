@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from kvtrace.evaluate.accuracy import Accuracy
-from kvtrace.evaluate.compiler import TYPED, array_function, attribute
+from kvtrace.evaluate.compiler import TYPED, array_function
 from kvtrace.evaluate.dialects.arith_casts import float_to_unsigned
 from kvtrace.evaluate.dialects.libdevice import accuracy_of, library_function
 from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise
@@ -26,7 +26,7 @@ from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import flow_of
-from kvtrace.ir.model import Module
+from kvtrace.ir.model import Module, attribute
 from kvtrace.ir.ops import CLASSIFYING, COMBINING, DIVIDING, MOVING, operator_of
 
 Radius = Array | None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_reduce import along, component_ufuncs
 from kvtrace.evaluate.shadows.driver import on_actual
 from kvtrace.evaluate.shadows.errors.planes import (
@@ -33,6 +32,7 @@ from kvtrace.evaluate.shadows.errors.roundings import (
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Array, actual, full_array, map_arrays, unknown_of
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import ELEMENTWISE, KINDS, Kind, operator_of
 
 if TYPE_CHECKING:
