@@ -1,7 +1,7 @@
 """The trace format: tables, versions, writer, reader, recovery, validation.
 
-`tables.py` has all tables, defined only in `core_tables.py`, `captured_tables.py`,
-`checked_tables.py` and `derived_tables.py`; `features.py` what a reader of a run has to know.
+`tables.py` has all tables, defined only in `tables.txt`; `features.py` what a reader of a run has
+to know.
 Writing: `writer.py` (over `journal.py`, `parts.py`, `columns.py`, `layout.py`). Reading: `trace.py`
 (over `reading.py`, `artifacts.py`, `runs.py`); parts of passes: `derived.py`. Care: `recovery.py`,
 `validation.py`. `document.py` makes docs/format.md and schema.json; `golden/` holds one trace for
@@ -30,7 +30,7 @@ out and notes them; writers refuse a folder that is a link. A failed write is on
 `compaction.py` change whole traces, and each may be killed at any time. A run whose `settings` have
 `shared_artifacts`, of a trace that an earlier version merged, is given those of other runs.
 
-A column's definition says what private data it may hold, and what replaces the data (`private=`);
+A column's definition says what private data it may hold, and what replaces the data (`holds=`);
 `privacy.LEAVES` is derived from that, and `redaction.py` uses nothing else.
 
 Rows become Arrow arrays through `arrays.py`, not `pyarrow.array`, which would import pandas into

@@ -1,14 +1,14 @@
 """Private contents of the format's columns, and their replacements when a trace is redacted.
 
-The definition of a column says this (`private=`); `LEAVES` lists all columns and fields of columns,
-with the kinds of private contents and the replacement.
+The definition of a column in `tables.txt` says this; `LEAVES` lists all columns and fields of
+columns, with the kinds of private contents and the replacement.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from kvtrace.schema.layout import OBSERVED
-from kvtrace.schema.private import ATTRIBUTES, OPEN, PRIVATE, Leaf, Private
+from kvtrace.schema.private import OPEN, PRIVATE, Leaf, Private
 from kvtrace.schema.tables import TABLES
 
 LEAVES: Final[dict[str, dict[str, Leaf]]] = {
@@ -31,7 +31,7 @@ ROWS: Final[dict[str, frozenset[Private]]] = {
         ),
         frozenset[Private](("tensors",)),
     ),
-    "graph_ops": ATTRIBUTES.holds,
+    "graph_ops": frozenset(("source", "names", "scalars", "tensors")),
 }
 
 #: Kinds of artifacts that are IR text, which is rewritten without private contents.

@@ -27,21 +27,4 @@ class Leaf:
     action: Action = "nothing"
 
 
-def leaf(holds: str, action: Action = "nothing") -> Leaf:
-    """Return a `Leaf` with the kinds of private contents in `holds`, separated by spaces."""
-    kinds = frozenset(kind for kind in PRIVATE if kind in holds.split())
-    assert len(kinds) == len(holds.split())
-    return Leaf(kinds, action)
-
-
 OPEN: Final = Leaf()
-ANYTHING: Final = leaf(" ".join(PRIVATE), "text")
-FREE_TEXT: Final = leaf("source paths names scalars tensors", "text")
-#: Addresses of memory: values of arguments that are pointers.
-ADDRESSES: Final = leaf("scalars")
-STACK: Final = leaf("paths names", "stack")
-NAMED: Final = leaf("names", "name")
-PARAMETER_NAMED: Final = leaf("names", "parameter")
-FILE: Final = leaf("paths", "file")
-ARTIFACT: Final = leaf("source paths names tensors", "artifact")
-ATTRIBUTES: Final = leaf("source names scalars tensors")

@@ -1,9 +1,7 @@
 """Every table and column of the trace format, by its name.
 
-Each is defined once: the core profile in `core_tables.py`, other tables that a recording or an
-importer writes in `captured_tables.py`, tables of checked launches in `checked_tables.py`, tables
-of passes in `derived_tables.py`, sums, steps and idle times in `sum_tables.py`.
-A column's definition also names the private things that the column may hold (`private.py`).
+Each is defined once, by a line of `tables.txt`: with its type, its meaning, and the private things
+that it may hold (`private.py`).
 
 `docs/format.md`, `schema.json`, the writer, the reader and the validator are all made from
 `TABLES`. Changes are new nullable columns and tables, whose `since` is the minor version behind
@@ -14,18 +12,94 @@ Conventions: points in time are `timestamp[ns, UTC]`; durations are int64 nanose
 run, except `stack_id` and `sha256`, which are hashes of the content and so equal across runs.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from functools import cache
+from pathlib import Path
+from typing import Final, cast, get_args
 
-from kvtrace.schema.captured_tables import CAPTURED
-from kvtrace.schema.checked_tables import CHECKED
-from kvtrace.schema.core_tables import CORE
-from kvtrace.schema.derived_tables import DERIVED
-from kvtrace.schema.sum_tables import IDLE, SUMS, TILES
-from kvtrace.schema.table_types import Table
+import pyarrow as pa
+
+from kvtrace.schema.private import OPEN, PRIVATE, Action, Leaf, Private
+from kvtrace.schema.table_types import BOOL, F64, FACTS, I32, I64, NAME, TEXT, TIME, Column, Table
+
+_DEFINITIONS: Final = Path(__file__).with_name("tables.txt")
+_TYPES: Final[Mapping[str, pa.DataType]] = {
+    "int32": I32, "int64": I64, "double": F64, "bool": BOOL, "text": TEXT, "name": NAME,
+    "time": TIME, "facts": FACTS, "binary": pa.binary(),
+}  # fmt: skip
+
+
+def _read_tables(text: str) -> Iterator[Table]:
+    """Yield the tables that a text defines, in its order."""
+    types = dict(_TYPES)
+    private_fields: dict[str, dict[str, Leaf]] = {}
+    for block in text.split("\n\n"):
+        head, *lines = block.splitlines()
+        what, name, *words = head.partition(" | ")[0].split()
+        if what == "struct":
+            fields = [line.split(maxsplit=2) for line in lines]
+            types[name] = pa.struct([(field, _type(kind, types)) for field, kind, *_ in fields])
+            leaves = ((field, _leaf(words[0])) for field, _, *words in fields if words)
+            private = {field: private for field, private in leaves if private}
+            private_fields |= {name: private, f"list<{name}>": private}
+        elif what == "table":
+            values = _values(" ".join(words))
+            yield Table(
+                name,
+                head.partition(" | ")[2],
+                "captured" if "captured" in values else "derived",
+                tuple(_column(line, types, private_fields) for line in lines),
+                tuple(values["sort"].split(",")) if "sort" in values else (),
+                values.get("since", "1.0"),
+                "core" if "core" in values else "extension",
+            )
+
+
+def _column(
+    line: str, types: Mapping[str, pa.DataType], private_fields: Mapping[str, dict[str, Leaf]]
+) -> Column:
+    definition, _, meaning = line.partition(" | ")
+    name, kind, *words = definition.split(maxsplit=2)
+    text = words[0] if words else ""
+    values = _values(text)
+    return Column(
+        name,
+        _type(kind, types),
+        meaning,
+        values.get("unit", ""),
+        values.get("since", "1.0"),
+        "key" in values,
+        "required" in values,
+        "extension" in values,
+        private_fields.get(kind) or _leaf(text),
+    )
+
+
+def _type(text: str, types: Mapping[str, pa.DataType]) -> pa.DataType:
+    return types[text] if text in types else pa.list_(types[text[len("list<") : -1]])
+
+
+@cache
+def _values(text: str) -> Mapping[str, str]:
+    """Return the words of a text, each with what is behind its `=`."""
+    return {key: value for key, _, value in (word.partition("=") for word in text.split())}
+
+
+@cache
+def _leaf(text: str) -> Leaf | None:
+    """Return the private contents that words name; None if they do not say."""
+    values = _values(text)
+    if "holds" not in values:
+        return OPEN if "open" in values else None
+    kinds = PRIVATE if values["holds"] == "all" else tuple(values["holds"].split("+"))
+    action = values.get("redact", "nothing")
+    assert {*kinds, action} <= {*PRIVATE, *get_args(Action)}, text
+    return Leaf(frozenset(cast(tuple[Private, ...], kinds)), cast(Action, action))
+
 
 TABLES: Final[dict[str, Table]] = {
-    table.name: table for table in (*CORE, *CAPTURED, *CHECKED, *DERIVED, *SUMS, *IDLE, *TILES)
+    table.name: table for table in _read_tables(_DEFINITIONS.read_text(encoding="utf-8"))
 }
 
 #: The tables of the core profile, without the columns that are extensions.

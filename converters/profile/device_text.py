@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.figures.executions import Busy
 from kvtrace.figures.gap_causes import SHORT
 from kvtrace.figures.gaps import Ends, Gaps, StepTimes, drift_of
+from kvtrace.figures.host_events import Cause
 from kvtrace.figures.identity import is_own, names_apart
 from kvtrace.figures.lines import Place
 from kvtrace.figures.rank_steps import IDLE, Part
 from kvtrace.figures.ranks import Limit, RanksFigures, SlowStep
 from kvtrace.figures.window import steps_text
-from kvtrace.schema.sum_tables import Cause
 from kvtrace.text import (
     columns,
     count,

@@ -15,10 +15,10 @@ from kvtrace.converters.profile.profile_model import Advice, Figure
 from kvtrace.figures.columns import coded, integers
 from kvtrace.figures.gap_causes import PAUSE, SMALL
 from kvtrace.figures.gaps import GapGroup, Gaps
+from kvtrace.figures.host_events import Cause
 from kvtrace.figures.identity import CUSTOM, TRITON, KernelKey, is_own
 from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.lines import Place
-from kvtrace.schema.sum_tables import Cause
 from kvtrace.text import count, duration, percent, plural, shorten
 
 if TYPE_CHECKING:

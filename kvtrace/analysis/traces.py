@@ -39,14 +39,6 @@ if TYPE_CHECKING:  # imported by the methods that need them
     from kvtrace.converters.diff import Difference
     from kvtrace.converters.diff.model import HeadlineRow
     from kvtrace.converters.registry import Conversion
-    from kvtrace.schema.row_types import (
-        CallsRow,
-        FindingsRow,
-        GpuKernelsRow,
-        KernelsRow,
-        LaunchesRow,
-        RunsRow,
-    )
 
 __all__ = ["OpenedTrace", "diff", "open"]
 
@@ -77,32 +69,32 @@ class OpenedTrace:
         return tuple(self.selection.trace.notes)
 
     @property
-    def runs(self) -> Rows[RunsRow]:
+    def runs(self) -> Rows[Any]:
         """A row for each recorded process."""
         return self.table("runs")
 
     @property
-    def kernels(self) -> Rows[KernelsRow]:
+    def kernels(self) -> Rows[Any]:
         """A row for each compiled variant of a kernel."""
         return self.table("kernels")
 
     @property
-    def calls(self) -> Rows[CallsRow]:
+    def calls(self) -> Rows[Any]:
         """A row for each unique call: kernel variant, grid and recorded facts of the arguments."""
         return self.table("calls")
 
     @property
-    def launches(self) -> Rows[LaunchesRow]:
+    def launches(self) -> Rows[Any]:
         """A row for each launch."""
         return self.table("launches")
 
     @property
-    def executions(self) -> Rows[GpuKernelsRow]:
+    def executions(self) -> Rows[Any]:
         """A row for each execution on the device, of a kernel, a copy or a fill (`gpu_kernels`)."""
         return self.table("gpu_kernels")
 
     @property
-    def findings(self) -> Rows[FindingsRow]:
+    def findings(self) -> Rows[Any]:
         """A row for each verdict on an access; empty before `sanitize` has judged the runs."""
         return self.table("findings")
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from kvtrace.schema.checked_tables import LEVELS
-from kvtrace.schema.element_values import element_values, stored_type
+from kvtrace.schema.element_values import LEVELS, element_values, stored_type
 
 Floats = npt.NDArray[np.float64]
 

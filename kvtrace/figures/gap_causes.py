@@ -39,9 +39,16 @@ from kvtrace.figures.executions import (
     summed_busy,
 )
 from kvtrace.figures.gap_groups import Groups
-from kvtrace.figures.host_events import KINDS, HostEvents
+from kvtrace.figures.host_events import (
+    ACTIVITIES,
+    AROUND_SHORT,
+    CAUSES,
+    EVENTS,
+    KINDS,
+    Cause,
+    HostEvents,
+)
 from kvtrace.figures.lines import Place
-from kvtrace.schema.sum_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.window import RunWindow

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from kvtrace.figures.columns import Integers, combined_codes
 from kvtrace.figures.executions import ExecutionBlock
+from kvtrace.figures.host_events import CAUSES, Cause
 from kvtrace.figures.lines import Place
-from kvtrace.schema.sum_tables import CAUSES, Cause
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES
 

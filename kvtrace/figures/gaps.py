@@ -20,7 +20,7 @@ from kvtrace.figures.gap_causes import (
     has_step_times,
 )
 from kvtrace.figures.gap_groups import GROUPS, STACKS
-from kvtrace.figures.host_events import HostEvents
+from kvtrace.figures.host_events import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause, HostEvents
 from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.steps import (
@@ -30,7 +30,6 @@ from kvtrace.figures.steps import (
     read_ahead,
     rows_of_part,
 )
-from kvtrace.schema.sum_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,22 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Coverage, Integers, coded, integers, union_of
 from kvtrace.schema.launch_flags import are_trials
-from kvtrace.schema.sum_tables import ACTIVITIES, Cause
 from kvtrace.schema.window import pieces_near
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
+
+#: A cause of idle time; the columns of `run_parts` say what each means.
+Cause = Literal[
+    "compile", "collect", "allocate", "synchronize", "launch", "host", "device", "short", "unknown"
+]
+CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+#: Causes that are also what the host did in idle time: those up to `host`.
+ACTIVITIES: Final = CAUSES[: CAUSES.index("host") + 1]
+#: Kinds of events that are counted in gaps.
+EVENTS: Final[tuple[Cause, ...]] = ("collect", "allocate", "synchronize", "launch")
+#: Causes of the time between two short executions.
+AROUND_SHORT: Final[tuple[Cause, ...]] = ("host", "launch", "short", "unknown")
 
 #: Kinds of recorded events by the cause that they are.
 KINDS: Final[dict[Cause, tuple[str, ...]]] = {

@@ -15,7 +15,7 @@ import pyarrow as pa
 from kvtrace.figures.columns import Integers
 from kvtrace.figures.executions import ExecutionBlocks
 from kvtrace.figures.gap_causes import GapSums, PartGaps, Requests
-from kvtrace.figures.host_events import HostEvents
+from kvtrace.figures.host_events import AROUND_SHORT, CAUSES, HostEvents
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.lines import places_by_stack
 from kvtrace.figures.scans import row_count
@@ -31,7 +31,6 @@ from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import EXCERPT
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.sum_tables import AROUND_SHORT, CAUSES
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.window import RunWindow, whole_trace
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kvtrace.schema.checked_tables import LEVELS
+from kvtrace.schema.element_values import LEVELS
 from kvtrace.schema.tensor_statistics import TensorStatistics
 
 #: Significant digits of a quantile in a script: those of a float32.

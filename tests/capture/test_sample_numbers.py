@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from kvtrace.capture.sample_numbers import numbers_of, values_of
-from kvtrace.schema.checked_tables import LEVELS
-from kvtrace.schema.element_values import stored_type
+from kvtrace.schema.element_values import LEVELS, stored_type
 
 FLOATS = {
     "fp64": torch.float64,

@@ -1,5 +1,6 @@
 """DuckDB and pyarrow read every table with hive partitioning, with no help from us."""
 
+import re
 import shutil
 from collections import Counter
 from typing import Any
@@ -9,13 +10,20 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from kvtrace.schema.document import DUCKDB_EXAMPLE, PYARROW_EXAMPLE
+from kvtrace.schema.document import FORMAT_PAGE
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.make_golden import GOLDEN, SEALED, write_sealed_run
 from tests.schema.rows import MOMENT, plain
 from tests.schema.written_runs import add_calls, launches
+
+_EXAMPLES = re.findall(
+    r"(?:^```sql|pyarrow:\n\n```python)\n(.*?)^```",
+    FORMAT_PAGE.read_text(encoding="utf-8"),
+    re.DOTALL | re.MULTILINE,
+)
+DUCKDB_EXAMPLE, PYARROW_EXAMPLE = _EXAMPLES
 
 
 @pytest.fixture(scope="module")
