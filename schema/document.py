@@ -14,7 +14,7 @@ from kvtrace.schema.features import FEATURES
 from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
-from kvtrace.schema.vocabularies import VOCABULARIES, Vocabulary
+from kvtrace.schema.vocabularies import Vocabulary, vocabularies
 
 SCHEMA_JSON: Final = Path(__file__).parent / "schema.json"
 #: The page without its tables, and with names in braces for what the tables make.
@@ -29,7 +29,7 @@ def format_page() -> str:
         version=FORMAT_VERSION,
         core=" and ".join(core.rsplit(", ", 1)),
         features=_two_columns("feature", "what the rows mean, and what a reader does", FEATURES),
-        vocabularies="\n".join(map(_vocabulary_section, VOCABULARIES)),
+        vocabularies="\n".join(map(_vocabulary_section, vocabularies())),
     )
     return introduction + "".join(_table_sections())
 
@@ -49,7 +49,7 @@ def schema_json() -> str:
                     {"word": word, "meaning": meaning} for word, meaning in vocabulary.words.items()
                 ],
             }
-            for vocabulary in VOCABULARIES
+            for vocabulary in vocabularies()
         ],
         "tables": [
             {

@@ -12,7 +12,7 @@ import pytest
 from kvtrace.schema.layout import part_path
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
-from kvtrace.schema.vocabularies import VOCABULARIES
+from kvtrace.schema.vocabularies import vocabularies
 from kvtrace.schema.writer import RunWriter
 from tests.cli.reading_commands import READING, asked
 from tests.support.core_trace import RUN, write_core_trace
@@ -93,7 +93,7 @@ def recorded_elsewhere(tmp_path_factory):
     for path in RECORDED.rglob("*.parquet"):
         table = path.parents[1].name
         rows = pq.read_table(path, partitioning=None)
-        for vocabulary in VOCABULARIES:
+        for vocabulary in vocabularies():
             for column in vocabulary.columns:
                 name, *fields = column.split(".")[1:]
                 if column.startswith(f"{table}.") and name in rows.column_names:

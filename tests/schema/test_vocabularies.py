@@ -7,10 +7,10 @@ import pytest
 
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
-from kvtrace.schema.vocabularies import DIALECTS, VOCABULARIES
+from kvtrace.schema.vocabularies import DIALECTS, vocabularies
 from tests.support.tree import ROOT
 
-WORDS = {column: vocabulary.words for vocabulary in VOCABULARIES for column in vocabulary.columns}
+WORDS = {column: vocabulary.words for vocabulary in vocabularies() for column in vocabulary.columns}
 RECORDED = sorted(
     {path.parents[2] for path in (ROOT / "tests" / "fixtures").rglob("runs/run=*/part-*.parquet")}
 )
