@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from kvtrace.schema.plain_reader import schemas  # or a copy of that file
+from readers.plain_reader import schemas
 
 
 class Recorder:

@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tilelang
 import torch
+from readers.plain_reader import schemas
 from tilelang.jit.kernel import JITKernel
-
-from kvtrace.schema.plain_reader import schemas  # or a copy of that file
 
 IR = "tilelang:tvmscript"
 BLOCKS = re.compile(r'thread_binding\((\d+), thread="blockIdx\.([xyz])"\)')

@@ -5,8 +5,7 @@ to know.
 Writing: `writer.py` (over `journal.py`, `parts.py`, `columns.py`, `layout.py`). Reading: `trace.py`
 (over `reading.py`, `artifacts.py`, `runs.py`); parts of passes: `derived.py`. Care: `recovery.py`,
 `validation.py`. `document.py` makes docs/format.md and schema.json; `golden/` holds one trace for
-each released version. `plain_reader.py` is a reader for other programs, in one file that needs only
-pyarrow.
+each released version.
 
 The package imports only pyarrow, in `numpy_arrays.py` NumPy, and of kvtrace only the version. All
 other packages may import the schema.

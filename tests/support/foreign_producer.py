@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kvtrace.schema.content import artifact_row
-from kvtrace.schema.plain_reader import schemas
+from tests.support.readers import plain_reader
 
 RUN = "20260102-030405-678-9abcdef0"
 START = 1_767_323_045_000_000_000
@@ -91,7 +91,11 @@ def write_foreign(
         if not rows:
             continue
         facts = {"format_version": "1.12", "table": table, "run_id": run}
-        schema = schemas()[table].with_metadata({f"kvtrace.{k}": v for k, v in facts.items()})
+        schema = (
+            plain_reader()
+            .schemas()[table]
+            .with_metadata({f"kvtrace.{k}": v for k, v in facts.items()})
+        )
         folder = out / table / f"run={run}"
         folder.mkdir(parents=True)
         pq.write_table(pa.Table.from_pylist(rows, schema), folder / "part-00000.parquet")

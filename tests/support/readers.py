@@ -60,7 +60,16 @@ def expected_fields(answer: Any, expected: Any) -> Any:
 
 def python_reader() -> ModuleType:
     """Return examples/readers/reader.py as a new module."""
-    spec = importlib.util.spec_from_file_location("conformance_reader", READERS / "reader.py")
+    return _module("reader")
+
+
+def plain_reader() -> ModuleType:
+    """Return examples/readers/plain_reader.py as a new module."""
+    return _module("plain_reader")
+
+
+def _module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", READERS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

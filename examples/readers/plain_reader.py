@@ -1,6 +1,6 @@
-"""Reader of traces in one file that needs only pyarrow, and may be copied.
+"""Reader of traces in one file that needs only pyarrow: copy it, with schema.json beside it.
 
-    from kvtrace.schema.plain_reader import read_runs, read_table
+    from plain_reader import read_runs, read_table
 
     for run in read_runs("out"):
         print(run["run_id"], read_table("out", "launches", run["run_id"]).num_rows)
