@@ -1,12 +1,12 @@
 """Texts of device times, idle times and ranks of a job: tables for a terminal, and sentences."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.figures.executions import Busy
 from kvtrace.figures.gap_causes import SHORT
-from kvtrace.figures.gaps import Ends, Gaps, StepTimes, drift_of
+from kvtrace.figures.gaps import Ends, Gaps, StepTimes
 from kvtrace.figures.host_events import Cause
 from kvtrace.figures.identity import is_own, names_apart
 from kvtrace.figures.lines import Place
@@ -160,11 +160,9 @@ def busy_phrase(busy: Busy, devices: int, steps: int = 1) -> str:
 
 
 def step_sentences(gaps: Gaps | None) -> list[str]:
-    """Return sentences on steps that are slow and on steps that drift; [] without such steps."""
-    all_steps = () if gaps is None else gaps.steps
-    slow_steps = _slow_steps_sentence(all_steps)
-    drifts = (_drift_sentence(steps, len(all_steps)) for steps in all_steps)
-    return [text for text in (slow_steps, *drifts) if text is not None]
+    """Return a sentence on steps that are slow; [] without such steps."""
+    slow_steps = _slow_steps_sentence(() if gaps is None else gaps.steps)
+    return [] if slow_steps is None else [slow_steps]
 
 
 def _slow_steps_sentence(all_steps: Sequence[StepTimes]) -> str | None:
@@ -184,31 +182,15 @@ def _slow_steps_sentence(all_steps: Sequence[StepTimes]) -> str | None:
         return None
     longer_ns, steps, number = max(slow, key=lambda entry: (entry[0], entry[2]))
     more = {name: ns[number] - median(ns) for name, ns in _parts(steps).items()}
+    name = max(more, key=lambda name: more[name])
     total_steps = sum(len(steps.duration_ns) for steps in all_steps)
     shown = steps.first + number
     slow_count = f"{count(len(slow))} of {plural(total_steps, 'step')}"
     return (
         f"{slow_count} took more than {_SLOW_STEP} times the "
         f"median: step {shown} took {duration(steps.duration_ns[number])}, {duration(longer_ns)} "
-        f"more than the median, by {_largest_change(more)} (--steps {shown})"
-    )
-
-
-def _drift_sentence(steps: StepTimes, runs: int) -> str | None:
-    """Return how step times changed over a run, one of `runs`, and in what; None without drift."""
-    drift = drift_of(steps.duration_ns)
-    if drift is None:
-        return None
-    sign = 1 if drift.end_ns > drift.start_ns else -1
-    changes = {
-        name: sign * (median(ns[-drift.steps :]) - median(ns[: drift.steps]))
-        for name, ns in _parts(steps).items()
-    }
-    run = f" of run {steps.run}" if runs > 1 else ""
-    return (
-        f"steps{run} became {'longer' if sign > 0 else 'shorter'}: from "
-        f"{duration(drift.start_ns)} to {duration(drift.end_ns)} (medians of the first and the "
-        f"last {drift.steps}), by {_largest_change(changes, 'more' if sign > 0 else 'less')}"
+        f"more than the median, by {duration(more[name])} more of: {name} "
+        f"(--steps {shown})"
     )
 
 
@@ -219,12 +201,6 @@ def _parts(steps: StepTimes) -> dict[str, Sequence[int]]:
     busy = zip(steps.duration_ns, idle_ns or [0] * len(steps.duration_ns), strict=True)
     parts["executions on the device"] = [ns - idle for ns, idle in busy]
     return parts
-
-
-def _largest_change(changes_ns: Mapping[str, float], direction: str = "more") -> str:
-    """Return the largest of the changes by part, as "7 ms more of: garbage collection"."""
-    name = max(changes_ns, key=lambda name: changes_ns[name])
-    return f"{duration(changes_ns[name])} {direction} of: {name}"
 
 
 def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:

@@ -107,7 +107,7 @@ def _summary_text(profile: Profile, full: bool, width: int) -> list[str]:
 
 
 def notable_sentences(profile: Profile) -> list[str]:
-    """Return sentences on slow steps, steps that drift, and launches that stand out."""
+    """Return sentences on slow steps and launches that stand out."""
     costs = [cost.sentence for cost in profile.launch_costs]
     return [*step_sentences(profile.gaps), *costs]
 
