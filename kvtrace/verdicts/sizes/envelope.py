@@ -12,17 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.findings.envelope import EnvelopeRow
-from kvtrace.ir.types import integer_bits
-from kvtrace.symbolic.terms import Symbol, signed_range
+from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.at_size import refusal_of
 from kvtrace.verdicts.sizes.envelope_rows import (
     SECONDS_A_ROW,
     Kernel,
     Kind,
-    ProvenRange,
     Subject,
-    proven_range,
     unproven_claims,
 )
 from kvtrace.verdicts.sizes.index_tensors import (
@@ -48,13 +45,11 @@ from kvtrace.verdicts.sizes.launch_numbers import (
 )
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
-    BELOW_ZERO,
     MOST,
     SIZE,
     Clock,
     OutOfTime,
     Sized,
-    SizedCall,
     last_holding,
 )
 from kvtrace.verdicts.sizes.sized_claims import Claim
@@ -278,7 +273,6 @@ class _SizeSubject(Subject):
         super().__init__(kernel, name, sized, along, basis, 0, MOST)
         self.end = self._first_impossible(sized)
         self.least = self._least()
-        self._negative: Sized | None = None
 
     def _assumption_texts(self) -> Iterator[str]:
         call = self._relations.call
@@ -304,26 +298,15 @@ class _SizeSubject(Subject):
         return last_holding(is_launched, low, high) + 1 if high < MOST else MOST
 
     def _least(self) -> int:
-        """Return the smallest value of a launch, for which no extent may be negative."""
-        kind, position, _ = self._size
-        if kind == "grid":
+        """Return the smallest value of a launch from 0 on, for which no extent may be negative."""
+        if self._size[0] == "grid":
             return 1
-        if kind == "shape" or not self._is_launched(-1):
-            return last_holding(self._has_extents, self.sized.recorded[0], -1)
-        parameter = self._relations.call.module.main.arguments[position]
-        width = integer_bits(parameter.type) or 64
-        least = max(-MOST, signed_range(width)[0])
-        is_possible = self._is_launched(least)
-        return least if is_possible else last_holding(self._is_launched, -1, least)
+        recorded = self.sized.recorded[0]
+        return last_holding(self._has_extents, recorded, -1) if recorded >= 0 else recorded
 
     def _has_extents(self, value: int) -> bool:
         """Return whether no extent is negative at a value."""
         return all(size >= 0 for n, size in self.sized.numbers(value).items() if n[0] == "shape")
-
-    def _is_launched(self, value: int) -> bool:
-        """Return whether a launch at a negative value has possible extents and a possible grid."""
-        grid = (size for n, size in self.sized.numbers(value).items() if n[0] == "grid")
-        return min(grid) >= 1 and self._has_extents(value)
 
     def row(self, broken: tuple[Claim, ...] | None = None) -> EnvelopeRow:
         """Return the row; its kind is "unseen" if no launch shows what is beyond the recorded."""
@@ -332,35 +315,6 @@ class _SizeSubject(Subject):
         if is_end_known or self._relations.varies(self._size) or row.high != self.recorded:
             return row
         return replace(row, kind="unseen")
-
-    def below_zero(self, proven: ProvenRange) -> ProvenRange:
-        """Return the range extended below zero, by formulas with the symbol `BELOW_ZERO`."""
-        try:
-            negative = self._below_zero_sized()
-            unproven = unproven_claims(negative, self.kernel.claims)
-            if unproven:
-                return replace(proven, lowest=unproven[0])
-            negative_range = proven_range(
-                negative, self.kernel.claims, (self.least, -1), self.is_bad
-            )
-        except OutOfTime:
-            return replace(proven, spent=True, lowest=self.kernel.claims[0])
-        return replace(proven, low=negative_range.low, lowest=negative_range.lowest)
-
-    def _below_zero_sized(self) -> Sized:
-        if self._negative is None:
-            sizes = self._relations.at({self._size: BELOW_ZERO.term})
-            contents = assumed_contents(self._relations, self._contracts, sizes)
-            call, clock = self._relations.call, self.sized.clock
-            negative = Sized(call, sizes, contents, clock, (-1, -1), size=BELOW_ZERO)
-            negative.open_tensors = self.sized.open_tensors
-            self._negative = negative
-        return self._negative
-
-    def at(self, value: int) -> SizedCall:
-        """Return the launch at a size, negative or not."""
-        sized = self._below_zero_sized() if value < 0 else self.sized
-        return sized.between(value, value, solving=True)
 
     def doubt(self, claim: Claim) -> str | None:
         """Return why a tensor may depend on the size in an unknown way, else None."""

@@ -20,7 +20,7 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.launch_numbers import holds_at, numbers_of
-from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall, last_holding
+from kvtrace.verdicts.sizes.sized import BUDGET, SIZE, OutOfTime, Sized, SizedCall, last_holding
 from kvtrace.verdicts.sizes.sized_claims import COVERAGE, Claim, claims_of
 from kvtrace.verdicts.sizes.wraps import (
     AssumedRanges,
@@ -231,10 +231,6 @@ class Subject:
         """Return the launch at a value, with the assumed ranges of its loads."""
         raise NotImplementedError
 
-    def at(self, value: int) -> SizedCall:
-        """Return the launch at a value as a `SizedCall`."""
-        return self.sized.between(value, value, solving=True)
-
     def certain_ranges(self, ranges: AssumedRanges) -> AssumedRanges:
         """Return the ranges of the loads that depend on the subject; others are as recorded."""
         return ranges
@@ -251,10 +247,6 @@ class Subject:
         """Return the kind and reason of the range's end at `end`, if no claim ends it earlier."""
         return "none", ""
 
-    def below_zero(self, proven: ProvenRange) -> ProvenRange:
-        """Return the proven range extended to negative values."""
-        return proven
-
     # -- search ----------------------------------------------------------------------------------
 
     def proves(self, proven: Interval) -> bool:
@@ -263,7 +255,7 @@ class Subject:
             return False
         if self.end <= proven[1] or self.sized.recorded[0] > proven[1]:
             return self.end > proven[1]
-        first = max(proven[0], self.least, self.sized.size.low)
+        first = max(proven[0], self.least, SIZE.low)
         bounded = self.sized.between(first, proven[1], solving=False)
         try:
             return all(claim.holds(bounded) for claim in self.kernel.claims)
@@ -286,7 +278,7 @@ class Subject:
                 "unknown", reason=self.unknown, contract=f"{self.name} = {self.recorded:,}"
             )
             return replace(row, low=self.recorded, high=self.recorded)
-        limits = max(self.least, self.sized.size.low), self.end - 1
+        limits = max(self.least, SIZE.low), self.end - 1
         if broken:
             row = self._broken_row(broken)
             if self.unknown:
@@ -294,8 +286,6 @@ class Subject:
             sound = [c for c in claims if c.group == "overflow" and c not in broken]
             return self._with_wrap(row, proven_range(self.sized, sound, limits, self.is_bad))
         proven = proven_range(self.sized, claims, limits, self.is_bad)
-        if proven.low == limits[0] > self.least:
-            proven = self.below_zero(proven)
         row = replace(
             self._row_of(proven), low=proven.low, high=proven.high, **self._fields_below(proven)
         )
@@ -390,8 +380,6 @@ class Subject:
     def _contract_text(self, proven: ProvenRange) -> str:
         if proven.low == proven.high:
             return f"{self.name} = {proven.high:,}"
-        if proven.low == self.least < 0:  # all that its type has below, which no size is
-            return f"{self.name} <= {proven.high:,}"
         return f"{proven.low:,} <= {self.name} <= {proven.high:,}"
 
     # -- refutation ------------------------------------------------------------------------------

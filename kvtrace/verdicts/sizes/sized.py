@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 MOST: Final = 1 << 48
 """The largest size that is checked: no memory has more bytes."""
 SIZE: Final = Symbol("scalar", ("size", 0, 0), 0, MOST)
-BELOW_ZERO: Final = Symbol("scalar", ("size", 0, 0), -MOST, -1)
-"""A negative size, as scalars and strides may be: most formulas assume sizes from 0."""
 BUDGET: Final = Budget(
     solver_seconds=0.2, solver_seconds_a_call=1.0, clock=nominal_seconds, lanes=0, replay_lanes=0
 )
@@ -84,7 +82,7 @@ class AssumedContents:
 
 
 class Sized:
-    """The launches of a kernel in which one number is the symbol `SIZE` or `BELOW_ZERO`.
+    """The launches of a kernel in which one number is the symbol `SIZE`.
 
     `recorded` is the recorded launch's range: one size, or all values of a tensor. `values` has the
     loads of a tensor whose largest value is the size.
@@ -98,10 +96,8 @@ class Sized:
         clock: Clock,
         recorded: Interval,
         values: tuple[Key, ...] = (),
-        size: Symbol = SIZE,
     ) -> None:
-        """Prepare the terms; `contents` has values of all other loads, `size` is their symbol."""
-        self.size = size
+        """Prepare the terms; `contents` has values of all other loads."""
         self.recorded = recorded
         self.values = values
         self.call = call
@@ -125,7 +121,7 @@ class Sized:
 
     def numbers(self, size: int) -> dict[Number, int]:
         """Return all numbers at a size."""
-        return {n: term.value({self.size: size}) for n, term in self.sizes.terms.items()}
+        return {n: term.value({SIZE: size}) for n, term in self.sizes.terms.items()}
 
     def substitute(self, formula: Any) -> Any:
         """Return a term or condition in which numbers are replaced by terms of the size; cached."""
@@ -209,7 +205,7 @@ class SizedCall(BoundCall):
         self._solving = solving
         self.sized = sized
         self.low, self.high = low, high
-        ends = [{sized.size: low}, {sized.size: high}]
+        ends = [{SIZE: low}, {SIZE: high}]
         largest_numbers = sized.numbers(high)
         ranges: dict[Key, Interval] = dict(sized.contents.ranges)
         ranges.update(dict.fromkeys(sized.values, (low, high)))
@@ -219,7 +215,7 @@ class SizedCall(BoundCall):
             ranges[key_of(number)] = bounds
             if number[0] == "grid":
                 ranges["program", number[1]] = (0, max(bounds[1], 1) - 1)
-        size = sized.size.kind, sized.size.key
+        size = SIZE.kind, SIZE.key
         ranges[size] = (low, high)
         sizes = Ranges({size: (low, high)})
         for key, (lower, upper) in sized.contents.bounds.items():
@@ -228,10 +224,6 @@ class SizedCall(BoundCall):
         call = without_contents(call_with(sized.call, largest_numbers))
         super().__init__(call, default_rules(), BUDGET, ranges)
         self.summary = sized.summary
-
-    def between(self, low: int, high: int) -> SizedCall:
-        """Return the launches of another range of sizes, with the same use of the solver."""
-        return self.sized.between(low, high, solving=self._solving)
 
     def prove(self, claim: Condition, given: Given) -> Decision:
         """Return Proven if a claim is proven for all sizes in the range, else Unknown."""

@@ -40,7 +40,7 @@ from kvtrace.verdicts.conflicts.race import ProgramPairs
 from kvtrace.verdicts.conflicts.search import lanes_of, shared_by_lanes
 from kvtrace.verdicts.rules.table import RULES, Judge
 from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
-from kvtrace.verdicts.sizes.sized import BUDGET, SizedCall
+from kvtrace.verdicts.sizes.sized import BUDGET, SIZE, SizedCall
 from kvtrace.verdicts.sizes.upper_bounds import implied_conditions
 from kvtrace.verdicts.widths import Use, uses
 
@@ -442,7 +442,7 @@ def _are_apart(bound: SizedCall, left: Access, right: Access, actors: Actors) ->
     is_same = conjunction(
         equal(symbol.term, question.renamed(symbol).term) for symbol in actors.differing or ()
     )
-    equations += [c for c in question.given.exact if bound.sized.size not in c.atoms()]
+    equations += [c for c in question.given.exact if SIZE not in c.atoms()]
     given = Given(conjunction(equations).conjuncts(), question.given.ranges)
     return isinstance(prove(is_same, given, seconds=bound.seconds()), Proven)
 

@@ -1,4 +1,4 @@
-"""Both ends of a range: loops whose counter wraps around above, zero and negative values below."""
+"""Both ends of a range: loops whose counter wraps around above, and zero below."""
 
 from dataclasses import replace
 
@@ -72,12 +72,12 @@ def test_at_a_size_beyond_the_range_the_loop_is_a_violation():
     }  # fmt: skip
 
 
-def test_the_range_of_a_stride_has_a_lower_end():
+def test_the_range_of_a_stride_begins_with_zero():
     row = stated_rows(strided())["s", "tensor"]
 
     assert (row.first_bad, row.fine) == (5, (0, 4))
     assert row.contract == "0 <= s <= 4"
-    assert (row.last_bad, row.below) == (-1, "the load leaves x")
+    assert (row.last_bad, row.below) == (None, None)
 
 
 def test_a_size_of_zero_may_be_the_last_bad_one():
@@ -90,12 +90,12 @@ def test_a_size_of_zero_may_be_the_last_bad_one():
     assert row.below == "i + s does not fit into 32 bits, for the load of x (by its loop)"
 
 
-def test_a_scalar_that_reaches_nothing_is_fine_on_both_sides_of_zero():
+def test_a_scalar_that_reaches_nothing_is_fine_until_its_products_wrap_around():
     one = call(kernels.strided, (1,), x=tensor(400), y=tensor(128), n=1, s=3, B=128)
 
     # i * s is computed for 128 lanes, of which the first alone is let through.
     most = 2**31 // 127
-    assert stated_rows(one)["s", "unknown"].fine == (-most, most)
+    assert stated_rows(one)["s", "unknown"].fine == (0, most)
 
 
 def printed(row):
@@ -108,9 +108,13 @@ def printed(row):
 
 
 def test_both_ends_of_the_proven_range_are_printed():
-    assert printed(stated_rows(strided())["s", "tensor"]) == (
-        "sizes s (was 3): first bad 5: the load leaves x; proven for 0 <= s <= 4, assuming other "
-        "sizes as recorded (one recorded launch); below that, bad at -1: the load leaves x"
+    one = call(kernels.picked, (1,), x=tensor(100), y=tensor(1), first=0, n=100, s=3)
+
+    text = printed(stated_rows(one)["s", "unknown"])
+
+    assert "proven for 1 <= s <= " in text
+    assert text.endswith(
+        "below that, bad at 0: i + s does not fit into 32 bits, for the load of x (by its loop)"
     )
 
 
