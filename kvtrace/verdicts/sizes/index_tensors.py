@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.converters.findings.envelope import EnvelopeRow
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.model import once_per_module
@@ -31,10 +30,10 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.sizes.envelope_rows import Kernel, Subject, unproven_claims
+from kvtrace.verdicts.sizes.envelope_rows import Kernel, Subject
 from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, Sizes, Terms, call_with
 from kvtrace.verdicts.sizes.relations import Relations
-from kvtrace.verdicts.sizes.sized import MOST, AssumedContents, Clock, OutOfTime, Sized
+from kvtrace.verdicts.sizes.sized import MOST, AssumedContents, Clock, Sized
 from kvtrace.verdicts.sizes.sized_claims import Claim
 from kvtrace.verdicts.sizes.ties import symbols_by_access, term_of
 from kvtrace.verdicts.sizes.wraps import AssumedRanges, overflow_text, rule_violation
@@ -123,30 +122,6 @@ class ValuesOfTensor(Subject):
         )
         basis = relations.basis()
         super().__init__(kernel, name, sized, tuple(assumptions), basis, min(smallest, 0), end)
-
-    def row(self, broken: tuple[Claim, ...] | None = None) -> EnvelopeRow:
-        """Return the row; if recorded values break a claim, that of a range around 0."""
-        smallest, largest = self.sized.recorded
-        try:
-            broken = unproven_claims(self.sized, self.kernel.claims) if broken is None else broken
-        except OutOfTime:
-            return super().row()
-        has_range = broken and (smallest, largest) != (0, 0)
-        recorded = self.kernel.as_recorded(broken) if has_range else None
-        if recorded is None or recorded[1].verdict != "violation":
-            return super().row(broken)
-        self.sized.recorded = (0, 0)
-        self.least = 0
-        row = super().row()
-        self.sized.recorded = (smallest, largest)
-        return self._with_recorded(row)
-
-    def _with_recorded(self, row: EnvelopeRow) -> EnvelopeRow:
-        smallest, largest = self.sized.recorded
-        row = replace(row, recorded=largest)
-        if row.first_bad is None or row.first_bad > largest:
-            return replace(row, along=(*row.along, f"{self.name} are never negative"))
-        return replace(row, what=f"{row.what}; the recorded values are {smallest:,} to {largest:,}")
 
     def launch(self, value: int) -> tuple[Call, AssumedRanges]:
         """Return the recorded launch, and the range of the tensor's loads up to a value."""

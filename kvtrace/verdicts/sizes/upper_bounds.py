@@ -259,27 +259,17 @@ def _divided_exactly(term: Term, number: int) -> Term:
 
 
 def exact_quotient(term: Term, divisor: Term) -> Term | None:
-    """Return the exact quotient if it or the divisor is a single monomial, else None."""
-    if len(divisor.coefficients) == 1:
-        ((factors, number),) = divisor.coefficients.items()
-        quotient_terms: dict[Monomial, int] = {}
-        for monomial, value in term.coefficients.items():
-            rest = _without(monomial, factors)
-            if rest is None or value % number:
-                return None
-            quotient_terms[rest] = value // number
-        return Term(quotient_terms)
-    if len(term.coefficients) != len(divisor.coefficients):
+    """Return the exact quotient if the divisor is a single monomial, else None."""
+    if len(divisor.coefficients) != 1:
         return None
-    monomial, value = next(iter(term.coefficients.items()))
-    for factors, number in divisor.coefficients.items():
+    ((factors, number),) = divisor.coefficients.items()
+    quotient_terms: dict[Monomial, int] = {}
+    for monomial, value in term.coefficients.items():
         rest = _without(monomial, factors)
         if rest is None or value % number:
-            continue
-        factor = Term({rest: value // number})
-        if factor * divisor == term:
-            return factor
-    return None
+            return None
+        quotient_terms[rest] = value // number
+    return Term(quotient_terms)
 
 
 def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:

@@ -139,8 +139,9 @@ def test_values_that_are_out_of_bounds_as_recorded_are_not_fine():
 
     row = rows(one)["values of index", "tensor"]
 
-    assert (row.first_bad, row.contract) == (100, "0 <= values of index <= 99")
-    assert "the recorded values are 0 to 109" in row.what
+    assert (row.first_bad, row.fine, row.contract) == (109, None, None)
+    assert row.what.startswith("as recorded, ")
+    assert row.what.endswith("(out-of-bounds)")
 
 
 def test_values_that_only_bound_a_loop_are_traced():
