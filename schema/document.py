@@ -1,4 +1,4 @@
-"""Generator of docs/format.md and schema.json.
+"""Generator of docs/format.md, schema.json and row_types.py.
 
 `python -m kvtrace.schema.document` writes them.
 """
@@ -12,14 +12,42 @@ import pyarrow as pa
 
 from kvtrace.schema.features import FEATURES
 from kvtrace.schema.table_types import Column, Table
-from kvtrace.schema.tables import CORE_TABLES, TABLES
+from kvtrace.schema.tables import CORE_TABLES, STRUCTS, TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from kvtrace.schema.vocabularies import Vocabulary, vocabularies
 
 SCHEMA_JSON: Final = Path(__file__).parent / "schema.json"
 #: The page without its tables, and with names in braces for what the tables make.
 _PROSE: Final = Path(__file__).parent / "format_page.txt"
+ROW_TYPES: Final = Path(__file__).parent / "row_types.py"
 FORMAT_PAGE: Final = Path(__file__).parents[2] / "docs" / "format.md"
+
+#: Python types of values in rows, by `type_text`; points in time are text, to the nanosecond.
+_PYTHON_TYPES: Final = {
+    "int32": "int",
+    "int64": "int",
+    "double": "float",
+    "bool": "bool",
+    "string": "str",
+    "name": "str",
+    "binary": "bytes",
+    "facts": "list[tuple[str, str]]",
+    "timestamp[ns, UTC]": "str",
+}
+_STORED_SUMS: Final = (
+    "launch_sums", "execution_sums", "older_launch_sums", "older_execution_sums", "run_parts",
+    "run_steps", "idle_gaps", "short_executions", "launch_tiles", "execution_tiles",
+)  # fmt: skip
+_RUN: Final = {"run": "str"}  # the column that the reader adds
+_ROW_TYPES_HEAD: Final = '''\
+"""Types of rows, as `kvtrace.open("out/").kernels[0]`; docs/format.md has the columns' meanings.
+
+Made from schema/tables.txt by `python -m kvtrace.schema.document`; do not edit by hand. Rows are
+dictionaries; points in time are text, to the nanosecond. None means "not known".
+"""
+
+from typing import TypedDict
+'''
 
 
 def format_page() -> str:
@@ -162,8 +190,48 @@ def _remarks(table: Table, column: Column) -> Iterator[str]:
         yield f"since {column.since}"
 
 
+def row_types() -> str:
+    """Return the text of row_types.py: a TypedDict for the rows of each table but stored sums."""
+    names = {struct: _class_name(name) for name, struct in STRUCTS.items()}
+    classes = [
+        _typed_dict(
+            name,
+            "A value of a column with fields.",
+            {field.name: f"{_python_type(field.type, names)} | None" for field in struct},
+        )
+        for struct, name in names.items()
+    ]
+    for table in TABLES.values():
+        if table.name in _STORED_SUMS:
+            continue
+        fields = {
+            column.name: _python_type(column.type, names) + ("" if column.key else " | None")
+            for column in table.columns
+        }
+        description = f"A row of the table `{table.name}`."
+        classes.append(_typed_dict(_class_name(table.name) + "Row", description, fields | _RUN))
+    return _ROW_TYPES_HEAD + "".join(classes)
+
+
+def _typed_dict(name: str, description: str, fields: dict[str, str]) -> str:
+    lines = [f"    {field}: {kind}\n" for field, kind in fields.items()]
+    return f'\n\nclass {name}(TypedDict):\n    """{description}"""\n\n{"".join(lines)}'
+
+
+def _class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _python_type(kind: pa.DataType, names: dict[pa.DataType, str]) -> str:
+    """Return the type of a value in a row in Python; `names` has the classes of structs."""
+    if pa.types.is_list(kind):
+        return f"list[{_python_type(kind.value_type, names)}]"
+    return names[kind] if pa.types.is_struct(kind) else _PYTHON_TYPES[type_text(kind)]
+
+
 def main() -> None:
-    """Write docs/format.md and schema.json."""
+    """Write docs/format.md, schema.json and row_types.py."""
+    ROW_TYPES.write_text(row_types(), encoding="utf-8")
     FORMAT_PAGE.write_text(format_page(), encoding="utf-8")
     SCHEMA_JSON.write_text(schema_json(), encoding="utf-8")
 

@@ -30,9 +30,8 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
 }  # fmt: skip
 
 
-def _read_tables(text: str) -> Iterator[Table]:
-    """Yield the tables that a text defines, in its order."""
-    types = dict(_TYPES)
+def _read_tables(text: str, types: dict[str, pa.DataType]) -> Iterator[Table]:
+    """Yield the tables that a text defines, in its order; add its structs to `types` by name."""
     private_fields: dict[str, dict[str, Leaf]] = {}
     for block in text.split("\n\n"):
         head, *lines = block.splitlines()
@@ -98,8 +97,13 @@ def _leaf(text: str) -> Leaf | None:
     return Leaf(frozenset(cast(tuple[Private, ...], kinds)), cast(Action, action))
 
 
+_types: Final = dict(_TYPES)
 TABLES: Final[dict[str, Table]] = {
-    table.name: table for table in _read_tables(_DEFINITIONS.read_text(encoding="utf-8"))
+    table.name: table for table in _read_tables(_DEFINITIONS.read_text(encoding="utf-8"), _types)
+}
+#: The types of columns with fields, by name.
+STRUCTS: Final[Mapping[str, pa.StructType]] = {
+    name: kind for name, kind in _types.items() if name not in _TYPES
 }
 
 #: The tables of the core profile, without the columns that are extensions.

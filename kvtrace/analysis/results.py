@@ -31,7 +31,7 @@ RowT = TypeVar("RowT")
 
 
 class Rows(Sequence[RowT]):
-    """Rows, each a dictionary, or a dataclass of a command's result; or an Arrow table."""
+    """Rows, each a dictionary with the types of `kvtrace.schema.row_types`; or an Arrow table."""
 
     def __init__(self, name: str, arrow: pa.Table) -> None:
         self.name = name

@@ -39,6 +39,14 @@ if TYPE_CHECKING:  # imported by the methods that need them
     from kvtrace.converters.diff import Difference
     from kvtrace.converters.diff.model import HeadlineRow
     from kvtrace.converters.registry import Conversion
+    from kvtrace.schema.row_types import (
+        CallsRow,
+        FindingsRow,
+        GpuKernelsRow,
+        KernelsRow,
+        LaunchesRow,
+        RunsRow,
+    )
 
 __all__ = ["OpenedTrace", "diff", "open"]
 
@@ -69,32 +77,32 @@ class OpenedTrace:
         return tuple(self.selection.trace.notes)
 
     @property
-    def runs(self) -> Rows[Any]:
+    def runs(self) -> Rows[RunsRow]:
         """A row for each recorded process."""
         return self.table("runs")
 
     @property
-    def kernels(self) -> Rows[Any]:
+    def kernels(self) -> Rows[KernelsRow]:
         """A row for each compiled variant of a kernel."""
         return self.table("kernels")
 
     @property
-    def calls(self) -> Rows[Any]:
+    def calls(self) -> Rows[CallsRow]:
         """A row for each unique call: kernel variant, grid and recorded facts of the arguments."""
         return self.table("calls")
 
     @property
-    def launches(self) -> Rows[Any]:
+    def launches(self) -> Rows[LaunchesRow]:
         """A row for each launch."""
         return self.table("launches")
 
     @property
-    def executions(self) -> Rows[Any]:
+    def executions(self) -> Rows[GpuKernelsRow]:
         """A row for each execution on the device, of a kernel, a copy or a fill (`gpu_kernels`)."""
         return self.table("gpu_kernels")
 
     @property
-    def findings(self) -> Rows[Any]:
+    def findings(self) -> Rows[FindingsRow]:
         """A row for each verdict on an access; empty before `sanitize` has judged the runs."""
         return self.table("findings")
 

@@ -8,8 +8,10 @@ from jsonschema import Draft202012Validator
 
 from kvtrace.schema.document import (
     FORMAT_PAGE,
+    ROW_TYPES,
     SCHEMA_JSON,
     format_page,
+    row_types,
     schema_json,
     type_text,
 )
@@ -19,8 +21,8 @@ from kvtrace.schema.versions import FORMAT_VERSION
 
 @pytest.mark.parametrize(
     ("path", "made"),
-    [(FORMAT_PAGE, format_page), (SCHEMA_JSON, schema_json)],
-    ids=["page", "json"],
+    [(FORMAT_PAGE, format_page), (SCHEMA_JSON, schema_json), (ROW_TYPES, row_types)],
+    ids=["page", "json", "types"],
 )
 def test_format_page_and_schema_json_are_up_to_date(path, made):
     assert path.read_text(encoding="utf-8") == made(), "run python -m kvtrace.schema.document"
