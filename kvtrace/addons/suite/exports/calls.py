@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtrace.addons.suite.call_files import SuiteCall, number_of, read_call
+from kvtrace.addons.suite.launches import SuiteCall, number_of, read_call
 from kvtrace.addons.suite.model import CALLS, CONTENTS, KERNELS, BadSuite, Entry, Suite
 from kvtrace.backends.compiled_kernels.generic import generic_once
 from kvtrace.converters.scripts.repro import (

@@ -72,6 +72,11 @@ def exact_values(
     return ExactValues(evaluated, exact_from(evaluated, planes["off"]), worst, near, meaning)
 
 
+def elements_of(tensor: TensorArgument, storage_bytes: NDArray[np.uint8]) -> Numbers:
+    """Return a tensor's elements as float64, in its shape, from the bytes of its storage."""
+    return _strided_elements(held_elements(tensor, storage_bytes), tensor).astype(np.float64)
+
+
 def held_elements(tensor: TensorArgument, storage_bytes: NDArray[np.uint8]) -> NDArray[Any]:
     """Return all elements of a storage in one axis, beginning where the tensor is aligned."""
     element = tensor.element
