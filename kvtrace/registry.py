@@ -38,7 +38,6 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
 | `stores` | a scheme, as `s3` | opens an address, as a `kvtrace.schema.remote.RemoteFolder` |
 | `suite_exports` | of the format | writes a suite's calls for another tool |
-| `timeline_parts` | of the part | a `kvtrace.converters.timeline.timeline.TimelinePart` |
 | `trace_methods` | of the method | a function that becomes a method of `kvtrace.open(…)`'s result |
 | `trace_notes` | of the notes | called with trace and runs; yields notes of `info` and the report |
 | `variables` | of the variable | a sentence that says what the variable does |

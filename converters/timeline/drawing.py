@@ -40,7 +40,6 @@ from kvtrace.converters.timeline.timeline import (
     Slices,
     Timeline,
     Track,
-    timeline_parts,
 )
 from kvtrace.figures.clocks import Clock, host_clocks
 from kvtrace.figures.collectives import Collectives, matched_collectives
@@ -138,7 +137,6 @@ class _TimelineBuilder:
         self._draw_launches(launches, executions)
         self._draw_compilations()
         self._draw_marks()
-        self._draw_parts()
         self._draw_messages()
         if self._clock is None:
             return self._timeline
@@ -335,14 +333,6 @@ class _TimelineBuilder:
             self._draw_spans(self._thread(tid).child("marks"), "mark", marked)
         for tid, points in sorted(instants.items()):
             self._draw_instants(self._thread(tid).child("marks"), "mark", points)
-
-    def _draw_parts(self) -> None:
-        for part in timeline_parts():
-            drawn = part.draw(self._trace, self._run, self._process)
-            self._timeline.slices += drawn.slices
-            self._timeline.counters += drawn.counters
-            for reason, count in drawn.left_out.items():
-                self._leave_out(reason, count)
 
     def _draw_messages(self) -> None:
         messages = plain_rows(self._table("messages"))

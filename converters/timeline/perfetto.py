@@ -223,8 +223,7 @@ def _slice_packets(sources: _SliceInputs, points: Points, before: int) -> Buffer
         begin.append(_launch_piece(slices.launch[rows], sources.launch_key))
     begin.append(Lookup(sources.table, sources.entry[slices.caption[rows]]))
     if slices.flow is not None:
-        flows = slices.flow[rows].reshape(rows.size, -1)
-        begin += [_flow_piece(flows[:, column]) for column in range(flows.shape[1])]
+        begin.append(_flow_piece(slices.flow[rows]))
     end: list[Piece] = [Constant(integer_field(_TYPE, _END))]
     packets = [
         PartialRows(

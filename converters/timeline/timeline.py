@@ -9,18 +9,13 @@ tracks beside theirs (below it for a thread) that say so. Times are ns since 197
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from kvtrace import registry
 from kvtrace.converters.timeline.captions import Caption
 from kvtrace.converters.timeline.nesting import lanes
-
-if TYPE_CHECKING:
-    from kvtrace.schema.runs import Run
-    from kvtrace.schema.trace import Trace
 
 Integers = npt.NDArray[np.int64]
 Kind = Literal["process", "thread", "lane", "counter"]
@@ -98,8 +93,7 @@ class Slices:
 
     All arrays except `begin` and `flow` may be of any integer type that fits their values.
     `caption` has indexes into `captions`, and `launch` the launches' numbers, -1 for none. `flow`
-    has a number that slices of one flow (arrow) share, 0 for none; it may have several columns, for
-    several flows of a slice.
+    has a number that slices of one flow (arrow) share, 0 for none.
     """
 
     track: Track
@@ -212,33 +206,6 @@ class Timeline:
 
 
 @dataclass(slots=True)
-class PartDrawing:
-    """Slices and counters that an add-on's part adds to a timeline, and rows left out by reason."""
-
-    slices: list[Slices] = field(default_factory=list)
-    counters: list[Counter] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class TimelinePart:
-    """A part of timelines from an add-on or another package (group `kvtrace.timeline_parts`).
-
-    Its slices have its `category`; `noun` is their plural in messages. `draw` is a function from
-    a trace, a run and the run's process track to what it adds.
-    """
-
-    category: str
-    noun: str
-    draw: "Callable[[Trace, Run, Track], PartDrawing]"
-
-
-def timeline_parts() -> tuple[TimelinePart, ...]:
-    """Return the parts of all add-ons and packages."""
-    return tuple(part for _, part in registry.loaded("timeline_parts"))
-
-
-@dataclass(slots=True)
 class Tally:
     """Counts of slices and instants drawn by a conversion, and of rows left out by reason."""
 
@@ -260,8 +227,7 @@ class Tally:
 
     def sentences(self) -> tuple[str, ...]:
         """Return sentences on the drawn slices, the rows left out by reason, and the notes."""
-        nouns = _NOUNS | {part.category: part.noun for part in timeline_parts()}
-        counts = [f"{count:,} {nouns[name]}" for name, count in self.drawn.items() if count]
+        counts = [f"{count:,} {_NOUNS[name]}" for name, count in self.drawn.items() if count]
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
         summary = f"{runs}: {', '.join(counts) or 'nothing with a time'}"
         left_out_sentences = tuple(

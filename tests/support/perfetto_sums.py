@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.timeline.captions import device_symbol
-from kvtrace.converters.timeline.timeline import timeline_parts
 from kvtrace.figures.names import shown_names
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Trace
@@ -47,13 +46,12 @@ class Sums:
 def sums_of_file(run_query: RunQuery) -> Sums:
     """Return the sums of the slices that the engine has read.
 
-    Except steps, which are drawn from marks or launches, collectives, which are matched over the
-    ranks, and slices of add-ons.
+    Except steps, which are drawn from marks or launches, and collectives, which are matched over
+    the ranks.
     """
     sums = Sums(Counter(), Counter())
-    others = {"step", "collective", *(part.category for part in timeline_parts())}
     for category, name, count, total_ns in run_query(_LOADED):
-        if category not in others:
+        if category not in ("step", "collective"):
             sums.add(category or "", name or "", count, total_ns or 0)
     return sums
 
