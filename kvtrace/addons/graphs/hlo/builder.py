@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 _ELEMENTWISE: Final = (
-    "abs add and atan2 cbrt ceil compare convert cosine divide exponential exponential_minus_one "
+    "abs add and atan2 ceil compare convert cosine divide exponential exponential_minus_one "
     "floor is_finite log log_plus_one logistic maximum minimum multiply negate not or power "
     "remainder round_nearest_even rsqrt select shift_left shift_right_arithmetic "
     "shift_right_logical sign sine sqrt subtract tan tanh xor"

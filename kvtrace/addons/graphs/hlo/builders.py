@@ -27,9 +27,6 @@ FUNCTIONS: Final[dict[Any, Builder]] = {}
 REFUSED: Final[dict[Any, Builder]] = {}
 REFUSED_METHODS: Final[dict[str, Builder]] = {}
 
-#: Ufunc → builder of its `reduce`, of (array, axis, …).
-REDUCTIONS: Final[dict[Any, Builder]] = {}
-
 #: Ufunc → builder of its `at`, of (tensor, index, value).
 AT: Final[dict[Any, Builder]] = {}
 
@@ -40,15 +37,11 @@ METHODS: Final[dict[str, Builder]] = {}
 OPERATIONS: Final[dict[str, Builder]] = {}
 
 
-def implements(
-    *functions: Any,
-    methods: Sequence[str] = (),
-    reduces: Any = None,
-) -> Callable[[_B], _B]:
+def implements(*functions: Any, methods: Sequence[str] = ()) -> Callable[[_B], _B]:
     """Return a decorator that registers a builder of NumPy functions and of tensors' methods.
 
-    Methods have the same arguments as the functions. `reduces` is the ufunc whose `reduce` the
-    builder is. A function that only some versions of NumPy have is named as text, as `concat`.
+    Methods have the same arguments as the functions. A function that only some versions of NumPy
+    have is named as text, as `concat`.
     """
 
     def register(builder: _B) -> _B:
@@ -62,8 +55,6 @@ def implements(
                 FUNCTIONS[function] = builder
         for method in methods:
             METHODS[method] = builder
-        if reduces is not None:
-            REDUCTIONS[reduces] = builder
         return builder
 
     return register

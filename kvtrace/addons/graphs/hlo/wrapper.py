@@ -17,7 +17,6 @@ from kvtrace.addons.graphs.hlo.builders import (
     AT,
     FUNCTIONS,
     METHODS,
-    REDUCTIONS,
     REFUSED,
     REFUSED_METHODS,
     name_of,
@@ -217,17 +216,13 @@ class Tensor(NDArrayOperatorsMixin):
             raise _call_error(name_of(function), error) from error
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        builders = {"__call__": FUNCTIONS, "reduce": REDUCTIONS, "at": AT}.get(method, {})
+        builders = {"__call__": FUNCTIONS, "at": AT}.get(method, {})
         builder = builders.get(ufunc)
         if builder is None:
             suffix = "" if method == "__call__" else f".{method}"
             raise _unsupported(f"{name_of(ufunc)}{suffix}")
-        if method != "__call__":
-            out = kwargs.pop("out", None)
-            # NumPy's ufuncs reduce along the first axis by default.
-            arguments = (*inputs, 0) if len(inputs) == 1 and "axis" not in kwargs else inputs
-            result = builder(*arguments, **kwargs)
-            return into(None if out is None else out[0], result)
+        if method == "at":
+            return builder(*inputs)
         return _call_ufunc(builder, ufunc, inputs, kwargs)
 
     # -- assignment -------------------------------------------------------------------------
@@ -306,7 +301,6 @@ def _call_ufunc(
     builder: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     out = kwargs.pop("out", None)
-    where = kwargs.pop("where", True)
     dtype = kwargs.pop("dtype", None)
     kwargs.pop("casting", None)
     if kwargs:
@@ -317,12 +311,6 @@ def _call_ufunc(
         astype = METHODS["astype"]
         inputs = tuple(astype(value, dtype) for value in inputs)
     result = builder(*inputs)
-    if where is not True:
-        if out is None:
-            raise BadArgument.here(
-                f"{name_of(ufunc)} with where leaves elements without a value; give out as well"
-            )
-        result = FUNCTIONS[np.where](where, result, out[0])
     if out is not None and isinstance(result, tuple):
         return tuple(into(target, value) for target, value in zip(out, result, strict=True))
     return result if out is None else into(out[0], result)

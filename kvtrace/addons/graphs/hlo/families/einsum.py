@@ -62,12 +62,10 @@ def einsum(
     if dtype is not None:
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
     labels, result = _parsed_labels(subscripts, tensors)
-    product, product_labels = _diagonals(tensors[0], labels[0])
-    product, product_labels = _summed(product, product_labels, _needed_labels(labels[1:], result))
+    product, product_labels = _summed(tensors[0], labels[0], _needed_labels(labels[1:], result))
     for position in range(1, len(tensors)):
         needed = _needed_labels(labels[position + 1 :], result)
-        y, y_labels = _diagonals(tensors[position], labels[position])
-        y, y_labels = _summed(y, y_labels, {*needed, *product_labels})
+        y, y_labels = _summed(tensors[position], labels[position], {*needed, *product_labels})
         product, product_labels = _product(product, product_labels, y, y_labels, needed)
     product, product_labels = _summed(product, product_labels, set(result))
     return into(
@@ -111,6 +109,10 @@ def _term_labels(term: str, rank: int) -> Labels:
     ellipsis_rank = rank - len(before) - len(after)
     if ellipsis_rank < 0 or (ellipsis_rank and not dots):
         raise ShapeMismatch.here(f"einsum's term {term!r} does not fit a tensor of {rank} axes")
+    if len({*before, *after}) < len(before) + len(after):
+        raise BadArgument.here(
+            f"einsum's term {term!r} has a label twice; take the np.diagonal of the operand first"
+        )
     return [*before, *range(-ellipsis_rank, 0), *after]  # ellipses are aligned at their last axes
 
 
@@ -118,29 +120,12 @@ def _needed_labels(labels: Sequence[Labels], result: Labels) -> set[Any]:
     return {*result, *(label for term in labels for label in term)}
 
 
-def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
-    """Replace axes that share a label by their diagonal; return the tensor and its labels."""
-    for label in dict.fromkeys(labels):
-        while labels.count(label) > 1:
-            row_axis = labels.index(label)
-            column_axis = labels.index(label, row_axis + 1)
-            if x.shape[row_axis] != x.shape[column_axis]:
-                raise ShapeMismatch.here(
-                    f"einsum's label {label!r} has axes of both {x.shape[row_axis]} and "
-                    f"{x.shape[column_axis]} elements of one operand"
-                )
-            x = diagonal(x, 0, row_axis, column_axis)
-            labels = [a for i, a in enumerate(labels) if i not in (row_axis, column_axis)] + [label]
-    return x, labels
-
-
 def _summed(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels]:
     """Sum over axes whose labels are not needed; return the tensor and its labels."""
     axes = tuple(axis for axis, label in enumerate(labels) if label not in needed)
     if not axes:
         return x, labels
-    reducer = "or" if x.dtype == BOOL else "add"
-    total = reduce(x, scalar(0, x.dtype), axes, "or" if reducer == "or" else "add")
+    total = reduce(x, scalar(0, x.dtype), axes, "or" if x.dtype == BOOL else "add")
     return total, [label for label in labels if label in needed]
 
 

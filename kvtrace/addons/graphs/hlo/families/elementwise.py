@@ -46,7 +46,6 @@ _FLOAT_FUNCTIONS = {
     np.log: "log",
     np.log1p: "log_plus_one",
     np.sqrt: "sqrt",
-    np.cbrt: "cbrt",
     np.sin: "sine",
     np.cos: "cosine",
     np.tan: "tan",
@@ -114,7 +113,7 @@ def like(x: Tensor, value: float) -> Tensor:
 # -- simple functions -------------------------------------------------------------------------
 
 
-@implements(np.absolute, np.fabs)
+@implements(np.absolute)
 def absolute(x: Operand) -> Tensor:
     """Return the absolute value."""
     x = lift(x)
@@ -212,20 +211,6 @@ def clip(
 def log2(x: Tensor) -> Tensor:
     """Return the logarithm to base 2."""
     return divide(unary("log", x), like(x, math.log(2)))
-
-
-@implements(np.log10)
-@in_wide_floats
-def log10(x: Tensor) -> Tensor:
-    """Return the logarithm to base 10."""
-    return divide(unary("log", x), like(x, math.log(10)))
-
-
-@implements(np.exp2)
-@in_wide_floats
-def exp2(x: Tensor) -> Tensor:
-    """Return 2 to the power of `x`."""
-    return binary("power", like(x, 2.0), x)
 
 
 @implements(np.arctan)

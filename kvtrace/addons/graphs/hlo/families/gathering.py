@@ -179,7 +179,7 @@ def _data_index(x: Tensor, index: Any) -> DataIndex:
             if positions.dtype == BOOL:
                 raise DataDependent.here(
                     "the number of elements that a traced mask selects depends on data; "
-                    "use np.where, a reduction with where=, or assign through the mask"
+                    "use np.where, or assign through the mask"
                 )
             positions = from_start(positions, extent)
             to_check.append((None if has_tensor(part) else np.asarray(part), extent, axis))

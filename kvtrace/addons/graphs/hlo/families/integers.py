@@ -82,17 +82,6 @@ def _float_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return select(compare("EQ", y, zero), ratio, quotient), remainder_
 
 
-@implements(np.fmod)
-def fmod(x1: Operand, x2: Operand) -> Tensor:
-    """Return the remainder of a division rounded towards zero; for integers, 0 if `x2` is 0."""
-    x, y = _numeric_operands(x1, x2)
-    if is_float(x.dtype):
-        return binary("remainder", x, y)
-    by_zero = compare("EQ", y, like(y, 0))
-    remainder_ = binary("remainder", x, select(by_zero, like(y, 1), y))
-    return select(by_zero, like(x, 0), remainder_)
-
-
 # -- bits ---------------------------------------------------------------------------------------
 
 

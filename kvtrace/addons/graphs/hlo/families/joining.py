@@ -90,36 +90,23 @@ def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
     return result
 
 
-@implements(np.array_split)
-def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Return views of the parts of an axis between positions, or of a number of similar parts."""
+@implements(np.split)
+def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """Return views of the parts of an axis between positions, or of a number of equal parts."""
     x = lift(ary)
     split_axis = axis_of(axis, len(x.shape))
     extent = x.shape[split_axis]
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
-        if count < 1:
-            raise BadArgument.here(f"number sections must be larger than 0, not {count}")
-        length, longer = divmod(extent, count)
-        lengths = [length + 1] * longer + [length] * (count - longer)
-        bounds = [0, *np.cumsum(lengths).tolist()]
+        if count < 1 or extent % count:
+            raise ShapeMismatch.here(
+                f"array split does not result in an equal division: {extent} elements into "
+                f"{count} parts; split at positions"
+            )
+        bounds = [part * extent // count for part in range(count + 1)]
     else:
         bounds = [0, *(int(position) for position in indices_or_sections), extent]
     return [window(x, split_axis, a, b) for a, b in pairwise(bounds)]
-
-
-@implements(np.split)
-def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Return views of the parts of an axis, as `array_split`; a number must divide the axis."""
-    x = lift(ary)
-    if isinstance(indices_or_sections, int | np.integer):
-        extent = x.shape[axis_of(axis, len(x.shape))]
-        if indices_or_sections > 0 and extent % indices_or_sections:
-            raise ShapeMismatch.here(
-                f"array split does not result in an equal division: {extent} elements into "
-                f"{indices_or_sections} parts; use np.array_split"
-            )
-    return array_split(x, indices_or_sections, axis)
 
 
 @implements(np.tile)

@@ -11,14 +11,12 @@ from kvtrace.addons.graphs.hlo.arguments import axes_of, dtype_of
 from kvtrace.addons.graphs.hlo.builders import implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import float_dtype, wide_dtype
 from kvtrace.addons.graphs.hlo.errors import BadArgument
-from kvtrace.addons.graphs.hlo.families.comparisons import truth
 from kvtrace.addons.graphs.hlo.families.elementwise import like
-from kvtrace.addons.graphs.hlo.families.reductions import count_nonzero, max_, reduced
+from kvtrace.addons.graphs.hlo.families.reductions import max_, reduced
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
     add,
     broadcast,
-    broadcast_to,
     convert,
     divide,
     full,
@@ -117,13 +115,9 @@ def norm(
 # -- means and variances ---------------------------------------------------------------------------
 
 
-def _mean(x: Tensor, axis: Any, keepdims: bool, where: Operand, less: float = 0) -> Tensor:
-    """Return the sum of elements under `where` along axes, over their number minus `less`."""
-    total = reduced(x, axis, "add", 0, keepdims, where)
-    if where is not None:
-        condition = broadcast_to(truth(where), x.shape)
-        count = convert(count_nonzero(condition, axis, keepdims=keepdims), x.dtype)
-        return divide(total, subtract(count, like(count, less)))
+def _mean(x: Tensor, axis: Any, keepdims: bool, less: float = 0) -> Tensor:
+    """Return the sum of elements along axes, over their number minus `less`."""
+    total = reduced(x, axis, "add", 0, keepdims)
     element_count = 1
     for position in axes_of(axis, len(x.shape)):
         element_count *= x.shape[position]
@@ -137,13 +131,11 @@ def mean(
     dtype: Any = None,
     out: Any = None,
     keepdims: bool = False,
-    *,
-    where: Operand = None,
 ) -> Tensor:
     """Return the mean; float32 for integers, computed in float32 for smaller floats."""
     x = lift(a)
     result_type = float_dtype(x.dtype) if dtype is None else dtype_of(dtype)
-    average = _mean(convert(x, wide_dtype(result_type)), axis, keepdims, where)
+    average = _mean(convert(x, wide_dtype(result_type)), axis, keepdims)
     return into(out, convert(average, result_type))
 
 
@@ -155,19 +147,13 @@ def var(
     out: Any = None,
     ddof: float = 0,
     keepdims: bool = False,
-    *,
-    where: Operand = None,
-    mean: Operand = None,
-    correction: float | None = None,
 ) -> Tensor:
     """Return the mean squared distance from the mean; the divisor is the count less `ddof`."""
     x = lift(a)
     result_type = float_dtype(x.dtype) if dtype is None else dtype_of(dtype)
     x = convert(x, wide_dtype(result_type))
-    center = _mean(x, axis, True, where) if mean is None else lift(mean, x.dtype)
-    distance = subtract(*broadcast(x, center))
-    correction_used = ddof if correction is None else correction
-    variance = _mean(multiply(distance, distance), axis, keepdims, where, correction_used)
+    distance = subtract(*broadcast(x, _mean(x, axis, True)))
+    variance = _mean(multiply(distance, distance), axis, keepdims, ddof)
     return into(out, convert(variance, result_type))
 
 

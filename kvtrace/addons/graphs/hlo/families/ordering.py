@@ -1,4 +1,4 @@
-"""Sorting, and cumulative sums and products along an axis.
+"""Sorting, and cumulative sums along an axis.
 
 One op sorts several operands by the first; the sort is stable, and NaN comes last in either
 direction, as in NumPy.
@@ -23,7 +23,6 @@ from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.joining import slice_axis
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
-    Reducer,
     convert,
     fresh,
     iota,
@@ -112,41 +111,21 @@ def topk(
     return into(out, selected), convert(slice_axis(order, position, 0, count), position_type)
 
 
-# -- cumulative -----------------------------------------------------------------------------------
-
-
-def cumulated(x: Tensor, axis: int, reducer: Reducer, start: Any) -> Tensor:
-    """Return, at each position of an axis, the elements up to it combined, with neutral `start`."""
-    rank, extent = len(x.shape), x.shape[axis]
-    window = tuple(max(1, extent) if i == axis else 1 for i in range(rank))
-    low = tuple(max(0, extent - 1) if i == axis else 0 for i in range(rank))
-    attributes = {
-        "window_dimensions": window,
-        "padding": tuple((before, 0) for before in low),
-        "reducer": reducer,
-    }
-    operands = (x, scalar(start, x.dtype))
-    return current().emit("reduce_window", operands, x.shape, x.dtype, attributes)
-
-
-def _cumulative(
-    a: Operand, axis: int | None, dtype: Any, reducer: Reducer, start: Any, out: Any
-) -> Tensor:
+@implements(np.cumsum, methods=("cumsum",))
+def cumsum(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
+    """Return sums of elements up to each position of an axis (None: flattened); bools as int32."""
     x, position = _with_sort_axis(a, axis)
     result_type: Dtype = INT32 if x.dtype == BOOL else x.dtype
     if dtype is not None:
         result_type = dtype_of(dtype)
-    wide_tensor = convert(convert(x, result_type), wide_dtype(result_type))
-    return into(out, convert(cumulated(wide_tensor, position, reducer, start), result_type))
-
-
-@implements(np.cumsum, methods=("cumsum",))
-def cumsum(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """Return sums of elements up to each position of an axis (None: flattened); bools as int32."""
-    return _cumulative(a, axis, dtype, "add", 0, out)
-
-
-@implements(np.cumprod, methods=("cumprod",))
-def cumprod(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """Return the products of the elements up to each position of an axis (None: flattened)."""
-    return _cumulative(a, axis, dtype, "multiply", 1, out)
+    x = convert(convert(x, result_type), wide_dtype(result_type))
+    rank, extent = len(x.shape), x.shape[position]
+    low = tuple(max(0, extent - 1) if i == position else 0 for i in range(rank))
+    attributes = {
+        "window_dimensions": tuple(max(1, extent) if i == position else 1 for i in range(rank)),
+        "padding": tuple((before, 0) for before in low),
+        "reducer": "add",
+    }
+    operands = (x, scalar(0, x.dtype))
+    sums = current().emit("reduce_window", operands, x.shape, x.dtype, attributes)
+    return into(out, convert(sums, result_type))

@@ -42,16 +42,12 @@ def reduced(
     reducer: Reducer,
     start: Any,
     keepdims: bool,
-    where: Operand = None,
     initial: Operand = None,
     out: Any = None,
 ) -> Tensor:
-    """Return the elements under `where`, and `initial`, reduced along axes; `start` is neutral."""
+    """Return the elements, and `initial`, reduced along axes; `start` is neutral."""
     axes = axes_of(axis, len(x.shape))
     neutral = scalar(start, x.dtype)
-    if where is not None:
-        condition = broadcast_to(truth(where), x.shape)
-        x = select(condition, x, full(start, x.shape, x.dtype))
     result = reduce(x, neutral, axes, reducer)
     if initial is not None:
         initial_value = broadcast_to(lift(initial, x.dtype), result.shape)
@@ -68,7 +64,7 @@ def _in_sum_type(a: Operand, dtype: Any) -> tuple[Tensor, Dtype]:
     return convert(convert(x, result_type), wide_dtype(result_type)), result_type
 
 
-@implements(np.sum, methods=("sum",), reduces=np.add)
+@implements(np.sum, methods=("sum",))
 def sum_(
     a: Operand,
     axis: Any = None,
@@ -76,15 +72,14 @@ def sum_(
     out: Any = None,
     keepdims: bool = False,
     initial: Operand = None,
-    where: Operand = None,
 ) -> Tensor:
     """Return the sum along axes; bools are added as int32, floats below 32 bits in float32."""
     x, result_type = _in_sum_type(a, dtype)
-    total = reduced(x, axis, "add", 0, keepdims, where, initial)
+    total = reduced(x, axis, "add", 0, keepdims, initial)
     return into(out, convert(total, result_type))
 
 
-@implements(np.prod, methods=("prod",), reduces=np.multiply)
+@implements(np.prod, methods=("prod",))
 def prod(
     a: Operand,
     axis: Any = None,
@@ -92,42 +87,39 @@ def prod(
     out: Any = None,
     keepdims: bool = False,
     initial: Operand = None,
-    where: Operand = None,
 ) -> Tensor:
     """Return the product along axes; bools count as int32, floats below 32 bits as float32."""
     x, result_type = _in_sum_type(a, dtype)
-    total = reduced(x, axis, "multiply", 1, keepdims, where, initial)
+    total = reduced(x, axis, "multiply", 1, keepdims, initial)
     return into(out, convert(total, result_type))
 
 
-@implements(np.max, np.amax, methods=("max",), reduces=np.maximum)
+@implements(np.max, np.amax, methods=("max",))
 def max_(
     a: Operand,
     axis: Any = None,
     out: Any = None,
     keepdims: bool = False,
     initial: Operand = None,
-    where: Operand = None,
 ) -> Tensor:
     """Return the greatest element along axes; NaN if an element is NaN."""
     x = _checked_extents(lift(a), axis, initial, "greatest")
     opcode: Reducer = "or" if x.dtype == BOOL else "maximum"
-    return reduced(x, axis, opcode, lowest(x.dtype), keepdims, where, initial, out)
+    return reduced(x, axis, opcode, lowest(x.dtype), keepdims, initial, out)
 
 
-@implements(np.min, np.amin, methods=("min",), reduces=np.minimum)
+@implements(np.min, np.amin, methods=("min",))
 def min_(
     a: Operand,
     axis: Any = None,
     out: Any = None,
     keepdims: bool = False,
     initial: Operand = None,
-    where: Operand = None,
 ) -> Tensor:
     """Return the smallest element along axes; NaN if an element is NaN."""
     x = _checked_extents(lift(a), axis, initial, "smallest")
     opcode: Reducer = "and" if x.dtype == BOOL else "minimum"
-    return reduced(x, axis, opcode, highest(x.dtype), keepdims, where, initial, out)
+    return reduced(x, axis, opcode, highest(x.dtype), keepdims, initial, out)
 
 
 def _checked_extents(x: Tensor, axis: Any, initial: Any, extreme: str) -> Tensor:
@@ -138,20 +130,16 @@ def _checked_extents(x: Tensor, axis: Any, initial: Any, extreme: str) -> Tensor
     return x
 
 
-@implements(np.any, methods=("any",), reduces=np.logical_or)
-def any_(
-    a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Operand = None
-) -> Tensor:
+@implements(np.any, methods=("any",))
+def any_(a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
     """Return whether any element along the axes is not zero."""
-    return reduced(truth(a), axis, "or", False, keepdims, where, None, out)
+    return reduced(truth(a), axis, "or", False, keepdims, out=out)
 
 
-@implements(np.all, methods=("all",), reduces=np.logical_and)
-def all_(
-    a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Operand = None
-) -> Tensor:
+@implements(np.all, methods=("all",))
+def all_(a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
     """Return whether no element along the axes is zero."""
-    return reduced(truth(a), axis, "and", True, keepdims, where, None, out)
+    return reduced(truth(a), axis, "and", True, keepdims, out=out)
 
 
 @implements(np.count_nonzero)

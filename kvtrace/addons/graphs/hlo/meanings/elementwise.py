@@ -20,7 +20,6 @@ _ONE_FUNCTION: Final[dict[str, Callable[..., Any]]] = {
     "add": np.add,
     "and": np.bitwise_and,
     "atan2": np.arctan2,
-    "cbrt": np.cbrt,
     "ceil": np.ceil,
     "cosine": np.cos,
     "exponential": np.exp,

