@@ -137,7 +137,11 @@ def same_meaning(first: Call, second: Call) -> tuple[OutputMeaning, ...]:
 def _tensor_pairs(first: Call, second: Call) -> list[tuple[int, int]]:
     """Return the positions of each tensor in both calls; empty if their numbers differ."""
     first_positions, second_positions = (
-        [at for at, value in enumerate(call.arguments) if isinstance(value, TensorArgument)]
+        [
+            at
+            for at, value in enumerate(call.arguments[: len(call.module.main.arguments)])
+            if isinstance(value, TensorArgument)
+        ]
         for call in (first, second)
     )
     if len(first_positions) != len(second_positions):
