@@ -40,19 +40,9 @@ def text_block(text: str) -> str:
     return _block(text.encode("utf-8", "replace"))
 
 
-def read_json(block: str) -> Any:
-    """Return the value of a block that `json_block` wrote."""
-    return json.loads(_content(block))
-
-
 def bytes_block(content: bytes) -> str:
     """Return a block that contains bytes unchanged."""
     return _block(content)
-
-
-def read_bytes(block: str) -> bytes:
-    """Return the bytes of a block that `bytes_block` wrote."""
-    return _content(block)
 
 
 def columns_block(columns: dict[str, npt.NDArray[np.int64]]) -> str:
@@ -72,14 +62,6 @@ def columns_block(columns: dict[str, npt.NDArray[np.int64]]) -> str:
     return _block(struct.pack("<I", len(text)) + text + b"".join(bodies))
 
 
-def read_columns(block: str) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the columns of a block that `columns_block` wrote."""
-    content = _content(block)
-    (length,) = struct.unpack_from("<I", content)
-    header = json.loads(content[4 : 4 + length])
-    return {name: _decoded(content, 4 + length, entry) for name, entry in header.items()}
-
-
 def _fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass by name; much faster than `asdict`, which copies values."""
     kind = type(value)
@@ -92,10 +74,6 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def _block(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
-
-
-def _content(block: str) -> bytes:
-    return gzip.decompress(base64.b64decode(block))
 
 
 def _encoded(column: npt.NDArray[np.int64]) -> tuple[dict[str, Any], bytes]:
@@ -113,18 +91,6 @@ def _encoded(column: npt.NDArray[np.int64]) -> tuple[dict[str, Any], bytes]:
         return entry, b"".join(_padded(half.tobytes()) for half in halves)
     entry["type"] = "u1" if largest_offset < 1 << 8 else "u2" if largest_offset < 1 << 16 else "u4"
     return entry, _padded(offsets.astype(_TYPES[entry["type"]]).tobytes())
-
-
-def _decoded(content: bytes, start: int, entry: dict[str, Any]) -> npt.NDArray[np.int64]:
-    count, byte_offset = entry["count"], start + entry["at"]
-    if entry["type"] == "wide":
-        high_offset = byte_offset + count * 4 + (-count * 4) % _ALIGNMENT
-        low = np.frombuffer(content, "<u4", count, byte_offset).astype(np.int64)
-        values = low + (np.frombuffer(content, "<u4", count, high_offset).astype(np.int64) << 32)
-    else:
-        values = np.frombuffer(content, _TYPES[entry["type"]], count, byte_offset).astype(np.int64)
-    values += int(entry["base"])
-    return np.cumsum(values) + int(entry["delta"]) if "delta" in entry else values
 
 
 def _padded(body: bytes) -> bytes:

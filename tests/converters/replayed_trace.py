@@ -8,10 +8,10 @@ from typing import Any
 
 from kvtrace.clients.recorded import replay
 from kvtrace.converters.report import report_data
-from kvtrace.converters.report.pack import read_json
 from kvtrace.converters.report.sources import Context, block_sources
 from kvtrace.converters.report.writing import Budget, fitted_blocks
 from kvtrace.schema.trace import Selection, resolve
+from tests.support.packed import read_json
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 #: Holds the copies; gone when the process ends.

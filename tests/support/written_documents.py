@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from kvtrace.converters.report.document import DOCUMENT
-from kvtrace.converters.report.pack import read_json
+from tests.support.packed import read_json
 
 
 def shown_by(page: str) -> Any:

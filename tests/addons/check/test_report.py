@@ -8,7 +8,6 @@ import torch
 import kvtrace
 from kvtrace.addons.check.stage_faults import Fault, message_with_fault
 from kvtrace.cli import main
-from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace, resolve
@@ -18,6 +17,7 @@ from tests.converters.page_layout import screen_problems
 from tests.converters.replayed_trace import blocks_of
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.kernels import oracle_kernels as kernels
+from tests.support.packed import read_json
 from tests.support.planting import with_other_memory
 
 ROWS, COLUMNS = 64, 96

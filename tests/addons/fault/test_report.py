@@ -6,12 +6,12 @@ import shutil
 import pytest
 
 from kvtrace.addons.fault.dumps import explained
-from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.trace import resolve
 from tests.addons.fault.recorded import FAULTS
 from tests.converters.page_layout import screen_problems
 from tests.converters.replayed_trace import blocks_of
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
+from tests.support.packed import read_json
 
 
 @pytest.fixture(scope="module")

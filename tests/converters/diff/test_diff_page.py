@@ -9,7 +9,6 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.page import comparison_object
-from kvtrace.converters.report.pack import read_json
 from tests.converters.finding_rows import LOAD, VIOLATION
 from tests.converters.written_trace import (
     SOURCE,
@@ -20,6 +19,7 @@ from tests.converters.written_trace import (
     add_ops,
     write_trace,
 )
+from tests.support.packed import read_json
 
 CHANGED = SOURCE.replace("values * 2", "values * 3").replace("    values", "    # read\n    values")
 BEFORE_TTIR = "module {\n  %0 = arith.constant 1 : i32 loc(#loc1)\n  tt.return loc(#loc2)\n}\n"

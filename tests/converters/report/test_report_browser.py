@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kvtrace.converters.profile.device_time import read_device_time
-from kvtrace.converters.report.pack import read_columns, read_json
 from kvtrace.figures.window import windowed
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
@@ -22,6 +21,7 @@ from tests.converters.report_page import (
     opened_page,
     written_page,
 )
+from tests.support.packed import read_columns, read_json
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.synthetic_trace import HOSTILE_NAMES
 from tests.support.thorough import usually

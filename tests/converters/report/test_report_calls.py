@@ -7,7 +7,6 @@ import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.runs import plain_rows
 from tests.converters.replayed_trace import (
     blocks_of,
@@ -18,6 +17,7 @@ from tests.converters.replayed_trace import (
     source_named,
 )
 from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
+from tests.support.packed import read_json
 
 FIGURES = (
     "op", "kind", "dtype", "loop", "executions", "elements", "masked_off", "bytes",

@@ -3,8 +3,8 @@
 import pytest
 
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.converters.report.pack import read_json
 from tests.converters.replayed_trace import json_blocks, replayed, replayed_blocks
+from tests.support.packed import read_json
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from kvtrace.converters.report.pack import read_json
 from kvtrace.converters.report.sources import block_sources
 from kvtrace.converters.report.views.call import Dot, dots_of
 from kvtrace.converters.report.views.lines import op_lines
 from kvtrace.ir import parse
 from tests.converters.replayed_trace import context_of, replayed
+from tests.support.packed import read_json
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.converters.report.model import Mark, Track
-from kvtrace.converters.report.pack import (
-    bytes_block,
-    columns_block,
-    json_block,
-    read_bytes,
-    read_columns,
-    read_json,
-)
+from kvtrace.converters.report.pack import bytes_block, columns_block, json_block
+from tests.support.packed import read_bytes, read_columns, read_json
 
 WHOLE = st.integers(-(2**52), 2**52)
 

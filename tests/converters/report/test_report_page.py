@@ -9,12 +9,12 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.registry import load_converter
 from kvtrace.converters.report import calls, report_data, write_report
-from kvtrace.converters.report.pack import read_columns, read_json
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
 from tests.converters.finding_rows import LOAD, VIOLATION
 from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
+from tests.support.packed import read_columns, read_json
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.tiers import some
 

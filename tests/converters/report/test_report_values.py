@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from kvtrace.converters.report.pack import read_bytes, read_json
 from kvtrace.converters.report.tensor_elements import BINS, Layout, elements_of, histogram
 from kvtrace.schema.content import artifact_row
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
 from tests.converters.replayed_trace import blocks_of, json_blocks
 from tests.converters.written_trace import Op, add_ops
+from tests.support.packed import read_bytes, read_json
 
 TORCH = {
     "fp8e4nv": torch.float8_e4m3fn,

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.converters.profile.call_paths import GROUPINGS
-from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.tables import TABLES
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
+from tests.support.packed import read_json
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kvtrace.converters.profile.autotune import read_tunings
-from kvtrace.converters.report.pack import read_json
 from kvtrace.text import duration
 from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.support.browser import LONGEST_MS
+from tests.support.packed import read_json
 from tests.support.report_trace import DEFECT_LINE, KERNELS, STAGES, build_report_trace
 
 #: Line of a call that is inlined, and of what it is inlined from.

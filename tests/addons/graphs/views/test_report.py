@@ -7,10 +7,10 @@ import pytest
 
 import kvtrace
 from kvtrace.addons.graphs.hlo import ops, trace
-from kvtrace.converters.report.pack import read_json
 from tests.addons.graphs.hlo import programs
 from tests.converters.page_layout import screen_problems
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
+from tests.support.packed import read_json
 
 
 @trace
