@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from kvtrace.ir.locations import without_inner_places
+from kvtrace.ir import IRSyntaxError
+from kvtrace.ir.attribute_reader import AttributeReader
+from kvtrace.ir.attributes import Attribute, LocationAttribute
+from kvtrace.ir.locations import UNKNOWN, Location, location_frames, without_inner_places
 
 Frame = tuple[str, int]
 """File and line, both as the compiler wrote them."""
@@ -165,8 +168,7 @@ class _LinkTable:
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ALIAS_ONLY: Final = re.compile(r"loc\((#\w+)\)\s*$")
 _ALIAS_DEFINITION: Final = re.compile(r"(#\w+) = (loc\(.*\))\s*$")
-_TOKEN: Final = re.compile(r'\s*("(?:[^"\\]|\\.)*"|#\w+|\w+|[()\[\],:<>]|.)')
-_ESCAPE: Final = re.compile(r'\\([0-9A-Fa-f]{2}|["\\nt])')
+_ALIAS: Final = re.compile(r"#\w+")
 
 
 def _lines_of_closed_op(line: str, number: int, open_lines: list[list[int]]) -> list[int]:
@@ -204,102 +206,33 @@ def _trailing_location(line: str) -> str | None:
 
 
 class _Aliases:
-    """Location aliases of a module (lines `#name = loc(…)`), parsed on first use."""
+    """Location aliases of a module (lines `#name = loc(…)`), read on first use."""
 
     def __init__(self, lines: list[str]) -> None:
-        self._texts: dict[str, str] = {}
+        definitions = filter(None, map(_ALIAS_DEFINITION.match, lines))
+        self._texts = {match[1]: match[2] for match in definitions}
+        self._read: dict[str, Attribute] = {}
         self._stacks: dict[str, Stack] = {}
-        for line in lines:
-            match = _ALIAS_DEFINITION.match(line)
-            if match:
-                self._texts[match.group(1)] = match.group(2)[4:-1]
 
     def stack(self, location: str) -> Stack:
         """Return the frames of a location's text; () if unreadable. Results are cached."""
-        frames = self._stacks.get(location)
-        if frames is None:
-            self._stacks[location] = ()  # ends the recursion of a location that contains itself
-            frames = self._location(_TOKEN.findall(location)[::-1], 0)[:MAX_FRAMES]
-            self._stacks[location] = frames
-        return frames
+        if location not in self._stacks:
+            frames = location_frames(self._location(self._texts.get(location, f"loc({location})")))
+            self._stacks[location] = tuple((f.file, f.line) for f in frames[:MAX_FRAMES])
+        return self._stacks[location]
 
-    def _location(self, tokens: list[str], depth: int) -> Stack:
-        """Return the frames of the location that begins at the end of `tokens`, a reversed list.
-
-        Its tokens are removed.
-        """
-        if not tokens or depth > MAX_FRAMES:
-            return ()
-        word = tokens.pop()
-        if word.startswith("#"):
-            return self.stack(self._texts[word]) if word in self._texts else ()
-        if word.startswith('"'):
-            return self._file_or_name(_unquote(word), tokens, depth)
-        if word == "loc":
-            return self._parenthesized(tokens, depth)
-        if word == "callsite":
-            return self._callsite(tokens, depth)
-        if word == "fused":
-            return self._fused(tokens, depth)
-        return ()
-
-    def _parenthesized(self, tokens: list[str], depth: int) -> Stack:
-        if not _take_token(tokens, "("):
-            return ()
-        inner = self._location(tokens, depth + 1)
-        _take_token(tokens, ")")
-        return inner
-
-    def _file_or_name(self, text: str, tokens: list[str], depth: int) -> Stack:
-        if _take_token(tokens, "("):
-            inner = self._location(tokens, depth + 1)
-            _take_token(tokens, ")")
-            return inner
-        if not _take_token(tokens, ":") or not tokens or not tokens[-1].isdecimal():
-            return ()
-        line = int(tokens.pop())
-        while tokens and (tokens[-1] in (":", "to") or tokens[-1].isdecimal()):
-            tokens.pop()  # the column, and the end of a range
-        return ((text, line),)
-
-    def _callsite(self, tokens: list[str], depth: int) -> Stack:
-        if not _take_token(tokens, "("):
-            return ()
-        callee = self._location(tokens, depth + 1)
-        if not _take_token(tokens, "at"):
-            return callee
-        caller = self._location(tokens, depth + 1)
-        _take_token(tokens, ")")
-        return (*callee, *caller)
-
-    def _fused(self, tokens: list[str], depth: int) -> Stack:
-        while tokens and tokens[-1] != "[":
-            tokens.pop()  # the metadata in angle brackets
-        stack: Stack = ()
-        while tokens and tokens.pop() != "]":
-            stack = stack or self._location(tokens, depth + 1)
-        return stack
-
-
-def _take_token(tokens: list[str], expected: str) -> bool:
-    if tokens and tokens[-1] == expected:
-        tokens.pop()
-        return True
-    return False
-
-
-def _unquote(token: str) -> str:
-    r"""Return an MLIR string without its quotes and escapes."""
-    escapes = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
-
-    def character(match: re.Match[str]) -> str:
-        escape = match.group(1)
-        return escapes[escape] if escape in escapes else chr(int(escape, 16))
-
-    text = _ESCAPE.sub(character, token[1:-1])
-    if any("\x80" <= c <= "\xff" for c in text) and all(c <= "\xff" for c in text):
-        return text.encode("latin-1").decode("utf-8", "replace")  # bytes above 127 are UTF-8
-    return text
+    def _location(self, text: str, depth: int = 0) -> Location:
+        """Return the location in a text; unknown if it is unreadable."""
+        for name in _ALIAS.findall(text):
+            if name in self._texts and name not in self._read and depth < MAX_FRAMES:
+                self._read[name] = LocationAttribute(UNKNOWN)  # of one that contains itself
+                self._read[name] = LocationAttribute(self._location(self._texts[name], depth + 1))
+        reader = AttributeReader(text)
+        reader.attribute_aliases = self._read
+        try:
+            return reader.location()
+        except IRSyntaxError:
+            return UNKNOWN
 
 
 # --- assembly -----------------------------------------------------------------------------------
