@@ -23,7 +23,7 @@ from kvtrace.converters.diff.figures import kernel_figures
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import headline
 from kvtrace.converters.diff.inputs import differing_inputs
-from kvtrace.converters.diff.marks import launch_changes, order_note
+from kvtrace.converters.diff.launch_order import order_note
 from kvtrace.converters.diff.match import find_renamed, match_kernels, match_variants, nearest
 from kvtrace.converters.diff.merge_answers import merge_answers
 from kvtrace.converters.diff.model import (
@@ -163,7 +163,6 @@ def compare(
         still=still,
         bounds=bounds,
         bounds_unjudged=unjudged_reason,
-        launches=launch_changes(a, b, matched),
         results=results,
         meanings=meanings_of_changed(
             before, after, {name: old_names.get(name, name) for name in changed}, seconds

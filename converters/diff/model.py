@@ -243,16 +243,6 @@ class BoundChange:
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchChange:
-    """A kernel's numbers of launches under a mark of the user, if they differ."""
-
-    mark: str
-    kernel: str
-    before: int
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
 class KernelMeaning:
     """An answer to whether an output of a changed kernel has the same values as before.
 
@@ -457,7 +447,6 @@ class Difference:
     still: tuple[Finding, ...] = ()
     bounds: tuple[BoundChange, ...] = ()
     bounds_unjudged: str = "not compared (add --generic)"
-    launches: tuple[LaunchChange, ...] = ()
     headline: tuple[HeadlineRow, ...] = ()
     results: Results | None = None
     meanings: tuple[KernelMeaning, ...] | None = None

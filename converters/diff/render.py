@@ -16,7 +16,6 @@ from kvtrace.converters.diff.model import (
     DeviceDifference,
     Difference,
     KernelDifference,
-    LaunchChange,
     Totals,
     VariantDifference,
 )
@@ -87,12 +86,6 @@ def difference_text(
     if d.bounds:
         lines += ["", "conditions for all sizes"]
         lines += [line for bound in d.bounds for line in _bound_text(bound, width)]
-    if d.launches:
-        lines += ["", "launches by mark"]
-        lines += [
-            f"  {_change_text(change, width - 2)}"
-            for change in map(_launch_count_change, d.launches)
-        ]
     if d.context:
         lines += ["", "context (no difference by itself)"]
         lines += [f"  {_change_text(change, width - 2)}" for change in d.context]
@@ -163,10 +156,6 @@ def _bound_text(bound: BoundChange, width: int) -> list[str]:
     before, after = ("none" if side is None else side for side in (bound.before, bound.after))
     text = f"{bound.kernel}: {bound.what}: {before} → {after} ({bound.direction})"
     return wrapped(f"{text}: {bound.text}" if bound.text else text, width, 2)
-
-
-def _launch_count_change(change: LaunchChange) -> Change:
-    return Change(f"{change.kernel} in {change.mark}", str(change.before), str(change.after))
 
 
 def gate_object(gate: Gate) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Changes in the number of launches under the user's marks, and in the order of launches."""
+"""Changes in the order of launches."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.converters.diff.model import LaunchChange
 from kvtrace.converters.diff.times import RunCalls
 from kvtrace.figures.columns import Positions, integers
 from kvtrace.figures.identity import KernelKey
@@ -21,32 +20,6 @@ Launched = npt.NDArray[Any]
 """An array of `_LAUNCH`."""
 _LAUNCH: Final = np.dtype([("kernel", np.int64), ("work", np.int64)])
 """A launch's kernel, by number, and the hash of its shapes and scalars."""
-
-
-def launch_changes(
-    before: "Snapshot", after: "Snapshot", matched: Sequence[tuple[KernelKey, KernelKey]]
-) -> tuple[LaunchChange, ...]:
-    """Return an entry per mark and kernel whose number of launches differs.
-
-    Marks are matched by name; a launch belongs to each mark open in its thread when it begins.
-    `matched` has the kernel's keys on both sides.
-    """
-    names = [after_key.name for _, after_key in matched]
-    counts_of_sides = [
-        _launches_by_mark(side, keys)
-        for side, keys in zip((before, after), zip(*matched, strict=True), strict=False)
-    ]
-    if len(counts_of_sides) < 2:
-        return ()
-    zeros = np.zeros(len(names), np.int64)
-    differences = []
-    for mark in dict.fromkeys((*counts_of_sides[0], *counts_of_sides[1])):
-        counts_before, counts_after = (side.get(mark, zeros) for side in counts_of_sides)
-        differences += [
-            LaunchChange(mark, names[kernel], int(counts_before[kernel]), int(counts_after[kernel]))
-            for kernel in np.flatnonzero(counts_before != counts_after)
-        ]
-    return tuple(differences)
 
 
 def order_note(
@@ -172,35 +145,3 @@ class _KernelNumbers:
         """Return the hash of each launch's shapes and scalars; any number where `of` returns -1."""
         call = integers(launches["call_id"], -1)
         return self._work[self._positions.of(call)] if self._work.size else call
-
-
-def _launches_by_mark(side: "Snapshot", keys: Sequence[KernelKey]) -> dict[str, Whole]:
-    """Return by mark the number of launches of each kernel, an array by index in `keys`."""
-    counts: dict[str, Whole] = {}
-    columns = ["name", "begin", "end", "thread"]
-    for run, places in zip(side.runs, side.places, strict=True):
-        marks = side.trace.table("marks", (run,), columns)
-        if not marks.num_rows:
-            continue
-        names = marks["name"].to_pylist()
-        begin, end = integers(marks["begin"]), integers(marks["end"], -1)
-        thread_of_mark = integers(marks["thread"], -1)
-        numbers = _KernelNumbers(side, keys, places)
-        for launches in side.launches_of(run):
-            enter, thread = (integers(launches[name], -1) for name in ("enter", "thread"))
-            kernel = numbers.of(launches)
-            for thread_id in np.unique(thread):
-                rows = np.flatnonzero((thread == thread_id) & (kernel >= 0))
-                if not rows.size:
-                    continue
-                rows = rows[np.argsort(enter[rows], kind="stable")]
-                is_near = (begin <= enter[rows[-1]]) & (end > enter[rows[0]])
-                of_thread = np.flatnonzero((thread_of_mark == thread_id) & is_near)
-                first = np.searchsorted(enter[rows], begin[of_thread])
-                last = np.searchsorted(enter[rows], end[of_thread])
-                for place in np.flatnonzero(last > first).tolist():
-                    counted = kernel[rows[first[place] : last[place]]]
-                    name = names[of_thread[place]]
-                    of_piece = np.bincount(counted, minlength=len(keys))
-                    counts[name] = counts.get(name, 0) + of_piece
-    return counts
