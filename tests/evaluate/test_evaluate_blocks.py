@@ -40,23 +40,6 @@ LOOP = (
     + TAIL
 )
 
-SWITCH = (
-    HEAD
-    + """
-    %index = "arith.index_cast"(%n) : (i32) -> index
-    %r = "scf.index_switch"(%index) <{cases = array<i64: 2, 5>}> ({
-      "scf.yield"(%n) : (i32) -> ()
-    }, {
-      %a = "arith.addi"(%n, %one) : (i32, i32) -> i32
-      "scf.yield"(%a) : (i32) -> ()
-    }, {
-      "scf.yield"(%zero) : (i32) -> ()
-    }) : (index) -> i32
-    "tt.store"(%to, %r) : (!tt.ptr<i32>, i32) -> ()
-"""
-    + TAIL
-)
-
 
 def run(text, numbers, *, known=True):
     x, out = np.array(numbers, np.int32), np.full(len(numbers), -7, np.int32)
@@ -76,16 +59,6 @@ def test_a_loop_of_blocks_has_its_own_trips_in_each_program():
 def test_a_loop_of_blocks_that_unknown_data_end_is_refused():
     with pytest.raises(UnsupportedOp, match="in a loop that unknown data end"):
         run(LOOP, [3, 0], known=False)
-
-
-@pytest.mark.parametrize("numbers", [[2, 5, 7, 2, 9], [5, 5], [8]])
-def test_a_switch_runs_the_case_of_each_program(numbers):
-    expected = [n + 1 if n == 2 else 0 if n == 5 else n for n in numbers]
-    assert run(SWITCH, numbers) == expected
-
-
-def test_a_switch_on_unknown_data_has_unknown_results():
-    assert run(SWITCH, [2, 5], known=False) == [-7, -7]
 
 
 def test_an_unknown_terminator_is_refused():

@@ -18,8 +18,16 @@ _MLIRS_OWN = "MLIR's own, and no function of Triton's language or pass up to TTI
 LEFT_OUT = {
     **dict.fromkeys(
         (
-            "arith.convertf", "arith.flush_denormals", "arith.scaling_extf", "arith.scaling_truncf",
-            "arith.subui_extended", "math.clampf", "math.ipowi", "math.isnormal", "math.sincos",
+            "arith.addui_extended", "arith.ceildivsi", "arith.ceildivui", "arith.convertf",
+            "arith.floordivsi", "arith.flush_denormals", "arith.mulsi_extended",
+            "arith.mului_extended", "arith.scaling_extf", "arith.scaling_truncf",
+            "arith.subui_extended", "math.acos", "math.acosh", "math.asin", "math.asinh",
+            "math.atan", "math.atan2", "math.atanh", "math.cbrt", "math.clampf", "math.copysign",
+            "math.cosh", "math.ctlz", "math.ctpop", "math.cttz", "math.erfc", "math.expm1",
+            "math.fpowi", "math.ipowi", "math.isfinite", "math.isinf", "math.isnan",
+            "math.isnormal", "math.log10", "math.log1p", "math.powf", "math.rint", "math.round",
+            "math.roundeven", "math.sincos", "math.sinh", "math.tan", "math.tanh", "math.trunc",
+            "scf.execute_region", "scf.index_switch",
         ),
         _MLIRS_OWN,
     ),

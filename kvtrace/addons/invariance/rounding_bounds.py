@@ -38,6 +38,7 @@ from kvtrace.addons.invariance.bounded_numbers import (
 from kvtrace.addons.invariance.choices import choice_by_sign
 from kvtrace.addons.invariance.repeated import is_exact_product
 from kvtrace.addons.invariance.trees import Tree, constant_of, function_of
+from kvtrace.evaluate.dialects.libdevice import ACCURACY
 from kvtrace.evaluate.registry import ELEMENTWISE
 from kvtrace.evaluate.shadows.errors.roundings import is_float, smallest_of, unit_of
 from kvtrace.symbolic.prover import Ranges
@@ -197,17 +198,18 @@ class _Bounds:
         if name == "arith.select":
             return self._chosen(node)
         numbers = [self.number(part) for part in node.parts]
-        function = name if name in RULES else f"math.{function_of(node)}"
-        if function in ("math.abs", "math.fabs"):
+        function = function_of(node)
+        if name not in RULES and function in ("abs", "fabs"):
             return replace(numbers[0], sign=POSITIVE)
-        if function not in ELEMENTWISE:
+        own = ELEMENTWISE.get(name) if name in RULES else None
+        accuracy = ACCURACY.get(function) if own is None else own.accuracy
+        if accuracy is None:
             raise NoRule
-        accuracy = ELEMENTWISE[function].accuracy
         if name in RULES:
             made = self._arithmetic(name, numbers)
             own_units = 2 * accuracy.ulps or RULES[name][1]
         else:
-            made = self._function(function.removeprefix("math."), numbers)
+            made = self._function(function, numbers)
             own_units = 2 * (accuracy.ulps + accuracy.argument * numbers[0].largest)
         unit = unit_of(kind) / UNIT
         if made.infinity and name not in WITH_INFINITIES:

@@ -209,26 +209,6 @@ def maxui(left: Array, right: Array) -> Array:
     return _signed(np.maximum(unsigned(left), unsigned(right)), left)
 
 
-@elementwise("arith.ceildivui")
-def ceildivui(left: Array, right: Array) -> Array:
-    """Return the unsigned quotient rounded up; 0 where the divisor is 0."""
-    a, b = unsigned(left), unsigned(right)
-    safe = np.where(b == 0, b.dtype.type(1), b)
-    return _signed(np.where(b == 0, 0, a // safe + (a % safe != 0)), left)
-
-
-@elementwise("arith.ceildivsi")
-def ceildivsi(left: Array, right: Array) -> Array:
-    """Return the signed quotient rounded up; the dividend where the divisor is 0."""
-    return _signed(-np.floor_divide(-left, np.where(right == 0, 1, right)), left)
-
-
-@elementwise("arith.floordivsi")
-def floordivsi(left: Array, right: Array) -> Array:
-    """Return the signed quotient rounded down; the dividend where the divisor is 0."""
-    return _signed(np.floor_divide(left, np.where(right == 0, 1, right)), left)
-
-
 # -- floats -----------------------------------------------------------------------------------
 
 elementwise("arith.addf", flops=1)(np.add)

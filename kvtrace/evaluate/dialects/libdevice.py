@@ -203,7 +203,7 @@ FUNCTIONS: dict[str, _Function] = {
     "cyl_bessel_i0": _wide(partial(special.bessel_i, 0)),
     "cyl_bessel_i1": _wide(partial(special.bessel_i, 1)),
     "erf": math.erf,
-    "erfc": math.erfc,
+    "erfc": _wide(special.erfc),
     "erfcinv": _wide(special.erfcinv),
     "erfcx": _wide(special.erfcx),
     "erfinv": _wide(special.erfinv),

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.evaluate import directed
-from kvtrace.evaluate.accuracy import JUMPS, STEADY, Accuracy
+from kvtrace.evaluate.accuracy import STEADY, Accuracy
 from kvtrace.evaluate.dialects import special
 from kvtrace.evaluate.flushing import flushed_by
 from kvtrace.evaluate.registry import elementwise
@@ -19,42 +19,18 @@ from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op
 
 _WAVE: Final = Accuracy(2, follows="steady")
-_POWER: Final = Accuracy(8, follows="jumps")
 
 elementwise("math.exp", flops=1, accuracy=Accuracy(2, argument=1))(np.exp)
 elementwise("math.exp2", flops=1, accuracy=Accuracy(2), by_target=flushed_by)(np.exp2)
-elementwise("math.expm1", flops=1, accuracy=Accuracy(2))(np.expm1)
 elementwise("math.log", flops=1, accuracy=Accuracy(2))(np.log)
 elementwise("math.log2", flops=1, accuracy=Accuracy(2))(np.log2)
-elementwise("math.log10", flops=1, accuracy=Accuracy(3))(np.log10)
-elementwise("math.log1p", flops=1, accuracy=Accuracy(2))(np.log1p)
 elementwise("math.sqrt", flops=1, accuracy=Accuracy(2), by_target=flushed_by)(np.sqrt)
 elementwise("math.sin", flops=1, accuracy=_WAVE, by_target=flushed_by)(np.sin)
 elementwise("math.cos", flops=1, accuracy=_WAVE, by_target=flushed_by)(np.cos)
-elementwise("math.tan", flops=1, accuracy=Accuracy(4, follows="jumps"))(np.tan)
-elementwise("math.tanh", flops=1, accuracy=Accuracy(2))(np.tanh)
-elementwise("math.sinh", flops=1, accuracy=Accuracy(3))(np.sinh)
-elementwise("math.cosh", flops=1, accuracy=Accuracy(2, follows="jumps"))(np.cosh)
-elementwise("math.asin", flops=1, accuracy=Accuracy(4))(np.arcsin)
-elementwise("math.acos", flops=1, accuracy=Accuracy(2))(np.arccos)
-elementwise("math.atan", flops=1, accuracy=Accuracy(2))(np.arctan)
-elementwise("math.asinh", flops=1, accuracy=Accuracy(3))(np.arcsinh)
-elementwise("math.acosh", flops=1, accuracy=Accuracy(4))(np.arccosh)
-elementwise("math.atanh", flops=1, accuracy=Accuracy(3))(np.arctanh)
-elementwise("math.cbrt", flops=1, accuracy=Accuracy(2))(np.cbrt)
-elementwise("math.fpowi", flops=1, accuracy=_POWER)(np.power)
-elementwise("math.atan2", flops=1, accuracy=Accuracy(3, follows="jumps"))(np.arctan2)
-elementwise("math.powf", flops=1, accuracy=_POWER)(np.power)
 elementwise("math.floor", flops=1, by_target=flushed_by)(np.floor)
 elementwise("math.ceil", flops=1, by_target=flushed_by)(np.ceil)
-elementwise("math.trunc", flops=1)(np.trunc)
-elementwise("math.roundeven", "math.rint", flops=1)(np.rint)
 elementwise("math.absf", accuracy=STEADY)(np.abs)
 elementwise("math.absi")(np.abs)
-elementwise("math.copysign", accuracy=JUMPS)(np.copysign)
-elementwise("math.isnan", accuracy=JUMPS)(np.isnan)
-elementwise("math.isinf", accuracy=JUMPS)(np.isinf)
-elementwise("math.isfinite", accuracy=JUMPS)(np.isfinite)
 
 
 @elementwise("math.rsqrt", flops=1, accuracy=Accuracy(2), by_target=flushed_by)
@@ -64,7 +40,6 @@ def rsqrt(array: Array) -> Array:
     return result
 
 
-@elementwise("math.round", flops=1)
 def round_half_away(array: Array) -> Array:
     """Return floats rounded to whole numbers, halves away from zero."""
     whole = np.trunc(array)
@@ -95,26 +70,17 @@ def _erf_table() -> Array:
     return np.array([math.erf(position * _ERF_STEP) for position in range(-count, count + 1)])
 
 
-@elementwise("math.erfc", flops=1, accuracy=Accuracy(6))
-def erfc(array: Array) -> Array:
-    """Return 1 - erf(x), precise also where erf is near 1."""
-    return special.erfc(array).astype(array.dtype)
-
-
-@elementwise("math.ctpop")
 def ctpop(array: Array) -> Array:
     """Return the number of set bits."""
     return np.asarray(_bits_lowest_first(array).sum(axis=-1).astype(array.dtype))
 
 
-@elementwise("math.ctlz")
 def ctlz(array: Array) -> Array:
     """Return the number of zero bits above the highest set bit; the width if none is set."""
     bits = _bits_lowest_first(array)[..., ::-1]
     return np.where(bits.any(axis=-1), bits.argmax(axis=-1), bits.shape[-1]).astype(array.dtype)
 
 
-@elementwise("math.cttz")
 def cttz(array: Array) -> Array:
     """Return the number of zero bits below the lowest set bit; the width if none is set."""
     bits = _bits_lowest_first(array)

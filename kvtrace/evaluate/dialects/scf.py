@@ -38,7 +38,6 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 from kvtrace.ir.flow import deciding
 from kvtrace.ir.integers import counter_ranges, signed_range, wraps_around
-from kvtrace.ir.model import attribute
 
 # -- if ---------------------------------------------------------------------------------------
 
@@ -95,56 +94,6 @@ def if_(op: Op, compiler: Compiler) -> Step:
             run_branch(branches[1], values, scope)
         else:
             run_divided(values, scope, takes_then)
-
-    return step
-
-
-@semantics("scf.index_switch")
-def index_switch(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a switch: a program runs the region of its case, else the first region."""
-    selector = op.operand("selector").id
-    selector_type = value_type(op.operand("selector").type)
-    cases = [int(case) for case in attribute(op, "cases", [])]
-    results = slots_of(op.results)
-    types = [value_type(value.type) for value in op.results]
-    blocks = [compiler.block(region.blocks[0]) for region in op.regions]
-
-    def run_all(values: list[Any], scope: Scope, unknown: Unknown) -> None:
-        doubtful = scope.doubtful(unknown.reason)
-        outcomes = [block.run(list(values), doubtful) for block in blocks]
-        for position, slot in enumerate(results):
-            joined = outcomes[0][position]
-            for outcome in outcomes[1:]:
-                joined = unknown_branch_value(joined, outcome[position], unknown)
-            values[slot] = joined
-
-    def step(values: list[Any], scope: Scope) -> None:
-        selector_value = values[selector]
-        if isinstance(selector_value, Unknown):
-            run_all(values, scope, selector_value)
-            return
-        case_of_program = to_array(selector_value, selector_type).reshape(-1)
-        case_of_program = np.broadcast_to(case_of_program, (scope.programs,))
-        case_results: list[tuple[Array, list[Any]]] = []
-        default = ~np.isin(case_of_program, cases)
-        for block, selected_programs in zip(
-            blocks, [default, *(case_of_program == c for c in cases)], strict=True
-        ):
-            index = np.flatnonzero(selected_programs)
-            if not len(index):
-                continue
-            every = len(index) == scope.programs
-            inner = selected(values, block.outer, index, every=every)
-            case_results.append(
-                (index, block.run(inner, scope if every else scope.restricted(index)))
-            )
-        for position, slot in enumerate(results):
-            result_parts = [(index, outcome[position]) for index, outcome in case_results]
-            values[slot] = (
-                result_parts[0][1]
-                if len(result_parts) == 1
-                else merge_programs(result_parts, scope.programs, types[position])
-            )
 
     return step
 

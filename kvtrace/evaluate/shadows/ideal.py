@@ -109,21 +109,17 @@ def _shifted_right(left: Array, right: Array, bits: int) -> Array:
     return np.asarray(left >> amount)
 
 
-def _quotient(left: Array, right: Array, *, rounded: str) -> Array:
-    """Return the exact quotient, rounded toward zero, down or up; by 0, the evaluator's."""
+def _quotient(left: Array, right: Array) -> Array:
+    """Return the exact quotient, rounded toward zero; 0 for a division by 0."""
     a, b = left.astype(object), right.astype(object)
     safe = np.where(b == 0, 1, b)
     down = a // safe
-    if rounded == "down":
-        return narrowed(down)
     inexact = a - down * safe != 0
-    if rounded == "up":
-        return narrowed(down + inexact)
     return narrowed(np.where(b == 0, 0, down + (inexact & ((a < 0) != (safe < 0)))))
 
 
 def _remainder(left: Array, right: Array) -> Array:
-    quotient = _quotient(left, right, rounded="zero").astype(object)
+    quotient = _quotient(left, right).astype(object)
     return narrowed(left.astype(object) - right.astype(object) * quotient)
 
 
@@ -138,11 +134,6 @@ def _bitwise(function: Any) -> Callable[[Array, Array], Array]:
     return apply
 
 
-def _unsigned_division(left: Array, right: Array, *, up: bool = False) -> Array:
-    zero = np.where(right == 0, 0, 1).astype(object)  # a divisor of 0 gives 0
-    return narrowed(_quotient(left, right, rounded="up" if up else "zero").astype(object) * zero)
-
-
 _Exact = Callable[[Array, Array, int], Array]
 _EXACT: Final[dict[Operator, _Exact]] = {
     "+": lambda a, b, _: total(a, b),
@@ -153,16 +144,12 @@ _EXACT: Final[dict[Operator, _Exact]] = {
     "&": lambda a, b, _: _bitwise(np.bitwise_and)(a, b),
     "|": lambda a, b, _: _bitwise(np.bitwise_or)(a, b),
     "^": lambda a, b, _: _bitwise(np.bitwise_xor)(a, b),
-    "//": lambda a, b, _: _quotient(a, b, rounded="zero"),
+    "//": lambda a, b, _: _quotient(a, b),
     "%": lambda a, b, _: _remainder(a, b),
-    "floordiv": lambda a, b, _: _quotient(a, b, rounded="down"),
-    "ceildiv": lambda a, b, _: _quotient(a, b, rounded="up"),
     "min": lambda a, b, _: np.minimum(a, b),
     "max": lambda a, b, _: np.maximum(a, b),
 }
 _UNSIGNED: Final[dict[Operator, _Exact]] = _EXACT | {
-    "//": lambda a, b, _: _unsigned_division(a, b),
-    "ceildiv": lambda a, b, _: _unsigned_division(a, b, up=True),
     ">>": lambda a, b, bits: np.where((b >= 0) & (b < bits), _shifted_right(a, b, bits), 0),
     "mulhi": lambda a, b, bits: narrowed((a.astype(object) * b.astype(object)) >> bits),
 }

@@ -112,10 +112,6 @@ def _unsigned_rule(rule: Callable[[Term, Term], Term]) -> _Binary:
     return of_unsigned
 
 
-def _quotient_up(left: Term, right: Term) -> Term:
-    return -quotient(-left, right, floor=True)
-
-
 def _shift_right_unsigned(left: Term, right: Term, bits: int) -> Term:
     return signed(bitwise("shr", unsigned(left, bits), right, bits), bits)
 
@@ -125,11 +121,8 @@ _register("arith.subi", lambda a, b, _: a - b, _differ)
 _register("arith.muli", lambda a, b, _: a * b, _both)
 _register("arith.divsi", lambda a, b, _: quotient(a, b), divides=True)
 _register("arith.remsi", lambda a, b, _: remainder(a, b), divides=True)
-_register("arith.floordivsi", lambda a, b, _: quotient(a, b, floor=True), divides=True)
-_register("arith.ceildivsi", lambda a, b, _: _quotient_up(a, b), divides=True)
 _register("arith.divui", _unsigned_rule(quotient), divides=True)
 _register("arith.remui", _unsigned_rule(remainder), divides=True)
-_register("arith.ceildivui", _unsigned_rule(_quotient_up), divides=True)
 _register("arith.minsi", lambda a, b, _: minimum(a, b), _either)
 _register("arith.maxsi", lambda a, b, _: maximum(a, b), _both)
 _register("arith.minui", _unsigned_rule(minimum), _both)
@@ -161,22 +154,6 @@ def high_product(walk: Walk, op: Op) -> None:
     bits = integer_bits(op.results[0].type) or 64
     left, right = (unsigned(walk.term(value), bits) for value in op.operands)
     walk.set_computed(op, signed(quotient(left * right, 1 << bits), bits))
-
-
-@meaning("arith.mulsi_extended", "arith.mului_extended", "arith.addui_extended")
-def extended(walk: Walk, op: Op) -> None:
-    """Set two results: the lower half, and the upper half or the carry."""
-    bits = integer_bits(op.results[0].type) or 64
-    left, right = (walk.term(value) for value in op.operands)
-    if op.name != "arith.mulsi_extended":
-        left, right = unsigned(left, bits), unsigned(right, bits)
-    if op.name == "arith.addui_extended":
-        walk.set(op.results[0], signed(left + right, bits))
-        walk.set(op.results[1], at_least(left + right, 1 << bits))
-        return
-    product = left * right
-    walk.set(op.results[0], signed(product, bits))
-    walk.set(op.results[1], signed(quotient(product, 1 << bits, floor=True), bits))
 
 
 # -- comparisons and choices --------------------------------------------------------------------

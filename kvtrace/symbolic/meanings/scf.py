@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.flow import deciding
 from kvtrace.ir.types import FloatType, element_of, integer_bits
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
@@ -49,32 +48,6 @@ def _branch(
     with walk.under(condition):
         walk.block(block)
     return [walk.formula(value) for value in block.ops[-1].operands]
-
-
-@meaning("scf.index_switch")
-def index_switch(walk: Walk, op: Op) -> None:
-    """Visit the region of each case under its condition, and the first region as the default."""
-    number, attribute = walk.term(op.operand("selector")), op.attributes.get("cases")
-    cases = attribute.values if isinstance(attribute, DenseArrayAttribute) else ()
-    conditions = [equal(number, int(case)) for case in cases]
-    default = conjunction(~condition for condition in conditions)
-    outcomes: list[Formula | None] = _branch(walk, default, op.regions[0], len(op.results))
-    for condition, region in zip(conditions, op.regions[1:], strict=True):
-        of_case = _branch(walk, condition, region, len(op.results))
-        outcomes = [
-            chosen(walk, op, value, condition, case_value, other_value)
-            for value, case_value, other_value in zip(op.results, of_case, outcomes, strict=True)
-        ]
-    for value, outcome in zip(op.results, outcomes, strict=True):
-        walk.set(value, outcome)
-
-
-@meaning("scf.execute_region")
-def execute_region(walk: Walk, op: Op) -> None:
-    """Visit the region, and set the results to the yielded values."""
-    outcomes = _branch(walk, TRUE, op.regions[0], len(op.results))
-    for value, outcome in zip(op.results, outcomes, strict=True):
-        walk.set(value, outcome)
 
 
 # -- counted loops ------------------------------------------------------------------------------

@@ -8,33 +8,19 @@ from tests.evaluate.one_op import run_op
 
 POSITIVE = np.array([1e-3, 0.1, 0.5, 1.0, 1.5, 2.0, 10.0, 50.0], np.float32)
 ANY = np.array([-20.0, -2.5, -0.5, -1e-4, 0.0, 0.3, 1.5, 4.5], np.float32)
-INSIDE = np.array([-0.9, -0.5, -0.1, 0.0, 0.2, 0.5, 0.8, 0.99], np.float32)
 
 FUNCTIONS = {
     "math.exp": (ANY, torch.exp),
     "math.exp2": (ANY, torch.exp2),
-    "math.expm1": (ANY, torch.expm1),
     "math.log": (POSITIVE, torch.log),
     "math.log2": (POSITIVE, torch.log2),
-    "math.log10": (POSITIVE, torch.log10),
-    "math.log1p": (POSITIVE, torch.log1p),
     "math.sqrt": (POSITIVE, torch.sqrt),
     "math.rsqrt": (POSITIVE, torch.rsqrt),
     "math.sin": (ANY, torch.sin),
     "math.cos": (ANY, torch.cos),
-    "math.tan": (ANY, torch.tan),
-    "math.tanh": (ANY, torch.tanh),
-    "math.sinh": (ANY, torch.sinh),
-    "math.cosh": (ANY, torch.cosh),
-    "math.asin": (INSIDE, torch.asin),
-    "math.acos": (INSIDE, torch.acos),
-    "math.atan": (ANY, torch.atan),
     "math.erf": (ANY, torch.erf),
-    "math.erfc": (INSIDE, torch.erfc),
     "math.floor": (ANY, torch.floor),
     "math.ceil": (ANY, torch.ceil),
-    "math.trunc": (ANY, torch.trunc),
-    "math.roundeven": (ANY, torch.round),
     "math.absf": (ANY, torch.abs),
     "arith.negf": (ANY, torch.neg),
     "tt.precise_sqrt": (POSITIVE, torch.sqrt),
@@ -69,18 +55,9 @@ def test_fma_rounds_once():
     assert result.tolist() == [2.0**-24, 10.0]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("math.ctpop", [0, 1, 32, 1]),
-        ("math.ctlz", [32, 31, 0, 0]),
-        ("math.cttz", [32, 0, 0, 31]),
-        ("math.absi", [0, 1, 1, -(2**31)]),
-    ],
-)
-def test_popcount_and_zero_counts_equal_python(name, expected):
-    (result,) = run_op(name, [("i32", np.array([0, 1, -1, -(2**31)]))], ["i32"])
-    assert result.tolist() == expected
+def test_the_absolute_value_of_the_least_integer_is_itself():
+    (result,) = run_op("math.absi", [("i32", np.array([0, 1, -1, -(2**31)]))], ["i32"])
+    assert result.tolist() == [0, 1, 1, -(2**31)]
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,12 @@ from kvtrace.evaluate.dialects.libdevice import accuracy_of, library_function
 from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.shadows.errors.images import image, radius_around, widened
-from kvtrace.evaluate.shadows.errors.roundings import largest_of
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.model import Module, attribute
-from kvtrace.ir.ops import CLASSIFYING, COMBINING, DIVIDING, MOVING, operator_of
+from kvtrace.ir.ops import COMBINING, DIVIDING, MOVING, operator_of
 
 Radius = Array | None
 Rule = Callable[[Sequence[Array], Sequence[Radius], Array], Radius]
@@ -58,7 +57,7 @@ def rule_of(op: Op, module: Module) -> Rule:
         return _INTEGERS.get(
             operator, _integer_cast_rule(result) if operator == "cast" else _infinite_if_uncertain
         )
-    return _class_rule(op) if op.name in CLASSIFYING else _infinite_if_uncertain
+    return _infinite_if_uncertain
 
 
 def approximates(op: Op) -> bool:
@@ -261,24 +260,6 @@ def _logical_radius(
             is_decided = is_decided & ~other_doubt
         open_lanes = open_lanes | (doubt & ~is_decided)
     return np.where(open_lanes, np.inf, 0.0)
-
-
-def _class_rule(op: Op) -> Rule:
-    """Return the rule of a test for NaN or infinity, to which no finite radius leads but one.
-
-    A number near the largest may overflow within its radius.
-    """
-    largest = largest_of(value_type(op.operands[0].type).element)
-
-    def class_radius(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-        radius = radii[0]
-        if radius is None:
-            return None
-        number = np.asarray(operands[0], np.float64)
-        may_overflow = np.isfinite(number) & (radius > 0) & (np.abs(number) + radius > largest)
-        return np.where(np.isinf(radius) | may_overflow, np.inf, 0.0)
-
-    return class_radius
 
 
 def _infinite_if_uncertain(
