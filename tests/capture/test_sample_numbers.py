@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from kvtrace.capture.sample_numbers import numbers_of, values_of
 from kvtrace.schema.element_values import LEVELS, stored_type
+from kvtrace.schema.tables import TABLES
 
 FLOATS = {
     "fp64": torch.float64,
@@ -104,3 +105,9 @@ def test_numbers_that_overflow_are_null() -> None:
     numbers = numbers_of(np.array([1.7e308, 1.7e308, -1.7e308]))
     assert numbers["maximum"] == 1.7e308
     assert numbers["deviation"] is None
+
+
+def test_the_format_names_the_levels_of_quantiles():
+    (column,) = [c for c in TABLES["tensor_statistics"].columns if c.name == "quantiles"]
+
+    assert ", ".join(f"{level:g}" for level in LEVELS) in column.meaning
