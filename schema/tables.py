@@ -29,6 +29,12 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "time": TIME, "facts": FACTS, "binary": pa.binary(),
 }  # fmt: skip
 
+#: What a line may say of a table or a column.
+_WORDS: Final = frozenset({
+    "captured", "derived", "core", "sort", "since",
+    "key", "required", "extension", "unit", "open", "holds", "redact",
+})  # fmt: skip
+
 
 def _read_tables(text: str, types: dict[str, pa.DataType]) -> Iterator[Table]:
     """Yield the tables that a text defines, in its order; add its structs to `types` by name."""
@@ -82,7 +88,9 @@ def _type(text: str, types: Mapping[str, pa.DataType]) -> pa.DataType:
 @cache
 def _values(text: str) -> Mapping[str, str]:
     """Return the words of a text, each with what is behind its `=`."""
-    return {key: value for key, _, value in (word.partition("=") for word in text.split())}
+    values = {key: value for key, _, value in (word.partition("=") for word in text.split())}
+    assert values.keys() <= _WORDS, text
+    return values
 
 
 @cache
