@@ -18,7 +18,7 @@ from kvtrace.schema.vocabularies import Vocabulary, vocabularies
 
 SCHEMA_JSON: Final = Path(__file__).parent / "schema.json"
 #: The page without its tables, and with names in braces for what the tables make.
-_PROSE: Final = Path(__file__).parent / "format_page.txt"
+_PROSE: Final = Path(__file__).parents[2] / "docs_site" / "format_page.txt"
 ROW_TYPES: Final = Path(__file__).parent / "row_types.py"
 FORMAT_PAGE: Final = Path(__file__).parents[2] / "docs" / "format.md"
 

@@ -5,11 +5,12 @@ from typing import Final
 
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, KernelRule, Rule
 
-FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "rules"
+_TOP: Final = Path(__file__).resolve().parents[2]
+FOLDER: Final = _TOP / "docs" / "rules"
 INDEX: Final = FOLDER / "README.md"
 
 #: The index without its rows.
-_PROSE: Final = Path(__file__).with_name("rules_index.txt")
+_PROSE: Final = _TOP / "docs_site" / "rules_index.txt"
 
 
 def index_text() -> str:

@@ -40,9 +40,8 @@ def scaled(x, factor):
 
 
 @pytest.fixture
-def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def example() -> ModuleType:
     """The example as a module."""
-    monkeypatch.syspath_prepend(EXAMPLE.parent)  # as for a script
     spec = importlib.util.spec_from_file_location("launch_recorder", EXAMPLE)
     assert spec is not None
     assert spec.loader is not None
