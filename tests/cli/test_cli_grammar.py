@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.cli import Command, command_line, own_commands
+from kvtrace.cli import Command, command_line, main, own_commands
 from kvtrace.cli.parsing import CommandLine
 from kvtrace.text import display_width
 from tests.cli.reading_commands import READING

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from kvtrace.addons.suite.launches import read_call
 from kvtrace.addons.suite.exports.safetensors import write_tensor
 from kvtrace.addons.suite.flashinfer_traces import import_flashinfer
+from kvtrace.addons.suite.launches import read_call
 from kvtrace.addons.suite.model import read_index
 from kvtrace.converters.importers.registry import BadSource
 from kvtrace.schema.errors import BadSetting

@@ -37,7 +37,8 @@ def verify(text: str, name: str) -> None:
         extension: Any = import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
     except ImportError as error:
         raise BadSetting(
-            f"--set check=1 needs jaxlib's bindings of MLIR ({error}); install jaxlib, or leave it out."
+            f"--set check=1 needs jaxlib's bindings of MLIR ({error}); "
+            "install jaxlib, or leave it out."
         ) from None
     registry = ir.DialectRegistry()
     extension.register_dialects(registry)
