@@ -400,7 +400,7 @@ def test_errors_of_calls_name_the_line_of_the_call():
         double.specialize(tensor[float32, (-3,)])
     with pytest.raises(BadArgument, match=rf"a function, not 3 at {HERE}:\d+; write trace"):
         trace(3)
-    with pytest.raises(DataDependent, match=rf"a result .* at {HERE}:\d+; use np.where"):
+    with pytest.raises(DataDependent, match=rf"depends on data at {HERE}:\d+; use np.where"):
         trace(lambda x: x[x > 1])(np.zeros(3))
 
 
@@ -426,7 +426,6 @@ def test_a_wrong_annotation_is_refused_also_where_it_is_left_as_text():
         lambda x: x.reshape(5, 5),
         lambda x: np.split(x, 5),
         lambda x: np.squeeze(x, axis=0),
-        lambda x: np.linalg.norm(x[0], "fro"),
         lambda x: x[..., ...],
         lambda x: x[0, 0, 0],
         lambda x: x[9],

@@ -93,7 +93,7 @@ def test_a_graphs_figures_are_rows_of_the_table_ops(selection, capsys):
     graph = json.loads(capsys.readouterr().out)["graphs"][0]
     figures = recorded_program.layer.specialize(*_arguments()).figures()
     assert (graph["flops"], graph["peak_live_bytes"]) == (figures.flops, figures.peak_live_bytes)
-    assert graph["intensity"] == figures.intensity
+    assert graph["intensity"] == figures.flops / figures.boundary_bytes
 
 
 @pytest.mark.process
