@@ -54,7 +54,7 @@ def hostile(tmp_path_factory):
 def test_printed_text_of_a_trace_has_no_control_characters(hostile, shown):
     text = repr(shown(hostile))
 
-    assert "<img src=x onerror" in text
+    assert "<img src=x" in text
     assert "\x1b" not in text
 
 
