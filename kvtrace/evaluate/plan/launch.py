@@ -223,13 +223,6 @@ def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]
     return plan.refusal or "planned"
 
 
-def sources(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]) -> list[str]:
-    """Return the generated source of a planned launch, one text per region."""
-    x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
-    plan = plans_of(module).plan(tuple(arguments), (x, y, z))
-    return [region_code.code.source for region_code in plan.executables]
-
-
 Counts = Mapping[int, tuple[int, int]]
 """Elements and FLOPs of one execution of each compute op, by op index."""
 

@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kvtrace.evaluate.plan.launch import sources
+from kvtrace.evaluate.plan.launch import plans_of
 from tests.evaluate.plan.both_ways import assert_same
 from tests.kernels.launching import bind, compile_for
 
@@ -127,7 +127,8 @@ def arguments_of(function, dtype):
 def code(function, dtype):
     arguments = arguments_of(function, dtype)
     module = compile_for(function, arguments, {"TILE": TILE})
-    (source,) = sources(module, bind(function, arguments), (ROWS,))
+    plan = plans_of(module).plan(tuple(bind(function, arguments)), (ROWS, 1, 1))
+    (source,) = [region.code.source for region in plan.executables]
     return source
 
 
