@@ -211,22 +211,6 @@ def ramp_condition(base: int, terms: tuple[tuple[int, int, int, int], ...], rank
     return result
 
 
-def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Store the maximum without NaN in `out`: by np.maximum, or np.fmax if there is a NaN."""
-    np.maximum.reduce(array, axis, dtype, out)
-    if np.isnan(out).any():
-        np.fmax.reduce(array, axis, dtype, out)
-    return sign_reduced_zeros(np.fmax, array, axis, out)
-
-
-def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Store the minimum without NaN in `out`: by np.minimum, or np.fmin if there is a NaN."""
-    np.minimum.reduce(array, axis, dtype, out)
-    if np.isnan(out).any():
-        np.fmin.reduce(array, axis, dtype, out)
-    return sign_reduced_zeros(np.fmin, array, axis, out)
-
-
 _BLOCK = 512
 
 
@@ -257,16 +241,6 @@ def _half_sums(array: Array, axis: int, _dtype: Any, out: Array) -> Array:
     return out
 
 
-def _reduced_maximum(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    np.maximum.reduce(array, axis, dtype, out)
-    return sign_reduced_zeros(np.maximum, array, axis, out)
-
-
-def _reduced_minimum(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    np.minimum.reduce(array, axis, dtype, out)
-    return sign_reduced_zeros(np.minimum, array, axis, out)
-
-
 @lru_cache(maxsize=64)
 def _ones(count: int, dtype: np.dtype[Any]) -> Array:
     return np.ones(count, dtype)
@@ -283,10 +257,22 @@ def reduction(function: Any, working: np.dtype[Any]) -> Any:
     return _REDUCTIONS.setdefault(function, function.reduce)
 
 
+def _extreme(quick: np.ufunc, function: np.ufunc) -> Callable[..., Array]:
+    """Return the reduction by `function`, which is that by `quick` where no result is NaN."""
+
+    def store(array: Array, axis: int, dtype: Any, out: Array) -> Array:
+        quick.reduce(array, axis, dtype, out)
+        if function is not quick and np.isnan(out).any():
+            function.reduce(array, axis, dtype, out)
+        return sign_reduced_zeros(function, array, axis, out)
+
+    return store
+
+
 _EXTREMES: dict[Any, Any] = {
-    np.fmax: largest,
-    np.fmin: smallest,
-    np.maximum: _reduced_maximum,
-    np.minimum: _reduced_minimum,
+    np.fmax: _extreme(np.maximum, np.fmax),
+    np.fmin: _extreme(np.minimum, np.fmin),
+    np.maximum: _extreme(np.maximum, np.maximum),
+    np.minimum: _extreme(np.minimum, np.minimum),
 }
 _REDUCTIONS: dict[Any, Any] = {}
