@@ -73,7 +73,8 @@ def test_a_judgment_is_repeated_by_its_seed():
 @pytest.mark.parametrize("seed", ["", "0x1", "g", "1" * 33])
 def test_invalid_seed_is_a_one_sentence_error(seed, capsys, tmp_path):
     (tmp_path / "k.py").write_text((FOLDER / "kernels" / "right" / "gelu.py").read_text())
-    assert main(["judge", str(tmp_path / "k.py"), "--seed", seed]) == 2
+    words = ["judge", str(tmp_path / "k.py"), "--reference", f"{FOLDER / 'references.py'}:gelu"]
+    assert main([*words, "--seed", seed]) == 2
     assert "is not a seed" in " ".join(capsys.readouterr().err.split())
 
 
