@@ -156,13 +156,13 @@ def test_every_slice_has_a_row_and_every_row_a_slice(name, tmp_path):
 
 
 def test_hostile_names_and_slices_of_every_shape_are_in_the_file(tmp_path):
-    trace = build_synthetic_trace(tmp_path / "out", runs=2, launches=200)
-    load_converter("perfetto").convert(resolve(str(trace.path)), tmp_path / "file", {})
+    selection = resolve(str(build_synthetic_trace(tmp_path / "out", runs=2, launches=200).path))
+    load_converter("perfetto").convert(selection, tmp_path / "file", {})
 
     with TraceProcessor(tmp_path / "file", tmp_path / "log") as engine:
         in_file = sums_of_file(engine.rows)
 
-    in_tables = sums_of_tables(trace, trace.runs)
+    in_tables = sums_of_tables(selection.trace, selection.runs)
     assert [*difference_sentences(in_file, in_tables)] == []
     in_file.total_ns[next(iter(in_file.total_ns))] += 7
     assert len([*difference_sentences(in_file, in_tables)]) == 1
