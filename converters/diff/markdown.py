@@ -59,8 +59,7 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
         lines += ["", *_folded("All device time", device_text(d.device, False, _WIDTH))]
     character_count = sum(map(len, lines))
     for index, kernel in enumerate(d.kernels):
-        _, *details = kernel_text(kernel, True, _WIDTH)
-        details = _folded(kernel_heading(kernel), details)
+        details = _folded(kernel_heading(kernel), kernel_text(kernel, True, _WIDTH))
         character_count += sum(len(line) + 1 for line in details)
         if character_count > _MOST_CHARACTERS:
             hidden = plural(len(d.kernels) - index, "more kernel")

@@ -79,7 +79,7 @@ def difference_text(
     d = difference
     lines = headline_text(d, width=width, full=True)
     for kernel in d.kernels:
-        lines += ["", *kernel_text(kernel, full, width)]
+        lines += ["", *broken(kernel_heading(kernel), width), *kernel_text(kernel, full, width)]
     if d.findings:
         lines += ["", "findings"]
         lines += [f"  {line}" for finding in d.findings for line in finding_lines(finding)]
@@ -182,10 +182,9 @@ def gate_text(gate: Gate) -> list[str]:
 
 
 def kernel_text(kernel: KernelDifference, full: bool, width: int) -> list[str]:
-    """Return a kernel's heading and changes; without `full`, the first lines of differences."""
-    lines = broken(kernel_heading(kernel), width)
-    lines += [f"    {_change_text(change, width - 4)}" for change in kernel.changes]
-    lines += [f"    {_change_text(change, width - 4)}" for change in other_figures(kernel)]
+    """Return a kernel's changes; without `full`, the first lines of differences."""
+    changes = (*kernel.changes, *other_figures(kernel))
+    lines = [f"    {_change_text(change, width - 4)}" for change in changes]
     for variant in kernel.variants:
         lines += _variant_text(kernel, variant, full, width)
     if kernel.source is not None:
