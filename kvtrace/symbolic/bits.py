@@ -175,7 +175,8 @@ class Bitwise(Applied):
         return _ARRAY_BITS[self.operator](left, right)
 
     def _bounds(self) -> Interval:
-        return bitwise_range(self.operator, *map(range_of, self.arguments), self.bits)
+        left, right = map(range_of, self.arguments)
+        return bitwise_range(self.operator, left, right, self.bits)
 
 
 def bitwise_range(operator: BitOperator, left: Interval, right: Interval, bits: int) -> Interval:
