@@ -296,25 +296,7 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
             used_predicate, to_array(left_value, type_), to_array(right_value, type_)
         )
 
-    chosen_step = _compare_pointers(predicate, left, right, result) if type_.pointer else step
-    return compiler.counting_step(op, chosen_step, type_.size, 0)
-
-
-def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Step:
-    def step(values: list[Any], _scope: Scope) -> None:
-        left_value, right_value = values[left], values[right]
-        if not isinstance(left_value, Pointer) or not isinstance(right_value, Pointer):
-            values[result] = Unknown(frozenset({"where allocations lie"}))
-            return
-        unknown = unknown_of((left_value.offset, right_value.offset))
-        if unknown is not None or left_value.argument != right_value.argument:
-            values[result] = unknown or Unknown(frozenset({"where allocations lie"}))
-            return
-        values[result] = sums.compare(
-            predicate.replace("u", "s", 1), left_value.offset, right_value.offset, sums.ADDRESS
-        )
-
-    return step
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 def compare_floats(predicate: int, left: Array, right: Array) -> Array:

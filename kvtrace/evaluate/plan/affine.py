@@ -45,15 +45,6 @@ class Affine:
                 return coefficient
         return 0
 
-    def __repr__(self) -> str:
-        outer = "".join(f" + {coefficient}*s{symbol}" for symbol, coefficient in self.outer)
-        lanes = "".join(
-            f" + {coefficient}*l{axis}"
-            for axis, coefficient in enumerate(self.lanes)
-            if coefficient
-        )
-        return f"{self.constant}{outer}{lanes}"
-
 
 ZERO = Affine(0)
 

@@ -147,8 +147,6 @@ def cmpi(op: Op, _compiler: PlanCompiler) -> PlanStep:
             if value is not None:
                 walk.values[result] = value
                 return
-        if type_.pointer:
-            raise Unplannable("pointers are compared")
         walk.values[result] = walk.elementwise(operation, (left_value, right_value), shape)
 
     return step
