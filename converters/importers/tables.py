@@ -17,7 +17,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 _LONGEST: Final = 64 << 20
 
 
-class Tables:
+class _StoredTables:
     """Tables by the name that the tool's documentation has, without a version or an id."""
 
     def __init__(self, stored_names: Mapping[str, str]) -> None:
@@ -29,23 +29,8 @@ class Tables:
     def __iter__(self) -> Iterator[str]:
         return iter(self._stored_names)
 
-    def columns(self, table: str) -> tuple[str, ...]:
-        """Return the names of a table's columns; () for a missing table."""
-        raise NotImplementedError
 
-    def count(self, table: str) -> int:
-        """Return the number of a table's rows; 0 for a missing table."""
-        raise NotImplementedError
-
-    def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table as tuples of `columns`, None for missing columns.
-
-        Nothing is yielded if the table is missing.
-        """
-        raise NotImplementedError
-
-
-class SqliteTables(Tables):
+class SqliteTables(_StoredTables):
     """Tables of a SQLite database."""
 
     def __init__(self, database: sqlite3.Connection, stored_names: Mapping[str, str]) -> None:
@@ -67,7 +52,10 @@ class SqliteTables(Tables):
         return int(self._database.execute(query).fetchone()[0])
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table as `Tables.rows`."""
+        """Yield the rows of a table as tuples of `columns`, None for missing columns.
+
+        Nothing is yielded if the table is missing.
+        """
         if table not in self:
             return
         present = self.columns(table)
@@ -83,7 +71,7 @@ class SqliteTables(Tables):
         return '"' + self._stored_names[table].replace('"', '""') + '"'
 
 
-class ParquetTables(Tables):
+class ParquetTables(_StoredTables):
     """Tables of a folder of Parquet files."""
 
     def __init__(self, folder: Path, stored_names: Mapping[str, str]) -> None:
@@ -102,7 +90,7 @@ class ParquetTables(Tables):
         return int(pq.read_metadata(self._path(table)).num_rows) if table in self else 0
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table as `Tables.rows`."""
+        """Yield the rows of a table as `SqliteTables.rows`."""
         if table not in self:
             return
         with pq.ParquetFile(self._path(table)) as file:
@@ -111,6 +99,9 @@ class ParquetTables(Tables):
                 values = {column: batch.column(column).to_pylist() for column in present}
                 nulls = [None] * batch.num_rows
                 yield from zip(*(values.get(column, nulls) for column in columns), strict=True)
+
+
+Tables = SqliteTables | ParquetTables
 
 
 @contextmanager
