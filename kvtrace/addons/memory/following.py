@@ -141,7 +141,7 @@ class Follower:
         Calls of `elsewhere` may store to any memory.
         """
         self._operators, self._stores_elsewhere = operators, elsewhere
-        self.lives: Lives[Life] = Lives()
+        self.lives = Lives()
         self._states = NewStates()
         self.answers: list[Answered] | None = None
         self._writers: dict[Effect, tuple[Place, Effect]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Literal
 
 from kvtrace.addons.memory.states import State
 
@@ -67,41 +67,30 @@ class Life:
     rounded: bool = False
 
 
-class Extent(Protocol):
-    """Memory of a storage: address, bytes, and whether its tensor's storage may be smaller."""
-
-    begin: int
-    size: int
-    rounded: bool
-
-
-AnyLife = TypeVar("AnyLife", bound=Extent)
-
-
-class Lives(Generic[AnyLife]):
+class Lives:
     """The storages that are alive, by address; they never overlap."""
 
     def __init__(self) -> None:
-        self._by_begin: dict[int, AnyLife] = {}
+        self._by_begin: dict[int, Life] = {}
         self._begins: list[int] = []  # sorted
 
-    def __iter__(self) -> Iterator[AnyLife]:
+    def __iter__(self) -> Iterator[Life]:
         return iter(self._by_begin.values())
 
-    def at(self, begin: int, size: int) -> AnyLife | None:
+    def at(self, begin: int, size: int) -> Life | None:
         """Return the storage that begins at an address and has that size, if it is known."""
         life = self._by_begin.get(begin)
         if life is None or (life.size != size and not (life.rounded and size < life.size)):
             return None
         return life
 
-    def around(self, address: int) -> AnyLife | None:
+    def around(self, address: int) -> Life | None:
         """Return the storage that has the byte at an address, if it is known."""
         index = bisect_right(self._begins, address)
         life = self._by_begin[self._begins[index - 1]] if index else None
         return life if life is not None and address < life.begin + life.size else None
 
-    def add(self, life: AnyLife) -> list[AnyLife]:
+    def add(self, life: Life) -> list[Life]:
         """Add a new storage, and return the storages whose memory it takes."""
         ended = self.within([(life.begin, life.begin + life.size)])
         for old in ended:
@@ -110,20 +99,20 @@ class Lives(Generic[AnyLife]):
         insort(self._begins, life.begin)
         return ended
 
-    def end(self, begin: int) -> AnyLife | None:
+    def end(self, begin: int) -> Life | None:
         """Remove the storage at an address, because its memory was freed."""
         life = self._by_begin.get(begin)
         if life is not None:
             self.remove(life)
         return life
 
-    def within(self, regions: Iterable[tuple[int, int]]) -> list[AnyLife]:
+    def within(self, regions: Iterable[tuple[int, int]]) -> list[Life]:
         """Return the storages that have a byte in ranges of addresses, in their order.
 
         The ranges [begin, end) ascend and are apart.
         """
         begins, by_begin = self._begins, self._by_begin
-        storages: list[AnyLife] = []
+        storages: list[Life] = []
         index, count = 0, len(begins)
         for begin, end in regions:
             index = bisect_left(begins, begin, index)
@@ -137,7 +126,7 @@ class Lives(Generic[AnyLife]):
                 index += 1
         return storages
 
-    def remove(self, life: AnyLife) -> None:
+    def remove(self, life: Life) -> None:
         """Remove a storage."""
         del self._by_begin[life.begin]
         del self._begins[bisect_left(self._begins, life.begin)]

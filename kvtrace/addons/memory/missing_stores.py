@@ -7,13 +7,11 @@ few of many bytes seem to be a mask's: the reason is that of the most bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import Boxing
 from kvtrace.addons.memory.digit_forms import NoBoxes
-from kvtrace.ir import Op
 from kvtrace.metrics.byte_ranges import ByteRanges, TooManyRanges
 from kvtrace.symbolic.conditions import conjunction
 from kvtrace.symbolic.summary import Access
@@ -25,27 +23,15 @@ if TYPE_CHECKING:
 Why = Literal["mask", "branch", "grid"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MissingStore:
-    """The reason that a store leaves out bytes; None if it is not derived.
+def missing_stores(call: Call, effect: StorageEffect, missing: ByteRanges) -> list[Why | None]:
+    """Return for each op that may store to a storage why it does not store some bytes of it.
 
-    Attributes:
-        op: the store.
-        why: "mask": its mask admits no lane that would store them; "branch": no program that would
-            store them comes to the op, as after an early return; "grid": no lane of any program and
-            trip has their address, so that the grid or a loop is too small.
+    "mask": its mask admits no lane that would store them; "branch": no program that would store
+    them comes to the op, as after an early return; "grid": no lane of any program and trip has
+    their address, so that the grid or a loop is too small; None: the reason is not derived.
     """
-
-    op: Op
-    why: Why | None
-
-
-def missing_stores(
-    call: Call, effect: StorageEffect, missing: ByteRanges
-) -> tuple[MissingStore, ...]:
-    """Return for each op that may store to a storage why it does not store some bytes of it."""
     boxing = Boxing(call)
-    result = []
+    reasons: list[Why | None] = []
     for site in effect.stores:
         accesses = [
             access
@@ -53,11 +39,10 @@ def missing_stores(
             if access.op is site.op and (access.argument is None or access.argument in effect.args)
         ]
         try:
-            why = _why(boxing, accesses, effect.size, missing)
+            reasons.append(_why(boxing, accesses, effect.size, missing))
         except (NoBoxes, NotListed, TooManyRanges):
-            why = None
-        result.append(MissingStore(site.op, why))
-    return tuple(result)
+            reasons.append(None)
+    return reasons
 
 
 def _why(boxing: Boxing, accesses: list[Access], size: int, missing: ByteRanges) -> Why:

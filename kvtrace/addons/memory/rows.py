@@ -413,12 +413,9 @@ class _Stored:
 
         It has their addresses, but a mask or a branch keeps it from them; else it is the first.
         """
-        missed = missing_stores(self.call, self.effect, missing)
-        whys = {store.op.index: store.why for store in missed}
-        sites = self.effect.stores
-        near = [site for site in sites if whys[site.op.index] in ("mask", "branch")]
-        site = next(iter(near), sites[0])
-        return site, whys[site.op.index]
+        reasons = missing_stores(self.call, self.effect, missing)
+        stores = list(zip(self.effect.stores, reasons, strict=True))
+        return next((store for store in stores if store[1] in ("mask", "branch")), stores[0])
 
 
 def _first(unwritten: ByteRanges) -> int:
