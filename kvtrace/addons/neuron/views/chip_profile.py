@@ -110,12 +110,13 @@ def _profile(
     longest_ns = max((busy_ns for busy_ns in busy.values() if busy_ns is not None), default=0.0)
     engines = []
     for engine, busy_ns in busy.items():
-        sums = (
+        share = None if busy_ns is None or not longest_ns else busy_ns / longest_ns
+        executions, elements, flops, device_bytes, chip_bytes = (
             sum(int(row[name] or 0) for row in by_engine[engine])
             for name in ("executions", "elements", "flops", "bytes", "chip_bytes")
         )
-        share = None if busy_ns is None or not longest_ns else busy_ns / longest_ns
-        engines.append(EngineWork(engine, *sums, busy_ns, share))
+        work = (executions, elements, flops, device_bytes, chip_bytes)
+        engines.append(EngineWork(engine, *work, busy_ns, share))
     return ChipProfile(
         run=row["run"],
         call_id=row["call_id"],
