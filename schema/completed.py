@@ -7,10 +7,11 @@ Nothing is written.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any, Final
 
 import pyarrow as pa
+
+from kvtrace.schema.content import content_hash
 
 #: Columns of `kernels` in which missing values are filled.
 _FILLED: Final = ("registers", "spills", "shared_bytes", "options", "stages")
@@ -38,7 +39,7 @@ class CompletedKernels:
         """Store the later stages of one kernel."""
         self._kernels[run_id, kernel_id] = later
         for stage, content in later.stages.items():
-            self._contents[sha256(content).hexdigest()] = (stage, content)
+            self._contents[content_hash(content)] = (stage, content)
 
     def concerns(self, table: str, run_id: str) -> bool:
         """Return whether `rows` would change this table of the run."""
@@ -88,7 +89,7 @@ def _with_later(name: str, value: Any, later: LaterStages) -> Any:
     captured = value or []
     captured_stages = {stage["stage"] for stage in captured}
     return captured + [
-        {"stage": stage, "artifact": sha256(content).hexdigest(), "duration_ns": None}
+        {"stage": stage, "artifact": content_hash(content), "duration_ns": None}
         for stage, content in later.stages.items()
         if stage not in captured_stages
     ]

@@ -9,7 +9,6 @@ With the settings `index` and `stats`, the copies take at most a fixed part of t
 With `index`, the native hot path copies by itself (`looks`, in `_hot_looks.h`).
 """
 
-import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from kvtrace.capture.device_copies import (
 )
 from kvtrace.capture.host_devices import host_kind, memory_kind
 from kvtrace.capture.launch_copies import Copied, LaunchCopier, LaunchCopies
+from kvtrace.schema.content import content_hash
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -309,7 +309,7 @@ class Contents(LaunchCopier[_ContentCopies]):
             selected = taken.wanted.places
             arguments = tuple(argument for argument in arguments if argument[0] in selected)
         used_parts = dict.fromkeys(part for _, part, *_ in arguments)
-        digests = {part: hashlib.sha256(parts[part]).hexdigest() for part in used_parts}
+        digests = {part: content_hash(parts[part]) for part in used_parts}
         contents = tuple(
             (position, digests[part], offset) for position, part, offset, _ in arguments
         )

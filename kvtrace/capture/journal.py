@@ -16,7 +16,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.collector import Uncounted
@@ -31,7 +30,7 @@ from kvtrace.capture.spool import Spool, remove_useless_memories
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
 from kvtrace.capture.threads import RecordingThread
 from kvtrace.forks import Lock
-from kvtrace.schema.content import UNKNOWN, Producer
+from kvtrace.schema.content import UNKNOWN, Producer, content_hash
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.spool import ROW
 
@@ -224,7 +223,7 @@ class Journal:
 
     def add_artifact(self, kind: str, content: bytes, producer: Producer = UNKNOWN) -> str:
         """Queue a row of `artifacts` unless this content has one; return its SHA-256."""
-        digest = sha256(content).hexdigest()
+        digest = content_hash(content)
         if digest not in self._written:
             self._written.add(digest)
             self._artifacts.append((digest, kind, content, producer))

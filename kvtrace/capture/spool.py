@@ -12,12 +12,11 @@ import time
 from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.capture.hot import Recorder
-from kvtrace.schema.content import UNKNOWN, Producer
+from kvtrace.schema.content import UNKNOWN, Producer, content_hash
 from kvtrace.schema.layout import first_run_id
 from kvtrace.schema.spool import PLACE_BYTES, PLACE_OFFSET, memory_path, spool_folder
 
@@ -66,7 +65,7 @@ class Spool:
         One that was added before is in a file still, or in the journal. `digest` is the SHA-256 if
         it is known.
         """
-        digest = digest or sha256(content).hexdigest()
+        digest = digest or content_hash(content)
         is_new = digest not in self._artifacts
         if self._native is not None and is_new and len(content) <= _ARTIFACT_BYTES:
             self._artifacts.add(digest)

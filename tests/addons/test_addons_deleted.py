@@ -52,10 +52,10 @@ assert kvtrace.__file__.startswith(sys.argv[1]), kvtrace.__file__
 os.chdir(sys.argv[2])
 for line, code in (
     ("--help", 0),
-    ("validate golden", 0),
+    ("trace validate golden", 0),
     ("info golden", 0),
     ("sanitize defect", 1),
-    ("validate defect", 0),
+    ("trace validate defect", 0),
     ("profile defect", 0),
     ("report defect -o report.html", 0),
     ("convert perfetto defect -o timeline", 0),

@@ -27,6 +27,7 @@ kvtrace.mark("inside")
 with kvtrace.capture("inside"):
     kvtrace.mark("inside")
 kvtrace.stop()
+assert "hashlib" not in sys.modules  # to have it here ends CPython 3.12 with SIGABRT
 """
 
 PROGRAM = f"""

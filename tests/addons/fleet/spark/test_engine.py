@@ -85,7 +85,6 @@ def test_client_that_needs_all_calls_is_refused(tmp_path):
     "words",
     [
         ["sanitize", "--master", "local[2]"],
-        ["sanitize", "--generic", "--engine", "spark"],
         ["profile", "--by", "module", "--engine", "spark"],
         ["sql", "SELECT 1", "--engine", "spark", "--memory", "1GB"],
     ],
