@@ -86,7 +86,7 @@ def command(
 
     Example:
         kvtrace judge softmax.py --reference ref.py:softmax
-        kvtrace judge add.py --reference ref.py:add --shapes "x=f32[99], y=f32[99]"
+        kvtrace judge add.py --reference ref.py:add --shapes "x=f32[9], y=f32[9]"
         kvtrace judge kernel.py --reference model.py:Model --device "A100 PCIe"
     """
     from kvtrace.addons.judge.judge_file import judge_file, judgment_text
