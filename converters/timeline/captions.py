@@ -20,11 +20,25 @@ _LONGEST_SCRIPT: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutedKernel:
+    """A kernel's symbol, and the sizes with which it ran: blocks and threads along x, y and z."""
+
+    symbol: str
+    grid: tuple[int | None, ...]
+    block: tuple[int | None, ...]
+    registers: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Caption:
-    """A slice's name and its facts: pairs of a key and an integer, a text, or further pairs."""
+    """A slice's name and its facts: pairs of a key and an integer, a text, or further pairs.
+
+    `kernel` is that of a device execution, None for others and for copies and fills.
+    """
 
     name: str
     facts: Facts = ()
+    kernel: ExecutedKernel | None = None
 
 
 def launch_caption(
@@ -159,7 +173,10 @@ def execution_caption(row: Row, name: str, more: Facts = ()) -> Caption:
     symbol = device_symbol(row)
     if name != symbol:
         facts += [("function", full_name(symbol)), ("symbol", symbol)]
-    return Caption(name, tuple(facts))
+    if row["kind"] is not None:
+        return Caption(name, tuple(facts))
+    grid, block = (tuple(row[f"{size}_{axis}"] for axis in "xyz") for size in ("grid", "block"))
+    return Caption(name, tuple(facts), ExecutedKernel(symbol, grid, block, row["registers"]))
 
 
 def replay_caption(graph_id: int, kernels: int) -> Caption:

@@ -11,7 +11,7 @@ flag that clears the state, readers drop events silently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -38,6 +38,7 @@ from kvtrace.converters.timeline.packets import (
     packet_pieces,
     without_nul,
 )
+from kvtrace.converters.timeline.perfetto_stages import encode_stages, queue_of
 from kvtrace.converters.timeline.pieces import (
     ByteTable,
     Constant,
@@ -64,6 +65,7 @@ from kvtrace.converters.timeline.timeline import (
     Track,
     Unit,
 )
+from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 
 # TracePacket
@@ -131,11 +133,20 @@ class PerfettoConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the timelines of the selected runs; there are no settings."""
-        reject_unknown_settings("perfetto", settings, ())
+        """Write the timelines of the selected runs.
+
+        With the setting `compute=1` executions are GPU render stages, which ui.perfetto.dev shows
+        on its pages of GPUs, instead of slices of tracks.
+        """
+        reject_unknown_settings("perfetto", settings, ("compute",))
+        compute = settings.get("compute", "0")
+        if compute not in ("0", "1"):
+            raise BadSetting(
+                f"the setting compute of the converter perfetto must be 0 or 1, not {compute!r}"
+            )
         tally = Tally()
         with whole_file(output) as file:
-            for chunk in encode_timelines(timelines(selection), tally):
+            for chunk in encode_timelines(timelines(selection), tally, compute=compute == "1"):
                 file.write(chunk)
         return Conversion((output,), tally.sentences())
 
@@ -143,9 +154,15 @@ class PerfettoConverter:
 CONVERTER: Final = PerfettoConverter()
 
 
-def encode_timelines(built: Iterable[Timeline], tally: Tally | None = None) -> Iterator[Buffer]:
-    """Yield timelines encoded as a trace, in chunks of packets, and count rows in `tally`."""
+def encode_timelines(
+    built: Iterable[Timeline], tally: Tally | None = None, *, compute: bool = False
+) -> Iterator[Buffer]:
+    """Yield timelines encoded as a trace, in chunks of packets, and count rows in `tally`.
+
+    With `compute`, device executions are GPU render stages instead of slices of tracks.
+    """
     sequence = 0
+    gpus: dict[Track, int] = {}
     for timeline in built:
         sequence += 1
         if sequence == 1:
@@ -153,11 +170,19 @@ def encode_timelines(built: Iterable[Timeline], tally: Tally | None = None) -> I
             yield _order_packet()
         if timeline.facts:
             yield _attributes_packet(timeline, sequence)
-        for track in timeline.tracks:
+        staged = [part for part in timeline.slices if compute and part.category == "gpu"]
+        drawn = replace(
+            timeline,
+            slices=[part for part in timeline.slices if not compute or part.category != "gpu"],
+        )
+        for track in drawn.tracks:
             yield track_packet(track, sequence)
-        for part in timeline.parts:
+        for part in drawn.parts:
             sequence += 1
             yield from _encode_part(part, sequence)
+        for executions in staged:
+            sequence += 1
+            yield from encode_stages(executions, queue_of(executions.track, gpus), sequence)
         if tally is not None:
             tally.add(timeline)
 

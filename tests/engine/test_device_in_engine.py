@@ -142,6 +142,30 @@ def test_each_replay_of_a_graph_is_a_slice_around_its_kernels(exported):
     assert len(ours) == (5 if exported.name == "device" else 0)
 
 
+@pytest.mark.parametrize("name", ["device", "inductor"])
+def test_executions_are_on_perfettos_gpu_pages_once(name, tmp_path):
+    path = FIXTURES / name
+    load_converter("perfetto").convert(resolve(str(path)), tmp_path / "file", {"compute": "1"})
+    tables = duckdb.sql(
+        f"""select name, count(*), sum(epoch_ns("end") - epoch_ns(start))::bigint
+            from read_parquet('{path}/gpu_kernels/*/*.parquet') group by name"""
+    ).fetchall()
+
+    with TraceProcessor(tmp_path / "file", tmp_path / "log") as engine:
+        stages = engine.rows("select name, count(*) as n, sum(dur) as ns from gpu_slice group by 1")
+        queues = engine.rows(
+            "select t.name, count(*) as n from gpu_slice s join gpu_track t on s.track_id = t.id "
+            "group by 1"
+        )
+        drawn_twice = engine.rows("select 1 as n from slice where category = 'gpu' limit 1")
+        refused = engine.rows("select name from stats where value > 0 and severity != 'info'")
+
+    assert sorted(stages) == sorted((titled(symbol), *sums) for symbol, *sums in tables)
+    assert all(" · stream " in queue for queue, _ in queues)
+    assert drawn_twice == []
+    assert refused == []
+
+
 @pytest.mark.parametrize("name", ["llama_graphs", "llama_ranks", "decoding"])
 def test_every_slice_has_a_row_and_every_row_a_slice(name, tmp_path):
     selection = resolve(str(FIXTURES / name))
