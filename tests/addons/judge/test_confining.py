@@ -253,7 +253,10 @@ def test_command_refuses_if_confining_is_impossible(tmp_path):
         "from kvtrace.cli import main\n"
         "sys.exit(main())\n"
     )
-    words = [FOLDER / "kernels" / "right" / "relu.py", "--shapes", "x=f32[9]", "--no-views"]
+    words = [
+        FOLDER / "kernels" / "right" / "relu.py", "--reference", f"{FOLDER}/references.py:relu",
+        "--shapes", "x=f32[9]", "--no-views",
+    ]  # fmt: skip
     refused, unconfined = (
         subprocess.run(
             [sys.executable, "-c", program, "judge", *words, *options], cwd=tmp_path,
