@@ -146,18 +146,6 @@ def test_flows_are_listed_with_source_and_target_memory(page, calls):
     assert len(ends) == len(calls[1].flows)
 
 
-def test_the_limits_of_the_target_are_listed(page):
-    page.go("#/onchip/2")
-    page.page.wait_for_selector("#onchip-limits")
-    rows = [
-        row.split("\t") for row in page.page.locator("#onchip-limits tbody tr").all_inner_texts()
-    ]
-    # fp32 products of one core, from where memory at 362.5 GB/s no longer bounds them
-    (products,) = [row for row in rows if row[1] == "22.6 TFLOP/s"]
-    assert products[0].startswith("tensor engine, ")
-    assert float(products[2]) == pytest.approx(22_600 / 362.5, rel=0.01)
-
-
 def loop_of(page, name, around=None):
     """The item of a loop in the view, by the variable that counts and that of the loop around."""
     items = page.page.locator(f"#loops li:has(> .slider > input[data-axis={name}])")
