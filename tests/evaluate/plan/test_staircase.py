@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.evaluate import evaluate
-from kvtrace.evaluate.plan.launch import sources
+from kvtrace.evaluate.plan.launch import plans_of
 from tests.evaluate.plan.both_ways import assert_same, both_ways
 from tests.kernels.attention import attention
 from tests.kernels.launching import bind, compile_for
@@ -90,7 +90,8 @@ def grids_of_two(x, out, columns, rows, BN: tl.constexpr):
 
 def regions(function, grid, arguments, constexprs):
     module = compile_for(function, arguments, constexprs)
-    return len(sources(module, bind(function, arguments), grid))
+    x, y, z = (*grid, 1, 1)[:3]
+    return len(plans_of(module).plan(tuple(bind(function, arguments)), (x, y, z)).executables)
 
 
 @pytest.mark.parametrize("function", [sums_up_to_the_diagonal, sums_from_the_diagonal])
