@@ -12,7 +12,7 @@ Conventions: points in time are `timestamp[ns, UTC]`; durations are int64 nanose
 run, except `stack_id` and `sha256`, which are hashes of the content and so equal across runs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from kvtrace.schema.private import OPEN, PRIVATE, Action, Leaf, Private
 from kvtrace.schema.table_types import BOOL, F64, FACTS, I32, I64, NAME, TEXT, TIME, Column, Table
 
 _DEFINITIONS: Final = Path(__file__).with_name("tables.txt")
-_TYPES: Final[Mapping[str, pa.DataType]] = {
+_TYPES: Final[dict[str, pa.DataType]] = {
     "int32": I32, "int64": I64, "double": F64, "bool": BOOL, "text": TEXT, "name": NAME,
     "time": TIME, "facts": FACTS, "binary": pa.binary(),
 }  # fmt: skip
@@ -36,21 +36,24 @@ _WORDS: Final = frozenset({
 })  # fmt: skip
 
 
-def _read_tables(text: str, types: dict[str, pa.DataType]) -> Iterator[Table]:
-    """Yield the tables that a text defines, in its order; add its structs to `types` by name."""
+def _read_definitions(text: str) -> tuple[dict[str, Table], dict[str, pa.StructType]]:
+    """Return the tables that a text defines, and the structs of their columns, by name."""
+    tables: dict[str, Table] = {}
+    structs: dict[str, pa.StructType] = {}
     private_fields: dict[str, dict[str, Leaf]] = {}
     for block in text.split("\n\n"):
         head, *lines = block.splitlines()
         what, name, *words = head.partition(" | ")[0].split()
+        types = _TYPES | structs
         if what == "struct":
             fields = [line.split(maxsplit=2) for line in lines]
-            types[name] = pa.struct([(field, _type(kind, types)) for field, kind, *_ in fields])
+            structs[name] = pa.struct([(field, _type(kind, types)) for field, kind, *_ in fields])
             leaves = ((field, _leaf(words[0])) for field, _, *words in fields if words)
             private = {field: private for field, private in leaves if private}
             private_fields |= {name: private, f"list<{name}>": private}
         elif what == "table":
             values = _values(" ".join(words))
-            yield Table(
+            tables[name] = Table(
                 name,
                 head.partition(" | ")[2],
                 "captured" if "captured" in values else "derived",
@@ -59,6 +62,7 @@ def _read_tables(text: str, types: dict[str, pa.DataType]) -> Iterator[Table]:
                 values.get("since", "1.0"),
                 "core" if "core" in values else "extension",
             )
+    return tables, structs
 
 
 def _column(
@@ -105,14 +109,8 @@ def _leaf(text: str) -> Leaf | None:
     return Leaf(frozenset(cast(tuple[Private, ...], kinds)), cast(Action, action))
 
 
-_types: Final = dict(_TYPES)
-TABLES: Final[dict[str, Table]] = {
-    table.name: table for table in _read_tables(_DEFINITIONS.read_text(encoding="utf-8"), _types)
-}
-#: The types of columns with fields, by name.
-STRUCTS: Final[Mapping[str, pa.StructType]] = {
-    name: kind for name, kind in _types.items() if name not in _TYPES
-}
+#: All tables, and the types of columns with fields, by name.
+TABLES, STRUCTS = _read_definitions(_DEFINITIONS.read_text(encoding="utf-8"))
 
 #: The tables of the core profile, without the columns that are extensions.
 CORE_TABLES: Final[dict[str, Table]] = {

@@ -80,8 +80,8 @@ class TimeStore:
         all_places = self._places[_index_ranges(self._first_place, variants)]
         works, number = np.unique(self._work[all_places], return_inverse=True)
         counts = summed_by(number, self._launched[all_places])
-        known = counts > 0
-        return Samples(variant, work, run, self._ns[rows], works[known], counts[known])
+        is_launched = counts > 0
+        return Samples(variant, work, run, self._ns[rows], works[is_launched], counts[is_launched])
 
 
 def _index_ranges(first: Integers, variants: Sequence[int]) -> Integers:

@@ -8,7 +8,7 @@ do; int64 itself wraps in NumPy.
 
 from __future__ import annotations
 
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from kvtrace.evaluate.values import (
     Sum,
     Unknown,
     constant_sum,
+    sum_of_terms,
     to_array,
     to_sum,
     unknown_of,
@@ -221,33 +222,37 @@ def divide_signed(left: Any, right: Any, type_: ValueType) -> Any:
         return left
     if not left.terms:
         return constant_sum(left.constant // divisor)
-    quotients, _ = _digits(left, divisor)
+    quotients = tuple(np.floor_divide(term, divisor) for term in _separate_terms(left, divisor))
     return Sum(0, quotients, left.low // divisor, left.high // divisor)
 
 
-def _digits(value: Sum, divisor: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Return the terms of a sum's quotient and of its remainder, both rounded down.
+def _separate_terms(value: Sum, divisor: int) -> tuple[Array, ...]:
+    """Return a sum's terms, with its constant, if their digits do not mix; else one array.
 
-    Terms whose remainders add up to less than the divisor in all lanes stay separate: of `1024 *
-    program + lane` with 1,024 lanes, by 64 or by 4,096 both parts do. Others become one array.
+    They do not if their remainders add up to less than the divisor in all lanes: of `1024 * program
+    + lane` with 1,024 lanes, by 64 or by 4,096.
     """
-    first, *others = sorted(value.terms, key=lambda term: term.size)
-    terms = [first + value.constant if value.constant else first, *others]
-    quotients = [np.floor_divide(term, divisor) for term in terms]
-    # np.remainder takes three times as long.
-    remainders = [
-        term - quotient * divisor for term, quotient in zip(terms, quotients, strict=True)
-    ]
-    if len(terms) > 1 and not (
-        _highest_total(remainders) < divisor
-        # No part is beyond int64 and wrapped there.
-        and _highest_total([-quotient for quotient in quotients]) <= 0
-        and _highest_total(quotients) <= _INT64_HIGH // divisor - 1
-    ):
-        total = reduce(np.add, terms)
-        quotient = np.floor_divide(total, divisor)
-        return (quotient,), (total - quotient * divisor,)
-    return tuple(quotients), tuple(remainders)
+    if len(value.terms) > 1:
+        first, *others = sorted(value.terms, key=lambda term: term.size)
+        terms = (first + value.constant if value.constant else first, *others)
+        quotients = [np.floor_divide(term, divisor) for term in terms]
+        remainders = [_remainder(term, divisor) for term in terms]
+        if (
+            _highest_total(remainders) < divisor
+            # No part is beyond int64 and wrapped there.
+            and _highest_total([-quotient for quotient in quotients]) <= 0
+            and _highest_total(quotients) <= _INT64_HIGH // divisor - 1
+        ):
+            return terms
+    return (np.asarray(sum_of_terms(value)),)
+
+
+def _remainder(dividend: Array, divisor: int) -> Array:
+    """Return the remainder of a quotient that is rounded down, by a positive divisor."""
+    rest: Array = np.floor_divide(dividend, divisor)  # np.remainder takes three times as long
+    rest *= divisor
+    np.subtract(dividend, rest, out=rest)
+    return rest
 
 
 def _highest_total(terms: list[Array]) -> int:
@@ -272,7 +277,7 @@ def remainder_signed(left: Any, right: Any, type_: ValueType) -> Any:
         return left
     if not left.terms:
         return constant_sum(left.constant % divisor)
-    _, remainders = _digits(left, divisor)
+    remainders = tuple(_remainder(term, divisor) for term in _separate_terms(left, divisor))
     return Sum(0, remainders, 0, divisor - 1)
 
 

@@ -284,18 +284,20 @@ def _verdicts_by_contents(
     common = [verdict for verdict in first_verdicts or () if verdict.rule in rules]
     is_sound = bool(common) and open_rules.isdisjoint(_BOUNDS)
     rest = [rule for rule in ids if rule not in rules]
-    for sets in _together(first_call, others) if is_sound else [[one] for one in others]:
-        calls = [launches.call(one) for one in sets] if len(sets) > 1 else []
+    groups = _together(first_call, others) if is_sound else ([contents] for contents in others)
+    for sets in groups:
+        calls = [launches.call(contents) for contents in sets] if len(sets) > 1 else []
         are_alike = bool(calls) and all(
             names == partial_tensors and call.argument_layouts == first_call.argument_layouts
             and call.recorded == first_call.recorded
             for call, names in calls
         )  # fmt: skip
         if are_alike and _are_proven([call for call, _ in calls], common, rules, budget):
-            for one, (call, _) in zip(sets, calls, strict=True):
-                yield one, [*common, *(_judge(call, rest, budget) if rest else ())]
+            for contents, (call, _) in zip(sets, calls, strict=True):
+                yield contents, [*common, *(_judge(call, rest, budget) if rest else ())]
         else:
-            yield from ((one, _verdicts_on_contents(launches, one, ids, budget)) for one in sets)
+            for contents in sets:
+                yield contents, _verdicts_on_contents(launches, contents, ids, budget)
 
 
 def _are_proven(

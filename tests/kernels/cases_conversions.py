@@ -24,7 +24,7 @@ from tests.kernels.cases_elementwise import N
 
 
 def converted(x: np.ndarray, source: str, target: str) -> np.ndarray:
-    """What `x.to(target)` gives, for values that the target can hold."""
+    """The result of `x.to(target)`, for values that the target can hold."""
     if target == "i1":
         return x != 0
     if source == "i1":

@@ -1,4 +1,4 @@
-"""What blocks of a page contain, as `converters/report/pack.py` writes them."""
+"""Reader of the blocks of a page, which `converters/report/pack.py` writes."""
 
 import base64
 import gzip

@@ -201,8 +201,8 @@ class _Bounds:
         function = function_of(node)
         if name not in RULES and function in ("abs", "fabs"):
             return replace(numbers[0], sign=POSITIVE)
-        own = ELEMENTWISE.get(name) if name in RULES else None
-        accuracy = ACCURACY.get(function) if own is None else own.accuracy
+        op = ELEMENTWISE.get(name) if name in RULES else None
+        accuracy = ACCURACY.get(function) if op is None else op.accuracy
         if accuracy is None:
             raise NoRule
         if name in RULES:

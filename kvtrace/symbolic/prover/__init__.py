@@ -7,8 +7,9 @@ by Z3 (`solver.py`), which is imported only if both fail. `digits` finds the var
 equal if two addresses are equal. Other packages import only this module and `digits`.
 """
 
+from kvtrace.symbolic.functions import Interval
 from kvtrace.symbolic.prover.intervals import Ranges
-from kvtrace.symbolic.prover.linear import Interval, Linear, Variable, constant, interval, single
+from kvtrace.symbolic.prover.linear import Linear, Variable, constant, interval, single
 from kvtrace.symbolic.prover.procedure import (
     SOLVER_SECONDS,
     Decision,

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequenc
 from math import gcd
 from typing import Final, TypeAlias
 
-from kvtrace.symbolic.functions import Interval as Interval
+from kvtrace.symbolic.functions import Interval
 from kvtrace.symbolic.prover.work import count
 
 Variable: TypeAlias = Hashable

@@ -22,10 +22,9 @@ from kvtrace.symbolic.conditions import (
     Or,
     conjunction,
 )
-from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.functions import Choice, Interval
 from kvtrace.symbolic.prover.intervals import Ranges
 from kvtrace.symbolic.prover.linear import (
-    Interval,
     Linear,
     Variable,
     first_point,

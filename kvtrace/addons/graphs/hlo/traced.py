@@ -222,8 +222,7 @@ class TracedFunction:
         self, builder: Builder, parameters: list[Tensor], names: list[str], returned: Any
     ) -> Graph:
         leaves: list[tuple[str | None, Any]] = []
-        is_result = lambda value: isinstance(value, Tensor | np.ndarray)  # noqa: E731
-        structure = flattened(returned, is_result, leaves)
+        structure = flattened(returned, _is_result, leaves)
         if self._outputs is not None and len(self._outputs) != len(leaves):
             raise SignatureMismatch(
                 f"{self.name} returns {len(leaves)} tensors, but {len(self._outputs)} names are "
@@ -266,6 +265,10 @@ def _unused_name(name: str, names_used: set[str]) -> str:
         candidate = f"{name}_{suffix}"
     names_used.add(candidate)
     return candidate
+
+
+def _is_result(value: Any) -> bool:
+    return isinstance(value, Tensor | np.ndarray)
 
 
 # -- arguments -------------------------------------------------------------------------------------

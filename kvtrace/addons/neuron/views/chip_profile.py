@@ -115,8 +115,11 @@ def _profile(
             sum(int(row[name] or 0) for row in by_engine[engine])
             for name in ("executions", "elements", "flops", "bytes", "chip_bytes")
         )
-        work = (executions, elements, flops, device_bytes, chip_bytes)
-        engines.append(EngineWork(engine, *work, busy_ns, share))
+        engines.append(
+            EngineWork(
+                engine, executions, elements, flops, device_bytes, chip_bytes, busy_ns, share
+            )
+        )
     return ChipProfile(
         run=row["run"],
         call_id=row["call_id"],
