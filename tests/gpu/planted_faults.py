@@ -9,6 +9,7 @@ import ctypes
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -33,6 +34,14 @@ class Expected(NamedTuple):
     line: str
     argument: str | None
     cause: str
+
+    def missing_from(self, file: str, line: int) -> str:
+        """Return the source at a 1-based line if neither it nor the one before has the text.
+
+        A call over several lines begins in the line before its device code, on Triton 3.6.
+        """
+        lines = Path(file).read_text().split("\n")[max(line - 2, 0) : line]
+        return "" if any(self.line in one for one in lines) else lines[-1].strip()
 
 
 @triton.jit
