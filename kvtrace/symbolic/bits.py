@@ -12,14 +12,22 @@ import numpy as np
 
 from kvtrace.symbolic.functions import (
     Applied,
-    Interval,
     multiples,
     quotient,
-    range_of,
     remainder,
     single,
 )
-from kvtrace.symbolic.terms import ZERO, Evaluation, Substitution, Term, as_term, signed_range
+from kvtrace.symbolic.terms import (
+    ZERO,
+    Evaluation,
+    Interval,
+    RangeOf,
+    Substitution,
+    Term,
+    as_term,
+    range_of,
+    signed_range,
+)
 
 BitOperator = Literal["and", "or", "xor", "shl", "shr"]
 
@@ -27,7 +35,7 @@ BitOperator = Literal["and", "or", "xor", "shl", "shr"]
 def wrapped(term: Term | int, bits: int, *, signed: bool) -> Term:
     """Return an integer of any size modulo 2^bits, in the range of a signed or unsigned integer."""
     inner = as_term(term)
-    low, high = signed_range(bits) if signed and bits > 1 else (0, (1 << bits) - 1)
+    low, high = _range_of_width(bits, signed=signed)
     if low <= inner.low and inner.high <= high:
         return inner
     if (number := inner.constant) is not None:
@@ -36,6 +44,10 @@ def wrapped(term: Term | int, bits: int, *, signed: bool) -> Term:
     if isinstance(atom, Wrap) and atom.bits >= bits:
         return wrapped(atom.arguments[0], bits, signed=signed)
     return Wrap((inner,), bits, signed).term
+
+
+def _range_of_width(bits: int, *, signed: bool) -> Interval:
+    return signed_range(bits) if signed and bits > 1 else (0, (1 << bits) - 1)
 
 
 class Wrap(Applied):
@@ -59,17 +71,25 @@ class Wrap(Applied):
 
     def compute(self, evaluation: Evaluation) -> Any:
         """Return the wrapped number, or array of numbers, of the argument."""
-        low = self._bounds()[0]
+        low = self.low
         number = evaluation(self.arguments[0])
         if evaluation.arrays and self.bits == 64:
             return number  # arrays have 64 bits
         return (number - low) % (1 << self.bits) + low
 
-    def _bounds(self) -> tuple[int, int]:
-        return signed_range(self.bits) if self.signed else (0, (1 << self.bits) - 1)
+    def bounds(self, range_of: RangeOf) -> Interval:  # noqa: ARG002
+        """Return the range of integers of the width."""
+        return _range_of_width(self.bits, signed=self.signed)
 
 
-def bitwise(operator: BitOperator, left: Term | int, right: Term | int, bits: int) -> Term:
+def bitwise(
+    operator: BitOperator,
+    left: Term | int,
+    right: Term | int,
+    bits: int,
+    *,
+    range_of: RangeOf = range_of,
+) -> Term:
     """Return the term for a bitwise op on signed integers of a width.
 
     `shl` does not wrap; `shr` keeps the sign. Shifts by a negative number, or by the width or more,
@@ -84,13 +104,12 @@ def bitwise(operator: BitOperator, left: Term | int, right: Term | int, bits: in
             return Bitwise((first, second), operator, bits).term
         if operator == "shl":
             return first * (1 << right_number) if 0 <= right_number < bits else ZERO
-        return quotient(
-            first, 1 << (right_number if 0 <= right_number < bits else bits - 1), floor=True
-        )
+        shift = right_number if 0 <= right_number < bits else bits - 1
+        return quotient(first, 1 << shift, floor=True, range_of=range_of)
     if left_number is not None:
         first, right_number = second, left_number
     if right_number is not None:
-        simpler = _simplified_with_constant(operator, first, right_number)
+        simpler = _simplified_with_constant(operator, first, right_number, range_of)
         if simpler is not None:
             return simpler
         second = as_term(right_number)
@@ -99,15 +118,17 @@ def bitwise(operator: BitOperator, left: Term | int, right: Term | int, bits: in
     return Bitwise((first, second), operator, bits).term
 
 
-def _simplified_with_constant(operator: str, term: Term, number: int) -> Term | None:
+def _simplified_with_constant(
+    operator: str, term: Term, number: int, range_of: RangeOf
+) -> Term | None:
     """Return a simpler term for an "and", "or" or "xor" with a constant, or None."""
     if operator == "and":
         if number == -1:
             return term
         if number >= 0 and not number & (number + 1):
-            return remainder(term, number + 1, floor=True)
+            return remainder(term, number + 1, floor=True, range_of=range_of)
         if number < 0 and not -number & (-number - 1):
-            return term - remainder(term, -number, floor=True)
+            return term - remainder(term, -number, floor=True, range_of=range_of)
         return None
     if number == 0:
         return term
@@ -117,13 +138,15 @@ def _simplified_with_constant(operator: str, term: Term, number: int) -> Term | 
     if operator == "xor" and isinstance(inner, Bitwise) and inner.operator == "xor":
         first, second = inner.arguments
         if second.constant is not None:
-            return bitwise("xor", first, second.constant ^ number, inner.bits)
+            rest = second.constant ^ number
+            return bitwise("xor", first, rest, inner.bits, range_of=range_of)
     if number > 0:
         beyond = 1 << number.bit_length()
         if multiples(term, beyond)[1] == 0:
             return term + number
         lowest = number & -number
-        if term.low >= 0 and term.high < lowest:
+        low, high = range_of(term)
+        if low >= 0 and high < lowest:
             return term + number
     return None
 
@@ -160,7 +183,7 @@ class Bitwise(Applied):
     def substituted(self, substitution: Substitution) -> Term:
         """Return the term for the op on the arguments after a substitution."""
         left, right = (substitution(term) for term in self.arguments)
-        return bitwise(self.operator, left, right, self.bits)
+        return bitwise(self.operator, left, right, self.bits, range_of=substitution.range_of)
 
     def compute(self, evaluation: Evaluation) -> Any:
         """Return the op's result for numbers, or arrays of numbers, of the arguments."""
@@ -174,7 +197,8 @@ class Bitwise(Applied):
             return np.right_shift(left, np.where(inside, right, self.bits - 1))
         return _ARRAY_BITS[self.operator](left, right)
 
-    def _bounds(self) -> Interval:
+    def bounds(self, range_of: RangeOf) -> Interval:
+        """Return the range of the op's results by those of both operands."""
         left, right = map(range_of, self.arguments)
         return bitwise_range(self.operator, left, right, self.bits)
 

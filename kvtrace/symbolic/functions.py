@@ -11,8 +11,8 @@ Division by 0 gives quotient 0 and the dividend as remainder, as in `kvtrace.eva
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -21,18 +21,18 @@ from kvtrace.symbolic.terms import (
     ZERO,
     Atom,
     Evaluation,
+    Interval,
+    RangeOf,
     Substitution,
     Term,
     as_term,
     intern,
+    range_of,
 )
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
 
-
-Interval: TypeAlias = tuple[int, int]
-"""Smallest and largest value, both included."""
 
 #: Limit on the cases of a term, by the outcomes of its choices.
 _MOST_WAYS: Final = 8
@@ -50,14 +50,15 @@ class Applied(Atom):
         def make() -> Applied:
             atom = object.__new__(cls)
             atom.arguments, atom.settings = arguments, settings
-            atom.low, atom.high = atom._bounds()
+            atom.low, atom.high = atom.bounds(range_of)
             atom._within = frozenset((atom,)).union(*(term.atoms() for term in arguments))
             return atom
 
         atom: Applied = intern(cls, (arguments, settings), make)
         return atom
 
-    def _bounds(self) -> tuple[int, int]:
+    def bounds(self, range_of: RangeOf) -> Interval:
+        """Return the range of the function's values by the ranges of its arguments."""
         raise NotImplementedError
 
     def within(self) -> frozenset[Atom]:
@@ -72,65 +73,84 @@ class Applied(Atom):
 # -- division -----------------------------------------------------------------------------------
 
 
-def quotient(dividend: Term | int, divisor: Term | int, *, floor: bool = False) -> Term:
+def quotient(
+    dividend: Term | int,
+    divisor: Term | int,
+    *,
+    floor: bool = False,
+    range_of: RangeOf = range_of,
+) -> Term:
     """Return the quotient, rounded toward zero (as `arith.divsi`) or, with `floor`, down."""
     left, right = as_term(dividend), as_term(divisor)
-    divisor_number = right.constant
-    if divisor_number == 0:
+    number = right.constant
+    if number is None:
+        return _quotient(left, right, floor, range_of)
+    if number == 0:
         return ZERO
-    if divisor_number is None:
-        is_zero = left.low >= 0 and right.low > left.high
-        return ZERO if is_zero else Quotient((left, right), floor).term
     if (constant := left.constant) is not None:
-        return as_term(divided(constant, divisor_number, floor=floor))
-    multiple, rest = multiples(left, divisor_number)
+        return as_term(divided(constant, number, floor=floor))
+    if number < 0:
+        return quotient(-left, -number, floor=floor, range_of=range_of)
+    multiple, rest = multiples(left, number)
     if not rest.coefficients:
         return multiple
-    if divisor_number > 0:
-        rounds_down = floor or left.low >= 0
-        if rounds_down and rest.low >= 0:
-            return multiple + _quotient_by(rest, divisor_number)
-        if rounds_down and floor:
-            return multiple + Quotient((rest, right), True).term
-        if -divisor_number < left.low and left.high < divisor_number and not floor:
-            return ZERO
-    return Quotient((left, right), floor).term
-
-
-def _quotient_by(left: Term, number: int) -> Term:
-    """Return the quotient of a nonnegative term by a positive number."""
-    if left.high < number:
-        return ZERO
-    inner = single(left)
-    if isinstance(inner, Quotient) and inner.arguments[0].low >= 0:
+    low, high = range_of(left)
+    if not floor and low < 0:
+        if high <= 0:
+            return -quotient(-left, number, floor=True, range_of=range_of)
+        return _quotient(left, right, False, range_of)
+    if range_of(rest)[0] < 0:
+        return multiple + _quotient(rest, right, True, range_of)
+    inner = single(rest)
+    if isinstance(inner, Quotient) and range_of(inner.arguments[0])[0] >= 0:
         inner_divisor = inner.arguments[1].constant
         if inner_divisor is not None and inner_divisor > 0:
-            return quotient(inner.arguments[0], inner_divisor * number)
-    return Quotient((left, as_term(number)), False).term
+            return multiple + quotient(
+                inner.arguments[0], inner_divisor * number, range_of=range_of
+            )
+    return multiple + _quotient(rest, right, False, range_of)
 
 
-def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False) -> Term:
+def _quotient(left: Term, right: Term, floor: bool, range_of: RangeOf) -> Term:
+    low, high = quotient_range(range_of(left), range_of(right), floor=floor)
+    return as_term(low) if low == high else Quotient((left, right), floor).term
+
+
+def remainder(
+    dividend: Term | int,
+    divisor: Term | int,
+    *,
+    floor: bool = False,
+    range_of: RangeOf = range_of,
+) -> Term:
     """Return the remainder, with the dividend's sign or, with `floor`, the divisor's."""
     left, right = as_term(dividend), as_term(divisor)
-    divisor_number = right.constant
-    if divisor_number is None:
-        is_dividend = left.low >= 0 and right.low > left.high
+    number = right.constant
+    low, high = range_of(left)
+    if number is None:
+        is_dividend = low >= 0 and range_of(right - left)[0] > 0
         return left if is_dividend else Remainder((left, right), floor).term
-    if divisor_number == 0:
+    if number == 0:
         return left
     if (constant := left.constant) is not None:
-        return as_term(constant - divisor_number * divided(constant, divisor_number, floor=floor))
-    _, rest = multiples(left, divisor_number)
+        return as_term(constant - number * divided(constant, number, floor=floor))
+    if number < 0:
+        if floor:
+            return -remainder(-left, -number, floor=True, range_of=range_of)
+        return remainder(left, -number, range_of=range_of)
+    rest = multiples(left, number)[1]
     if not rest.coefficients:
         return ZERO
-    if divisor_number > 0 and (floor or left.low >= 0):
-        if rest.low >= 0:
-            return rest if rest.high < divisor_number else Remainder((rest, right), False).term
-        if floor:
-            return Remainder((rest, right), True).term
-    if not floor and -abs(divisor_number) < left.low and left.high < abs(divisor_number):
+    if not floor and -number < low and high < number:
         return left
-    return Remainder((left, right), floor).term
+    if not floor and low < 0:
+        if high <= 0:
+            return -remainder(-left, number, floor=True, range_of=range_of)
+        return Remainder((left, right), False).term
+    rest_low, rest_high = range_of(rest)
+    if rest_low >= 0 and rest_high < number:
+        return rest
+    return Remainder((rest, right), rest_low < 0).term
 
 
 def multiples(term: Term, number: int) -> tuple[Term, Term]:
@@ -178,8 +198,8 @@ class Quotient(_Division):
 
     def substituted(self, substitution: Substitution) -> Term:
         """Return the term for the quotient of the arguments after a substitution."""
-        left, right = self.arguments
-        return quotient(substitution(left), substitution(right), floor=self.floor)
+        left, right = (substitution(term) for term in self.arguments)
+        return quotient(left, right, floor=self.floor, range_of=substitution.range_of)
 
     def compute(self, evaluation: Evaluation) -> Any:
         """Return the quotient of numbers, or of arrays by element."""
@@ -188,7 +208,8 @@ class Quotient(_Division):
             return divided(left, right, floor=self.floor)
         return array_quotient(left, right, floor=self.floor)
 
-    def _bounds(self) -> Interval:
+    def bounds(self, range_of: RangeOf) -> Interval:
+        """Return the range of the quotient by those of its arguments."""
         return quotient_range(*map(range_of, self.arguments), floor=self.floor)
 
 
@@ -199,8 +220,8 @@ class Remainder(_Division):
 
     def substituted(self, substitution: Substitution) -> Term:
         """Return the term for the remainder of the arguments after a substitution."""
-        left, right = self.arguments
-        return remainder(substitution(left), substitution(right), floor=self.floor)
+        left, right = (substitution(term) for term in self.arguments)
+        return remainder(left, right, floor=self.floor, range_of=substitution.range_of)
 
     def compute(self, evaluation: Evaluation) -> Any:
         """Return the remainder of numbers, or of arrays by element."""
@@ -209,13 +230,9 @@ class Remainder(_Division):
             return left - right * divided(left, right, floor=self.floor)
         return left - right * array_quotient(left, right, floor=self.floor)
 
-    def _bounds(self) -> Interval:
+    def bounds(self, range_of: RangeOf) -> Interval:
+        """Return the range of the remainder by those of its arguments."""
         return remainder_range(*map(range_of, self.arguments), floor=self.floor)
-
-
-def range_of(term: Term) -> Interval:
-    """Return the lower and upper bound of a term."""
-    return term.low, term.high
 
 
 def quotient_range(dividend: Interval, by: Interval, *, floor: bool) -> Interval:
@@ -251,60 +268,63 @@ def array_quotient(left: Any, right: Any, *, floor: bool) -> Any:
 # -- minimum and maximum ------------------------------------------------------------------------
 
 
-def minimum(left: Term | int, right: Term | int) -> Term:
+def minimum(left: Term | int, right: Term | int, *, range_of: RangeOf = range_of) -> Term:
     """Return the term for the smaller of two terms."""
-    first, second = as_term(left), as_term(right)
-    gap = second - first
-    if gap.low >= 0:
-        return first
-    return second if gap.high <= 0 else Minimum((first, second)).term
+    return _extreme(Minimum, as_term(left), as_term(right), range_of)
 
 
-def maximum(left: Term | int, right: Term | int) -> Term:
+def maximum(left: Term | int, right: Term | int, *, range_of: RangeOf = range_of) -> Term:
     """Return the term for the larger of two terms."""
-    first, second = as_term(left), as_term(right)
-    gap = second - first
-    if gap.low >= 0:
-        return second
-    return first if gap.high <= 0 else Maximum((first, second)).term
+    return _extreme(Maximum, as_term(left), as_term(right), range_of)
 
 
-class Minimum(Applied):
+def _extreme(kind: type[Extreme], left: Term, right: Term, range_of: RangeOf) -> Term:
+    low, high = range_of((right - left) * kind.sign)
+    if low >= 0:
+        return left
+    return right if high <= 0 else kind((left, right)).term
+
+
+class Extreme(Applied):
+    """The smaller or the larger of two `arguments`; `sign` is -1 for the larger."""
+
+    __slots__ = ()
+    sign: ClassVar[int]
+    choose: ClassVar[Callable[..., int]]
+    choose_arrays: ClassVar[np.ufunc]
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Return the smaller or larger of the substituted terms."""
+        left, right = (substitution(term) for term in self.arguments)
+        return _extreme(type(self), left, right, substitution.range_of)
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Return the chosen one of two numbers, or of two arrays by element."""
+        left, right = (evaluation(term) for term in self.arguments)
+        return (self.choose_arrays if evaluation.arrays else self.choose)(left, right)
+
+    def bounds(self, range_of: RangeOf) -> Interval:
+        """Return the range of the chosen one by those of both arguments."""
+        left, right = map(range_of, self.arguments)
+        return self.choose(left[0], right[0]), self.choose(left[1], right[1])
+
+
+class Minimum(Extreme):
     """The smaller of two `arguments`."""
 
     __slots__ = ()
-
-    def substituted(self, substitution: Substitution) -> Term:
-        """Return the smaller of the substituted terms."""
-        return minimum(*(substitution(term) for term in self.arguments))
-
-    def compute(self, evaluation: Evaluation) -> Any:
-        """Return the smaller of two numbers, or of two arrays by element."""
-        left, right = (evaluation(term) for term in self.arguments)
-        return np.minimum(left, right) if evaluation.arrays else min(left, right)
-
-    def _bounds(self) -> tuple[int, int]:
-        left, right = self.arguments
-        return min(left.low, right.low), min(left.high, right.high)
+    sign = 1
+    choose = min
+    choose_arrays = np.minimum
 
 
-class Maximum(Applied):
+class Maximum(Extreme):
     """The larger of two `arguments`."""
 
     __slots__ = ()
-
-    def substituted(self, substitution: Substitution) -> Term:
-        """Return the larger of the substituted terms."""
-        return maximum(*(substitution(term) for term in self.arguments))
-
-    def compute(self, evaluation: Evaluation) -> Any:
-        """Return the larger of two numbers, or of two arrays by element."""
-        left, right = (evaluation(term) for term in self.arguments)
-        return np.maximum(left, right) if evaluation.arrays else max(left, right)
-
-    def _bounds(self) -> tuple[int, int]:
-        left, right = self.arguments
-        return max(left.low, right.low), max(left.high, right.high)
+    sign = -1
+    choose = max
+    choose_arrays = np.maximum
 
 
 # -- choice -------------------------------------------------------------------------------------

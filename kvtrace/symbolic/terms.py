@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,10 @@ Monomial = tuple["Atom", ...]
 """A product of atoms, in ascending order of `Atom.order`, repeated for powers; () is 1."""
 Resolve = Callable[["Symbol", tuple[Any, ...]], Any]
 """Function from a symbol and the numbers of its coordinates to the symbol's number."""
+Interval: TypeAlias = tuple[int, int]
+"""Smallest and largest value, both included."""
+RangeOf: TypeAlias = Callable[["Term"], Interval]
+"""Function from a term to its lower and upper bound."""
 
 MOST_PROGRAMS: Final = (1 << 31) - 1
 MOST_TRIPS: Final = 1 << 62
@@ -197,18 +201,13 @@ class Term:
         """Upper bound of the term, by interval arithmetic over the atoms' ranges."""
         return self._range()[1]
 
-    def _range(self) -> tuple[int, int]:
+    def _range(self) -> Interval:
         if self._bounds is None:
             low = high = 0
             for monomial, coefficient in self.coefficients.items():
-                first = last = coefficient
-                for atom in monomial:
-                    ends = (
-                        first * atom.low, first * atom.high, last * atom.low, last * atom.high,
-                    )  # fmt: skip
-                    first, last = min(ends), max(ends)
-                low += first
-                high += last
+                first, last = product_range([(atom.low, atom.high) for atom in monomial])
+                low += coefficient * (first if coefficient > 0 else last)
+                high += coefficient * (last if coefficient > 0 else first)
             self._bounds = (low, high)
         return self._bounds
 
@@ -240,19 +239,19 @@ class Term:
 
     def __add__(self, other: Term | int) -> Term:
         """Return `self + other`."""
-        return _sum(self, as_term(other), 1)
+        return plus(self, as_term(other), 1)
 
     def __radd__(self, other: int) -> Term:
         """Return `other + self`."""
-        return _sum(self, as_term(other), 1)
+        return plus(self, as_term(other), 1)
 
     def __sub__(self, other: Term | int) -> Term:
         """Return `self - other`."""
-        return _sum(self, as_term(other), -1)
+        return plus(self, as_term(other), -1)
 
     def __rsub__(self, other: int) -> Term:
         """Return `other - self`."""
-        return _sum(as_term(other), self, -1)
+        return plus(as_term(other), self, -1)
 
     def __neg__(self) -> Term:
         """Return `-self`."""
@@ -320,6 +319,22 @@ class Term:
         return " + ".join(parts)
 
 
+def range_of(term: Term) -> Interval:
+    """Return the lower and upper bound of a term, by its atoms' own ranges."""
+    return term.low, term.high
+
+
+def product_range(factors: Sequence[Interval]) -> Interval:
+    """Return the range of a product of integers; (1, 1) without factors."""
+    if not factors:
+        return 1, 1
+    low, high = factors[0]
+    for first, last in factors[1:]:
+        ends = (low * first, low * last, high * first, high * last)
+        low, high = min(ends), max(ends)
+    return low, high
+
+
 def as_term(number: Term | int) -> Term:
     """Return an int as a constant term, and a term unchanged."""
     if isinstance(number, Term):
@@ -331,7 +346,8 @@ ZERO: Final = Term({})
 ONE: Final = Term({(): 1})
 
 
-def _sum(left: Term, right: Term, factor: int) -> Term:
+def plus(left: Term, right: Term, factor: int) -> Term:
+    """Return `left + factor * right`, for a factor that is not 0."""
     if not right.coefficients:
         return left
     total = dict(left.coefficients)
@@ -384,10 +400,15 @@ class Substitution:
         """Return whether none of the given atoms is replaced."""
         return self._keys.isdisjoint(atoms)
 
+    def range_of(self, term: Term) -> Interval:
+        """Return the bounds by which terms are simplified after the replacement."""
+        return range_of(term)
+
     def __call__(self, term: Term) -> Term:
         """Return the term with its atoms replaced."""
-        if self._keys.isdisjoint(term.atoms()):
-            return term
+        return term if self.leaves(term.atoms()) else self._substituted(term)
+
+    def _substituted(self, term: Term) -> Term:
         total: dict[Monomial, int] = {}
         for monomial, coefficient in term.coefficients.items():
             atoms: list[Atom] = []

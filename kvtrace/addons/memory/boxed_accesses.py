@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.digit_forms import (
     KINDS,
@@ -37,7 +37,7 @@ from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven, interval
 from kvtrace.symbolic.summary import Access as SymbolicAccess
-from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.symbolic.terms import Atom, Monomial, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Boxing:
         low, high = interval(offset, box)
         axes = tuple(self._axes(symbols, digits, offset.coefficients, box))
         formula = AffineFormula(
-            offset.constant, axes, (0, 0, 0), (), access.shape,
+            offset.coefficients.get((), 0), axes, (0, 0, 0), (), access.shape,
             self._bound.call.grid, argument.offset_bytes,
         )  # fmt: skip
         active = prod(last - first + 1 for first, last in box.values())
@@ -233,7 +233,7 @@ class Boxing:
         self,
         symbols: Sequence[Symbol],
         digits: Mapping[Number, Sequence[Digit]],
-        steps: Mapping[Any, int],
+        steps: Mapping[Monomial, int],
         box: Box,
     ) -> Iterator[AffineAxis]:
         """Yield the axes of programs, then of trips, then of all others.
@@ -252,14 +252,14 @@ class Boxing:
                     continue
                 number = self._axis_numbers.setdefault(symbol, len(self._axis_numbers))
                 if digit is not None:
-                    yield AffineAxis(symbol.kind, number, steps.get(digit, 0), *box[digit])
+                    yield AffineAxis(symbol.kind, number, steps.get((digit,), 0), *box[digit,])
                 elif kind == "trip":
                     yield AffineAxis("trip", number, 0, symbol.low, symbol.high)
         outside = {digit for symbol, digit in named if symbol.kind != "lane"}
         for parts in digits.values():
             for digit in parts:
                 if digit not in outside:
-                    yield AffineAxis("lane", 0, steps.get(digit, 0), *box[digit])
+                    yield AffineAxis("lane", 0, steps.get((digit,), 0), *box[digit,])
 
 
 def is_choice(op: Op) -> bool:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
-from typing import Any, Final
+from typing import Final
 
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or, at_least
-from kvtrace.symbolic.functions import Quotient, Remainder
-from kvtrace.symbolic.prover import Interval, Linear, constant, interval, single
-from kvtrace.symbolic.terms import Atom, Symbol, Term
+from kvtrace.symbolic.functions import Quotient, Remainder, multiples
+from kvtrace.symbolic.prover import interval
+from kvtrace.symbolic.terms import ZERO, Atom, Interval, Monomial, Symbol, Term, as_term, intern
 
 _MOST_BOXES: Final = 256
 _MOST_CASES: Final = 16
@@ -36,23 +36,45 @@ class Number:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Digit:
+class Digit(Atom):
     """A digit of a number: the number divided by `weight`, modulo `size`."""
 
+    __slots__ = ("number", "size", "weight")
     number: Number
     weight: int
     size: int
 
+    def __new__(cls, number: Number, weight: int, size: int) -> Digit:  # noqa: D102
+        def make() -> Digit:
+            digit = object.__new__(cls)
+            digit.number, digit.weight, digit.size = number, weight, size
+            digit.low, digit.high = 0, size - 1
+            return digit
 
-Quotients = Linear
-"""A sum whose variables are quotients: a Number and its divisor."""
+        digit: Digit = intern(cls, (number, weight, size), make)
+        return digit
 
-Form = Linear
-"""A sum whose variables are digits."""
+    def within(self) -> frozenset[Atom]:
+        """Return the digit alone."""
+        return frozenset((self,))
 
-Box = Mapping[Any, Interval]
-"""The first and last value of each digit."""
+    def __repr__(self) -> str:
+        return f"{self.number}//{self.weight}%{self.size}"
+
+
+def quotient_of(number: Number, weight: int) -> Digit:
+    """Return a number divided by `weight`, as the digit that has no others above it."""
+    return Digit(number, weight, (number.size - 1) // weight + 1)
+
+
+Quotients = Term
+"""A sum of quotients of numbers."""
+
+Form = Term
+"""A sum of digits that divide their numbers among them."""
+
+Box = Mapping[Monomial, Interval]
+"""The first and last value of each digit, by the monomial that it is."""
 
 
 class Forms:
@@ -82,9 +104,9 @@ class Forms:
         affine = term.affine()
         if affine is None:
             raise NoBoxes(_why(term.atoms()))
-        result = constant(affine[0])
+        result = as_term(affine[0])
         for atom, factor in affine[1].items():
-            result = result.plus(self._atom(atom), factor)
+            result = result + self._atom(atom) * factor
         return result
 
     def _atom(self, atom: Atom) -> Quotients:
@@ -97,17 +119,16 @@ class Forms:
         if isinstance(atom, Symbol) and atom.kind in KINDS and not atom.low:
             number = self.number_of(atom)
             if len(number.symbols) == 1:
-                return single((number, 1))
+                return quotient_of(number, 1).term
             outer, lane = number.symbols
             extent = lane.high + 1
-            if atom is outer:
-                return single((number, extent))
-            return single((number, 1)).plus(single((number, extent)), -extent)
+            above = quotient_of(number, extent).term
+            return above if atom is outer else quotient_of(number, 1).term - above * extent
         if isinstance(atom, Quotient):
             return self._quotient(atom)
         if isinstance(atom, Remainder):
             dividend, divisor = atom.arguments
-            return self.quotients(dividend).plus(self._quotient(atom), -(divisor.constant or 0))
+            return self.quotients(dividend) - self._quotient(atom) * (divisor.constant or 0)
         raise NoBoxes(_why(atom.within()))
 
     def _quotient(self, division: Quotient | Remainder) -> Quotients:
@@ -115,21 +136,17 @@ class Forms:
         dividend, divisor = division.arguments[0], division.arguments[1].constant
         if divisor is None or divisor <= 0 or (dividend.low < 0 and not division.floor):
             raise NoBoxes(_why(division.within()))
-        form = self.quotients(dividend)
-        times, left_over = divmod(form.constant, divisor)
-        factors: dict[Any, int] = form.coefficients
-        whole = Linear(times, {k: f // divisor for k, f in factors.items() if f % divisor == 0})
-        divided = {key: f for key, f in factors.items() if f % divisor}
-        reaches = {key: (0, (key[0].size - 1) // key[1]) for key in factors}
-        low, high = interval(Linear(left_over, divided), reaches)
-        if low >= 0 and high < divisor:
+        whole, rest = multiples(self.quotients(dividend), divisor)
+        if rest.low >= 0 and rest.high < divisor:
             return whole
-        if not left_over and len(divided) == 1:
-            ((key, factor),) = divided.items()
-            if factor > 0 and divisor % factor == 0:
-                number, weight = key[0], key[1] * (divisor // factor)
-                # A quotient by more than the number is 0.
-                return whole if weight >= number.size else whole + single((number, weight))
+        ((monomial, factor), *others) = rest.coefficients.items()
+        if not others and factor > 0 and divisor % factor == 0:
+            (quotient,) = monomial
+            assert isinstance(quotient, Digit)
+            weight = quotient.weight * (divisor // factor)
+            # A quotient by more than the number is 0.
+            is_zero = weight >= quotient.number.size
+            return whole if is_zero else whole + quotient_of(quotient.number, weight).term
         raise NoBoxes(_why(division.within()))
 
 
@@ -170,13 +187,17 @@ def _why(atoms: Iterable[Atom]) -> str:
 # -- digits ------------------------------------------------------------------------------------
 
 
+def digits_in(form: Form | Quotients) -> list[Digit]:
+    """Return the digits, or quotients, that a sum is made of."""
+    return [atom for monomial in form.coefficients for atom in monomial if isinstance(atom, Digit)]
+
+
 def digits_of(numbers: Iterable[Number], sums: Iterable[Quotients]) -> dict[Number, list[Digit]]:
     """Return the digits of numbers, largest first, of which all sums are sums; raise NoBoxes."""
     weights: dict[Number, set[int]] = {number: {1} for number in numbers}
     for quotients in sums:
-        keys: Iterable[Any] = quotients.coefficients
-        for number, weight in keys:
-            weights.setdefault(number, {1}).add(weight)
+        for digit in digits_in(quotients):
+            weights.setdefault(digit.number, {1}).add(digit.weight)
     digits: dict[Number, list[Digit]] = {}
     for number, divisors in weights.items():
         ascending = sorted(divisors)
@@ -192,26 +213,32 @@ def digits_of(numbers: Iterable[Number], sums: Iterable[Quotients]) -> dict[Numb
 
 def in_digits(quotients: Quotients, digits: Mapping[Number, Sequence[Digit]]) -> Form:
     """Return a sum of quotients as a sum of digits."""
-    form = constant(quotients.constant)
-    factors: dict[Any, int] = quotients.coefficients
-    for (number, weight), factor in factors.items():
-        for digit in digits[number]:
-            if digit.weight >= weight:
-                form = form.plus(single(digit), factor * (digit.weight // weight))
-    return form
+    return quotients.substitute(
+        {
+            quotient: sum(
+                (
+                    digit.term * (digit.weight // quotient.weight)
+                    for digit in digits[quotient.number]
+                    if digit.weight >= quotient.weight
+                ),
+                ZERO,
+            )
+            for quotient in digits_in(quotients)
+        }
+    )
 
 
 def existing(digits: Mapping[Number, Sequence[Digit]]) -> Iterator[Form]:
     """Yield forms that are >= 0 for digits of numbers below their size."""
     for number, parts in digits.items():
         if number.size % parts[0].weight:
-            yield Linear(number.size - 1, {digit: -digit.weight for digit in parts})
+            yield number.size - 1 - sum((digit.term * digit.weight for digit in parts), ZERO)
 
 
 def at_least_zero(condition: Condition, forms: Forms) -> list[Quotients]:
     """Return sums that are all >= 0 where a condition holds, and nowhere else; raise NoBoxes."""
     if condition.decided is not None:
-        return [] if condition.decided else [constant(-1)]
+        return [] if condition.decided else [as_term(-1)]
     if isinstance(condition, AtLeast):
         return [forms.quotients(condition.term)]
     if isinstance(condition, Equal):
@@ -249,7 +276,7 @@ def _options(condition: Condition) -> list[tuple[Condition, ...]]:
 
 def boxes(forms: Iterable[Form], digits: Iterable[Digit]) -> list[Box]:
     """Return disjoint boxes of the digits for which all forms are >= 0; raise NoBoxes."""
-    pending: list[Box] = [{digit: (0, digit.size - 1) for digit in digits}]
+    pending: list[Box] = [{(digit,): (0, digit.high) for digit in digits}]
     for form in forms:
         cut = chain.from_iterable(_cut(form, box) for box in pending)
         pending = list(islice(cut, _MOST_BOXES + 1))
@@ -270,7 +297,7 @@ def _cut(form: Form, box: Box) -> Iterator[Box]:
     if low >= 0 or high < 0:
         return
     factors = form.coefficients
-    digit = max((d for d in factors if box[d][0] < box[d][1]), key=lambda d: abs(factors[d]))
+    digit = max((d for d in factors if d and box[d][0] < box[d][1]), key=lambda d: abs(factors[d]))
     factor, (first, last) = factors[digit], box[digit]
     reach = sorted((factor * first, factor * last))
     rest_low, rest_high = low - reach[0], high - reach[1]

@@ -7,9 +7,8 @@ by Z3 (`solver.py`), which is imported only if both fail. `digits` finds the var
 equal if two addresses are equal. Other packages import only this module and `digits`.
 """
 
-from kvtrace.symbolic.functions import Interval
 from kvtrace.symbolic.prover.intervals import Ranges
-from kvtrace.symbolic.prover.linear import Linear, Variable, constant, interval, single
+from kvtrace.symbolic.prover.linear import interval
 from kvtrace.symbolic.prover.procedure import (
     SOLVER_SECONDS,
     Decision,
@@ -25,26 +24,23 @@ from kvtrace.symbolic.prover.procedure import (
     strongest,
 )
 from kvtrace.symbolic.prover.work import nominal_seconds
+from kvtrace.symbolic.terms import Interval
 
 __all__ = [
     "SOLVER_SECONDS",
     "Decision",
     "Given",
     "Interval",
-    "Linear",
     "Method",
     "Point",
     "Proven",
     "Ranges",
     "Refuted",
     "Unknown",
-    "Variable",
-    "constant",
     "follows",
     "interval",
     "is_counterexample",
     "nominal_seconds",
     "prove",
-    "single",
     "strongest",
 ]

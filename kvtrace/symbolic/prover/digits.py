@@ -1,7 +1,7 @@
-"""Variables that must be equal if two accesses touch the same byte: addresses as digits.
+"""Monomials that must be equal if two accesses touch the same byte: addresses as digits.
 
 The addresses of both accesses are linear forms over the same variables, whose values may differ
-between the accesses unless they are shared. Variables with equal coefficients are digits of a
+between the accesses unless they are shared. Monomials with equal coefficients are digits of a
 mixed radix if each coefficient is larger than the sum of all smaller summands: then equal addresses
 have equal digits, as 1000 * i + j with j below 1000 determines i and j. Equal digits may determine
 the program or the lane: by algebra, as a quotient and its remainder determine the dividend, or else
@@ -13,17 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.functions import Choice, array_quotient
+from kvtrace.symbolic.functions import Applied, Choice, Quotient, Remainder
 from kvtrace.symbolic.prover.intervals import Ranges
-from kvtrace.symbolic.prover.linear import Linear, Variable, constant, interval
+from kvtrace.symbolic.prover.linear import interval
 from kvtrace.symbolic.prover.procedure import Given, proves_at_least
-from kvtrace.symbolic.terms import Atom, Symbol
+from kvtrace.symbolic.terms import Evaluation, Monomial, Symbol, Term
 
 MOST_TABULATED: Final = 1 << 20
 """Limit on the programs of a grid (or lanes of a block) that a table covers."""
@@ -49,7 +49,7 @@ class Side:
     `width` is the bytes of an element, and `given` has the conditions under which a lane is active.
     """
 
-    form: Linear
+    form: Term
     width: int
     given: Given
 
@@ -82,12 +82,12 @@ def are_far_apart(first: Side, second: Side) -> bool:
 def _ends_before(low: Side, high: Side) -> bool:
     """Return whether access `low` is proven to end before `high` begins, by either's range."""
     start, end = high.reach[0], low.reach[1] + low.width
-    if math.isfinite(start) and _proves(constant(int(start) - low.width) - low.form, low):
+    if math.isfinite(start) and _proves(int(start) - low.width - low.form, low):
         return True
-    return math.isfinite(end) and _proves(high.form - constant(int(end)), high)
+    return math.isfinite(end) and _proves(high.form - int(end), high)
 
 
-def _proves(goal: Linear, side: Side) -> bool:
+def _proves(goal: Term, side: Side) -> bool:
     return proves_at_least(goal, side.given) is not None
 
 
@@ -104,34 +104,33 @@ class Common:
         self._shared = shared
         self._ranges = one.ranges
         self._intervals = one.ranges.intervals
-        self._solved: set[tuple[Any, ...]] = set()
-        self.variables: set[Variable] = set()
+        self._solved: set[Monomial] = set()
+        self.variables: set[Monomial] = set()
         self.is_nowhere = False
         self._solve(one.form, other.form, max(one.width, other.width) - 1)
         self._add_dividends()
 
-    def determines(self, variable: Variable) -> bool:
+    def determines(self, variable: Monomial) -> bool:
         """Return whether a variable is equal in both accesses."""
         if variable in self.variables:
             return True
-        if isinstance(variable, Symbol):
-            low, high = self._ranges.of(variable)
-            return low == high or variable.kind in _SAME_FOR_ALL or self._shared(variable)
+        symbol = _symbol(variable)
+        if symbol is not None:
+            low, high = self._ranges.of(symbol)
+            return low == high or symbol.kind in _SAME_FOR_ALL or self._shared(symbol)
         return _is_followed(variable) and all(self.determines(v) for v in _inside(variable))
 
-    def is_form_equal_in_both(self, form: Linear) -> bool:
+    def is_form_equal_in_both(self, form: Term) -> bool:
         """Return whether a form is equal in both accesses, by its variables or as the address."""
         unknown = [v for v in form.coefficients if not self.determines(v)]
         return not unknown or self._is_of_address(form, unknown)
 
-    def _is_of_address(self, form: Linear, unknown: Sequence[Variable]) -> bool:
+    def _is_of_address(self, form: Term, unknown: Sequence[Monomial]) -> bool:
         """Return whether the variables of a form that may differ are a multiple of the address."""
         address, width = self._one.form.coefficients, self._one.width
-        if address != self._other.form.coefficients or width != self._other.width:
+        if self._one.form != self._other.form or width != self._other.width:
             return False
-        if self._one.form.constant != self._other.form.constant:
-            return False
-        if any(factor % width for factor in address.values()):
+        if any(factor % width for variable, factor in address.items() if variable):
             return False  # elements may overlap by parts
         undetermined = {v for v in address if not self.determines(v)}
         form_factor, address_factor = form.coefficients[unknown[0]], address.get(unknown[0], 0)
@@ -153,7 +152,7 @@ class Common:
         """Return whether indices along axes, from 0, are equal where both touch the same byte."""
         if self.is_nowhere:
             return True
-        if all(axis in self.variables for axis in axes):
+        if all((axis,) in self.variables for axis in axes):
             return True
         extents = [int(self._ranges.of(axis)[1]) + 1 for axis in axes]
         if math.prod(extents) > MOST_TABULATED or not self._cover(axes):
@@ -162,23 +161,20 @@ class Common:
 
     def _cover(self, axes: Iterable[Symbol]) -> bool:
         """Return whether the equal variables together depend on all axes."""
-        visited: set[Variable] = set()
+        visited: set[Monomial] = set()
         queue = list(self.variables)
         while queue:
             variable = queue.pop()
             if variable not in visited:
                 visited.add(variable)
-                queue += _inside(variable) if not isinstance(variable, Symbol) else ()
-        return visited.issuperset(axes)
+                queue += _inside(variable)
+        return visited.issuperset((axis,) for axis in axes)
 
     @property
     def are_apart(self) -> bool:
         """The accesses share no byte, even if the equal digits are left out of the addresses."""
         form, other_form = (side.form for side in (self._one, self._other))
-        equal_variables = [
-            v for v, k in form.coefficients.items() if other_form.coefficients.get(v) == k
-        ]
-        equal_variables = [variable for variable in equal_variables if self.determines(variable)]
+        equal_variables = [v for v in _common(form, other_form) if self.determines(v)]
         return are_apart(
             replace(self._one, form=_without_variables(form, equal_variables)),
             replace(self._other, form=_without_variables(other_form, equal_variables)),
@@ -186,11 +182,11 @@ class Common:
 
     # -- digits --------------------------------------------------------------------------------
 
-    def _solve(self, form: Linear, other_form: Linear, slack: int) -> None:
+    def _solve(self, form: Term, other_form: Term, slack: int) -> None:
         """Add the variables that must be equal if two forms differ by at most `slack`."""
         if self._shared is not nothing:
             form, other_form = self._without_shared(form, other_form)
-        common = [v for v, k in form.coefficients.items() if other_form.coefficients.get(v) == k]
+        common = _common(form, other_form)
         sizes = sorted({abs(form.coefficients[variable]) for variable in common})
         for size in sizes:
             digits = [v for v in common if abs(form.coefficients[v]) >= size]
@@ -206,29 +202,26 @@ class Common:
             if slack and self._are_apart(remaining, other_remaining):
                 self.is_nowhere = True
                 return
-            if remaining.coefficients or other_remaining.coefficients:
+            if remaining.constant is None or other_remaining.constant is None:
                 self._solve(remaining, other_remaining, slack)
             return
 
-    def _without_shared(self, one: Linear, other: Linear) -> tuple[Linear, Linear]:
+    def _without_shared(self, one: Term, other: Term) -> tuple[Term, Term]:
         """Return both forms without summands that are equal in both accesses."""
-        shared_variables = [
-            variable
-            for variable, factor in one.coefficients.items()
-            if other.coefficients.get(variable) == factor and self._is_shared(variable)
-        ]
+        shared_variables = [v for v in _common(one, other) if self._is_shared(v)]
         return (
             (_without_variables(one, shared_variables), _without_variables(other, shared_variables))
             if shared_variables
             else (one, other)
         )
 
-    def _is_shared(self, variable: Variable) -> bool:
-        if isinstance(variable, Symbol):
-            return variable.kind in _SAME_FOR_ALL or self._shared(variable)
+    def _is_shared(self, variable: Monomial) -> bool:
+        symbol = _symbol(variable)
+        if symbol is not None:
+            return symbol.kind in _SAME_FOR_ALL or self._shared(symbol)
         return _is_followed(variable) and all(self._is_shared(v) for v in _inside(variable))
 
-    def _are_apart(self, one: Linear, other: Linear) -> bool:
+    def _are_apart(self, one: Term, other: Term) -> bool:
         """Return whether addresses without their equal digits share no byte."""
         if one == other:
             return False
@@ -238,7 +231,7 @@ class Common:
         )
         return are_apart(*sides)
 
-    def _are_digits(self, form: Linear, digits: Sequence[Variable], reach: int | float) -> bool:
+    def _are_digits(self, form: Term, digits: Sequence[Monomial], reach: int | float) -> bool:
         """Return whether each coefficient exceeds `reach` plus all smaller summands."""
         for variable in digits:
             coefficient = abs(form.coefficients[variable])
@@ -248,7 +241,7 @@ class Common:
             reach += coefficient * (high - low)
         return True
 
-    def _distance(self, one: Linear, other: Linear, most: int) -> int | float | None:
+    def _distance(self, one: Term, other: Term, most: int) -> int | float | None:
         """Return an upper bound of the distance of two forms, or None if it may be above `most`."""
         if most < 0:
             return None
@@ -264,7 +257,7 @@ class Common:
 
     @staticmethod
     def _is_within(
-        form: Linear,
+        form: Term,
         side: Side,
         other_interval: tuple[int | float, int | float],
         most: int,
@@ -274,8 +267,8 @@ class Common:
         bound = other_interval[0] if lowest else other_interval[1]
         if not math.isfinite(bound):
             return False
-        difference = form.shifted(-int(bound))
-        return _proves((-difference if lowest else difference).shifted(most), side)
+        difference = form - int(bound)
+        return _proves(most - difference if lowest else difference + most, side)
 
     # -- dividends --------------------------------------------------------------------------
 
@@ -288,71 +281,70 @@ class Common:
             if len(self.variables) == count:
                 return
 
-    def _dividends(self) -> Iterator[Linear]:
+    def _dividends(self) -> Iterator[Term]:
         for variable in self.variables:
-            if not isinstance(variable, tuple) or variable[0] not in ("%", "%%"):
+            atom = variable[0]
+            if not isinstance(atom, Remainder) or variable in self._solved:
                 continue
-            quotient = ("/" if variable[0] == "%" else "//", *variable[1:])
-            if variable in self._solved or quotient not in self.variables:
+            dividend, divisor = atom.arguments
+            if (Quotient(atom.arguments, atom.floor),) not in self.variables:
                 continue
-            if variable[0] == "%%" and not self.is_form_equal_in_both(_form_of(variable[2])):
+            if not self.is_form_equal_in_both(divisor):
                 continue
             self._solved.add(variable)
-            yield _form_of(variable[1])
+            yield dividend
 
 
-def _without_variables(form: Linear, variables: Iterable[Variable]) -> Linear:
+def _common(one: Term, other: Term) -> list[Monomial]:
+    """Return the variables that have the same coefficient in two forms."""
+    coefficients = other.coefficients
+    return [v for v, factor in one.coefficients.items() if v and coefficients.get(v) == factor]
+
+
+def _without_variables(form: Term, variables: Iterable[Monomial]) -> Term:
     remaining = dict(form.coefficients)
     for variable in variables:
         remaining.pop(variable, None)
-    return Linear(form.constant, remaining)
+    return Term(remaining)
 
 
-def _form_of(key: Any) -> Linear:
-    """Return the linear form of an argument's key; the inverse of `intervals.key_of`."""
-    return Linear(key[0], dict(key[1]))
+def _symbol(variable: Monomial) -> Symbol | None:
+    """Return the symbol that a variable is, None for products and functions."""
+    atom = variable[0] if len(variable) == 1 else None
+    return atom if isinstance(atom, Symbol) else None
 
 
-def _inside(variable: Variable) -> Iterator[Variable]:
-    """Yield the variables or symbols in the arguments of a function."""
-    if isinstance(variable, tuple):
-        if variable[0] == "*":
-            yield from variable[1:]
-            return
-        for key in argument_keys(variable):
-            yield from (inner for inner, _ in key[1])
-    elif isinstance(variable, Atom):
-        yield from (atom for atom in variable.within() if isinstance(atom, Symbol))
+def _inside(variable: Monomial) -> Iterator[Monomial]:
+    """Yield the factors of a product, and the variables or symbols in a function's arguments."""
+    if len(variable) != 1:
+        yield from ((atom,) for atom in variable)
+    elif isinstance(variable[0], Applied):
+        for term in variable[0].arguments:
+            yield from filter(None, term.coefficients)
+    elif isinstance(variable[0], Choice):
+        yield from ((atom,) for atom in variable[0].within() if isinstance(atom, Symbol))
 
 
-def _is_followed(variable: Variable) -> bool:
+def _is_followed(variable: Monomial) -> bool:
     """Return whether a variable's value depends on variables only, not on opaque conditions."""
-    if not isinstance(variable, Atom):
-        return True
-    choices = (atom for atom in variable.within() if isinstance(atom, Choice))
+    choices = (a for atom in variable for a in atom.within() if isinstance(a, Choice))
     return not any(choice.condition.opaques() for choice in choices)
 
 
-# -- tables of functions ---------------------------------------------------------------------------
-
-
-Values = NDArray[np.int64]
-
-_FUNCTIONS: Final = frozenset({"/", "%", "trunc", "rest", "//", "%%", "min", "max"})
-"""Names of the functions in variables; see `kvtrace.symbolic.prover.intervals`."""
-
-
 def are_distinct(
-    variables: Iterable[Variable], axes: Sequence[Symbol], extents: Sequence[int]
+    variables: Iterable[Monomial], axes: Sequence[Symbol], extents: Sequence[int]
 ) -> bool:
     """Return whether any two places along axes differ in the value of some variable."""
     count = math.prod(extents)
-    table = _Table(axes, extents)
-    key: Values = np.zeros(count, np.int64)
+    grids = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
+    places = dict(zip(axes, (grid.reshape(-1) for grid in grids), strict=True))
+    evaluation = Evaluation(places, None, arrays=True)
+    key: NDArray[np.int64] = np.zeros(count, np.int64)
     key_count = 1
     for variable in variables:
-        values = table.of(variable)
-        if values is None:
+        try:
+            values = evaluation(Term({variable: 1}))
+        except KeyError:  # it needs other symbols
             continue
         low, high = int(values.min()), int(values.max())
         key_count *= high - low + 1
@@ -360,67 +352,3 @@ def are_distinct(
             return False
         key = key * (high - low + 1) + (values - low)
     return len(np.unique(key)) == count
-
-
-class _Table:
-    """Values of variables at all places, as flat arrays; None if they need other symbols."""
-
-    def __init__(self, axes: Sequence[Symbol], extents: Sequence[int]) -> None:
-        grids = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
-        self._known: dict[Variable, Values | None] = {
-            axis: grid.reshape(-1) for axis, grid in zip(axes, grids, strict=True)
-        }
-        self._count = math.prod(extents)
-
-    def of(self, variable: Variable) -> Values | None:
-        if variable not in self._known:
-            self._known[variable] = self._computed(variable)
-        return self._known[variable]
-
-    def _computed(self, variable: Variable) -> Values | None:
-        if not isinstance(variable, tuple):
-            return None
-        name = variable[0]
-        if name == "*":
-            factors = [self.of(factor_variable) for factor_variable in variable[1:]]
-            known_factors = [factor for factor in factors if factor is not None]
-            return math.prod(known_factors) if len(known_factors) == len(factors) else None  # type: ignore[return-value]
-        if name not in _FUNCTIONS:
-            return None
-        forms = [self._form(key) for key in argument_keys(variable)]
-        arguments = [form for form in forms if form is not None]
-        if len(arguments) < len(forms):
-            return None
-        if name in ("min", "max"):
-            return np.asarray(
-                (np.minimum if name == "min" else np.maximum)(arguments[0], arguments[-1])
-            )
-        if name in ("//", "%%"):
-            return _divided(arguments[0], arguments[1], floor=variable[3], rest=name == "%%")
-        divisor = np.full_like(arguments[0], variable[2])
-        return _divided(arguments[0], divisor, floor=name in ("/", "%"), rest=name in ("%", "rest"))
-
-    def _form(self, key: Any) -> Values | None:
-        total: Values = np.full(self._count, key[0], np.int64)
-        for variable, factor in key[1]:
-            values = self.of(variable)
-            if values is None:
-                return None
-            total = total + factor * values
-        return total
-
-
-def _divided(left: Values, right: Values, *, floor: bool, rest: bool) -> Values:
-    quotients: Values = array_quotient(left, right, floor=floor)
-    return left - right * quotients if rest else quotients
-
-
-def argument_keys(variable: Variable) -> Iterator[Any]:
-    """Yield the keys of a function's arguments."""
-    assert isinstance(variable, tuple)
-    if variable[0] in ("//", "%%"):
-        yield from variable[1:3]
-    elif variable[0] in ("min", "max"):
-        yield from variable[1]
-    else:
-        yield variable[1]

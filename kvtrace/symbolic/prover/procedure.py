@@ -22,11 +22,9 @@ from kvtrace.symbolic.conditions import (
     Or,
     conjunction,
 )
-from kvtrace.symbolic.functions import Choice, Interval
+from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.prover.intervals import Ranges
 from kvtrace.symbolic.prover.linear import (
-    Linear,
-    Variable,
     first_point,
     interval,
     is_implied,
@@ -35,11 +33,11 @@ from kvtrace.symbolic.prover.linear import (
     tightened,
 )
 from kvtrace.symbolic.prover.work import count
-from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.terms import ZERO, Interval, Monomial, Symbol, Term, as_term, plus
 
 Method = Literal["interval", "affine", "solver"]
 Point: TypeAlias = Mapping[Symbol | Opaque, int]
-Forms: TypeAlias = tuple[Linear, ...]
+Forms: TypeAlias = tuple[Term, ...]
 
 SOLVER_SECONDS: Final = 0.3
 """Limit on the solver's time for one claim."""
@@ -202,7 +200,7 @@ def is_counterexample(point: Point, claim: Condition, given: Sequence[Condition]
         return False
 
 
-def proves_at_least(goal: Linear, given: Given) -> Method | None:
+def proves_at_least(goal: Term, given: Given) -> Method | None:
     """Return the method that proves a form >= 0 without a solver, or None."""
     if not given.alternatives:
         return "interval"
@@ -242,11 +240,10 @@ def _new_proof(claim: Condition, given: Given) -> Method | None:
         return None if None in parts else "affine"
     # A proof by contradiction: the assumptions and the negated claim must be impossible.
     contradiction = Given((*given.exact, ~claim), ranges)
-    impossible_goal = Linear(-1, {})
-    return "affine" if _holds_in_all(impossible_goal, contradiction) else None
+    return "affine" if _holds_in_all(as_term(-1), contradiction) else None
 
 
-def _holds_in_all(goal: Linear, given: Given) -> bool:
+def _holds_in_all(goal: Term, given: Given) -> bool:
     """Return whether a form is proven >= 0 under each alternative of the assumptions."""
     cases = _Cases(given.ranges)
     return all(cases.holds(goal, forms, _MOST_SPLITS) for forms in given.alternatives)
@@ -259,7 +256,7 @@ class _Cases:
         self._ranges = ranges
         self._remaining = _MOST_CASES
 
-    def holds(self, goal: Linear, forms: Forms, splits: int) -> bool:
+    def holds(self, goal: Term, forms: Forms, splits: int) -> bool:
         """Return whether forms >= 0 prove a goal >= 0, with up to `splits` nested cases."""
         self._remaining -= 1
         constraints = _with_definitions(goal, forms, self._ranges)
@@ -285,22 +282,17 @@ class _Cases:
         return not propagated(forms, box)
 
 
-def _cases_of(variable: Variable, ranges: Ranges) -> Iterator[tuple[Forms, Linear]]:
+def _cases_of(variable: Monomial, ranges: Ranges) -> Iterator[tuple[Forms, Term]]:
     """Yield (forms that are >= 0 in the case, the variable's form) for each case of a variable."""
-    for form, case_condition in ranges.cases[variable]:
-        branches = (
-            _alternatives((case_condition,), ranges)
-            if isinstance(case_condition, Condition)
-            else (case_condition,)
-        )
-        for branch in branches:
+    for form, condition in ranges.cases(variable):
+        for branch in _alternatives((condition,), ranges):
             yield branch, form
 
 
-def _with_definitions(goal: Linear, forms: Forms, ranges: Ranges) -> list[Linear]:
+def _with_definitions(goal: Term, forms: Forms, ranges: Ranges) -> list[Term]:
     """Return forms and the definitions of all their variables, up to `_MOST_FORMS`."""
     constraints = list(forms)
-    visited: set[Variable] = set()
+    visited: set[Monomial] = set()
     queue = [goal, *forms]
     while queue and len(constraints) < _MOST_FORMS:
         for variable in queue.pop().coefficients:
@@ -314,28 +306,26 @@ def _with_definitions(goal: Linear, forms: Forms, ranges: Ranges) -> list[Linear
 
 
 def _variable_with_cases(
-    goal: Linear, constraints: Sequence[Linear], ranges: Ranges
-) -> Variable | None:
+    goal: Term, constraints: Sequence[Term], ranges: Ranges
+) -> Monomial | None:
     """Return a variable with cases, preferably one of the goal, or None."""
-    if not ranges.cases:
-        return None
     for form in (goal, *constraints):
         for variable in form.coefficients:
-            if variable in ranges.cases:
+            if ranges.cases(variable):
                 return variable
     return None
 
 
-def _with_replacement(form: Linear, variable: Variable, replacement: Linear) -> Linear:
+def _with_replacement(form: Term, variable: Monomial, replacement: Term) -> Term:
     factor = form.coefficients.get(variable)
     if factor is None:
         return form
     other_coefficients = {
         other_variable: number
         for other_variable, number in form.coefficients.items()
-        if other_variable is not variable
+        if other_variable != variable
     }
-    return Linear(form.constant, other_coefficients).plus(replacement, factor)
+    return plus(Term(other_coefficients), replacement, factor)
 
 
 # -- assumptions ----------------------------------------------------------------------------------
@@ -347,7 +337,7 @@ def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Form
     An empty tuple means that the conditions never hold. Conditions that linear forms cannot express
     are left out.
     """
-    forms: list[Linear] = []
+    forms: list[Term] = []
     choices: list[Sequence[Condition]] = []
     queue = list(conditions)
     while queue:
@@ -419,8 +409,8 @@ def _point_by_narrowing(
     forms: Forms, ranges: Ranges, order: Sequence[Symbol], splits: int = _MOST_SPLITS
 ) -> dict[Symbol | Opaque, int] | None:
     """Return a point at which forms are >= 0, searched by cases of variables, or None."""
-    constraints = _with_definitions(Linear(0, {}), forms, ranges)
-    variable = _variable_with_cases(Linear(0, {}), constraints, ranges) if splits > 0 else None
+    constraints = _with_definitions(ZERO, forms, ranges)
+    variable = _variable_with_cases(ZERO, constraints, ranges) if splits > 0 else None
     if variable is not None:
         for case_forms, case_form in _cases_of(variable, ranges):
             forms_in_case = tuple(
@@ -432,14 +422,14 @@ def _point_by_narrowing(
         return None
     variable_ranges = {variable: ranges.intervals[variable] for variable in _variables(constraints)}
     rank = {symbol: position for position, symbol in enumerate(order)}
-    symbols = [variable for variable in variable_ranges if isinstance(variable, Symbol)]
+    symbols = [v[0] for v in variable_ranges if len(v) == 1 and isinstance(v[0], Symbol)]
     symbols.sort(key=lambda symbol: (rank.get(symbol, len(rank)), symbol.order))
-    point = first_point(constraints, variable_ranges, symbols)
-    return None if point is None else {symbol: point[symbol] for symbol in symbols}
+    point = first_point(constraints, variable_ranges, [(symbol,) for symbol in symbols])
+    return None if point is None else {symbol: point[symbol,] for symbol in symbols}
 
 
-def _variables(forms: Iterable[Linear]) -> dict[Variable, None]:
-    return {variable: None for form in forms for variable in form.coefficients}
+def _variables(forms: Iterable[Term]) -> dict[Monomial, None]:
+    return {variable: None for form in forms for variable in form.coefficients if variable}
 
 
 def _symbols(conditions: Sequence[Condition]) -> list[Symbol]:

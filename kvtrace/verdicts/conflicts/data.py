@@ -93,7 +93,7 @@ def assumption_of(
     for largest in _largest_indices(bound, pair, contents):
         if _prevents_race(bound, pair, contents, (0, largest), axes):
             return f"0 <= {name} < {largest + 1} where it is used"
-    if common is not None and contents & common.variables:
+    if common is not None and any((symbol,) in common.variables for symbol in contents):
         return f"no two programs take the same value from {name}"
     return None
 
@@ -105,9 +105,11 @@ def _largest_indices(
     limits = set()
     for sharer in pair:
         coefficients = bound.ranges.form(sharer.access.offset).coefficients
-        for symbol in contents & coefficients.keys():
-            factor = abs(coefficients[symbol])
-            factors = (abs(larger_factor) for larger_factor in coefficients.values())
+        for symbol in contents:
+            factor = abs(coefficients.get((symbol,), 0))
+            if not factor:
+                continue
+            factors = (abs(larger) for variable, larger in coefficients.items() if variable)
             limits |= {
                 larger_factor // factor - 1 for larger_factor in factors if larger_factor > factor
             }
@@ -133,7 +135,7 @@ def _prevents_race(
             for arithmetic in bound.arithmetic_of(access)
         ):
             return False
-        form = ranges.form(access.offset).shifted(tensor.offset_bytes)
+        form = ranges.form(access.offset) + tensor.offset_bytes
         given = Given(bound.active(access).exact, ranges)
         sides.append(Side(form, access.element_bytes, given))
     return Common(sides[0], sides[1]).are_equal(axes)

@@ -35,10 +35,9 @@ from kvtrace.ir.ops import KINDS, LOOPS, MEMORY, effect_of, operator_of
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.functions import Choice
-from kvtrace.symbolic.prover import Linear, Variable
 from kvtrace.symbolic.prover.digits import Common, Side, are_apart
 from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term
 from kvtrace.verdicts.conflicts.barriers import Barriers
 from kvtrace.verdicts.conflicts.parts import ADD, EXCHANGE, Roles, is_unmasked, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer
@@ -295,9 +294,9 @@ class Exclusion:
         """
         return any(self._is_drawn(variable, (left, right)) for variable in common.variables)
 
-    def _is_drawn(self, variable: Variable, users: Sequence[Sharer]) -> bool:
+    def _is_drawn(self, variable: Monomial, users: Sequence[Sharer]) -> bool:
         """Return whether a variable is always the result of an addition to the same counter."""
-        symbols = _chosen_symbols(variable)
+        symbols = _chosen_symbols(variable[0]) if len(variable) == 1 else []
         draws = [self._drawing_atomic(symbol) for symbol in symbols]
         if not all(
             draw is not None and _covers_lanes(draw, symbol, user)
@@ -306,7 +305,7 @@ class Exclusion:
         ):
             return False
         first_draw = draws[0] if draws else None
-        if first_draw is None or first_draw.exact is None or first_draw.exact.form.coefficients:
+        if first_draw is None or first_draw.exact is None or first_draw.exact.form.constant is None:
             return False
         counter = first_draw.exact.form
         if any(d is None or d.exact is None or d.exact.form != counter for d in draws):
@@ -326,7 +325,7 @@ class Exclusion:
         return sharers[0] if sharers[0].role.kind == "atomic" else None
 
     @staticmethod
-    def _is_counting(sharer: Sharer, counter: Linear) -> bool:
+    def _is_counting(sharer: Sharer, counter: Term) -> bool:
         """Return whether an access adds a positive constant to the counter."""
         op = sharer.access.op
         return (
@@ -412,7 +411,7 @@ def _covers_lanes(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
     return set(mask.conjuncts()) <= set(user.access.active.conjuncts())
 
 
-def _chosen_symbols(variable: Variable) -> list[Symbol]:
+def _chosen_symbols(variable: Atom) -> list[Symbol]:
     """Return the symbol, or all symbols that a choice selects from; else an empty list."""
     if isinstance(variable, Symbol):
         return [variable]

@@ -126,9 +126,10 @@ def _are_aligned(common: Common, left: Sharer, right: Sharer) -> bool:
         factor
         for side_ in (left.side, right.side)
         for variable, factor in side_.form.coefficients.items()
-        if variable in gap.coefficients or not common.determines(variable)
+        if variable and (variable in gap.coefficients or not common.determines(variable))
     ]
-    return all(offset % left.side.width == 0 for offset in (*factors, gap.constant))
+    shift = gap.coefficients.get((), 0)
+    return all(offset % left.side.width == 0 for offset in (*factors, shift))
 
 
 def _source_key(store: Op) -> object | None:

@@ -116,7 +116,7 @@ def _tensor(bound: BoundCall, access: Access) -> TensorArgument | None:
 
 
 def _sharer(bound: BoundCall, access: Access, role: Role, tensor: TensorArgument) -> Sharer:
-    form = bound.ranges.form(access.offset).shifted(tensor.offset_bytes)
+    form = bound.ranges.form(access.offset) + tensor.offset_bytes
     if _is_ideal(bound, access):
         side = Side(form, access.element_bytes, bound.active(access))
         return Sharer(access, role, tensor.storage, side, None)

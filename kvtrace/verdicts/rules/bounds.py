@@ -50,14 +50,15 @@ def assumption_of(
     such proof, or if the address is not affine in exactly one loaded value.
     """
     form = bound.ranges.form(access.offset)
-    loaded = [s for s in dict.fromkeys(symbols) if s.kind == "content" and s in form.coefficients]
+    summands = [atom for monomial in form.coefficients if len(monomial) == 1 for atom in monomial]
+    loaded = [s for s in dict.fromkeys(symbols) if s.kind == "content" and s in summands]
     if not loaded:
-        loaded = [s for s in form.coefficients if isinstance(s, Symbol) and s.kind == "content"]
+        loaded = [s for s in summands if isinstance(s, Symbol) and s.kind == "content"]
     names = {tensor.name for symbol in loaded for tensor in bound.contents.sources(symbol)}
     if len(loaded) != 1 or len(names) != 1:
         return None
     symbol = loaded[0]
-    index_range = _safe_range(bound, access, limits, symbol, form.coefficients[symbol])
+    index_range = _safe_range(bound, access, limits, symbol, form.coefficients[symbol,])
     if index_range is None or not _is_sufficient(bound, access, limits, symbol, index_range):
         return None
     return f"{index_range[0]} <= {names.pop()} < {index_range[1] + 1}"

@@ -17,10 +17,10 @@ from kvtrace.addons.memory.digit_forms import (
     digits_of,
     existing,
     in_digits,
+    quotient_of,
 )
 from kvtrace.symbolic.conditions import at_least, equal
 from kvtrace.symbolic.functions import quotient, remainder
-from kvtrace.symbolic.prover import Linear, single
 from kvtrace.symbolic.terms import Symbol
 
 PROGRAM, LANE = Symbol("program", 0, 0, 9), Symbol("lane", 0, 0, 15)
@@ -63,10 +63,6 @@ def digits_in(values, digits):
     }
 
 
-def value_of(form, digits):
-    return form.value(digits)
-
-
 @settings(max_examples=300, deadline=None)
 @given(terms(), terms())
 def test_sums_and_boxes_over_digits_are_those_of_all_points(offset, mask):
@@ -87,8 +83,8 @@ def test_sums_and_boxes_over_digits_are_those_of_all_points(offset, mask):
     for program, lane in product(range(10), range(16)):
         values = {PROGRAM: program, LANE: lane}
         at = digits_in(values, digits)
-        assert value_of(in_digits(place, digits), at) == offset.value(values)
-        inside = [box for box in found if all(a <= at[d] <= b for d, (a, b) in box.items())]
+        assert in_digits(place, digits).value(at) == offset.value(values)
+        inside = [box for box in found if all(a <= at[d] <= b for (d,), (a, b) in box.items())]
         assert len(inside) == condition.value(values)
         points += len(inside)
     sizes = [1] * len(found)
@@ -105,20 +101,20 @@ def test_a_program_and_its_lanes_are_one_number_where_they_are_divided():
 
     number = Number((PROGRAM, LANE), 160)
     assert forms.number_of(PROGRAM) == forms.number_of(LANE) == number
-    assert forms.quotients(place) == Linear(0, {(number, 4): 1, (number, 80): -20})
+    assert forms.quotients(place) == quotient_of(number, 4).term - quotient_of(number, 80).term * 20
 
 
 def test_digits_that_do_not_divide_each_other_are_refused():
     number = Number((PROGRAM,), 10)
 
     with pytest.raises(NoBoxes):
-        digits_of([number], [single((number, 2)) + single((number, 3))])
+        digits_of([number], [quotient_of(number, 2).term + quotient_of(number, 3).term])
 
 
 def test_the_last_digit_ends_with_the_number():
     number = Number((PROGRAM,), 10)
 
-    digits = digits_of([number], [single((number, 4))])
+    digits = digits_of([number], [quotient_of(number, 4).term])
 
     assert digits[number] == [Digit(number, 4, 3), Digit(number, 1, 4)]
     assert len(boxes(existing(digits), digits[number])) == 2
