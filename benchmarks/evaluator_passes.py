@@ -63,7 +63,6 @@ def _false(*_: Any) -> bool:
 
 PASSES: Mapping[str, Off] = {
     "longer_products": ("optimize", "with_longer_products", _unchanged),
-    "trips_at_once": ("optimize", "with_trips_at_once", _unchanged),
     "hoisting": ("optimize", "_hoisted", _unchanged),
     "storing in place": ("code.blocks", "is_fused", _false),
     "operands' cells": ("code.blocks", "_reused_operand", _nothing),
