@@ -314,7 +314,7 @@ class Minimum(Extreme):
 
     __slots__ = ()
     sign = 1
-    choose = min
+    choose: ClassVar[Callable[..., int]] = min
     choose_arrays = np.minimum
 
 
@@ -323,7 +323,7 @@ class Maximum(Extreme):
 
     __slots__ = ()
     sign = -1
-    choose = max
+    choose: ClassVar[Callable[..., int]] = max
     choose_arrays = np.maximum
 
 

@@ -61,7 +61,7 @@ class Ranges(Substitution):
         self.intervals: dict[Monomial, Interval] = _Intervals(self)
         self._defined: dict[Monomial, tuple[Term, ...]] = {}
         self._atoms: dict[Atom, Term | Atom] = {}
-        self._extremes: dict[Any, Term | Atom] = {}
+        self._extremes: dict[Any, Term] = {}
         self._terms: dict[Term, Term] = {}
         self._truths: dict[int, tuple[Condition, bool | None]] = {}
 

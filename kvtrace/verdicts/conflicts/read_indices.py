@@ -224,7 +224,7 @@ class ReadIndices:
         if shared_digits.is_nowhere:
             return True
         other_axes = [axis for axis in self._axes if axis not in columns[0].parts[0].columns]
-        return shared_digits.determines(_READ) and shared_digits.are_equal(other_axes)
+        return shared_digits.determines((_READ,)) and shared_digits.are_equal(other_axes)
 
     def _overlapping(
         self,
