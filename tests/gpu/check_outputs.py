@@ -28,7 +28,13 @@ sys.path.insert(0, str(ROOT))
 import kvtrace  # noqa: E402
 from kvtrace.addons.check.first_bad import bad_launches  # noqa: E402
 from kvtrace.addons.check.recording.device_code import FORMATS  # noqa: E402
-from kvtrace.addons.check.recording.device_kernels import DeviceKernels, Piece, device_kernels  # noqa: E402
+from kvtrace.addons.check.recording.device_kernels import (  # noqa: E402
+    DeviceKernels,
+    Piece,
+    device_kernels,
+    digest_table,
+    finite_table,
+)
 from kvtrace.addons.check.recording.host_kernels import digest, flags  # noqa: E402
 from kvtrace.converters.diff import compare  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
@@ -102,8 +108,8 @@ def answers(folder: Path) -> None:
                 views.append(view)
                 pieces.append(Piece(view.data_ptr(), count * size, name, 1 + 3 * (each % 2)))
             # Nothing is kept: nobody would read it, and give the reserve back.
-            finite = kernels.finite(pieces, [], stream, keep=(False, False))
-            sums = kernels.digest(pieces, stream)
+            finite = kernels.finite(finite_table(pieces, []), stream, keep=(False, False))
+            sums = kernels.digest(digest_table(pieces), stream)
             torch.cuda.synchronize()
             for place, (piece, view) in enumerate(zip(pieces, views, strict=True)):
                 held, tried = content(view), tried + 1
@@ -299,9 +305,9 @@ def speed() -> None:
                 start.record()
                 begin = time.perf_counter()
                 if name == "finite":
-                    answer = kernels.finite([piece], [], stream, keep=(False, False))
+                    answer = kernels.finite(finite_table([piece], []), stream, keep=(False, False))
                 else:
-                    answer = kernels.digest([piece], stream)
+                    answer = kernels.digest(digest_table([piece]), stream)
                 host.append(time.perf_counter() - begin)
                 end.record()
                 torch.cuda.synchronize()

@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
 from typing import Any, Final, NamedTuple
@@ -155,7 +155,6 @@ class _Ring:
     size: int
     free: deque[int]
     nodes: int = 0
-    functions: Any = field(default=None, repr=False)
 
 
 class DeviceKernels:
@@ -181,28 +180,18 @@ class DeviceKernels:
 
     def finite(
         self,
-        written: Sequence[Piece],
-        read: Sequence[Piece],
-        stream: int,
-        captured: bool = False,
-        keep: tuple[bool, bool] = (True, True),
-    ) -> Answer | None:
-        """Enqueue a search of up to 8 tensors for NaNs and infinities, and return the answer.
-
-        `keep` says whether the launch's memory is stored in a free reserve: for a NaN in `written`
-        and none in `read`; and for an infinity in `written` and neither in `read`. `captured`: the
-        stream is being captured into a graph. Returns None if no slot for the answer is free.
-        """
-        return self.look(finite_table(written, read), stream, captured, keep)
-
-    def look(
-        self,
         table: Table,
         stream: int,
         captured: bool = False,
         keep: tuple[bool, bool] = (True, True),
     ) -> Answer | None:
-        """Do the same as `finite`, for tensors in a table."""
+        """Enqueue a search of a table's tensors for NaNs and infinities, and return the answer.
+
+        `keep` says whether the launch's memory is stored in a free reserve: for a NaN in examined
+        tensors and none in the others; and for an infinity in examined ones and neither in the
+        others. `captured`: the stream is being captured into a graph. Returns None if no slot for
+        the answer is free.
+        """
         ring = self._flags
         slot = self._take_slot(ring, captured)
         if slot is None:
@@ -223,12 +212,8 @@ class DeviceKernels:
         stored_at = offsets if reserves else ()
         return Answer(address, number, stream, captured, table.checked, stored_at, turns)
 
-    def digest(self, pieces: Sequence[Piece], stream: int) -> DigestAnswer | None:
-        """Enqueue digests of up to 16 tensors; None if no slot for the answer is free."""
-        return self.sum_up(digest_table(pieces), stream)
-
-    def sum_up(self, table: Table, stream: int) -> DigestAnswer | None:
-        """Do the same as `digest`, for tensors in a table."""
+    def digest(self, table: Table, stream: int) -> DigestAnswer | None:
+        """Enqueue digests of a table's tensors; None if no slot for the answer is free."""
         if self._sums is None:
             self._sums = self.relaxed(lambda: self._new_ring(DIGEST_SLOTS, _SUMS))
         ring = self._sums

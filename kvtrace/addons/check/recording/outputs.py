@@ -156,7 +156,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
             self._copy_aside(examined)
         return examined
 
-    def after(self, examined: ExaminedLaunch, number: int) -> int:
+    def end(self, examined: ExaminedLaunch, number: int) -> int:
         """Examine the launch's outputs, and return the number for its row: a new one for 0."""
         examined.number = number or next(self._session.copy_numbers)
         try:
@@ -201,7 +201,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
                 examined.sums.append(((moment,), (value,)))
             return
         for moments, table in parts:
-            answer = examined.device.sum_up(table, examined.stream)
+            answer = examined.device.digest(table, examined.stream)
             if answer is None:
                 self._report("check-busy", _BUSY)
             else:
@@ -233,7 +233,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
         wants = (self._wants(0, examined), self._wants(1, examined))
         for (moments, table), is_whole in examined.plan.finite_parts(examined.apart or {}):
             keep = wants if is_whole else (False, False)
-            answer = device.look(table, examined.stream, examined.captured, keep)
+            answer = device.finite(table, examined.stream, examined.captured, keep)
             if answer is None:
                 self._report("check-busy", _BUSY)
             else:

@@ -21,7 +21,13 @@ from kvtrace.addons.check.recording.device_code import (
     PTX,
     THREADS,
 )
-from kvtrace.addons.check.recording.device_kernels import DeviceKernels, Piece, Reserve
+from kvtrace.addons.check.recording.device_kernels import (
+    DeviceKernels,
+    Piece,
+    Reserve,
+    digest_table,
+    finite_table,
+)
 from kvtrace.addons.check.recording.host_kernels import digest, flags
 from kvtrace.forks import Lock
 from tests.addons.check.recording.ptx_machine import Launch, Memory
@@ -159,7 +165,7 @@ def test_the_device_finds_what_numpy_finds(dtype, seed):
         device.put(array, place * size, dtype)
         for array, place in zip(arrays, (0, 1, (16 - size) // size, 3), strict=True)
     ]
-    answer = device.kernels.finite(pieces, [], 0)
+    answer = device.kernels.finite(finite_table(pieces, []), 0)
 
     number, found = device.answer(answer)
     assert number == answer.number
@@ -175,7 +181,7 @@ def test_flags_cover_all_lines_even_if_digests_are_sampled(dtype):
     array = np.ones(1000, TYPES[dtype])
     array[128 // size + 1] = np.nan  # in the second line
     piece = device.put(array, 3 * size % 16, dtype, lines=4)
-    assert device.answer(device.kernels.finite([piece], [], 0)) == (1, NAN)
+    assert device.answer(device.kernels.finite(finite_table([piece], []), 0)) == (1, NAN)
 
 
 @pytest.mark.parametrize("op", ["ld.global.v2.b64 {%a, %b}, [16]", "st.global.v2.b64 [16], {1, 2}"])
@@ -193,19 +199,19 @@ def test_flags_are_reset_at_reuse_of_a_slot_except_for_graph_nodes():
     bad = device.put(np.full(5000, np.nan, np.float32), 0, "fp32")
     good = device.put(np.zeros(5000, np.float32), 4, "fp32")
     device.kernels._flags.free = deque([0])
-    first = device.kernels.finite([bad], [], 0)
+    first = device.kernels.finite(finite_table([bad], []), 0)
     assert device.answer(first) == (1, NAN)
-    assert device.kernels.finite([good], [], 0) is None  # its slot is not free
+    assert device.kernels.finite(finite_table([good], []), 0) is None  # its slot is not free
     device.kernels.release(first)
-    assert device.answer(device.kernels.finite([good], [], 0)) == (2, 0)
+    assert device.answer(device.kernels.finite(finite_table([good], []), 0)) == (2, 0)
 
     device.kernels._flags.free = deque([1])
-    node = device.kernels.finite([bad], [], 0, captured=True)
+    node = device.kernels.finite(finite_table([bad], []), 0, captured=True)
     device.kernels.release(node)
     assert device.kernels._flags.free == deque()
     parameter = device.put(np.zeros(8, np.float32), 0, "fp32")
     device.kernels._flags.free = deque([1])
-    replayed = device.kernels.finite([parameter], [], 0, captured=True)
+    replayed = device.kernels.finite(finite_table([parameter], []), 0, captured=True)
     assert device.answer(replayed) == (4, NAN)
 
 
@@ -221,7 +227,7 @@ def test_the_device_digests_as_numpy_does_whatever_the_order_of_blocks(lines):
             device.put(array, before, lines=lines)
             for array, before in zip(arrays, paddings, strict=True)
         ]
-        number, sums = device.answer(device.kernels.digest(pieces, 0))
+        number, sums = device.answer(device.kernels.digest(digest_table(pieces), 0))
         assert number == 1
         found.append(sums)
     assert found[0] == found[1]
@@ -279,7 +285,7 @@ def numbers(*special, count=300):
 def kept(device, written, read, keep=(True, True)):
     pieces = [device.put(array, 4, "fp32") for array in written]
     inputs = [device.put(array, 8, "fp32") for array in read]
-    answer = device.kernels.finite(pieces, inputs, 0, keep=keep)
+    answer = device.kernels.finite(finite_table(pieces, inputs), 0, keep=keep)
     found = device.answer(answer)[1]
     return next((kind for kind, bit in enumerate(KEPT) if found & bit), None), answer
 
@@ -316,7 +322,7 @@ def test_integer_inputs_are_recorded_without_flags():
     device.reserve()
     index = device.put(np.full(40, -1, np.int32), 0, None)
     bad = device.put(numbers(np.nan), 0, "fp32")
-    answer = device.kernels.finite([bad], [index], 0)
+    answer = device.kernels.finite(finite_table([bad], [index]), 0)
     assert device.answer(answer)[1] == NAN | KEPT[0]
 
 
@@ -333,11 +339,14 @@ def test_a_graph_node_reports_at_each_replay_that_its_memory_was_stored():
     device.reserve()
     bad, fine = device.put(numbers(np.nan), 0, "fp32"), device.put(numbers(), 0, "fp32")
     device.kernels._flags.free = deque([2])
-    answer = device.kernels.finite([bad], [fine], 0, captured=True)
+    answer = device.kernels.finite(finite_table([bad], [fine]), 0, captured=True)
     assert device.answer(answer)[1] == NAN | KEPT[0]
     device.kernels.free(0)
     device.kernels._flags.free = deque([2])  # once more, with the turn that it began with
-    assert device.answer(device.kernels.finite([fine], [fine], 0, True))[1] == NAN | KEPT[0]
+    assert (
+        device.answer(device.kernels.finite(finite_table([fine], [fine]), 0, True))[1]
+        == NAN | KEPT[0]
+    )
 
 
 def test_attempts_to_store_a_launch_in_a_reserve_are_limited():
