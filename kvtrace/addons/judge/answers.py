@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
@@ -79,13 +78,11 @@ _AWKWARD_WORK: Final = 6_000_000
 class FreshCase:
     """A case with values that the candidate never received, and the reference's results for it.
 
-    `whole`: integers and booleans have new values too, if the case has any. `awkward`: the kind of
-    awkward floats; empty if the floats are usual.
+    `awkward`: the kind of awkward floats; empty if the floats are usual.
     """
 
     case: Case
     expected: Expected
-    whole: bool
     awkward: str = ""
 
 
@@ -126,20 +123,19 @@ def answer(
     for number, case in enumerate(read_cases(inputs)):
         if number in without:
             continue
-        random = np.random.default_rng((seed, number))
-        fresh_cases = list(_fresh_cases(reference, case, inputs, folder, random, number))
+        fresh = _FreshCases(reference, case, number, inputs, folder, seed)
+        fresh_cases = list(fresh.usual())
         # Where launches are right for fresh values, others are not compared.
         expected = reference.results(
             case, inputs, folder, str(number), measures=not number or not fresh_cases
         )
         if case.kind == "sizes":
-            fresh_cases += _cases_of_rows(reference, case, inputs, folder, random, number)
+            fresh_cases += fresh.rows_far_apart()
         untried: list[str] = []
         if not number:
-            fresh_cases += _wide_integer_cases(reference, case, inputs, folder, random)
-            constants = _kernel_constants(child)
-            fresh_cases += _awkward_cases(
-                reference, case, inputs, folder, random, constants, untried, work=expected.work,
+            fresh_cases += fresh.wide_integers()
+            fresh_cases += fresh.awkward(
+                _kernel_constants(child), untried, work=expected.work,
                 huge=0 < expected.length <= _MOST_INPUTS_OF_ELEMENT or _has_half_alone(case),
             )  # fmt: skip
         answer_of_case = Answer(expected, tuple(fresh_cases), tuple(untried))
@@ -157,85 +153,121 @@ def _has_half_alone(case: Case) -> bool:
     return types == {"float16"}
 
 
-def _fresh_cases(
-    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
-    number: int,
-) -> Iterator[FreshCase]:  # fmt: skip
-    """Yield the case with other values: of all tensors, then of tensors of floats alone.
+class _FreshCases:
+    """A case with other values, with the reference's results; refused values prove nothing.
 
-    Values that the reference refuses are skipped. A model's weights change in the first case alone
-    (`number` 0), since a model may convert its weights once and keep the result.
+    The contents of all tensors are written into `folder`, in files that begin with `number`.
     """
-    has_floats = any(
-        is_floats(entry) for entry in (*case.inputs, *(() if number else case.weights))
-    )
-    has_integers = any(is_integers(entry) for entry in case.inputs)
-    for with_integers in [True] * has_integers + [False] * has_floats:
-        for scaled in (False, True):
-            redrawn = _other_values(
-                case, inputs, folder, random, f"fresh{number}-{with_integers:d}{scaled:d}",
-                [entry for entry in case.inputs if with_integers or is_floats(entry)],
-                [] if number else [entry for entry in case.weights if is_float(entry)],
-                scaled=scaled,
-            )  # fmt: skip
-            try:
-                expected = reference.results(redrawn, folder, folder, f"{number}-{with_integers:d}")
-            except Exception:  # noqa: BLE001, S112 - values that the reference refuses prove nothing
+
+    def __init__(
+        self, reference: Reference, case: Case, number: int, inputs: Path, folder: Path, seed: int
+    ) -> None:
+        self._reference = reference
+        self._case = case
+        self._number = number
+        self._inputs = inputs
+        self._folder = folder
+        self._random = np.random.default_rng((seed, number))
+        self._floats = [entry for entry in case.inputs if is_floats(entry)]
+        self._elements = sum(entry.storage for entry in case.tensors)
+
+    def usual(self) -> Iterator[FreshCase]:
+        """Yield the case with other values: of all tensors, then of tensors of floats alone.
+
+        A model's weights change in the first case alone, since a model may convert its weights once
+        and keep the result.
+        """
+        weights = [] if self._number else [w for w in self._case.weights if is_float(w)]
+        has_integers = any(is_integers(entry) for entry in self._case.inputs)
+        for with_integers in [True] * has_integers + [False] * bool(self._floats or weights):
+            changing = self._case.inputs if with_integers else self._floats
+            for scaled in (False, True):
+                name = f"fresh{with_integers:d}{scaled:d}"
+                fresh = self._drawn(name, changing, weights, scaled=scaled)
+                if fresh is not None:
+                    yield fresh
+                    break
+
+    def rows_far_apart(self) -> Iterator[FreshCase]:
+        """Yield a case of another size with rows far apart, which a loop over rows may mix up."""
+        if self._floats and self._elements <= _MOST_ELEMENTS_OF_ROWS:
+            fresh = self._drawn("rows", self._floats, awkward=ROWS)
+            yield from [] if fresh is None else [fresh]
+
+    def wide_integers(self) -> Iterator[FreshCase]:
+        """Yield the case with integers of all sizes.
+
+        All tensors of integers have such ones, then one at a time.
+        """
+        integers = [entry for entry in self._case.inputs if is_integers(entry)]
+        alone = [[entry] for entry in integers[:_MOST_ALONE] if len(integers) > 1]
+        kinds = product([integers, *alone], WIDE) if integers else ()
+        for number, (changing, kind) in enumerate(kinds):
+            fresh = self._drawn(f"wide{number}", changing, awkward=kind)
+            yield from [] if fresh is None else [fresh]
+
+    def awkward(
+        self, constants: Sequence[float], untried: list[str], *, work: int, huge: bool
+    ) -> Iterator[FreshCase]:
+        """Yield the case with each kind of awkward floats.
+
+        `work` is the reference's on the case. `huge`: also try values whose squares overflow. Kinds
+        that are not tried, because of work or size, are added to `untried`.
+        """
+        floats, folder = self._floats, self._folder
+        of_one_sign = [entry for entry in floats if _has_one_sign(entry, self._inputs)]
+        kinds = [*_kinds(floats, constants, of_one_sign, huge=huge)] if floats else []
+        for index, (kind, group, changing) in enumerate(kinds):
+            if self._elements > _MOST_ELEMENTS or index * work > _AWKWARD_WORK:
+                untried += dict.fromkeys(name for name, *_ in kinds[index:])
+                return
+            fresh = self._drawn(f"awkward{index}", changing, awkward=kind, constants=group)
+            if fresh is None or (kind == HUGE and _overflows(fresh.expected, folder)):
                 continue
-            yield FreshCase(redrawn, expected, with_integers or not has_integers)
-            break
+            if kind != BOTH_SIGNS or _is_finite(fresh.expected, folder):
+                yield fresh
 
+    def _drawn(
+        self, name: str, changing: Sequence[Input], weights: Sequence[TensorInput] = (), *,
+        scaled: bool = False, awkward: str = "", constants: Sequence[float] = (),
+    ) -> FreshCase | None:  # fmt: skip
+        """Return the case with new values in `changing` and `weights`; None: they are refused.
 
-def _cases_of_rows(
-    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
-    number: int,
-) -> Iterator[FreshCase]:  # fmt: skip
-    """Yield a case of another size with rows far apart, which a loop over rows may mix up."""
-    floats = [entry for entry in case.inputs if is_floats(entry)]
-    if not floats or sum(entry.storage for entry in case.tensors) > _MOST_ELEMENTS_OF_ROWS:
-        return
-    redrawn = _other_values(
-        case, inputs, folder, random, f"rows{number}", floats, (), scaled=False, awkward=ROWS
-    )
-    with suppress(Exception):  # values that the reference refuses prove nothing
-        expected = reference.results(redrawn, folder, folder, f"rows{number}")
-        yield FreshCase(redrawn, expected, False, ROWS)
+        The values are usual ones (see `values.other_values` for `scaled`), or of the kind
+        `awkward`.
+        """
+        case, folder, name = self._case, self._folder, f"{self._number}-{name}"
+        new_files: dict[str, str] = {}
 
+        def redrawn(entry: TensorInput, *, changes: bool) -> TensorInput:
+            if entry.file not in new_files:  # or one tensor is several inputs
+                new_files[entry.file] = f"{name}-{entry.file}"
+                content = (self._inputs / entry.file).read_bytes()
+                if changes:
+                    content = other_values(
+                        content, entry, self._random, scaled=scaled, awkward=awkward,
+                        constants=constants,
+                    )  # fmt: skip
+                (folder / new_files[entry.file]).write_bytes(content)
+            return replace(entry, file=new_files[entry.file])
 
-def _awkward_cases(
-    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
-    constants: Sequence[float], untried: list[str], *, work: int, huge: bool,
-) -> Iterator[FreshCase]:  # fmt: skip
-    """Yield the case with each kind of awkward floats that the reference accepts.
-
-    `work` is the reference's on the case. `huge`: also try values whose squares overflow. Kinds
-    that are not tried, because of work or size, are added to `untried`.
-    """
-    floats = [entry for entry in case.inputs if is_floats(entry)]
-    if not floats:
-        return
-    of_one_sign = [entry for entry in floats if _has_one_sign(entry, inputs)]
-    kinds = [*_kinds(floats, constants, of_one_sign, huge=huge)]
-    is_large = sum(entry.storage for entry in case.tensors) > _MOST_ELEMENTS
-    for index, (kind, group, changing) in enumerate(kinds):
-        if is_large or index * work > _AWKWARD_WORK:
-            untried += dict.fromkeys(name for name, *_ in kinds[index:])
-            return
-        redrawn = _other_values(
-            case, inputs, folder, random, f"awkward{index}", changing, (), scaled=False,
-            awkward=kind, constants=group,
-        )  # fmt: skip
+        drawn = replace(
+            case,
+            inputs=tuple(
+                redrawn(entry, changes=entry in changing)
+                if isinstance(entry, TensorInput)
+                else entry
+                for entry in case.inputs
+            ),
+            weights=tuple(redrawn(entry, changes=entry in weights) for entry in case.weights),
+        )
         try:
-            expected = reference.results(
-                redrawn, folder, folder, f"awkward{index}", measures=kind != OUTSIDE
+            expected = self._reference.results(
+                drawn, folder, folder, name, measures=awkward != OUTSIDE
             )
-        except Exception:  # noqa: BLE001, S112 - values that the reference refuses prove nothing
-            continue
-        if (kind == HUGE and _overflows(expected, folder)) or (
-            kind == BOTH_SIGNS and not _is_finite(expected, folder)
-        ):
-            continue
-        yield FreshCase(redrawn, expected, False, kind)
+        except Exception:  # noqa: BLE001 - the reference may raise anything
+            return None
+        return FreshCase(drawn, expected, awkward)
 
 
 def _kinds(
@@ -304,65 +336,6 @@ def _overflows(expected: Expected, folder: Path) -> bool:
     return False
 
 
-def _wide_integer_cases(
-    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
-) -> Iterator[FreshCase]:
-    """Yield the case with integers of all sizes, unless the reference raises an error for them.
-
-    All tensors of integers have such ones, then one at a time.
-    """
-    integers = [entry for entry in case.inputs if is_integers(entry)]
-    if not integers:
-        return
-    alone = [[entry] for entry in integers[:_MOST_ALONE] if len(integers) > 1]
-    for number, (changing, kind) in enumerate(product([integers, *alone], WIDE)):
-        redrawn = _other_values(
-            case, inputs, folder, random, f"wide{number}", changing, (), scaled=False, awkward=kind
-        )
-        with suppress(Exception):  # values that the reference refuses prove nothing
-            expected = reference.results(redrawn, folder, folder, f"wide{number}")
-            yield FreshCase(redrawn, expected, False, kind)
-
-
-def _other_values(
-    case: Case, inputs: Path, folder: Path, random: np.random.Generator, name: str,
-    changing: Sequence[Input], weights: Sequence[TensorInput], *, scaled: bool, awkward: str = "",
-    constants: Sequence[float] = (),
-) -> Case:  # fmt: skip
-    """Return the case with new values in the tensors `changing` and `weights`.
-
-    Writes the contents of all tensors into `folder`, in files that begin with `name`. The values
-    are usual ones (see `fresh.other_values` for `scaled`), or of the kind `awkward`.
-    """
-    new_files: dict[str, str] = {}
-
-    def redrawn(entry: TensorInput, index: str, *, changes: bool) -> TensorInput:
-        if entry.file in new_files:  # one tensor is several inputs
-            return replace(entry, file=new_files[entry.file])
-        new_files[entry.file] = f"{name}-{index}.bin"
-        content = (inputs / entry.file).read_bytes()
-        if changes:
-            content = other_values(
-                content, entry, random, scaled=scaled, awkward=awkward, constants=constants
-            )
-        (folder / f"{name}-{index}.bin").write_bytes(content)
-        return replace(entry, file=f"{name}-{index}.bin")
-
-    return replace(
-        case,
-        inputs=tuple(
-            redrawn(entry, str(index), changes=entry in changing)
-            if isinstance(entry, TensorInput)
-            else entry
-            for index, entry in enumerate(case.inputs)
-        ),
-        weights=tuple(
-            redrawn(entry, f"w{index}", changes=entry in weights)
-            for index, entry in enumerate(case.weights)
-        ),
-    )
-
-
 def _kernel_constants(child: Path) -> list[float]:
     """Return up to 64 nonzero float constants of each of up to 16 kernels, from their TTIR."""
     constants: dict[float, None] = {}
@@ -392,14 +365,11 @@ def _answer_of(entry: Mapping[str, Any]) -> Answer:
     return Answer(
         _expected(entry["expected"]),
         tuple(
-            FreshCase(
-                case_of(fresh["case"]), _expected(fresh["expected"]), bool(fresh["whole"]),
-                str(fresh["awkward"]),
-            )
+            FreshCase(case_of(fresh["case"]), _expected(fresh["expected"]), str(fresh["awkward"]))
             for fresh in entry["fresh"]
         ),
         tuple(map(str, entry["untried"])),
-    )  # fmt: skip
+    )
 
 
 def _expected(entry: Mapping[str, Any]) -> Expected:

@@ -87,7 +87,7 @@ def run_candidate(request: Request, folder: Path) -> None:
     assert triton.runtime.driver.active is not None  # loads our driver before anything is patched
     events = _EventWriter()
     torch.set_default_device("cuda")  # where inputs are: a file may say no device at all
-    log = _Log(folder, events, request.entry.file)
+    log = LaunchLog(folder, events, request.entry.file)
     launch_contexts.append(log.around)
     before_left_out.append(_refuse)
     answerer = CallAnswerer()
@@ -242,7 +242,7 @@ def _one_line(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"[:_MOST_CHARACTERS]
 
 
-class _Log:
+class LaunchLog:
     """The log of launches and results, and files with the memory contents to evaluate them.
 
     `_known` has, by address and size of a storage, the contents that follow from earlier entries.
@@ -379,7 +379,16 @@ class _Log:
             )
 
     def moved(self, target: Any, sources: Sequence[Any], picked: Any, fill: float) -> None:
-        """Log a move of elements by PyTorch; the target's new contents count as explained."""
+        """Log a move of elements by PyTorch; the target's new contents count as explained.
+
+        Args:
+            target: The written tensor.
+            sources: The tensors that the elements come from.
+            picked: For each element of the target its number among the elements of all sources,
+                from 1; 0: `fill`. None: the elements of the only source in order, or `fill`
+                everywhere without a source.
+            fill: The value of elements without a source.
+        """
         other_sources = [source for source in sources if _key(source) != _key(target)]
         entry = {
             "moved": self._view_entry(target), "bytes": target.untyped_storage().nbytes(),

@@ -7,10 +7,13 @@ any other operator have unexplained contents, which the examiner cannot repeat.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+if TYPE_CHECKING:
+    from kvtrace.addons.judge.child import LaunchLog
 
 #: Operators that move elements → positions of the arguments with these elements.
 _MOVING: Final = {
@@ -30,31 +33,6 @@ _WORK_OF_OPERATOR: Final = 2_000
 _FILLING: Final = {"aten::fill_": 1, "aten::constant_pad_nd": 2}
 
 
-class MoveListener(Protocol):
-    """Methods that a `MoveReporter` calls when operators create or move tensors."""
-
-    def explained(self, tensor: Any) -> bool:
-        """Return whether a storage's contents follow from earlier launches and moves."""
-
-    def made(self, tensor: Any) -> None:
-        """Handle a new tensor whose contents nothing explains."""
-
-    def before(self, target: Any) -> None:
-        """Handle a tensor that a move is about to write to."""
-
-    def moved(self, target: Any, sources: Sequence[Any], picked: Any, fill: float) -> None:
-        """Handle a completed move.
-
-        Args:
-            target: The written tensor.
-            sources: The tensors that the elements come from.
-            picked: For each element of the target its number among the elements of all sources,
-                from 1; 0: `fill`. None: the elements of the only source in order, or `fill`
-                everywhere without a source.
-            fill: The value of elements without a source.
-        """
-
-
 class _Mode(TorchDispatchMode):  # type: ignore[misc]
     """A dispatch mode that does not make torch skip its compiler, which would import it."""
 
@@ -64,16 +42,16 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
 
 
 class MoveReporter(_Mode):
-    """Dispatch mode that reports PyTorch's moves to a listener while active."""
+    """Dispatch mode that reports PyTorch's moves to the candidate's log while active."""
 
-    def __init__(self, listener: MoveListener) -> None:
+    def __init__(self, log: LaunchLog) -> None:
         super().__init__()
-        self._listener = listener
+        self._log = log
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run an operator; report a move to the listener, or new tensors of another operator."""
+        """Run an operator; report a move to the log, or new tensors of another operator."""
         name, options = function._schema.name, kwargs or {}
         computes = _accumulates(name, args, options) or _rounds_or_compares(name, args, options)
         positions = None if computes else _WRITING.get(name, _MOVING.get(name))
@@ -82,10 +60,10 @@ class MoveReporter(_Mode):
         is_reported = (
             positions is not None
             and all(map(_is_plain, (*sources, *targets)))
-            and any(map(self._listener.explained, (*sources, *targets)))
+            and any(map(self._log.explained, (*sources, *targets)))
         )
         if is_reported and targets:
-            self._listener.before(args[0])
+            self._log.before(args[0])
         result = function(*args, **options)
         fill = args[_FILLING[name]] if len(args) > _FILLING.get(name, len(args)) else 0
         if is_reported and _is_plain(result) and isinstance(fill, bool | int | float):
@@ -96,12 +74,12 @@ class MoveReporter(_Mode):
                 else _numbers_of_moved(name, function, args, options, positions or ())
             )
             if result.numel():
-                self._listener.moved(result, sources, picked, fill)
+                self._log.moved(result, sources, picked, fill)
         elif not targets:
             addresses = {each.untyped_storage().data_ptr() for each in _tensors((args, kwargs))}
             for tensor in filter(_is_plain, _tensors(result)):
                 if tensor.untyped_storage().data_ptr() not in addresses:
-                    self._listener.made(tensor)
+                    self._log.made(tensor)
         return result
 
 

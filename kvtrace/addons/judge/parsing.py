@@ -59,8 +59,7 @@ class FileText:
     Attributes:
         launching: public functions and classes that launch kernels, directly or through others.
         outermost: launching functions and classes that no other launching one calls.
-        names: all functions and classes at the file's top.
-        parameters: parameters of each function, or of a class's `forward`.
+        parameters: parameters of each function at the file's top, or of a class's `forward`.
         defaults: number of parameters with defaults, by function or class.
         blocks: powers of two in the text, which may be block sizes.
         numbers: other integers in the text, which may be limits, and products with blocks.
@@ -74,27 +73,31 @@ class FileText:
     """
 
     path: Path
-    launching: tuple[str, ...]
-    outermost: tuple[str, ...]
-    names: frozenset[str]
-    parameters: Mapping[str, tuple[str, ...]]
+    launching: Sequence[str]
+    outermost: Sequence[str]
+    parameters: Mapping[str, Sequence[str]]
     defaults: Mapping[str, int]
-    blocks: tuple[int, ...]
-    numbers: tuple[int, ...]
-    capacities: Mapping[str, tuple[int, ...]]
-    reads: Mapping[str, tuple[str, ...]]
-    used: Mapping[str, frozenset[str]]
-    imported: tuple[str, ...]
+    blocks: Sequence[int]
+    numbers: Sequence[int]
+    capacities: Mapping[str, Sequence[int]]
+    reads: Mapping[str, Sequence[str]]
+    used: Mapping[str, Sequence[str]]
+    imported: Sequence[str]
     required: Mapping[str, int]
     annotations: Mapping[str, Mapping[str, str]]
     largest: str | None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All functions and classes at the file's top."""
+        return frozenset(self.parameters)
 
     def reached(self, entry: str) -> set[str]:
         """Return the names of `entry` and of all functions and classes that it uses."""
         reached, pending = set[str](), [entry]
         while pending:
             reached.add(name := pending.pop())
-            pending += self.used.get(name, frozenset()) & self.used.keys() - reached
+            pending += {*self.used.get(name, ())} & self.used.keys() - reached
         return reached
 
     def limits(self, entry: str) -> tuple[int, ...]:
@@ -128,16 +131,7 @@ def read_file(path: Path) -> FileText:
     facts = _parse_confined(path, content)
     if "refused" in facts:
         raise CannotJudge(f"{path} cannot be compiled as Python: {facts['refused']}")
-    return FileText(
-        path, tuple(facts["launching"]), tuple(facts["outermost"]), frozenset(facts["parameters"]),
-        {name: tuple(listed) for name, listed in facts["parameters"].items()}, facts["defaults"],
-        tuple(facts["blocks"]), tuple(facts["numbers"]),
-        {name: tuple(listed) for name, listed in facts["capacities"].items()},
-        {name: tuple(listed) for name, listed in facts["reads"].items()},
-        {name: frozenset(listed) for name, listed in facts["used"].items()},
-        tuple(facts["imported"]), facts["required"], facts["annotations"],
-        facts["largest"],
-    )  # fmt: skip
+    return FileText(path, **facts)
 
 
 @lru_cache(maxsize=8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -154,37 +154,24 @@ class Reference:
                 if in_float64 and measures
                 else None
             ) or []
-        files = [f"granted{name}-{at}" for at in range(len(grants))]
-        stored = [
-            tuple(
-                tensors.store_result(
-                    torch.from_numpy(grant[kind]), file, folder, f"{file}-{kind}.bin"
-                )
-                for file, grant in zip(files, grants, strict=True)
+        distances = self._distances(case, before, changed) if in_float64 else ()
+
+        def stored(kind: str, values: Iterable[Any]) -> tuple[tensors.StoredResult, ...]:
+            return tuple(
+                tensors.store_result(_as_tensor(value), folder, f"{kind}{name}-{at}.bin")
+                for at, value in enumerate(values)
             )
-            for kind in range(2)
-        ]
+
         return Expected(
-            tuple(
-                tensors.store_result(_as_tensor(result), str(at), folder, f"exact{name}-{at}.bin")
-                for at, result in enumerate(exact)
-            ),
-            tuple(
-                tensors.store_result(_as_tensor(result), str(at), folder, f"own{name}-{at}.bin")
-                for at, result in enumerate(native)
-            ),
+            stored("exact", exact),
+            stored("own", native),
             changed,
             in_float64,
-            stored[0],
-            stored[1],
+            stored("granted", (allowed for allowed, _, _ in grants)),
+            stored("tf32", (allowed for _, allowed, _ in grants)),
             length=max((length for *_, length in grants), default=0),
             work=counter.work,
-            inexact=tuple(
-                tensors.store_result(distances, str(at), folder, f"inexact{name}-{at}.bin")
-                for at, distances in enumerate(
-                    self._distances(case, before, changed) if in_float64 else ()
-                )
-            ),
+            inexact=stored("inexact", distances),
         )
 
     def _distances(self, case: Case, inputs: Sequence[Any], changed: Sequence[str]) -> list[Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kvtrace.inputs.cases import Case, Input, ScalarInput, TensorInput, numpy_dtype
 
-#: Description of a stored result: `name`, `dtype`, `shape` and `file`.
+#: Description of a stored result: `dtype`, `shape` and `file`.
 StoredResult = dict[str, Any]
 
 
@@ -77,11 +77,11 @@ def storage_bytes(tensor: Any) -> bytes:
     return ctypes.string_at(storage.data_ptr(), storage.nbytes())
 
 
-def store_result(tensor: Any, name: str, folder: Path, file: str) -> StoredResult:
+def store_result(tensor: Any, folder: Path, file: str) -> StoredResult:
     """Write a result's elements into a file, and return its description."""
     (folder / file).write_bytes(bytes_of(tensor))
     dtype = str(tensor.dtype).removeprefix("torch.")
-    return {"name": name, "dtype": dtype, "shape": list(tensor.shape), "file": file}
+    return {"dtype": dtype, "shape": list(tensor.shape), "file": file}
 
 
 def array(folder: Path, entry: Mapping[str, Any]) -> NDArray[Any]:

@@ -36,18 +36,18 @@ def test_functions_launches_blocks_and_sizes_are_read_from_the_text(tmp_path):
     path = tmp_path / "file.py"
     path.write_text(SOURCE)
     file = read_file(path)
-    assert file.launching == ("inner", "outer", "Model")
-    assert file.outermost == ("Model",)
+    assert file.launching == ["inner", "outer", "Model"]
+    assert file.outermost == ["Model"]
     assert file.names == {"kernel", "inner", "outer", "_private", "Model"}
-    assert file.parameters["outer"] == ("x", "scale")
-    assert file.parameters["Model"] == ("rows", "columns")
-    assert (file.blocks, file.largest) == ((64, 4096), "rows=70_000")
+    assert file.parameters["outer"] == ["x", "scale"]
+    assert file.parameters["Model"] == ["rows", "columns"]
+    assert (file.blocks, file.largest) == ([64, 4096], "rows=70_000")
 
 
 def test_limits_in_the_text_are_numbers_that_sizes_are_taken_from(tmp_path):
     path = tmp_path / "file.py"
     path.write_text("if n > 3 * 1_000 or n == 1 << 17:\n    x = 64 + 7 if n < 4242 else 2**40")
-    assert read_file(path).numbers == (3000, 1 << 17, 4242)
+    assert read_file(path).numbers == [3000, 1 << 17, 4242]
 
 
 LIMITED = """
@@ -120,11 +120,11 @@ def test_reads_of_surroundings_are_listed_by_function(tmp_path):
     path.write_text(READING)
     file = read_file(path)
     assert file.reads == {
-        "first": ("time.time in line 9",),
-        "second": ("sys.modules in line 12", "os in line 12"),
+        "first": ["time.time in line 9"],
+        "second": ["sys.modules in line 12", "os in line 12"],
     }
     assert "second" in file.used["first"]
-    assert file.imported == ("os", "sys", "time")
+    assert file.imported == ["os", "sys", "time"]
 
 
 DISGUISED = """

@@ -23,7 +23,7 @@ def are_tied(folder, pairs):
     tensor = replace(whole_tensor("x", "float32", X.shape), file="x.bin")
     pairs = [(np.array(right), np.array(got)) for right, got in pairs]
     stored = [
-        store_result(torch.from_numpy(right), str(at), folder, f"{at}.bin")
+        store_result(torch.from_numpy(right), folder, f"{at}.bin")
         for at, (right, _) in enumerate(pairs)
     ]
     comparisons = [
