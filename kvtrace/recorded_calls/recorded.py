@@ -155,6 +155,16 @@ def evaluable_calls(trace: Trace, run: Run) -> set[int]:
     return {row["call_id"] for row in calls if row["kernel_id"] not in evaluated}
 
 
+def kernels_of_calls(trace: Trace, run: Run, columns: Sequence[str]) -> dict[int, dict[str, Any]]:
+    """Return the kernel's row with some columns, by the ids of a run's calls."""
+    rows = trace.table("kernels", (run,), ["kernel_id", *columns]).to_pylist()
+    kernels = {row["kernel_id"]: row for row in rows}
+    calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
+    return {
+        row["call_id"]: kernels[row["kernel_id"]] for row in calls if row["kernel_id"] in kernels
+    }
+
+
 def calls_of(
     trace: Trace, run: Run, only: Iterable[int] | None = None
 ) -> Iterator[Call | UnreadyCall]:

@@ -14,7 +14,7 @@ from kvtrace.ir import Module
 from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.progress import progress
-from kvtrace.recorded_calls.recorded import stage_artifact
+from kvtrace.recorded_calls.recorded import kernels_of_calls, stage_artifact
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.schema.without_ir import runs_without_ir
@@ -121,13 +121,8 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
     """
 
     @cache
-    def rows() -> dict[int, dict[str, Any]]:
-        kernels = trace.table("kernels", (run,), columns=["kernel_id", "file", "stages", "options"])
-        by_id = {row["kernel_id"]: row for row in kernels.to_pylist()}
-        calls = trace.table("calls", (run,), columns=["call_id", "kernel_id"]).to_pylist()
-        return {
-            row["call_id"]: by_id[row["kernel_id"]] for row in calls if row["kernel_id"] in by_id
-        }
+    def kernels() -> dict[int, dict[str, Any]]:
+        return kernels_of_calls(trace, run, ["file", "stages", "options"])
 
     @cache
     def module(digest: str, file: str | None, triton: str | None) -> Module:
@@ -138,7 +133,7 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
         return module_defined_in(generic_ttgir(text, triton), file)
 
     def ttgir(call_id: int) -> Module:
-        kernel = rows().get(call_id)
+        kernel = kernels().get(call_id)
         digest = None if kernel is None else stage_artifact(kernel, "ttgir")
         if kernel is None or digest is None:
             raise Undecided("the kernel was recorded without TTGIR")
@@ -149,18 +144,13 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
 
 def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the kernel's name and options and the grid of each call, by run id and call id."""
-    columns = ["kernel_id", "name", "num_warps", "num_stages"]
+    columns = ["name", "num_warps", "num_stages"]
     by_call: dict[tuple[str, int], dict[str, Any]] = {}
     for run in selection.runs:
-        kernels = {
-            row["kernel_id"]: row
-            for row in trace.table("kernels", (run,), columns=columns).to_pylist()
-        }
-        calls = trace.table(
-            "calls", (run,), columns=["call_id", "kernel_id", "grid_x", "grid_y", "grid_z"]
-        )
+        kernels = kernels_of_calls(trace, run, columns)
+        calls = trace.table("calls", (run,), columns=["call_id", "grid_x", "grid_y", "grid_z"])
         for row in calls.to_pylist():
-            by_call[run.run_id, row["call_id"]] = kernels.get(row["kernel_id"], {}) | row
+            by_call[run.run_id, row["call_id"]] = kernels.get(row["call_id"], {}) | row
     return by_call
 
 

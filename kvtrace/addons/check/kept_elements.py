@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.addons.check.comparing import evaluate_again
+from kvtrace.addons.check.kept import positions_in_storage
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
@@ -272,7 +273,7 @@ class LaunchPair:
         return {
             name
             for call in self._calls
-            for shared_position in _positions_in_storage(call, position)
+            for shared_position in positions_in_storage(call, position)
             for name in _types_stored(call.module, shared_position)
         }
 
@@ -296,7 +297,7 @@ class _Evaluation:
         Raises:
             Undecided: the stored values depend on memory that was not recorded.
         """
-        for other_position in _positions_in_storage(self._call, position):
+        for other_position in positions_in_storage(self._call, position):
             shared_tensor = self._call.arguments[other_position]
             assert isinstance(shared_tensor, TensorArgument)
             if not self._memory.is_known(shared_tensor):
@@ -390,16 +391,6 @@ def _types_stored(module: Module, position: int) -> set[str]:
     }
 
 
-def _positions_in_storage(call: Call, position: int) -> Iterable[int]:
-    tensor = call.arguments[position]
-    assert isinstance(tensor, TensorArgument)
-    return [
-        other_position
-        for other_position, other_argument in enumerate(call.arguments)
-        if isinstance(other_argument, TensorArgument) and other_argument.storage is tensor.storage
-    ]
-
-
 def _storage_at(launch: CheckedLaunch, position: int) -> StorageAfter | None:
     return next((after for after in launch.after if position in after.arguments), None)
 
@@ -410,7 +401,7 @@ def reads(module: Module, call: Call, position: int) -> bool:
     return any(
         site.reaches(other_position)
         for site in sites
-        for other_position in _positions_in_storage(call, position)
+        for other_position in positions_in_storage(call, position)
     )
 
 

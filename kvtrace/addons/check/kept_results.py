@@ -23,6 +23,7 @@ from kvtrace.addons.check.kept_elements import (
 )
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument
+from kvtrace.recorded_calls.recorded import kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.launch_flags import are_trials
 from kvtrace.text import plural
@@ -173,17 +174,14 @@ def _launches_by_call(selection: Selection, kernel: str) -> dict[_CallId, int]:
     """Return each call's number of launches, without those of autotuners and warm-ups."""
     counts: dict[_CallId, int] = {}
     for run in selection.runs:
-        kernels = selection.trace.table("kernels", (run,), ["kernel_id", "name"]).to_pylist()
-        kernel_ids = {row["kernel_id"] for row in kernels if row["name"] == kernel}
-        calls = selection.trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
-        calls_of_kernel = {row["call_id"] for row in calls if row["kernel_id"] in kernel_ids}
+        kernels = kernels_of_calls(selection.trace, run, ["name"])
         launches = selection.trace.table("launches", (run,), ["call_id", "phase"])
         counted = launches["call_id"].to_numpy()[~are_trials(launches).to_numpy()]
         ids_and_counts = zip(*np.unique(counted, return_counts=True), strict=True)
         counts |= {
             (run.run_id, int(call)): int(count)
             for call, count in ids_and_counts
-            if call in calls_of_kernel
+            if kernels.get(call, {}).get("name") == kernel
         }
     return counts
 

@@ -27,13 +27,13 @@ from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.progress import progress
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of, kernels_of_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
-    from kvtrace.schema.trace import Run, Selection
+    from kvtrace.schema.trace import Selection
 
 _WORST: Final[tuple[Outcome, ...]] = ("unknown", "depends", "whole", "proven")
 _MOST_CALLS: Final = 8
@@ -60,7 +60,7 @@ def invariance_of(
     options_of_calls: Options = {}
     costs: dict[str, float] = {}
     for run in selection.runs:
-        options_by_call = _options_of(selection, run)
+        options_by_call = kernels_of_calls(selection.trace, run, ORDERING)
         run_costs = estimated_costs(selection.trace, run)
         for call in calls_of(selection.trace, run):
             if isinstance(call, UnreadyCall):
@@ -79,14 +79,6 @@ def invariance_of(
             report(done := done + costs[kernel], sum(costs.values()))
     _note_unseen(outputs)
     return Invariance(tuple(outputs), tuple(failures))
-
-
-def _options_of(selection: Selection, run: Run) -> dict[int, dict[str, object]]:
-    """Return the compile options that order sums, for each call of a run."""
-    rows = selection.trace.table("kernels", (run,), ["kernel_id", *ORDERING]).to_pylist()
-    kernels = {row.pop("kernel_id"): row for row in rows}
-    calls = selection.trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
-    return {row["call_id"]: kernels.get(row["kernel_id"], {}) for row in calls}
 
 
 def _note_unseen(outputs: Sequence[OutputResult]) -> None:
