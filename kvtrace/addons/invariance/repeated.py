@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -44,22 +43,6 @@ def _total(array: Numbers, axis: int) -> Numbers:
     """Return the sum modulo the prime along an axis, which is kept with extent 1."""
     total: Numbers = array.sum(axis=axis, keepdims=True, dtype=np.uint64) % np.uint64(PRIME)
     return total
-
-
-def _between(array: Numbers, axis: int, boundaries: Sequence[int]) -> list[Numbers]:
-    """Return the slices of an array between consecutive indices of an axis."""
-    index = (slice(None),) * axis
-    return [array[(*index, slice(*pair))] for pair in itertools.pairwise(boundaries)]
-
-
-def _joined(first: Numbers, second: Numbers, axis: int) -> Numbers:
-    """Concatenate two arrays along an axis, after broadcasting them along the other axes."""
-    shape = list(np.broadcast_shapes(_widened(first, axis, 1), _widened(second, axis, 1)))
-    parts = []
-    for array in (first, second):
-        shape[axis] = array.shape[axis]
-        parts.append(np.broadcast_to(array, shape))
-    return np.concatenate(parts, axis)
 
 
 def named(text: object) -> int:
@@ -163,20 +146,16 @@ class RepeatedValues(ABC):
             totals = [_total(mixed(12, positions, array), level) for array in arrays]
             op_hash = named((node.detail[0], extent, position))
             return mixed(self._seed, 13, op_hash, *self._combination(node, count), *totals)
+        if extent.bit_count() != 1:
+            raise NotEvaluated("it reduces an extent that is no power of two")
         while extent > 1:  # combine both halves, until one element remains
-            half = extent // 2
-            halves = [_between(array, level, (0, half, 2 * half, extent)) for array in arrays]
-            operands = tuple(part[number] for number in (0, 1) for part in halves)
+            extent //= 2
+            halves = [np.split(array, 2, level) for array in arrays]
+            operands = tuple(half[number] for number in (0, 1) for half in halves)
             arrays = [
-                np.broadcast_to(array, _widened(array, level, half))
+                np.broadcast_to(array, _widened(array, level, extent))
                 for array in self._combine(node, operands)
             ]
-            if extent % 2:
-                arrays = [
-                    _joined(array, part[2], level)
-                    for array, part in zip(arrays, halves, strict=True)
-                ]
-            extent -= half
         return arrays[int(position)]
 
     def _scan(self, node: Tree, elements: list[Numbers]) -> Numbers:
