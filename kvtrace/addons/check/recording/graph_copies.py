@@ -8,6 +8,7 @@ they end at once, so that the copies do not change while they are read.
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from struct import Struct
 from typing import Final
 
@@ -241,7 +242,7 @@ def _table_size(pieces: Sequence[Piece]) -> int:
     return _row.size * -(-len(pieces) // 2) * 2
 
 
-_by_kernels: dict[DeviceKernels, GraphCopies] = {}
+_of_kernels: Final = cache(GraphCopies)
 
 
 def graph_copies() -> GraphCopies | None:
@@ -251,11 +252,7 @@ def graph_copies() -> GraphCopies | None:
         CopyFailed: there is no driver, or it refuses.
     """
     kernels = device_kernels()
-    if kernels is None:
-        return None
-    if kernels not in _by_kernels:
-        _by_kernels[kernels] = GraphCopies(kernels)
-    return _by_kernels[kernels]
+    return None if kernels is None else _of_kernels(kernels)
 
 
 __all__ = ["GRAPH_BYTES", "FirstReplay", "GraphCopies", "graph_copies"]
