@@ -52,13 +52,7 @@ class CallStorage:
 class _Step(NamedTuple):
     """The effect of a launch on one storage, and the verdicts on its reads so far."""
 
-    position: int
-    offset_bytes: int
-    size: int
-    effect: Effect
-    others: tuple[tuple[int, int], ...]
-    stores: bool
-    foreign: Spoiling | None
+    storage: CallStorage
     place: Place
     reads: Reads
 
@@ -169,13 +163,7 @@ class Follower:
         for storage in storages:
             place = Place("launch", call_id, storage.argument)
             self._writers[storage.effect] = place, storage.effect
-            reads = self._call_reads.setdefault(place, Reads())
-            steps.append(
-                _Step(
-                    storage.position, storage.offset_bytes, storage.size, storage.effect,
-                    storage.others, storage.stores, storage.foreign, place, reads,
-                )
-            )  # fmt: skip
+            steps.append(_Step(storage, place, self._call_reads.setdefault(place, Reads())))
         return steps
 
     @property
@@ -221,10 +209,10 @@ class Follower:
         """
         if type(event) is Launched:
             steps = self.launch_steps.get(event.seq)
-            for step in self._steps.get(event.call_id, []) if steps is None else steps:
-                address = event.addresses[step.position]
-                begin = address - step.offset_bytes
-                yield begin, begin + step.size
+            for storage, *_ in self._steps.get(event.call_id, []) if steps is None else steps:
+                address = event.addresses[storage.position]
+                begin = address - storage.offset_bytes
+                yield begin, begin + storage.size
                 yield address, address + 1
         elif type(event) is Operated:
             for tensor, address in _placed(self._operators[event.operator_id], event):
@@ -257,17 +245,17 @@ class Follower:
         is_as_first = True
         steps = self.launch_steps.get(seq)
         for step in self._steps.get(call_id, []) if steps is None else steps:
-            position, offset_bytes, size, effect, others, stores, foreign, place, reads = step
-            address = addresses[position]
-            life = lives.at(address - offset_bytes, size)
-            if life is None or life.size != size:
+            storage, place, reads = step
+            effect, address = storage.effect, addresses[storage.position]
+            life = lives.at(address - storage.offset_bytes, storage.size)
+            if life is None or life.size != storage.size:
                 life, effect = self._elsewhere(step, address, time)
-            for other, distance in others:
+            for other, distance in storage.others:
                 if addresses[other] - address != distance:
                     effect = self._anywhere(life.size, _OTHERWISE)
-            if foreign is not None:
-                spoiled.append((life, foreign))
-            is_as_first = is_as_first and effect is step.effect
+            if storage.foreign is not None:
+                spoiled.append((life, storage.foreign))
+            is_as_first = is_as_first and effect is storage.effect
             before = life.state
             for earlier, state in touched:  # a storage that several tensors lie in, as never before
                 if earlier is life:
@@ -282,7 +270,7 @@ class Follower:
                 answered = reads.add(reading, life, before, seq, address - life.begin)
                 if self.answers is not None:
                     self.answers.append(answered)
-            if stores:
+            if storage.stores:
                 life.given = place
         if is_as_first:  # else the storages may have room for what left them at the first launch
             for life, foreign in spoiled:
@@ -296,14 +284,14 @@ class Follower:
 
     def _elsewhere(self, step: _Step, address: int, time: int) -> tuple[Life, Effect]:
         """Return the storage of a tensor that lies elsewhere in its storage than at first."""
-        life = self.lives.around(address)
+        first, life = step.storage, self.lives.around(address)
         if life is None or life.rounded:
-            return self._life(address - step.offset_bytes, step.size, time), step.effect
-        key = step.effect, address - life.begin - step.offset_bytes, life.size
+            return self._life(address - first.offset_bytes, first.size, time), first.effect
+        key = first.effect, address - life.begin - first.offset_bytes, life.size
         moved = self._moved.get(key)
         if moved is None:
-            moved = self._moved[key] = step.effect.moved(*key[1:])
-            self._writers[moved] = step.place, step.effect
+            moved = self._moved[key] = first.effect.moved(*key[1:])
+            self._writers[moved] = step.place, first.effect
         return life, moved
 
     def _anywhere(self, size: int, reason: str) -> Effect:

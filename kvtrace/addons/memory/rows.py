@@ -111,6 +111,7 @@ class Rows:
 
     def __init__(self, memory: RunMemory, follower: Follower, stacks: StackRows) -> None:
         self._memory, self._follower, self._stacks = memory, follower, stacks
+        self._places = memory.places
         self._foreign = memory.foreign()
         self._used: set[Spoiling] = set()
 
@@ -156,17 +157,17 @@ class Rows:
 
     def _judged(self, row: _Row, birth: Birth, reads: int = 0) -> JudgedRow:
         """Return a row with its line; those on storages of other origins are other findings."""
-        identity = f"{row['finding_id']} {self._memory.birth(birth)}"
+        identity = f"{row['finding_id']} {self._places.birth(birth)}"
         row["finding_id"] = sha256(identity.encode()).hexdigest()[:32]
         line = ""
         if row["verdict"] == "violation":
-            line = self._memory.allocated_at(birth)
-            row["other_stack_id"] = self._stacks.add(self._memory.birth_frames(birth))
+            line = self._places.allocated_at(birth)
+            row["other_stack_id"] = self._stacks.add(self._places.birth_frames(birth))
         return JudgedRow(row, line, reads)
 
     def _line(self, place: Place) -> OperatorLine:
         operator = self._memory.operators[place.row]
-        return OperatorLine(operator, place.argument, self._memory.frames(place.row))
+        return OperatorLine(operator, place.argument, self._places.frames(place.row))
 
     def _undisputed(self, place: Place, reads: Reads) -> _Row | None:
         """Return the verdict on reads of which none is a violation, of operators if unknown."""
@@ -174,7 +175,7 @@ class Rows:
             if not reads.unknown or reads.is_weak:
                 return None
             message = (
-                f"whether all that {self._memory.operator(place.row)} reads was written is not "
+                f"whether all that {self._places.operator(place.row)} reads was written is not "
                 f"known: {reads.reason}"
             )
             return operator_row(
@@ -252,7 +253,7 @@ class Rows:
         writer = next(iter(self._follower.writers(state)), first.given)
         stored = None if writer is None else self._stored_by(writer, state)
         copied = None if first.source is None else self._stored_by(first.source)
-        birth, history = self._memory.birth(first.birth), ""
+        birth, history = self._places.birth(first.birth), ""
         if stored is not None:
             size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
             name = stored.argument.name
@@ -265,7 +266,7 @@ class Rows:
                 name, history = f"a copy of {copied.argument.name}", f": {birth} made the copy"
         often = f", in {plural(first.count, 'call')}" if first.count > 1 else ""
         message = (
-            f"{self._memory.operator(place.row)} reads {_elements(unwritten, offset, size)} of "
+            f"{self._places.operator(place.row)} reads {_elements(unwritten, offset, size)} of "
             f"{name}, and {self._made(state, unwritten, size)}{often}{history}"
         )
         by = stored or copied
@@ -281,7 +282,7 @@ class Rows:
         if stored is None:
             tensor = self._memory.operators[place.row].tensors[place.argument]
             size, offset = tensor.element_bytes, 0
-            name = self._memory.birth(leftover.birth)
+            name = self._places.birth(leftover.birth)
         else:
             size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
             name = stored.argument.name
@@ -326,7 +327,7 @@ class Rows:
         stored = self._stored_by(writer)
         assert stored is not None  # it wrote
         message = (
-            f"{stored.argument.name} is written inside of {self._memory.operator(place.row)}, "
+            f"{stored.argument.name} is written inside of {self._places.operator(place.row)}, "
             "whose schema says that it only reads it: torch.compile may move it past other uses"
         )
         return self._row(*stored.verdict(DECLARED, message))
@@ -350,7 +351,7 @@ class Rows:
         self, birth: Birth, state: State, unwritten: ByteRanges, given: Place | None = None
     ) -> str:
         """Return who made a storage, and who wrote to it in part and why no more."""
-        texts = [f"{self._memory.birth(birth)} made it"]
+        texts = [f"{self._places.birth(birth)} made it"]
         if self._brought(state, unwritten) is not None:
             return texts[0]
         writers = self._follower.writers(state)

@@ -156,7 +156,7 @@ class RunMemory:
         columns = ["operator_id", "name", "tensors"]
         rows = trace.table("operators", (run,), columns).to_pylist()
         self.operators = {row["operator_id"]: _operator(row) for row in rows}
-        self._places = Places(trace, run)
+        self.places = Places(trace, run)
         self._by_effect: dict[Effect, JudgedCall] = {}
 
     def at(self, call_id: int, seq: int | None) -> JudgedCall:
@@ -182,29 +182,6 @@ class RunMemory:
             for values in judged.foreign.values()
             if judged.call is not None
         }
-
-    def birth(self, birth: Birth) -> str:
-        """Return where a storage came from: torch.empty at model.py:12."""
-        return self._places.birth(birth)
-
-    def allocated_at(self, birth: Birth) -> str:
-        """Return the line that made a storage without values, as model.py:12.
-
-        Empty if an operator made it with values (a copy of what nobody wrote), or no line did.
-        """
-        return self._places.allocated_at(birth)
-
-    def frames(self, operator_id: int) -> list[Frame]:
-        """Return the frames of an operator's first call, from the program's innermost line on."""
-        return self._places.frames(operator_id)
-
-    def birth_frames(self, birth: Birth) -> list[Frame]:
-        """Return the frames that made a storage, from the program's innermost line on."""
-        return self._places.birth_frames(birth)
-
-    def operator(self, operator_id: int) -> str:
-        """Return an operator's name and place: that of its first call, except for empty memory."""
-        return self._places.operator(operator_id)
 
 
 def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]]) -> JudgedCall:
