@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.converters.diff.added import FigureKind, FigureSource, Values, figure_sources
-from kvtrace.converters.diff.model import Certainty, Figure, Totals
+from kvtrace.converters.diff.model import Figure, Totals
 from kvtrace.converters.profile.device_limits import occupancy
 from kvtrace.figures.kernels import FURTHER, KERNEL_FIGURES, KernelFigure, further_sums
 from kvtrace.text import count, quantity
@@ -15,36 +15,32 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 
-class _Kind(NamedTuple):
-    name: str
-    unit: str
-    certainty: Certainty
-    worse: Literal["more", "less"] | None
-
-
 #: Figures of a variant: the compiler reports the `exact` ones; occupancy is derived from them and
 #: the device's documented limits.
 _VARIANT_FIGURES: Final = (
-    (_Kind("registers", "count", "exact", "more"), lambda v: v.resources.get("registers")),
-    (_Kind("spills", "count", "exact", "more"), lambda v: v.resources.get("spills")),
-    (_Kind("shared_bytes", "bytes", "exact", "more"), lambda v: v.resources.get("shared_bytes")),
-    (_Kind("occupancy", "share", "derived", "less"), lambda v: variant_occupancy(v)),
-)  # type: Final[tuple[tuple[_Kind, Callable[[Variant], float | None]], ...]]
+    FigureKind("registers", "count", "more", certainty="exact"),
+    FigureKind("spills", "count", "more", certainty="exact"),
+    FigureKind("shared_bytes", "bytes", "more", certainty="exact"),
+    FigureKind("occupancy", "share", "less"),
+)
 
 #: Figures over all launches of a kernel; further ones follow, then `_LAST_KERNEL_FIGURES`.
-_KERNEL_FIGURES: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
-    (_Kind("bytes", "bytes", "derived", "more"), lambda totals: totals.bytes),
-    (_Kind("sectors", "count", "derived", "more"), lambda totals: totals.sectors),
-    (_Kind("FLOPs", "count", "derived", "more"), lambda totals: totals.flops),
-    (_Kind("lanes on", "share", "derived", None), lambda totals: totals.lanes_share),
+_KERNEL_FIGURES: Final[tuple[tuple[FigureKind, Callable[[Totals], float | None]], ...]] = (
+    (FigureKind("bytes", "bytes", "more"), lambda totals: totals.bytes),
+    (FigureKind("sectors", "count", "more"), lambda totals: totals.sectors),
+    (FigureKind("FLOPs", "count", "more"), lambda totals: totals.flops),
+    (FigureKind("lanes on", "share", None), lambda totals: totals.lanes_share),
 )
 _LAUNCHES: Final = KERNEL_FIGURES["launches"]
-_LAST_KERNEL_FIGURES: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
+_LAST_KERNEL_FIGURES: Final[tuple[tuple[FigureKind, Callable[[Totals], float | None]], ...]] = (
     (
-        _Kind(_LAUNCHES.name, _LAUNCHES.unit, _LAUNCHES.certainty, None),
+        FigureKind(_LAUNCHES.name, _LAUNCHES.unit, None, certainty=_LAUNCHES.certainty),
         lambda totals: totals.launches,
     ),
-    (_Kind("compile time", "ns", "measured", None), lambda totals: totals.compile_ns or None),
+    (
+        FigureKind("compile time", "ns", None, certainty="measured"),
+        lambda totals: totals.compile_ns or None,
+    ),
 )
 
 
@@ -59,17 +55,20 @@ def variant_occupancy(variant: "Variant") -> float | None:
 
 def variant_figures(before: "Variant", after: "Variant") -> tuple[Figure, ...]:
     """Return the figures of a variant that are known on both sides and differ."""
+    values_before, values_after = (
+        {"occupancy": variant_occupancy(v), **v.resources} for v in (before, after)
+    )
     return tuple(
-        _differing_figures((kind, read(before), read(after)) for kind, read in _VARIANT_FIGURES)
+        _differing_figures(
+            (kind, values_before.get(kind.name), values_after.get(kind.name))
+            for kind in _VARIANT_FIGURES
+        )
     )
 
 
 def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
     """Return the sums over a kernel's launches that are known on both sides and differ."""
-    further = tuple(
-        (_Kind(kind.name, kind.unit, kind.certainty, kind.worse), kind.value)
-        for kind in figure_kinds()
-    )
+    further = tuple((kind, kind.value) for kind in figure_kinds())
     kinds = (*_KERNEL_FIGURES, *further, *_LAST_KERNEL_FIGURES)
     return tuple(_differing_figures((kind, read(before), read(after)) for kind, read in kinds))
 
@@ -127,7 +126,7 @@ def _totals_by_work(
 
 
 def _differing_figures(
-    pairs: Iterable[tuple[_Kind, float | None, float | None]],
+    pairs: Iterable[tuple[FigureKind, float | None, float | None]],
 ) -> Iterable[Figure]:
     for kind, before, after in pairs:
         if before is not None and after is not None and before != after:
