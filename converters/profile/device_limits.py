@@ -8,10 +8,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace import registry
 from kvtrace.schema.errors import BadSetting
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run
 
 TERA: Final = 1e12
 
@@ -241,6 +244,12 @@ class ChosenDevice:
     limits: DeviceLimits
     how: str
     reported: str | None
+
+
+def recorded_names(runs: Sequence["Run"]) -> list[str]:
+    """Return the names of the runs' devices, each once."""
+    names = [str(device["name"]) for run in runs for device in run.devices or () if device["name"]]
+    return list(dict.fromkeys(names))
 
 
 def chosen_device(

@@ -20,6 +20,7 @@ from kvtrace.converters.profile.device_limits import (
     chosen_device,
     joined,
     position,
+    recorded_names,
 )
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.lost_time import kernel_headlines
@@ -33,7 +34,13 @@ from kvtrace.converters.profile.profile_model import (
     Profile,
     profile_sections,
 )
-from kvtrace.converters.profile.profile_tables import ProfileTables, Row
+from kvtrace.converters.profile.profile_tables import (
+    ProfileTables,
+    Row,
+    mask_efficiency,
+    ratio,
+    sector_efficiency,
+)
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.gaps import read_gaps
 from kvtrace.figures.identity import KernelKey
@@ -87,7 +94,7 @@ def read_profile(
         trace, window = windowed(trace, runs, part)
         times = host_times(trace, runs), device_times(trace, runs)
     with ProfileTables(trace, runs, *times, calls=calls) as tables:
-        chosen_limits = chosen_device(device, _device_names(runs), tables.targets())
+        chosen_limits = chosen_device(device, recorded_names(runs), tables.targets())
         sums_by_kernel = tables.sums()
         flops = tables.flops()
         kernels, work = tables.kernels(), tables.work()
@@ -175,11 +182,6 @@ def _kernels_for_advice(sums: Mapping[int, Row]) -> list[int]:
     ]
 
 
-def _device_names(runs: Sequence["Run"]) -> list[str]:
-    names = [str(device["name"]) for run in runs for device in run.devices or () if device["name"]]
-    return list(dict.fromkeys(names))
-
-
 def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...], dict[str, int]]:
     """Return replay's notes on skipped figures, and the number of memory ops by sector model.
 
@@ -207,10 +209,9 @@ def _positions(
     roofline_positions = {}
     for row in work:
         by_type = _flops_by_type(flops.get(row["place"], ()), once=True)
-        unique_bytes = _int_or_none(row["unique_bytes"])
         call_work = Work(
-            unique_bytes=unique_bytes if row["accesses"] else 0,
-            bytes=None if row["unknown"] else _int_or_none(row["bytes"]) or 0,
+            unique_bytes=row["unique_bytes"] if row["accesses"] else 0,
+            bytes=None if row["unknown"] else row["bytes"] or 0,
             dots=by_type.dot,
             others=by_type.other,
         )
@@ -250,10 +251,10 @@ def _kernel_profile(
         file=row["file"],
         line=row["line"],
         launches=sums.get("launches") or 0,
-        runs=_int_or_none(sums.get("runs")) or 0,
+        runs=sums.get("runs") or 0,
         tuning_launches=sums.get("tuning_launches") or 0,
         compilations=row["compilations"],
-        compile_ns=_int_or_none(row["compile_ns"]),
+        compile_ns=row["compile_ns"],
         measured=measured,
         derived=_derived(sums, by_type, _sum_if_all_known(unique_bytes)),
         roofline=_with_achieved(roofline, sums),
@@ -286,8 +287,8 @@ def _call_profiles(
         if not (figures.get("launches") or figures.get("runs")):
             continue
         measured = _measured(figures)
-        unique_bytes = _int_or_none(work_by_call.get(call_number, {}).get("unique_bytes"))
-        runs = _int_or_none(figures.get("runs")) or 0
+        unique_bytes = work_by_call.get(call_number, {}).get("unique_bytes")
+        runs = figures.get("runs") or 0
         profile = CallProfile(
             run=row["run"],
             call_id=row["call_id"],
@@ -332,71 +333,48 @@ def _with_achieved(roof: Position | None, sums: Mapping[str, Any]) -> Position |
 
 
 def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique_bytes: int | None) -> Derived:
-    runs = _int_or_none(sums.get("replayed_runs"))
+    runs = sums.get("replayed_runs")
     is_replayed = bool(runs)
-    moved_bytes = (_int_or_none(sums.get("bytes")) or 0) if is_replayed else None
-    flops = (_int_or_none(sums.get("flops")) or 0) if is_replayed else None
-    seconds = (sums.get("all_ns") or 0) / 1e9 if runs == _int_or_none(sums.get("runs")) else 0
+    moved_bytes = (sums.get("bytes") or 0) if is_replayed else None
+    flops = (sums.get("flops") or 0) if is_replayed else None
+    seconds = (sums.get("all_ns") or 0) / 1e9 if runs == sums.get("runs") else 0
     return Derived(
         bytes=moved_bytes,
         unique_bytes=unique_bytes if is_replayed else None,
         flops=flops,
         flops_by_type=by_type if is_replayed else None,
-        bytes_per_launch=_ratio(moved_bytes, runs),
-        flops_per_launch=_ratio(flops, runs),
-        intensity=_ratio(flops, moved_bytes),
-        mask_efficiency=_mask_efficiency(sums),
-        sector_efficiency=_sector_efficiency(sums),
-        reuse=_reuse(sums),
-        bytes_per_second=_ratio(moved_bytes, seconds),
-        flops_per_second=_ratio(flops, seconds),
-        unknown_accesses=_int_or_none(sums.get("unknown")) or 0,
+        bytes_per_launch=ratio(moved_bytes, runs),
+        flops_per_launch=ratio(flops, runs),
+        intensity=ratio(flops, moved_bytes),
+        mask_efficiency=mask_efficiency(sums),
+        sector_efficiency=sector_efficiency(sums),
+        reuse=ratio(sums.get("unique_asked"), sums.get("unique_once")),
+        bytes_per_second=ratio(moved_bytes, seconds),
+        flops_per_second=ratio(flops, seconds),
+        unknown_accesses=sums.get("unknown") or 0,
     )
 
 
 def _line_profile(row: Row, source: SourceLines) -> LineProfile:
-    moved_bytes, flops = _int_or_none(row["bytes"]), _int_or_none(row["flops"])
     return LineProfile(
         file=row["file"],
         line=row["line"],
         source=source.text(row["file"], row["line"]),
         kernels=tuple(name or "" for name in row["kernels"] or ()),
         accesses=row["accesses"] or "",
-        bytes=moved_bytes,
-        flops=flops,
-        intensity=_ratio(flops, moved_bytes),
-        mask_efficiency=_mask_efficiency(row),
-        sector_efficiency=_sector_efficiency(row),
-        reuse=_reuse(row),
+        bytes=row["bytes"],
+        flops=row["flops"],
+        intensity=ratio(row["flops"], row["bytes"]),
+        mask_efficiency=mask_efficiency(row),
+        sector_efficiency=sector_efficiency(row),
+        reuse=ratio(row["unique_asked"], row["unique_once"]),
         unknown_accesses=row["unknown"],
     )
-
-
-def _mask_efficiency(sums: Mapping[str, Any]) -> float | None:
-    lanes, masked_lanes = _int_or_none(sums.get("lanes")), _int_or_none(sums.get("masked"))
-    return None if not lanes or masked_lanes is None else 1 - masked_lanes / lanes
-
-
-def _sector_efficiency(sums: Mapping[str, Any]) -> float | None:
-    sectors = _int_or_none(sums.get("sectors"))
-    return _ratio(_int_or_none(sums.get("sector_bytes")), None if sectors is None else 32 * sectors)
-
-
-def _reuse(sums: Mapping[str, Any]) -> float | None:
-    return _ratio(_int_or_none(sums.get("unique_asked")), _int_or_none(sums.get("unique_once")))
 
 
 def _sum_if_all_known(figures: Sequence[int | None]) -> int | None:
     known = [figure for figure in figures if figure is not None]
     return sum(known) if known and len(known) == len(figures) else None
-
-
-def _ratio(numerator: float | None, denominator: float | None) -> float | None:
-    return None if numerator is None or not denominator else numerator / denominator
-
-
-def _int_or_none(value: Any) -> int | None:
-    return None if value is None else int(value)
 
 
 def _sort_key(profile: KernelProfile | CallProfile) -> tuple[int, int, int]:

@@ -4,14 +4,12 @@ Their inputs are tables of the trace, and times of launches and executions summe
 (`figures/times.py`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
-
-import duckdb
 
 from kvtrace.figures.identity import NOT_OWN
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
-from kvtrace.figures.tables import known_rows, scratch
+from kvtrace.figures.tables import known_rows, row_dicts, scratch
 from kvtrace.figures.times import Times, figures_of_calls
 
 if TYPE_CHECKING:
@@ -247,7 +245,7 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
         database.execute(_PREPARE_PLACES.format(args=_ARGUMENTS))
         database.execute("CREATE TEMP TABLE launched AS SELECT place, 1 AS runs FROM place")
         database.execute(_PREPARE_WORK)
-        return _rows(database, _ONE_LAUNCH), _rows(database, _ONE_LAUNCH_FLOPS)
+        return row_dicts(database, _ONE_LAUNCH), row_dicts(database, _ONE_LAUNCH_FLOPS)
 
 
 class ProfileTables:
@@ -340,14 +338,24 @@ class ProfileTables:
         return [row["target"] for row in self._rows(_TARGETS)]
 
     def _rows(self, query: str) -> list[Row]:
-        return _rows(self._database, query)
+        return row_dicts(self._database, query)
 
 
 def _sql_list(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers)) or "NULL"
 
 
-def _rows(database: duckdb.DuckDBPyConnection, query: str) -> list[Row]:
-    cursor = database.execute(query)
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+def ratio(numerator: float | None, denominator: float | None) -> float | None:
+    """Return a ratio, or None if a number is unknown or the denominator 0."""
+    return None if numerator is None or not denominator else numerator / denominator
+
+
+def mask_efficiency(row: Mapping[str, Any]) -> float | None:
+    """Return the share of lanes that masks leave on, or None if unknown."""
+    masked = ratio(row.get("masked"), row.get("lanes"))
+    return None if masked is None else 1 - masked
+
+
+def sector_efficiency(row: Mapping[str, Any]) -> float | None:
+    """Return the share of the bytes in touched sectors that are requested, or None if unknown."""
+    return ratio(row.get("sector_bytes"), 32 * (row.get("sectors") or 0))

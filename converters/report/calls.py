@@ -9,7 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.profile.device_limits import DeviceLimits, Work, position
-from kvtrace.converters.profile.profile_tables import work_of_calls
+from kvtrace.converters.profile.profile_tables import (
+    mask_efficiency,
+    sector_efficiency,
+    work_of_calls,
+)
 from kvtrace.converters.report.model import Argument, Call, Roofline
 from kvtrace.converters.report.slices import MISSING, NO_CALL, Integers, Lookup
 from kvtrace.figures.columns import coded, integers
@@ -37,11 +41,11 @@ class _CallWork:
     @property
     def bytes(self) -> int:
         """Requested bytes of accesses with known masks."""
-        return _int_or_none(self.row["bytes"]) or 0
+        return self.row["bytes"] or 0
 
     def unique_bytes(self) -> int | None:
         """Return the distinct bytes read and written, or None if unknown."""
-        return _int_or_none(self.row["unique_bytes"]) if self.row["accesses"] else 0
+        return self.row["unique_bytes"] if self.row["accesses"] else 0
 
     def work(self) -> Work:
         """Return the work as `roofline.position` expects it."""
@@ -293,15 +297,13 @@ class CallRows:
 
 def _with_work(call: Call, work: _CallWork, limits: DeviceLimits | None) -> Call:
     row = work.row
-    lanes, sectors = _int_or_none(row["lanes"]), _int_or_none(row["sectors"])
-    masked_lanes = _int_or_none(row["masked"])
     return replace(
         call,
         bytes=work.bytes,
         flops=int(row["flops"]),
         unique_bytes=work.unique_bytes(),
-        mask_efficiency=None if not lanes or masked_lanes is None else 1 - masked_lanes / lanes,
-        sector_efficiency=None if not sectors else int(row["sector_bytes"]) / (32 * sectors),
+        mask_efficiency=mask_efficiency(row),
+        sector_efficiency=sector_efficiency(row),
         unknown_accesses=int(row["unknown"]),
         roofline=None if limits is None else _roofline(call, work.work(), limits),
     )
@@ -321,10 +323,6 @@ def _roofline(call: Call, work: Work, limits: DeviceLimits) -> Roofline | None:
         reached=flops / median * 1e9 if median and flops else None,
         achieved=roof_position.best_ns / median if median else None,
     )
-
-
-def _int_or_none(value: Any) -> int | None:
-    return None if value is None else int(value)
 
 
 def _argument(entry: Mapping[str, Any]) -> Argument:

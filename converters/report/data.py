@@ -13,7 +13,7 @@ from kvtrace.converters.findings import others_text, read_findings
 from kvtrace.converters.info.info import overhead_percent, overhead_text
 from kvtrace.converters.notes import notes_on
 from kvtrace.converters.profile.call_tree import CallSums, call_sums
-from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
+from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device, recorded_names
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.recompiles import recompiles_sentence
 from kvtrace.converters.report.answer import answer_of
@@ -114,7 +114,7 @@ def report_data(
     if tables.findings is not None:
         tables.findings = replace(tables.findings, unjudged_calls=unjudged_calls)
     shown_runs = tuple(_page_run(place, runs) for place in range(len(runs)))
-    limits = chosen_device(None, _device_names(runs), tables.kernels.targets())
+    limits = chosen_device(None, recorded_names(runs), tables.kernels.targets())
     profile = read_profile(
         windowed_trace,
         runs,
@@ -387,11 +387,6 @@ def _read_marks(rows: Sequence[Mapping[str, Any]], run: int, tables: _ReportTabl
         duration = None if end is None else end - begin
         attributes = {key: str(value) for key, value in row["attributes"] or ()}
         tables.marks.append(Mark(run, row["name"], begin, duration, row["thread"], attributes))
-
-
-def _device_names(runs: "Sequence[TraceRun]") -> list[str]:
-    names = [str(device["name"]) for run in runs for device in run.devices or () if device["name"]]
-    return list(dict.fromkeys(names))
 
 
 def _iso_time(nanoseconds: int) -> str:
