@@ -2,7 +2,7 @@
 
 An `Index` is affine while possible: an offset and one step per axis, from which a tensor's view is
 made without touching an element. Example: `2 * arange(4)[:, None] + arange(3)` is offset 0 with
-steps (2, 1). Other expressions, such as products of indices, are arrays of integers.
+steps (2, 1). Other expressions, such as products of indices, are not.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,85 +56,55 @@ def lanes_of(mask: Any) -> NDArray[np.bool_]:
 
 
 class Index:
-    """Integers over lanes: `offset` plus, for each axis, a step times the lane's coordinate.
+    """Integers over lanes; an axis along which they are constant has size 1.
 
-    `shape` has 1 for axes along which the index is constant. If the index is not affine, `array`
-    has the integers instead of `offset` and `steps`.
+    If `is_affine`, they are an offset plus, for each axis, a step times the lane's coordinate.
     """
 
-    __slots__ = ("array", "offset", "shape", "steps")
+    __slots__ = ("is_affine", "values")
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        offset: int,
-        steps: tuple[int, ...],
-        array: NDArray[np.int64] | None = None,
-    ) -> None:
-        self.shape = shape
-        self.offset = offset
-        self.steps = steps
-        self.array = array
+    def __init__(self, values: NDArray[np.int64], is_affine: bool = True) -> None:
+        self.values = values
+        self.is_affine = is_affine
 
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
+    def is_inside(self, size: int) -> bool:
+        """Return whether all integers are from 0 to `size - 1`; without integers, False."""
+        values = self.values
+        return bool(values.size) and int(values.min()) >= 0 and int(values.max()) < size
 
-    def values(self) -> NDArray[np.int64]:
-        """Return the integers as an array of shape `shape`."""
-        if self.array is not None:
-            return self.array
-        values = np.full((1,) * len(self.shape), self.offset, np.int64)
-        for axis, (size, step) in enumerate(zip(self.shape, self.steps, strict=True)):
-            if step and size > 1:
-                axis_values = np.arange(size, dtype=np.int64) * step
-                values = values + axis_values.reshape(
-                    (1,) * axis + (size,) + (1,) * (self.ndim - axis - 1)
-                )
-        return np.broadcast_to(values, self.shape)
-
-    def bounds(self) -> tuple[int, int]:
-        """Return the smallest and the largest integer."""
-        if self.array is not None:
-            return int(self.array.min()), int(self.array.max())
-        low = high = self.offset
-        for size, step in zip(self.shape, self.steps, strict=True):
-            span = step * (size - 1)
-            if span > 0:
-                high += span
-            else:
-                low += span
-        return low, high
+    def offset_and_steps(self) -> tuple[int, list[int]]:
+        """Return the offset, and the step of each axis, of an affine index with integers."""
+        offset = int(self.values.flat[0])
+        steps = [
+            int(self.values[(0,) * axis + (1,)].flat[0]) - offset if size > 1 else 0
+            for axis, size in enumerate(self.values.shape)
+        ]
+        return offset, steps
 
     def __getitem__(self, key: Any) -> "Index":
         """Return the index with new axes, as for `[:, None]`, or of selected lanes."""
         parts = key if isinstance(key, tuple) else (key,)
-        if self.array is not None or any(p is not None and p != slice(None) for p in parts):
-            return _from_array(self.values()[key])
-        shape: list[int] = []
-        steps: list[int] = []
-        axes = iter(zip(self.shape, self.steps, strict=True))
-        for part in parts:
-            size, step = (1, 0) if part is None else next(axes)
-            shape.append(size)
-            steps.append(step)
-        for size, step in axes:
-            shape.append(size)
-            steps.append(step)
-        return Index(tuple(shape), self.offset, tuple(steps))
+        only_adds_axes = all(part is None or part == slice(None) for part in parts)
+        return Index(np.asarray(self.values[key]), self.is_affine and only_adds_axes)
 
     # -- arithmetic -------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> "Index":
-        if isinstance(other, int | np.integer):
-            array = None if self.array is None else self.array + int(other)
-            return Index(self.shape, self.offset + int(other), self.steps, array)
+    def _combined(self, other: Any, function: Callable[..., Any], stays_affine: bool) -> "Index":
         if isinstance(other, Index):
-            return _sum(self, other)
-        return NotImplemented
+            is_affine = stays_affine and self.is_affine and other.is_affine
+            return Index(function(self.values, other.values), is_affine)
+        if not isinstance(other, int | np.integer):
+            return NotImplemented
+        return Index(function(self.values, int(other)), stays_affine and self.is_affine)
+
+    def __add__(self, other: Any) -> "Index":
+        return self._combined(other, np.add, stays_affine=True)
+
+    def __mul__(self, other: Any) -> "Index":
+        return self._combined(other, np.multiply, stays_affine=not isinstance(other, Index))
 
     __radd__ = __add__
+    __rmul__ = __mul__
 
     def __sub__(self, other: Any) -> Any:
         return self + (-other)
@@ -145,22 +115,9 @@ class Index:
     def __neg__(self) -> "Index":
         return self * -1
 
-    def __mul__(self, other: Any) -> "Index":
-        if isinstance(other, Index):
-            return _from_array(np.multiply(*_values_of(self, other)))
-        if not isinstance(other, int | np.integer):
-            return NotImplemented
-        factor = int(other)
-        array = None if self.array is None else self.array * factor
-        steps = tuple(step * factor for step in self.steps)
-        return Index(self.shape, self.offset * factor, steps, array)
-
-    __rmul__ = __mul__
-
     def _nonlinear(self, other: Any, function: Callable[..., Any]) -> "Index":
-        if isinstance(other, Index):
-            return _from_array(function(*_values_of(self, other)))
-        return _from_array(function(self.values(), int(other)))
+        number_or_index = other if isinstance(other, Index) else int(other)
+        return self._combined(number_or_index, function, stays_affine=False)
 
     __floordiv__ = partialmethod(_nonlinear, function=np.floor_divide)
     __mod__ = partialmethod(_nonlinear, function=np.remainder)
@@ -168,9 +125,7 @@ class Index:
     # -- comparisons ------------------------------------------------------------------------
 
     def _compare(self, other: Any, function: Callable[..., Any]) -> Mask:
-        if isinstance(other, Index):
-            return Mask(function(*_values_of(self, other)))
-        return Mask(function(self.values(), other))
+        return Mask(function(self.values, other.values if isinstance(other, Index) else other))
 
     __lt__ = partialmethod(_compare, function=np.less)
     __le__ = partialmethod(_compare, function=np.less_equal)
@@ -181,38 +136,16 @@ class Index:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _from_array(values: NDArray[Any]) -> Index:
-    return Index(values.shape, 0, (0,) * values.ndim, np.asarray(values, np.int64))
-
-
-def _values_of(left: Index, right: Index) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return left.values(), right.values()
-
-
-def _sum(left: Index, right: Index) -> Index:
-    if left.array is not None or right.array is not None:
-        return _from_array(np.add(*_values_of(left, right)))
-    rank = max(left.ndim, right.ndim)
-    shapes, steps = zip(*(_padded(index, rank) for index in (left, right)), strict=True)
-    shape = np.broadcast_shapes(*shapes)
-    summed_steps = tuple(
-        sum(step for size, step in zip(sizes, axis_steps, strict=True) if size > 1)
-        for sizes, axis_steps in zip(
-            zip(*shapes, strict=True), zip(*steps, strict=True), strict=True
-        )
-    )
-    return Index(shape, left.offset + right.offset, summed_steps)
-
-
-def _padded(index: Index, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    missing = rank - index.ndim
-    return (1,) * missing + index.shape, (0,) * missing + index.steps
+def _along(axis: int, rank: int, start: int, stop: int, step: int) -> Index:
+    """Return the index of a range of numbers along one of `rank` axes."""
+    numbers = np.arange(start, stop, step, dtype=np.int64)
+    return Index(numbers.reshape((1,) * axis + (-1,) + (1,) * (rank - axis - 1)))
 
 
 def arange(*bounds: int) -> Index:
     """Return the index of `nl.arange(stop)` or `nl.arange(start, stop[, step])`, over one axis."""
-    positions = range(*(int(bound) for bound in bounds))
-    return Index((len(positions),), positions.start, (positions.step,))
+    numbers = range(*(int(bound) for bound in bounds))
+    return _along(0, 1, numbers.start, numbers.stop, numbers.step)
 
 
 class Grid(tuple[Index, ...]):
@@ -236,10 +169,8 @@ class _GridMaker:
         for axis, part in enumerate(parts):
             if not isinstance(part, slice) or part.stop is None:
                 raise NkiError("nl.mgrid needs slices with an end, as nl.mgrid[0:128, 0:512]")
-            numbers = range(int(part.start or 0), int(part.stop), int(part.step or 1))
-            shape = (1,) * axis + (len(numbers),) + (1,) * (len(parts) - axis - 1)
-            steps = tuple(numbers.step if other == axis else 0 for other in range(len(parts)))
-            indices.append(Index(shape, numbers.start, steps))
+            numbers = int(part.start or 0), int(part.stop), int(part.step or 1)
+            indices.append(_along(axis, len(parts), *numbers))
         return Grid(indices)
 
     def __iter__(self) -> Iterator[Any]:
@@ -310,19 +241,16 @@ def as_indices(parts: list[Any], shape: tuple[int, ...]) -> list[Index]:
         raise NkiError(
             "slices and index expressions cannot be mixed in one index; use nl.arange for all"
         )
-    rank = len(sliced)
     indices = []
     for dimension, part in enumerate(parts):
         if isinstance(part, Index):
             indices.append(part)
         elif isinstance(part, slice):
             start, count, step = slice_of(part, shape[dimension], dimension)
-            slice_axis = sliced.index(dimension)
-            sizes = tuple(count if axis == slice_axis else 1 for axis in range(rank))
-            steps = tuple(step if axis == slice_axis else 0 for axis in range(rank))
-            indices.append(Index(sizes, start, steps))
+            axis, stop = sliced.index(dimension), start + count * step
+            indices.append(_along(axis, len(sliced), start, stop, step))
         elif isinstance(part, int | np.integer):
-            indices.append(Index((), int(part), ()))
+            indices.append(Index(np.asarray(int(part))))
         else:
             indices.append(index_of_data(part))
     return indices
@@ -338,19 +266,4 @@ def index_of_data(data: Any) -> Index:
     )
     if values.dtype.kind not in "iu":
         raise NkiError(f"a tensor can be indexed with integers, not with {values.dtype}")
-    return Index(values.shape, 0, (0,) * values.ndim, values.astype(np.int64))
-
-
-def padded(index: Index, rank: int) -> Index:
-    """Return an index with leading axes of size 1 added, so that it has `rank` axes."""
-    missing = rank - index.ndim
-    if not missing:
-        return index
-    array = None if index.array is None else index.array.reshape((1,) * missing + index.shape)
-    return Index((1,) * missing + index.shape, index.offset, (0,) * missing + index.steps, array)
-
-
-def is_inside(index: Index, size: int) -> bool:
-    """Return whether all integers of an index are from 0 to `size - 1`."""
-    low, high = index.bounds()
-    return low >= 0 and high < size
+    return Index(values.astype(np.int64), is_affine=False)

@@ -18,8 +18,6 @@ from kvtrace.addons.neuron.indices import (
     as_indices,
     index_of_data,
     is_dynamic,
-    is_inside,
-    padded,
     slice_of,
 )
 from kvtrace.addons.neuron.memory import Memory, contiguous, reshaped_strides, size_of
@@ -33,7 +31,7 @@ _FULL: Final = slice(None)
 class Selection:
     """Indices into a tensor, one array per dimension, applied when ops access the elements."""
 
-    #: For each dimension of the tensor, its indices, one per lane.
+    #: For each dimension of the tensor, its indices, broadcastable to the lanes.
     indices: tuple[NDArray[np.int64], ...]
     #: The indices are slices, which must be inside the tensor unless a mask is given.
     strict: bool
@@ -254,33 +252,32 @@ class Tensor:
                 "an index expression and None are mixed in one index; index in two steps"
             )
         indices = as_indices(parts, self.shape)
-        rank = max((index.ndim for index in indices), default=0)
+        shape = np.broadcast_shapes(*(index.values.shape for index in indices))
+        rank = len(shape)
         if self.on_chip and rank < 2 and not strict:
             raise NkiError(
                 "indexing a tile with a one-dimensional index is not supported; write "
                 "nl.arange(n)[:, None] for partitions and nl.arange(n)[None, :] for the free axis"
             )
-        aligned = [padded(index, rank) for index in indices]
-        shape = np.broadcast_shapes(*(index.shape for index in aligned))
         partition = 0 if self.partition >= 0 else -1
-        is_affine = all(index.array is None for index in aligned)
-        if is_affine and all(
-            is_inside(i, size) for i, size in zip(aligned, self.shape, strict=True)
+        if all(
+            index.is_affine and index.is_inside(size)
+            for index, size in zip(indices, self.shape, strict=True)
         ):
             offset = self.offset
             strides = [0] * rank
-            for index, stride in zip(aligned, self.strides, strict=True):
-                offset += index.offset * stride
-                for axis, (size, step) in enumerate(zip(index.shape, index.steps, strict=True)):
-                    if size > 1:
-                        strides[axis] += step * stride
-            return self._view(offset, tuple(shape), tuple(strides), partition)
+            for index, stride in zip(indices, self.strides, strict=True):
+                first, steps = index.offset_and_steps()
+                offset += first * stride
+                for axis, step in enumerate(steps, rank - len(steps)):
+                    strides[axis] += step * stride
+            return self._view(offset, shape, tuple(strides), partition)
         from_data = any(isinstance(part, Tensor | np.ndarray) for part in parts)
-        selection = Selection(tuple(index.values() for index in aligned), strict, from_data)
+        selection = Selection(tuple(index.values for index in indices), strict, from_data)
         return type(self)(
             self.memory,
             self.offset,
-            tuple(shape),
+            shape,
             self.strides,
             partition,
             self.dtype,
@@ -293,7 +290,7 @@ class Tensor:
         static_parts = []
         for part in parts:
             if isinstance(part, slice) and is_dynamic(part):
-                start = int(index_of_data(part.start).values().reshape(-1)[0])
+                start = int(index_of_data(part.start).values.reshape(-1)[0])
                 part = slice(start, start + part.stop)
             static_parts.append(part)
         return self._by_slices(static_parts)
@@ -406,20 +403,21 @@ class Tensor:
         row = self._stride_of(indirect_dim)
         start_offset = int(offset or 0) + _in_width(self.offset, old_width, width)
         if scalar_offset is not None:
-            index_value = int(index_of_data(scalar_offset).values().reshape(-1)[0])
+            index_value = int(index_of_data(scalar_offset).values.reshape(-1)[0])
             start_offset += _in_width(index_value * row, old_width, width)
         total = self.memory.raw.size // width
         partition = 0 if self.partition >= 0 else -1
         if vector_offset is not None:
-            rows = index_of_data(vector_offset).values().reshape(-1)[: shape[0]]
-            rows = rows * _in_width(row, old_width, width)
-            positions = Index(shape, 0, (0, *steps[1:])).values() + start_offset
-            positions = positions + rows.reshape((-1,) + (1,) * (len(shape) - 1))
+            rows = index_of_data(vector_offset).values.reshape(-1)[: shape[0]]
+            numbers = [rows * _in_width(row, old_width, width)]
+            numbers += [step * np.arange(n) for step, n in zip(steps[1:], shape[1:], strict=True)]
         else:
-            index = Index(shape, start_offset, steps)
-            if is_inside(index, total):
+            spans = [step * (count - 1) for step, count in zip(steps, shape, strict=True)]
+            first = start_offset + sum(span for span in spans if span < 0)
+            if first >= 0 and start_offset + sum(span for span in spans if span > 0) < total:
                 return type(self)(self.memory, start_offset, shape, steps, partition, element_type)
-            positions = index.values()
+            numbers = [step * np.arange(count) for step, count in zip(steps, shape, strict=True)]
+        positions = np.asarray(sum(np.ix_(*numbers), start_offset), np.int64)
         selection = Selection((positions,), strict=False, from_data=vector_offset is not None)
         return type(self)(self.memory, 0, shape, (1,), partition, element_type, selection, (total,))
 

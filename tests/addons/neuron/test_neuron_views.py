@@ -75,16 +75,19 @@ def test_index_expressions_that_are_not_affine_equal_numpy(function: Any) -> Non
 def test_arithmetic_on_indices_stays_affine() -> None:
     index = 3 + (arange(4)[:, None] * 8 - arange(8)[None, :]) * 2
 
-    assert index.array is None
-    assert np.array_equal(index.values(), 3 + (np.arange(4)[:, None] * 8 - np.arange(8)) * 2)
-    assert index.bounds() == (3 - 14, 3 + 48)
+    assert index.is_affine
+    assert np.array_equal(index.values, 3 + (np.arange(4)[:, None] * 8 - np.arange(8)) * 2)
+    assert index.offset_and_steps() == (3, [16, -2])
+    assert index.is_inside(52) is False
+    assert (index + 11).is_inside(3 + 48 + 11 + 1)
+    assert not (index + 11).is_inside(3 + 48 + 11)
 
 
 def test_an_index_of_a_grid_has_its_axes_by_name() -> None:
     grid = nl.mgrid[0:4, 2:8:2]
 
-    assert np.array_equal(grid.p.values(), np.arange(4)[:, None])
-    assert np.array_equal(grid.x.values(), np.arange(2, 8, 2)[None, :])
+    assert np.array_equal(grid.p.values, np.arange(4)[:, None])
+    assert np.array_equal(grid.x.values, np.arange(2, 8, 2)[None, :])
     assert isinstance(grid[1], Index)
 
 

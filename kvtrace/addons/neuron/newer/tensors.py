@@ -84,7 +84,7 @@ class NkiTensor(Tensor):
         if dim != 0 or self.on_chip:
             raise NkiError("vector_select needs dim=0, and a tensor in device memory")
         self._require_no_selection()
-        rows = index_of_data(vector_offset).values().reshape(-1)
+        rows = index_of_data(vector_offset).values.reshape(-1)
         shape = (rows.size, *self.shape[1:])
         indices = [
             (rows if axis == 0 else np.arange(size)).reshape(

@@ -200,7 +200,7 @@ def iota(issue: Issue, expr: Any, dtype: Any, *, mask: Any = None) -> Result:
     """Return a new tile with the integers of an index expression."""
     if not isinstance(expr, Index):
         raise NkiError("nisa.iota needs an index expression, as nl.arange(128)[:, None]")
-    return issue.result(expr.values(), dtype, mask=mask)
+    return issue.result(expr.values, dtype, mask=mask)
 
 
 @operation("nisa.affine_select", engine="gpsimd", kind="elementwise")
