@@ -12,7 +12,7 @@ from kvtrace.addons.neuron import tensors
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import PARTITION_LIMIT, REFUSED, Finding
 from kvtrace.addons.neuron.iterations import Iteration
-from kvtrace.addons.neuron.memory import BufferLife, Memory, Space, partitions_of, size_of
+from kvtrace.addons.neuron.memory import BufferLife, Memory, Space, garbage, partitions_of, size_of
 from kvtrace.addons.neuron.recorder import Recorder
 from kvtrace.addons.neuron.targets import PARTITIONS, Target
 from kvtrace.addons.neuron.tensors import Tensor
@@ -205,9 +205,16 @@ class Run:
         partitions = partitions_of(shape, partition) if space != "hbm" else 0
         buffer_name = name or self.recorder.sites[site].name
         life = BufferLife(space, size_of(shape) * dtype.itemsize, partitions, buffer_name, site)
-        memory = Memory(space, shape, dtype, partition if space != "hbm" else -1, life, raw)
-        memory.number = len(self.recorder.buffers)
-        memory.allocation_serials = tuple(loop.serial for loop in self.loops)
+        memory = Memory(
+            space,
+            shape,
+            dtype,
+            partition if space != "hbm" else -1,
+            life,
+            *(garbage(shape, dtype) if raw is None else (raw,)),
+            number=len(self.recorder.buffers),
+            allocation_serials=tuple(loop.serial for loop in self.loops),
+        )
         self.recorder.buffers.append(life)
         if self.recorder.keeps_tiles and space != "hbm" and self.program == 0:
             self.recorder.keep_tile(memory)

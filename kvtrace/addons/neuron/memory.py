@@ -54,78 +54,44 @@ class BufferLife:
         return -(-self.partition_bytes // PSUM_BANK_BYTES)
 
 
+@dataclass(slots=True, eq=False)
 class Memory:
     """A buffer's bytes, element states, element type and partition dimension."""
 
-    __slots__ = (
-        "allocation_serials",
-        "argument",
-        "dtype",
-        "has_added_axis",
-        "life",
-        "number",
-        "partition",
-        "placed_by_compiler",
-        "produced_lanes",
-        "producer_order",
-        "raw",
-        "readers",
-        "shape",
-        "shared",
-        "space",
-        "states",
-        "writer_iterations",
-        "writers",
-        "written",
-    )
+    space: Space
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    partition: int
+    life: BufferLife
+    raw: NDArray[np.uint8]
+    states: NDArray[np.uint8] | None = None
+    #: Name of the kernel's parameter, if the memory is an argument; else empty.
+    argument: str = ""
+    #: All programs of a launch see the memory.
+    shared: bool = False
+    #: Serials of the loop iterations around the allocation, outermost first.
+    allocation_serials: tuple[int, ...] = ()
+    number: int = 0
+    #: The kernel has written at least one element.
+    written: bool = False
+    #: Order of the op that made the memory as its result; -1 if the program allocated it.
+    producer_order: int = -1
+    #: A reduction left one dimension, to which an axis of size 1 was added.
+    has_added_axis: bool = False
+    #: The compiler chooses the engine of the op that made the memory, and so SBUF or PSUM.
+    placed_by_compiler: bool = False
+    #: Elements that the op of `producer_order` wrote, if its mask left some out.
+    produced_lanes: NDArray[np.bool_] | None = None
+    #: Per element: 1 + the program that wrote it last, 1 + the program that read it first, and the
+    #: serial of the iteration that wrote it last; 0 for none. Allocated on first use.
+    writers: NDArray[np.int32] | None = None
+    readers: NDArray[np.int32] | None = None
+    writer_iterations: NDArray[np.int32] | None = None
 
-    def __init__(
-        self,
-        space: Space,
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        partition: int,
-        life: BufferLife,
-        raw: NDArray[np.uint8] | None = None,
-    ) -> None:
-        """Make a buffer of bytes `raw`, or of garbage that counts as never written."""
-        self.space = space
-        self.shape = shape
-        self.dtype = dtype
-        self.partition = partition
-        self.life = life
-        if partition > 0:
-            life.block_bytes = life.partition_bytes // size_of(shape[:partition])
-        #: Name of the kernel's parameter, if the memory is an argument; else empty.
-        self.argument = ""
-        #: All programs of a launch see the memory.
-        self.shared = False
-        #: Serials of the loop iterations around the allocation, outermost first.
-        self.allocation_serials: tuple[int, ...] = ()
-        self.number = 0
-        #: The kernel has written at least one element.
-        self.written = False
-        #: Order of the op that made the memory as its result; -1 if the program allocated it.
-        self.producer_order = -1
-        #: A reduction left one dimension, to which an axis of size 1 was added.
-        self.has_added_axis = False
-        #: The compiler chooses the engine of the op that made the memory, and so SBUF or PSUM.
-        self.placed_by_compiler = False
-        #: Elements that the op of `producer_order` wrote, if its mask left some out.
-        self.produced_lanes: NDArray[np.bool_] | None = None
-        #: Per element: 1 + the program that wrote it last, 1 + the program that read it first, and
-        #: the serial of the iteration that wrote it last; 0 for none. Allocated on first use.
-        self.writers: NDArray[np.int32] | None = None
-        self.readers: NDArray[np.int32] | None = None
-        self.writer_iterations: NDArray[np.int32] | None = None
-        self.states: NDArray[np.uint8] | None
-        if raw is not None:
-            self.raw = raw
-            self.states = None
-            return
-        element_count = size_of(shape)
-        self.raw = np.full(element_count, dtypes.poison(dtype), dtype).view(np.uint8)
-        self.states = np.zeros(element_count, np.uint8)
+    def __post_init__(self) -> None:
+        if self.partition > 0:
+            blocks = size_of(self.shape[: self.partition])
+            self.life.block_bytes = self.life.partition_bytes // blocks
 
     def put(self, dtype: np.dtype[Any], positions: NDArray[np.int64], values: NDArray[Any]) -> None:
         """Write values to elements at positions, rounded to `dtype`."""
@@ -137,6 +103,15 @@ class Memory:
         if self.states is None:
             self.states = np.full(self.raw.size // self.dtype.itemsize, DEFINED, np.uint8)
         return self.states
+
+
+def garbage(
+    shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return bytes and states of elements that were never written."""
+    count = size_of(shape)
+    raw = np.full(count, dtypes.poison(dtype), dtype).view(np.uint8)
+    return raw, np.full(count, NEVER_WRITTEN, np.uint8)
 
 
 def size_of(shape: tuple[int, ...]) -> int:

@@ -14,7 +14,7 @@ function reports violated limits with `issue.report`, and adds FLOPs to `issue.f
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import Parameter, Signature
 from typing import Any, Final, Literal
 
@@ -58,60 +58,43 @@ class Result:
     has_added_axis: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class Issue:
     """One execution of an op: the op's function reads operands and makes results through it."""
 
-    __slots__ = (
-        "chip_bytes",
-        "combining_token",
-        "destination",
-        "device_bytes",
-        "dtype",
-        "engine",
-        "flops",
-        "further_results",
-        "has_named_engine",
-        "is_reduction",
-        "masked_off",
-        "operation",
-        "order",
-        "positions",
-        "read_buffers",
-        "run",
-        "site",
-    )
+    operation: "Operation"
+    run: Run
+    #: The tensor to write the result to; None for a new tile.
+    destination: Tensor | None
+    engine: Engine = field(init=False)
+    #: The program named the engine; otherwise a compiler chooses one that reaches the operands.
+    has_named_engine: bool = False
+    #: Token that combines the operand now read with the others; set by the op's function. If the
+    #: operand is the destination, the op is a reduction: `t = t + x`.
+    combining_token: Token | None = None
+    #: The op accumulates into elements that another iteration of a parallel loop wrote.
+    is_reduction: bool = False
+    #: Floating-point operations; set by the op's function.
+    flops: int = 0
+    masked_off: int = 0
+    device_bytes: int = 0
+    chip_bytes: int = 0
+    read_buffers: list[int] = field(default_factory=list)
+    #: Results after the first, with the tensors to write them to.
+    further_results: list[tuple[Tensor, Result]] = field(default_factory=list)
+    #: Positions in the memory that the last access through a selection touched.
+    positions: NDArray[np.int64] = field(default_factory=lambda: _NO_POSITIONS)
+    #: Element type recorded for the op; that of the result, unless the op's function sets it.
+    dtype: np.dtype[Any] | None = None
+    order: int = field(init=False)
+    site: int = field(init=False)
 
-    def __init__(self, operation: "Operation", run: Run, destination: Tensor | None) -> None:
-        self.operation = operation
-        self.run = run
-        #: The tensor to write the result to; None for a new tile.
-        self.destination = destination
-        self.engine: Engine = operation.engine
-        #: The program named the engine; otherwise a compiler chooses one that reaches the operands.
-        self.has_named_engine = False
-        #: Token that combines the operand now read with the others; set by the op's function. If
-        #: the operand is the destination, the op is a reduction: `t = t + x`.
-        self.combining_token: Token | None = None
-        #: The op accumulates into elements that another iteration of a parallel loop wrote.
-        self.is_reduction = False
-        #: Floating-point operations; set by the op's function.
-        self.flops = 0
-        self.masked_off = 0
-        self.device_bytes = 0
-        self.chip_bytes = 0
-        self.read_buffers: list[int] = []
-        #: Results after the first, with the tensors to write them to.
-        self.further_results: list[tuple[Tensor, Result]] = []
-        #: Positions in the memory that the last access through a selection touched.
-        self.positions: NDArray[np.int64] = _NO_POSITIONS
-        #: Element type recorded for the op; that of the result, unless the op's function sets it.
-        self.dtype: np.dtype[Any] | None = None
-        self.order = run.recorder.count
-        if run.pending_findings:
-            run.flush_findings()
-        self.site = run.recorder.site(
-            operation.name, operation.engine, operation.kind, run.loop_number
-        )
+    def __post_init__(self) -> None:
+        self.engine = self.operation.engine
+        self.order = self.run.recorder.count
+        if self.run.pending_findings:
+            self.run.flush_findings()
+        self._update_site(self.operation.kind)
 
     # -- operands ---------------------------------------------------------------------------
 

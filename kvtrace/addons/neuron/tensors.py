@@ -39,6 +39,7 @@ class Selection:
     from_data: bool
 
 
+@dataclass(slots=True, eq=False)
 class Tensor:
     """A view of a memory. `strides` and `offset` count elements of `dtype`.
 
@@ -46,36 +47,14 @@ class Tensor:
     shape of the selection; `strides` and `sizes` are those of the dimensions that are indexed.
     """
 
-    __slots__ = (
-        "dtype",
-        "memory",
-        "offset",
-        "partition",
-        "selection",
-        "shape",
-        "sizes",
-        "strides",
-    )
-
-    def __init__(
-        self,
-        memory: Memory,
-        offset: int,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        partition: int,
-        dtype: np.dtype[Any] | None = None,
-        selection: Selection | None = None,
-        sizes: tuple[int, ...] = (),
-    ) -> None:
-        self.memory = memory
-        self.offset = offset
-        self.shape = shape
-        self.strides = strides
-        self.partition = partition
-        self.dtype = memory.dtype if dtype is None else dtype
-        self.selection = selection
-        self.sizes = sizes
+    memory: Memory
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    partition: int
+    dtype: np.dtype[Any]
+    selection: Selection | None = None
+    sizes: tuple[int, ...] = ()
 
     # -- properties -------------------------------------------------------------------------
 
@@ -454,7 +433,7 @@ def _in_width(elements: int, old_width: int, new_width: int) -> int:
 def whole(kind: type[_Self], memory: Memory) -> _Self:
     """Return a tensor of class `kind` that views all elements of a memory."""
     shape = memory.shape
-    return kind(memory, 0, shape, contiguous(shape), memory.partition)
+    return kind(memory, 0, shape, contiguous(shape), memory.partition, memory.dtype)
 
 
 def _nontrivial_strides(tensor: Tensor) -> list[tuple[int, int]]:
