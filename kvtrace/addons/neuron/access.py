@@ -1,5 +1,6 @@
 """Reads and writes of views by ops, with checks of bounds, races and undefined elements."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,6 +43,19 @@ class Values:
     def computed(self) -> NDArray[Any]:
         """Return the values as float32, in which engines compute."""
         return dtypes.computed(self.values)
+
+    def moved(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> "Values":
+        """Return the operand with values and states moved by a function of arrays."""
+        states = None if self.states is None else function(self.states)
+        return Values(function(self.values), states, self.dtype, self.space)
+
+    def reshaped(self, *shape: int) -> "Values":
+        """Return the operand in another shape of the same size, as `numpy.reshape`."""
+        return self.moved(lambda array: array.reshape(shape))
+
+    def as_matrix(self) -> "Values":
+        """Return a tile's values and states in shape (partitions, free elements)."""
+        return self if self.values.ndim == 2 else self.reshaped(self.values.shape[0], -1)
 
 
 _FLOAT: Final = dtypes.float32
@@ -127,7 +141,8 @@ def _record_device_access(
         element_marks = issue.run.recorder.touched_elements(
             issue.site, memory.number, memory.raw.size // element_bytes
         )
-        _mark_elements(tensor, element_marks, issue.positions, lanes)
+        positions = None if tensor.selection is None else issue.positions
+        tensor.set_per_element(element_marks, 1, positions, lanes)
     loops = issue.run.loops
     issue.run.recorder.add_access(
         AccessRow(
@@ -143,22 +158,6 @@ def _record_device_access(
             issue.run.serial,
         )
     )
-
-
-def _mark_elements(
-    tensor: Tensor,
-    marks: NDArray[np.uint8],
-    positions: NDArray[np.int64],
-    lanes: NDArray[np.bool_] | None,
-) -> None:
-    if tensor.selection is not None:
-        marks[positions] = 1
-        return
-    view = tensor.per_element(marks)
-    if lanes is None:
-        view[...] = 1
-    else:
-        np.copyto(view, 1, where=np.broadcast_to(lanes, view.shape))
 
 
 def _record_use(issue: "Issue", memory: Memory) -> None:

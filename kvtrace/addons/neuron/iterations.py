@@ -86,14 +86,7 @@ def note_write(
             return
         memory.writer_iterations = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
     serial = run.loops[-1].serial if run.loops else 0
-    if positions is not None:
-        memory.writer_iterations[positions] = serial
-        return
-    serials = tensor.per_element(memory.writer_iterations)
-    if lanes is None:
-        serials[...] = serial
-    else:
-        np.copyto(serials, serial, where=np.broadcast_to(lanes, serials.shape))
+    tensor.set_per_element(memory.writer_iterations, serial, positions, lanes)
 
 
 def note_read(

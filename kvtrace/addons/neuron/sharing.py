@@ -78,10 +78,7 @@ def note_write(
             "writes",
             "writes",
         )
-    if positions is None:
-        np.copyto(writers, this_program, where=written_lanes)
-    else:
-        memory.writers[positions] = this_program
+    tensor.set_per_element(memory.writers, this_program, positions, lanes)
 
 
 def _changed_elements(
@@ -103,11 +100,8 @@ def _note_first_reader(
         memory.readers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
     readers = tensor.per_element(memory.readers, positions)
     is_first = readers == 0
-    if positions is not None:
-        memory.readers[positions] = np.where(is_first, issue.run.program + 1, readers)
-        return
-    lanes_read = is_first if lanes is None else is_first & np.broadcast_to(lanes, readers.shape)
-    np.copyto(readers, issue.run.program + 1, where=lanes_read)
+    first_readers = np.where(is_first, issue.run.program + 1, readers)
+    tensor.set_per_element(memory.readers, first_readers, positions, lanes)
 
 
 def _report_race(

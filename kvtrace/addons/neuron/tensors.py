@@ -135,6 +135,23 @@ class Tensor:
             tuple([step * width for step in self.strides]),
         )
 
+    def set_per_element(
+        self,
+        array: NDArray[Any],
+        value: Any,
+        positions: NDArray[np.int64] | None = None,
+        lanes: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Set entries of an array that has one per element of the memory.
+
+        They are those of elements at `positions` in the memory; None: of the view's active lanes.
+        """
+        if positions is not None:
+            array[positions] = value
+            return
+        view = self.per_element(array)
+        np.copyto(view, value, where=True if lanes is None else np.broadcast_to(lanes, view.shape))
+
     def same_elements(self, other: "Tensor") -> bool:
         """Return whether two views have the same elements of a memory in the same order."""
         return (

@@ -6,8 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.access import Values
+from kvtrace.addons.neuron.access import Values, combined_states
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.indices import lanes_of
 from kvtrace.addons.neuron.memory import DEFINED
@@ -23,10 +22,10 @@ Array = NDArray[Any]
 _MAGNITUDE_REDUCTIONS: Final = {"abs_max": "maximum", "abs_min": "minimum"}
 
 
-def reduced_columns(
-    op: Any, values: Array, mask: Any = None
-) -> tuple[Array, NDArray[np.bool_] | None]:
-    """Return values reduced over free dimensions as a column, and the mask's lanes, or None.
+def reduced(
+    op: Any, values: Array, states: Array | None, axes: tuple[int, ...], mask: Any, keepdims: bool
+) -> tuple[Array, Array | None]:
+    """Return values and states reduced over free axes; masked-off lanes are ignored.
 
     Raises:
         NkiError: the operation is not a reduction.
@@ -38,12 +37,37 @@ def reduced_columns(
     ufunc = getattr(np, name, None)
     if not isinstance(ufunc, np.ufunc):
         raise NkiError(f"nl.{token.name} cannot be used to reduce")
-    lanes = None
     if mask is not None:
         lanes = np.broadcast_to(lanes_of(mask), values.shape)
         values = np.where(lanes, values, np.float32(NEUTRAL.get(name, 0.0)))
-    rows = values.reshape(values.shape[0], -1)
-    return np.asarray(ufunc.reduce(rows, axis=1)).reshape(-1, 1), lanes
+        states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
+    shape = reduced_shape(values.shape, axes, keepdims)
+    reduced_values = np.asarray(ufunc.reduce(values, axis=axes)).reshape(shape)
+    if states is None or states.min() == DEFINED:
+        return reduced_values, None
+    return reduced_values, states.min(axis=axes).reshape(shape)
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """Return the shape of a tile reduced over axes, of at least two dimensions."""
+    if keepdims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    remaining = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    return remaining if len(remaining) > 1 else (*remaining, 1)
+
+
+def _reduced_column(
+    op: Any, values: Array, operands: Sequence[Values], mask: Any
+) -> tuple[Array, Array | None, Array | None]:
+    """Return values and states as a column, and the partitions with active lanes (None: all)."""
+    rows = (values.shape[0], -1)
+    states = combined_states(values.shape, tuple(operands))
+    states = None if states is None else states.reshape(rows)
+    lanes = None
+    if mask is not None:
+        lanes = np.broadcast_to(lanes_of(mask), values.shape).reshape(rows)
+    column, states = reduced(op, values.reshape(rows), states, (1,), lanes, keepdims=True)
+    return column, states, None if lanes is None else lanes.any(axis=1, keepdims=True)
 
 
 def reduce_into(
@@ -61,19 +85,12 @@ def reduce_into(
     The reduction begins with `start`, a number or a column. Masked-off lanes are ignored; `negate`
     changes the sign of the written column only.
     """
-    states = issue.result(values, dtypes.float32, *operands).states
-    column, lanes = reduced_columns(op, values, mask)
-    rows = None
-    if lanes is not None:
-        states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
-        rows = lanes.reshape(lanes.shape[0], -1).any(axis=1).reshape(-1, 1)
-    if states is not None:
-        states = states.reshape(values.shape[0], -1).min(axis=1).reshape(-1, 1)
+    column, states, active_rows = _reduced_column(op, values, operands, mask)
     if start is not None:
         column = token_of(op, 2).apply(np.asarray(start, np.float32), column)
     issue.flops += values.size
     written = -column if negate else column
-    issue.add_result(target, issue.result(written, target.dtype, states=states, mask=rows))
+    issue.add_result(target, issue.result(written, target.dtype, states=states, mask=active_rows))
     return column
 
 
@@ -114,7 +131,7 @@ def accumulate(
     if target is not None:
         total = reduce_into(issue, target, op, values, operands, initial, mask, negate)
     else:
-        total, _ = reduced_columns(op, values, mask)
+        total, _, _ = _reduced_column(op, values, operands, mask)
         total = total if initial is None else token_of(op, 2).apply(initial, total)
     if name in ("reduce", "reset_reduce", "load_reduce"):
         registers_view[:] = total

@@ -121,7 +121,7 @@ def tensor_tensor(
             f"tensor_tensor needs tiles of one shape, not {left.values.shape} and "
             f"{right.values.shape}; broadcast the smaller one first"
         )
-    right = reshaped(right, left.values.shape)
+    right = right.reshaped(*left.values.shape)
     values = applied(token_of(op, 2), left, right)
     issue.flops = values.size
     result_dtype = dtypes.promoted(left.dtype, right.dtype) if dtype is None else dtype
@@ -132,14 +132,6 @@ def _token_if_commutative(op: Any) -> Token | None:
     """Return the token of `op`, its NKI function, or None if its operands do not commute."""
     token = token_of(op, 2)
     return None if token.name in ("subtract", "divide") else token
-
-
-def reshaped(operand: Values, shape: tuple[int, ...]) -> Values:
-    """Return an operand in another shape of the same size."""
-    if operand.values.shape == shape:
-        return operand
-    states = None if operand.states is None else operand.states.reshape(shape)
-    return Values(operand.values.reshape(shape), states, operand.dtype, operand.space)
 
 
 def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None) -> Values:
@@ -154,7 +146,7 @@ def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None)
         mask = None if lanes is None else lanes_of(lanes).reshape((-1,) + (1,) * (operand.ndim - 1))
     source = issue.read(operand, mask)
     if source.is_number or (source.values.size == 1 and partitions == 1):
-        return source if source.is_number else reshaped(source, (1,) * rank)
+        return source if source.is_number else source.reshaped(*(1,) * rank)
     if source.values.size != source.values.shape[0]:
         raise NkiError(
             f"a vector operand needs one number per partition, not the shape {source.values.shape}"
@@ -163,7 +155,7 @@ def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None)
         raise NkiError(
             f"a vector operand has {source.values.shape[0]} partitions for a tile of {partitions}"
         )
-    return reshaped(source, (source.values.shape[0],) + (1,) * (rank - 1))
+    return source.reshaped(source.values.shape[0], *(1,) * (rank - 1))
 
 
 def staged(
@@ -241,7 +233,7 @@ def scalar_tensor_tensor(
     operands = [tile]
     values = staged(issue, op0, tile.values, operand0, reverse0, operands, mask)
     issue.combining_token = token_of(op1, 2) if reverse1 else _token_if_commutative(op1)
-    tile1 = reshaped(issue.read(operand1, mask), tile.values.shape)
+    tile1 = issue.read(operand1, mask).reshaped(*tile.values.shape)
     token_operands = (tile1.values, values) if reverse1 else (values, tile1.values)
     values = applied(token_of(op1, 2), *token_operands)
     issue.flops += values.size

@@ -21,14 +21,6 @@ CORE_PARTITIONS: Final = 16
 ELEMENTS_PER_INDEX: Final = (1, 2, 4, 8, 16, 32)
 
 
-def _read(issue: Issue, operand: Any) -> Values:
-    """Return an operand as (partitions, elements)."""
-    source = issue.read(operand)
-    shape = (source.values.shape[0], -1)
-    states = None if source.states is None else source.states.reshape(shape)
-    return Values(source.values.reshape(shape), states, source.dtype, source.space)
-
-
 def _gathered(issue: Issue, data: Values, indices: NDArray[np.int64]) -> tuple[Array, Array | None]:
     """Return each partition's elements at its indices, and states; report indices out of bounds."""
     size = data.values.shape[1]
@@ -51,7 +43,7 @@ def _gathered(issue: Issue, data: Values, indices: NDArray[np.int64]) -> tuple[A
 @operation("nisa.nc_n_gather", engine="gpsimd", kind="other")
 def nc_n_gather(issue: Issue, data: Any, indices: Any) -> Result:
     """Return the elements of each partition at the indices in the same partition."""
-    tile, index_tile = _read(issue, data), _read(issue, indices)
+    tile, index_tile = issue.read(data).as_matrix(), issue.read(indices).as_matrix()
     if tile.values.shape[0] != index_tile.values.shape[0]:
         raise NkiError(
             f"nc_n_gather needs tiles with as many partitions, not {tile.values.shape[0]} and "
@@ -76,7 +68,7 @@ def local_gather(
     A group's indices are read column by column. Each stands for `num_elem_per_idx` consecutive
     elements; only the first `num_valid_indices` are used.
     """
-    tile, index_tile = _read(issue, src_buffer), _read(issue, index)
+    tile, index_tile = issue.read(src_buffer).as_matrix(), issue.read(index).as_matrix()
     partitions, columns = index_tile.values.shape
     if tile.values.shape[0] != partitions or partitions % CORE_PARTITIONS:
         raise NkiError(
@@ -112,7 +104,7 @@ def nonzero_with_count(
     """
     destination = issue.destination
     assert destination is not None
-    tile = _read(issue, src[::CORE_PARTITIONS])
+    tile = issue.read(src[::CORE_PARTITIONS]).as_matrix()
     free_size = tile.values.shape[1]
     partitions = destination.shape[0]
     if src.shape[0] != partitions or destination.size != partitions * (free_size + 1):

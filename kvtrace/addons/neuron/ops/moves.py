@@ -12,7 +12,6 @@ from kvtrace.addons.neuron.indices import Index, Mask, lanes_of
 from kvtrace.addons.neuron.machine import current
 from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN
 from kvtrace.addons.neuron.operations import Issue, Result, UnrecordedIssue, operation
-from kvtrace.addons.neuron.ops.elementwise import reshaped
 from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.addons.neuron.tokens import TOKENS, token_of
 
@@ -36,9 +35,9 @@ def load_transpose2d(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = N
     source = issue.read(src, mask, device=True)
     if source.values.ndim != 2:
         raise NkiError(f"load_transpose2d needs two dimensions, not {source.values.shape}")
-    states = None if source.states is None else source.states.T
     lanes = None if mask is None else np.broadcast_to(lanes_of(mask), source.values.shape).T
-    return issue.result(source.values.T, dtype, source, states=states, mask=lanes)
+    transposed = source.moved(np.transpose)
+    return issue.result(transposed.values, dtype, transposed, mask=lanes)
 
 
 @operation("nl.store", engine="dma", kind="store")
@@ -131,7 +130,7 @@ def dma_compute(
                 f"dma_compute combines {operand.values.shape} into {destination.shape}: "
                 "the sizes differ"
             )
-        operand = reshaped(operand, destination.shape)
+        operand = operand.reshaped(*destination.shape)
         operands.append(operand)
         scaled = operand.computed() * np.float32(factor)
         total = scaled if total is None else issue.combining_token.apply(total, scaled)

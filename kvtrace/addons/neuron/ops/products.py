@@ -22,7 +22,7 @@ from kvtrace.addons.neuron.findings import (
     PSUM_BANK,
 )
 from kvtrace.addons.neuron.indices import lanes_of
-from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN
+from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN, Space
 from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.addons.neuron.tokens import TOKENS
@@ -74,7 +74,7 @@ def nc_matmul(
         partition_limit = 2 * targets.PARTITIONS
     else:
         partition_limit = targets.PARTITIONS
-    left, right = _as_matrix(left), _as_matrix(right)
+    left, right = left.as_matrix(), right.as_matrix()
     for operand, tile, name in ((left, stationary, "stationary"), (right, moving, "moving")):
         if operand.space == "psum" and not tile.memory.placed_by_compiler:
             issue.report(MEMORY_SPACE, f"the {name} tile of nc_matmul lies in PSUM, not in SBUF")
@@ -134,24 +134,12 @@ def _with_zeros(operand: Values, lanes: Lanes) -> Values:
     return Values(values, states, operand.dtype, operand.space)
 
 
-def _as_matrix(operand: Values) -> Values:
-    """Return a tile's values and states in shape (partitions, free elements)."""
-    values = operand.values
-    if values.ndim == 2:
-        return operand
-    shape = (values.shape[0], -1)
-    states = None if operand.states is None else operand.states.reshape(shape)
-    return Values(values.reshape(shape), states, operand.dtype, operand.space)
-
-
 def _double_rows(operand: Values) -> Values:
     """Return a tile with its first free dimension, of size 2, merged into the partitions."""
     values = operand.values
     if values.ndim < 3 or values.shape[1] != 2:
         raise NkiError("with perf_mode double_row the first free dimension of both tiles must be 2")
-    shape = (2 * values.shape[0], -1)
-    states = None if operand.states is None else operand.states.reshape(shape)
-    return Values(values.reshape(shape), states, operand.dtype, operand.space)
+    return operand.reshaped(2 * values.shape[0], -1)
 
 
 def _checked_product(issue: Issue, left: Values, right: Values, most: int) -> Array:
@@ -248,10 +236,9 @@ def accumulated(
 @operation("nl.matmul", engine="tensor", kind="dot")
 def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Result:
     """Return `x @ y` in PSUM; with `transpose_x`, `x.T @ y`."""
-    left, right = _as_matrix(issue.read(x, mask)), _as_matrix(issue.read(y, mask))
+    left, right = issue.read(x, mask).as_matrix(), issue.read(y, mask).as_matrix()
     if not transpose_x:
-        states = None if left.states is None else left.states.T
-        left = Values(left.values.T, states, left.dtype, left.space)
+        left = left.moved(np.transpose)
     values = _checked_product(issue, left, right, targets.PARTITIONS)
     return issue.result(
         values, dtypes.float32, space="psum", states=_product_states(left, right), mask=mask
@@ -264,27 +251,29 @@ def nc_transpose(
 ) -> Result:
     """Return a tile transposed, in PSUM, or in SBUF by the vector engine."""
     issue.choose_engine(engine)
-    tile = _as_matrix(issue.read(data, mask))
     uses_vector_engine = issue.engine == "vector"
-    size_limit = _VECTOR_TRANSPOSE if uses_vector_engine else targets.PARTITIONS
-    for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
-        issue.limit(size, size_limit, MATMUL_LIMIT, f"the {name} of a transposed tile")
-    states = None if tile.states is None else tile.states.T
-    result = issue.result(
-        tile.values.T, dtype, tile, states=states, space="sbuf" if uses_vector_engine else "psum"
+    tile = _transposed(
+        issue, data, mask, _VECTOR_TRANSPOSE if uses_vector_engine else targets.PARTITIONS
     )
+    space: Space = "sbuf" if uses_vector_engine else "psum"
+    result = issue.result(tile.values, dtype, tile, space=space)
     result.placed_by_compiler = not issue.has_named_engine
     return result
+
+
+def _transposed(issue: Issue, data: Any, mask: Any, size_limit: int) -> Values:
+    """Return a tile as a transposed matrix, and report sizes above the limit."""
+    tile = issue.read(data, mask).as_matrix()
+    for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
+        issue.limit(size, size_limit, MATMUL_LIMIT, f"the {name} of a transposed tile")
+    return tile.moved(np.transpose)
 
 
 @operation("nl.transpose", engine="tensor", kind="other")
 def transpose(issue: Issue, x: Any, *, dtype: Any = None, mask: Any = None) -> Result:
     """Return a tile with partitions and free elements swapped, in PSUM."""
-    tile = _as_matrix(issue.read(x, mask))
-    for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
-        issue.limit(size, targets.PARTITIONS, MATMUL_LIMIT, f"the {name} of a transposed tile")
-    states = None if tile.states is None else tile.states.T
-    result = issue.result(tile.values.T, dtype, tile, states=states, space="psum")
+    tile = _transposed(issue, x, mask, targets.PARTITIONS)
+    result = issue.result(tile.values, dtype, tile, space="psum")
     result.placed_by_compiler = True
     return result
 

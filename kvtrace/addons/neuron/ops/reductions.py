@@ -15,11 +15,11 @@ from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import TILE_LIMIT
 from kvtrace.addons.neuron.indices import lanes_of
 from kvtrace.addons.neuron.machine import Loop, LoopNumber
-from kvtrace.addons.neuron.memory import DEFINED
 from kvtrace.addons.neuron.operations import Issue, Operation, Result, operation
+from kvtrace.addons.neuron.ops.accumulators import reduced, reduced_shape
 from kvtrace.addons.neuron.selections import lanes_within
 from kvtrace.addons.neuron.tensors import Tensor
-from kvtrace.addons.neuron.tokens import NEUTRAL, Token, token_of
+from kvtrace.addons.neuron.tokens import token_of
 
 Array = NDArray[Any]
 
@@ -40,33 +40,12 @@ def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
     return tuple(axes)
 
 
-def reduced(
-    token: Token, tile: Values, axes: tuple[int, ...], mask: Any, keepdims: bool
-) -> tuple[Array, NDArray[np.uint8] | None]:
+def _reduced(
+    op: Any, tile: Values, axes: tuple[int, ...], mask: Any, keepdims: bool
+) -> tuple[Array, Array | None]:
     """Return values and states of a tile reduced over free axes; masked-off lanes are ignored."""
-    ufunc = getattr(np, token.name, None)
-    if not isinstance(ufunc, np.ufunc):
-        raise NkiError(f"nl.{token.name} cannot be used to reduce")
-    values = tile.computed() if token.kind != "bits" else tile.values
-    states = tile.states
-    if mask is not None:
-        lanes = np.broadcast_to(lanes_of(mask), values.shape)
-        values = np.where(lanes, values, np.float32(NEUTRAL.get(token.name, 0.0)))
-        states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
-    shape = _reduced_shape(values.shape, axes, keepdims)
-    reduced_values = np.asarray(ufunc.reduce(values, axis=axes)).reshape(shape)
-    if states is None or states.min() == DEFINED:
-        return reduced_values, None
-    return reduced_values, states.min(axis=axes).reshape(shape)
-
-
-def _reduced_shape(
-    shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool
-) -> tuple[int, ...]:
-    if keepdims:
-        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
-    remaining = tuple(size for axis, size in enumerate(shape) if axis not in axes)
-    return remaining if len(remaining) > 1 else (*remaining, 1)
+    values = tile.values if token_of(op).kind == "bits" else tile.computed()
+    return reduced(op, values, tile.states, axes, mask, keepdims)
 
 
 def _language_reduction(
@@ -85,7 +64,7 @@ def _language_reduction(
     ) -> Result:
         tile = issue.read(x, mask)
         axes = free_axes(axis, tile.values.ndim)
-        values, states = reduced(token_of(token_name, 2), tile, axes, mask, keepdims)
+        values, states = _reduced(token_name, tile, axes, mask, keepdims)
         issue.flops = tile.values.size
         if after is not None:
             values = after(values, _lane_counts(tile.values.shape, axes, mask, values.shape))
@@ -119,11 +98,11 @@ def var(
     """Return the variance over free dimensions."""
     tile = issue.read(x, mask)
     axes = free_axes(axis, tile.values.ndim)
-    shape = _reduced_shape(tile.values.shape, axes, keepdims)
+    shape = reduced_shape(tile.values.shape, axes, keepdims)
     lanes = True if mask is None else np.broadcast_to(lanes_of(mask), tile.values.shape)
     values = np.var(tile.computed(), axis=axes, where=lanes).reshape(shape)
     issue.flops = 4 * tile.values.size
-    _, states = reduced(token_of("add", 2), tile, axes, mask, keepdims)
+    _, states = _reduced("add", tile, axes, mask, keepdims)
     return issue.result(values, dtype, tile, states=states)
 
 
@@ -142,7 +121,7 @@ def tensor_reduce(
     """Return a tile reduced over free dimensions; `negate` changes the sign of the result."""
     tile = issue.read(data, mask)
     axes = free_axes(axis, tile.values.ndim)
-    values, states = reduced(token_of(op, 2), tile, axes, mask, keepdims)
+    values, states = _reduced(op, tile, axes, mask, keepdims)
     issue.flops = tile.values.size
     return issue.result(-values if negate else values, dtype, tile, states=states)
 
@@ -153,19 +132,14 @@ def tensor_partition_reduce(
 ) -> Result:
     """Return a tile reduced over its partitions, of one partition."""
     tile = issue.read(data, mask)
-    partitions_last = Values(
-        np.moveaxis(tile.values, 0, -1),
-        None if tile.states is None else np.moveaxis(tile.states, 0, -1),
-        tile.dtype,
-        tile.space,
-    )
+    partitions_last = tile.moved(lambda array: np.moveaxis(array, 0, -1))
     lanes = (
         None
         if mask is None
         else np.moveaxis(np.broadcast_to(lanes_of(mask), tile.values.shape), 0, -1)
     )
     rank = partitions_last.values.ndim
-    values, states = reduced(token_of(op, 2), partitions_last, (rank - 1,), lanes, keepdims=True)
+    values, states = _reduced(op, partitions_last, (rank - 1,), lanes, keepdims=True)
     issue.flops = tile.values.size
     shape = (1, *tile.values.shape[1:])
     reduced_states = None if states is None else states.reshape(shape)
@@ -272,7 +246,7 @@ def softmax(
     del compute_dtype
     tile = issue.read(x, mask)
     axes = free_axes(axis, tile.values.ndim)
-    greatest, states = reduced(token_of("maximum"), tile, axes, mask, keepdims=True)
+    greatest, states = _reduced("maximum", tile, axes, mask, keepdims=True)
     powers = np.exp(tile.computed() - greatest)
     weights = powers if mask is None else np.where(_lanes(mask, powers.shape), powers, 0)
     total = weights.sum(axis=axes, keepdims=True)

@@ -7,7 +7,7 @@ import numpy as np
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.ops.accumulators import accumulate
-from kvtrace.addons.neuron.ops.elementwise import applied, column, reshaped, staged
+from kvtrace.addons.neuron.ops.elementwise import applied, column, staged
 from kvtrace.addons.neuron.tokens import NEUTRAL, token_of
 
 #: Token → initial value of a scan.
@@ -34,7 +34,7 @@ def tensor_tensor_scan(
     operands of `op0` and `op1`.
     """
     left, right = issue.read(data0, mask), issue.read(data1, mask)
-    right = reshaped(right, left.values.shape)
+    right = right.reshaped(*left.values.shape)
     if left.values.ndim != 2:
         raise NkiError(f"tensor_tensor_scan needs tiles of two dimensions, not {left.values.shape}")
     initial_ = column(issue, initial, left.values.shape, mask)

@@ -10,7 +10,7 @@ from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import TILE_LIMIT
 from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.ops.accumulators import accumulate
-from kvtrace.addons.neuron.ops.elementwise import column, reshaped
+from kvtrace.addons.neuron.ops.elementwise import column
 from kvtrace.addons.neuron.tensors import Tensor
 
 #: Minimum and maximum elements per partition of searched tiles (reference of `nki.isa`).
@@ -127,7 +127,7 @@ def tensor_copy_predicated(
         raise NkiError("dst of nisa.tensor_copy_predicated must be a tile")
     issue.destination = dst
     lanes = (predicates.values == 0) if reverse_pred else (predicates.values != 0)
-    values = source.values if source.is_number else reshaped(source, dst.shape).values
+    values = source.values if source.is_number else source.values.reshape(dst.shape)
     broadcast_values = np.broadcast_to(values, dst.shape)
     return issue.result(broadcast_values, dst.dtype, mask=lanes.reshape(dst.shape))
 
@@ -203,8 +203,8 @@ def dma_transpose(
     source = issue.read(src, mask, device=True)
     rank = source.values.ndim
     order = (rank - 1, *range(1, rank - 1), 0) if axes is None else tuple(axes)
-    states = None if source.states is None else source.states.transpose(order)
-    return issue.result(source.values.transpose(order), dtype, source, states=states)
+    transposed = source.moved(lambda array: array.transpose(order))
+    return issue.result(transposed.values, dtype, transposed)
 
 
 @operation("nl.gather_flattened", engine="gpsimd", kind="other")
