@@ -12,7 +12,8 @@ under `families/`:
 `@operation` is for functions that NumPy lacks (`kvtrace.hlo.ops`). Nothing else is needed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -58,6 +59,12 @@ def implements(*functions: Any, methods: Sequence[str] = ()) -> Callable[[_B], _
         return builder
 
     return register
+
+
+def implements_each(functions: Mapping[Any, str], builder: Builder) -> None:
+    """Register a builder of several functions, which gets each one's text before the operands."""
+    for function, text in functions.items():
+        FUNCTIONS[function] = partial(builder, text)
 
 
 def operation(*names: str) -> Callable[[_B], _B]:

@@ -119,6 +119,11 @@ def broadcast(*tensors: Tensor) -> list[Tensor]:
     return [broadcast_to(tensor, shape) for tensor in tensors]
 
 
+def alike(x1: Operand, x2: Operand) -> list[Tensor]:
+    """Return two operands as tensors of one element type and shape."""
+    return broadcast(*together(x1, x2))
+
+
 def fresh(tensor: Tensor) -> Tensor:
     """Return the tensor's value as a separate Tensor, as NumPy copies it, without an op."""
     copied = row_by_row(tensor)

@@ -7,7 +7,7 @@ is read again after writes to the base (`views.py`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -133,61 +133,6 @@ class Tensor(NDArrayOperatorsMixin):
             )
         raise AttributeError(f"a traced tensor has no attribute {name!r}")
 
-    # -- values: refused, as none exist while tracing ---------------------------------------
-
-    def __bool__(self) -> bool:
-        self._no_value(
-            "a branch depends on a traced value",
-            "use np.where to choose by element, or kvtrace.hlo.ops.cond to choose what runs",
-        )
-
-    def __index__(self) -> int:
-        self._no_value(
-            "a traced value is used as a Python integer, as range and slices take",
-            "make it an argument that is not an array, or use kvtrace.hlo.ops.fori_loop",
-        )
-
-    def __int__(self) -> int:
-        self._no_value("a traced value is turned into a Python int", "use astype(np.int32)")
-
-    def __float__(self) -> float:
-        self._no_value("a traced value is turned into a Python float", "use astype(np.float32)")
-
-    def __complex__(self) -> complex:
-        self._no_value("a traced value is turned into a Python number", "keep it a tensor")
-
-    def item(self, *_: Any) -> NoReturn:
-        """Raise an error, as the tensor has no value while tracing.
-
-        Raises:
-            DataDependent: Always.
-
-        """
-        self._no_value("item() needs a value, and none exists while tracing", "keep it a tensor")
-
-    def tolist(self) -> NoReturn:
-        """Raise an error, as the tensor has no values while tracing.
-
-        Raises:
-            DataDependent: Always.
-
-        """
-        self._no_value("tolist() needs values, and none exist while tracing", "keep it a tensor")
-
-    def __contains__(self, _: Any) -> bool:
-        self._no_value("'in' needs values, and none exist while tracing", "use np.any(x == value)")
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self._no_value(
-            "NumPy needs the values of a traced tensor, as in np.array and np.asarray, and as an "
-            "index of an array or written into an array",
-            "use the tensor itself, np.stack to join several, or kvtrace.hlo.ops.constant to make "
-            "the array a tensor",
-        )
-
-    def _no_value(self, problem: str, advice: str) -> NoReturn:
-        raise DataDependent.here(f"{problem} ({self.dtype.name}{list(self.shape)}); {advice}")
-
     def _call_kernel(self, *call: Any, written: "Sequence[Tensor]" = ()) -> "tuple[Tensor, ...]":
         """Append a call of a kernel with this tensor as an argument; return its results.
 
@@ -285,6 +230,45 @@ class Tensor(NDArrayOperatorsMixin):
 
 
 Builder.tensor_class = Tensor
+
+#: Method that needs values, of which none exist while tracing → the problem, and the advice.
+_NEEDS_VALUES: Final = {
+    "__bool__": (
+        "a branch depends on a traced value",
+        "use np.where to choose by element, or kvtrace.hlo.ops.cond to choose what runs",
+    ),
+    "__index__": (
+        "a traced value is used as a Python integer, as range and slices take",
+        "make it an argument that is not an array, or use kvtrace.hlo.ops.fori_loop",
+    ),
+    "__int__": ("a traced value is turned into a Python int", "use astype(np.int32)"),
+    "__float__": ("a traced value is turned into a Python float", "use astype(np.float32)"),
+    "__complex__": ("a traced value is turned into a Python number", "keep it a tensor"),
+    "item": ("item() needs a value, and none exists while tracing", "keep it a tensor"),
+    "tolist": ("tolist() needs values, and none exist while tracing", "keep it a tensor"),
+    "__contains__": (
+        "'in' needs values, and none exist while tracing",
+        "use np.any(x == value)",
+    ),
+    "__array__": (
+        "NumPy needs the values of a traced tensor, as in np.array and np.asarray, and as an "
+        "index of an array or written into an array",
+        "use the tensor itself, np.stack to join several, or kvtrace.hlo.ops.constant to make "
+        "the array a tensor",
+    ),
+}
+
+
+def _refusal(problem: str, advice: str) -> Callable[..., NoReturn]:
+    def refuse(tensor: Tensor, *_: Any, **__: Any) -> NoReturn:
+        value = f"{tensor.dtype.name}{list(tensor.shape)}"
+        raise DataDependent.here(f"{problem} ({value}); {advice}")
+
+    return refuse
+
+
+for _name, _texts in _NEEDS_VALUES.items():
+    setattr(Tensor, _name, _refusal(*_texts))
 
 
 def _kind_rank(dtype: Dtype) -> int:

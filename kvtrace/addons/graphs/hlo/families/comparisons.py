@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.builders import implements
+from kvtrace.addons.graphs.hlo.builders import implements, implements_each
 from kvtrace.addons.graphs.hlo.dtypes import BOOL
 from kvtrace.addons.graphs.hlo.primitives import (
     Direction,
     Operand,
+    alike,
     binary,
     broadcast,
     compare,
@@ -32,29 +33,13 @@ _DIRECTIONS: dict[Any, Direction] = {
 _LOGIC = {np.logical_and: "and", np.logical_or: "or", np.logical_xor: "xor"}
 
 
-def _comparison_builder(direction: Direction) -> Any:
-    def build(x1: Operand, x2: Operand) -> Tensor:
-        return compare(direction, *broadcast(*together(x1, x2)))
-
-    return build
-
-
-def _logic_builder(opcode: str) -> Any:
-    def build(x1: Operand, x2: Operand) -> Tensor:
-        return binary(opcode, *broadcast(truth(x1), truth(x2)))
-
-    return build
-
-
 def truth(x: Operand) -> Tensor:
     """Return the operand as bools, true where it is not zero."""
     return convert(lift(x), BOOL)
 
 
-for _function, _direction in _DIRECTIONS.items():
-    implements(_function)(_comparison_builder(_direction))
-for _function, _opcode in _LOGIC.items():
-    implements(_function)(_logic_builder(_opcode))
+implements_each(_DIRECTIONS, lambda direction, x1, x2: compare(direction, *alike(x1, x2)))
+implements_each(_LOGIC, lambda opcode, x1, x2: binary(opcode, *broadcast(truth(x1), truth(x2))))
 
 
 @implements(np.logical_not)

@@ -38,9 +38,9 @@ def full_(shape: Any, fill_value: Operand, dtype: Any = None, **_: Any) -> Tenso
     return full(fill_value, extents, element_type)
 
 
-@operation()
+@operation("zeros", "empty")
 def zeros(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
-    """Return a tensor of zeros, by default float32."""
+    """Return a tensor of zeros, by default float32; a graph has no uninitialized memory."""
     return full(0, shape_of(shape), dtype_of(dtype))
 
 
@@ -48,12 +48,6 @@ def zeros(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
 def ones(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
     """Return a tensor of ones, by default float32."""
     return full(1, shape_of(shape), dtype_of(dtype))
-
-
-@operation()
-def empty(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
-    """Return a tensor of zeros, as a graph has no uninitialized memory."""
-    return zeros(shape, dtype)
 
 
 @operation()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import dtype_of
-from kvtrace.addons.graphs.hlo.builders import implements, operation
+from kvtrace.addons.graphs.hlo.builders import implements, implements_each, operation
 from kvtrace.addons.graphs.hlo.dtypes import (
     BOOL,
     float_dtype,
@@ -22,6 +22,7 @@ from kvtrace.addons.graphs.hlo.errors import BadArgument
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
     add,
+    alike,
     binary,
     broadcast,
     compare,
@@ -38,47 +39,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     unary,
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
-
-#: Functions that are one op of StableHLO on floats; integers are converted to float32.
-_FLOAT_FUNCTIONS = {
-    np.exp: "exponential",
-    np.expm1: "exponential_minus_one",
-    np.log: "log",
-    np.log1p: "log_plus_one",
-    np.sqrt: "sqrt",
-    np.sin: "sine",
-    np.cos: "cosine",
-    np.tan: "tan",
-    np.tanh: "tanh",
-}
-
-#: Functions that are one op of StableHLO on floats, and do not change integers.
-_ROUNDING_FUNCTIONS = {np.ceil: "ceil", np.floor: "floor", np.rint: "round_nearest_even"}
-
-
-def _register_one_op_functions() -> None:
-    for function, opcode in _FLOAT_FUNCTIONS.items():
-        implements(function)(_float_builder(opcode))
-    for function, opcode in _ROUNDING_FUNCTIONS.items():
-        implements(function)(_rounding_builder(opcode))
-
-
-def _float_builder(opcode: str) -> Any:
-    def build(x: Operand) -> Tensor:
-        return unary(opcode, float_of(x))
-
-    return build
-
-
-def _rounding_builder(opcode: str) -> Any:
-    def build(x: Operand) -> Tensor:
-        x = lift(x)
-        return unary(opcode, x) if is_float(x.dtype) else fresh(x)
-
-    return build
-
-
-_register_one_op_functions()
 
 
 def float_of(x: Operand) -> Tensor:
@@ -108,6 +68,46 @@ def in_wide_floats(build: Callable[[Tensor], Tensor]) -> Callable[[Operand], Ten
 def like(x: Tensor, value: float) -> Tensor:
     """Return a constant of one value with the shape and type of a tensor."""
     return full(value, x.shape, x.dtype)
+
+
+# -- functions that are one op ------------------------------------------------------------------
+
+#: Functions of StableHLO on floats; integers are converted to float32.
+_OF_FLOATS = {
+    np.exp: "exponential",
+    np.expm1: "exponential_minus_one",
+    np.log: "log",
+    np.log1p: "log_plus_one",
+    np.sqrt: "sqrt",
+    np.sin: "sine",
+    np.cos: "cosine",
+    np.tan: "tan",
+    np.tanh: "tanh",
+}
+
+#: Functions of StableHLO on floats, which do not change integers.
+_ROUNDING = {np.ceil: "ceil", np.floor: "floor", np.rint: "round_nearest_even"}
+
+#: Functions of StableHLO on two numbers; `add` is `or` for bools, and `multiply` is `and`.
+_OF_TWO = {
+    np.add: "add",
+    np.multiply: "multiply",
+    np.maximum: "maximum",
+    np.minimum: "minimum",
+}
+
+_OF_TWO_FLOATS = {np.divide: "divide", np.arctan2: "atan2"}
+
+
+def _rounded(opcode: str, x: Operand) -> Tensor:
+    x = lift(x)
+    return unary(opcode, x) if is_float(x.dtype) else fresh(x)
+
+
+implements_each(_OF_FLOATS, lambda opcode, x: unary(opcode, float_of(x)))
+implements_each(_ROUNDING, _rounded)
+implements_each(_OF_TWO, lambda opcode, x1, x2: binary(opcode, *alike(x1, x2)))
+implements_each(_OF_TWO_FLOATS, lambda opcode, x1, x2: binary(opcode, *floats_together(x1, x2)))
 
 
 # -- simple functions -------------------------------------------------------------------------
@@ -200,9 +200,9 @@ def clip(
     clipped = lift(a)
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None:
-        clipped = binary("maximum", *broadcast(*together(clipped, low)))
+        clipped = binary("maximum", *alike(clipped, low))
     if high is not None:
-        clipped = binary("minimum", *broadcast(*together(clipped, high)))
+        clipped = binary("minimum", *alike(clipped, high))
     return into(out, fresh(clipped))
 
 
@@ -218,12 +218,6 @@ def log2(x: Tensor) -> Tensor:
 def arctan(x: Tensor) -> Tensor:
     """Return the angle, in radians, whose tangent is `x`."""
     return binary("atan2", x, like(x, 1.0))
-
-
-@implements(np.arctan2)
-def arctan2(x1: Operand, x2: Operand) -> Tensor:
-    """Return the angle of the point (x2, x1), in radians."""
-    return binary("atan2", *floats_together(x1, x2))
 
 
 # -- predicates of floats -----------------------------------------------------------------------
@@ -273,31 +267,13 @@ def copysign(x1: Operand, x2: Operand) -> Tensor:
 # -- two floats ---------------------------------------------------------------------------------
 
 
-@implements(np.add)
-def add_(x1: Operand, x2: Operand) -> Tensor:
-    """Return the sum; `or` for bools."""
-    return add(*broadcast(*together(x1, x2)))
-
-
 @implements(np.subtract)
 def subtract_(x1: Operand, x2: Operand) -> Tensor:
     """Return the difference."""
-    x, y = broadcast(*together(x1, x2))
+    x, y = alike(x1, x2)
     if x.dtype == BOOL:
         raise BadArgument.here("bools cannot be subtracted; use ^ or np.logical_xor")
     return subtract(x, y)
-
-
-@implements(np.multiply)
-def multiply_(x1: Operand, x2: Operand) -> Tensor:
-    """Return the product; `and` for bools."""
-    return multiply(*broadcast(*together(x1, x2)))
-
-
-@implements(np.divide, np.true_divide)
-def divide_(x1: Operand, x2: Operand) -> Tensor:
-    """Return the quotient as floats."""
-    return divide(*floats_together(x1, x2))
 
 
 @implements(np.power, "pow")
@@ -307,7 +283,7 @@ def power(x1: Operand, x2: Operand) -> Tensor:
         simple = _simple_power(x1, x2)
         if simple is not None:
             return simple
-    x, y = broadcast(*together(x1, x2))
+    x, y = alike(x1, x2)
     if x.dtype == BOOL:
         raise BadArgument.here("bools cannot be raised to a power; convert one of them with astype")
     if is_integer(x.dtype) and is_weak(x2) and x2 < 0:
@@ -331,18 +307,6 @@ def _simple_power(x: Tensor, exponent: Any) -> Tensor | None:
     if exponent == -1 and is_float(x.dtype):
         return divide(like(x, 1.0), x)
     return None
-
-
-@implements(np.maximum)
-def maximum(x1: Operand, x2: Operand) -> Tensor:
-    """Return the greater operand; NaN if either is NaN."""
-    return binary("maximum", *broadcast(*together(x1, x2)))
-
-
-@implements(np.minimum)
-def minimum(x1: Operand, x2: Operand) -> Tensor:
-    """Return the smaller operand; NaN if either is NaN."""
-    return binary("minimum", *broadcast(*together(x1, x2)))
 
 
 @implements(np.logaddexp)

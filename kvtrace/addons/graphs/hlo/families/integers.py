@@ -1,16 +1,15 @@
 """Division with remainder, bits and shifts."""
 
-from typing import Any
-
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.builders import implements
+from kvtrace.addons.graphs.hlo.builders import implements, implements_each
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, is_float, is_signed
 from kvtrace.addons.graphs.hlo.errors import BadArgument
 from kvtrace.addons.graphs.hlo.families.elementwise import copysign, like
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
     add,
+    alike,
     binary,
     broadcast,
     compare,
@@ -26,7 +25,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
 def _numeric_operands(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
-    x, y = broadcast(*together(x1, x2))
+    x, y = alike(x1, x2)
     if x.dtype == BOOL:
         return convert(x, INT32), convert(y, INT32)
     return x, y
@@ -85,13 +84,6 @@ def _float_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 # -- bits ---------------------------------------------------------------------------------------
 
 
-def _bitwise_builder(opcode: str) -> Any:
-    def build(x1: Operand, x2: Operand) -> Tensor:
-        return binary(opcode, *broadcast(*_integers(x1, x2)))
-
-    return build
-
-
 def _integers(*values: Operand) -> list[Tensor]:
     tensors = together(*values)
     if is_float(tensors[0].dtype):
@@ -101,9 +93,10 @@ def _integers(*values: Operand) -> list[Tensor]:
     return tensors
 
 
-implements(np.bitwise_and)(_bitwise_builder("and"))
-implements(np.bitwise_or)(_bitwise_builder("or"))
-implements(np.bitwise_xor)(_bitwise_builder("xor"))
+implements_each(
+    {np.bitwise_and: "and", np.bitwise_or: "or", np.bitwise_xor: "xor"},
+    lambda opcode, x1, x2: binary(opcode, *broadcast(*_integers(x1, x2))),
+)
 
 
 @implements(np.invert)

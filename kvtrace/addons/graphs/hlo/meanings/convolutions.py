@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.dtypes import FLOAT32, is_float
+from kvtrace.addons.graphs.hlo.dtypes import wide_dtype
 from kvtrace.addons.graphs.hlo.meanings import meaning
 from kvtrace.addons.graphs.hlo.op import Op
 
@@ -14,8 +14,8 @@ Array = np.ndarray[Any, Any]
 @meaning("convolution")
 def _convolution(op: Op, x: Array, kernel: Array) -> Array:
     assert op.dtype is not None
-    if is_float(op.dtype) and op.dtype.itemsize < FLOAT32.itemsize:
-        x, kernel = x.astype(FLOAT32), kernel.astype(FLOAT32)
+    if (wide := wide_dtype(op.dtype)) != op.dtype:
+        x, kernel = x.astype(wide), kernel.astype(wide)
     dilation, strides = op.attributes["rhs_dilation"], op.attributes["window_strides"]
     group_count = op.attributes["feature_group_count"]
     if 0 in op.shape:

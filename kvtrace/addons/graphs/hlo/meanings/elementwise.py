@@ -4,11 +4,12 @@ Floats of 8 and 16 bits are computed in float32 and rounded once, as XLA does.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.dtypes import FLOAT8, FLOAT32, FLOAT64, is_float
+from kvtrace.addons.graphs.hlo.dtypes import FLOAT8, FLOAT32, FLOAT64, is_float, wide_dtype
 from kvtrace.addons.graphs.hlo.meanings import MEANINGS, meaning
 from kvtrace.addons.graphs.hlo.op import Op
 from kvtrace.evaluate.directed import to_odd
@@ -58,27 +59,15 @@ _RELATIONS: Final[dict[str, Callable[..., Any]]] = {
 
 def computed(function: Callable[..., Any], op: Op, *operands: Array) -> Array:
     """Return a NumPy function's result in the op's type; small floats are computed in float32."""
-    dtype = op.dtype
-    assert dtype is not None
-    if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
-        operands = tuple(operand.astype(FLOAT32) for operand in operands)
+    assert op.dtype is not None
+    if (wide := wide_dtype(op.dtype)) != op.dtype:
+        operands = tuple(operand.astype(wide) for operand in operands)
     result: Array = np.asarray(function(*operands))
-    return result.astype(dtype, copy=False)
+    return result.astype(op.dtype, copy=False)
 
 
-def _register() -> None:
-    for opcode, function in _ONE_FUNCTION.items():
-        MEANINGS[opcode] = _meaning_of(function)
-
-
-def _meaning_of(function: Callable[..., Any]) -> Callable[..., Array]:
-    def apply(op: Op, *operands: Array) -> Array:
-        return computed(function, op, *operands)
-
-    return apply
-
-
-_register()
+for _opcode, _function in _ONE_FUNCTION.items():
+    MEANINGS[_opcode] = partial(computed, _function)
 
 
 @meaning("divide")

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.dtypes import FLOAT32, is_float
+from kvtrace.addons.graphs.hlo.dtypes import is_float, wide_dtype
 from kvtrace.addons.graphs.hlo.meanings import body_arguments, meaning
 from kvtrace.addons.graphs.hlo.op import Op
 
@@ -132,9 +132,8 @@ def _reduce(op: Op, x: Array, initial: Array) -> Array:
 def reduced(x: Array, initial: Array, axes: tuple[int, ...], reducer: str) -> Array:
     """Return the elements and `initial` combined along axes; small floats are computed wider."""
     function = REDUCERS[reducer]
-    dtype = x.dtype
-    if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
-        x, initial = x.astype(FLOAT32), initial.astype(FLOAT32)
+    dtype, sum_type = x.dtype, wide_dtype(x.dtype)
+    x, initial = x.astype(sum_type, copy=False), initial.astype(sum_type, copy=False)
     joined = function.reduce(x, axis=axes, dtype=x.dtype if reducer not in ("and", "or") else bool)
     result: Array = np.asarray(function(initial, joined)).astype(dtype)
     return result
@@ -147,7 +146,7 @@ def _dot_general(op: Op, x: Array, y: Array) -> Array:
     left_batch, right_batch, left_sum, right_sum = (
         op.attributes[f"{name}_dimensions"] for name in names
     )
-    sum_type = FLOAT32 if is_float(op.dtype) and op.dtype.itemsize < FLOAT32.itemsize else op.dtype
+    sum_type = wide_dtype(op.dtype)
     left = _as_matrices(x.astype(sum_type, copy=False), left_batch, left_sum, summed_last=True)
     right = _as_matrices(y.astype(sum_type, copy=False), right_batch, right_sum, summed_last=False)
     product: Array = np.matmul(left, right).reshape(op.shape).astype(op.dtype, copy=False)
@@ -198,9 +197,7 @@ def _call(op: Op, *operands: Any) -> tuple[Any, ...]:
 @meaning("sort")
 def _sort(op: Op, *operands: Array) -> tuple[Array, ...]:
     axis = op.attributes["dimension"]
-    key = operands[0]
-    if is_float(key.dtype) and key.dtype.itemsize < FLOAT32.itemsize:
-        key = key.astype(FLOAT32)
+    key = operands[0].astype(wide_dtype(operands[0].dtype), copy=False)
     if not op.attributes["descending"]:
         order = np.argsort(key, axis=axis, kind="stable")
     elif is_float(key.dtype):
