@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from inspect import Parameter, Signature
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,12 +89,17 @@ class Issue:
     order: int = field(init=False)
     site: int = field(init=False)
 
-    def __post_init__(self) -> None:
+    def begun(self) -> Self:
+        """Return the issue, with its order and the site in the user's program.
+
+        This is no `__post_init__`: a generated constructor would be a frame of the site's stack.
+        """
         self.engine = self.operation.engine
         self.order = self.run.recorder.count
         if self.run.pending_findings:
             self.run.flush_findings()
         self._update_site(self.operation.kind)
+        return self
 
     # -- operands ---------------------------------------------------------------------------
 
@@ -270,9 +275,11 @@ def _owned_copy(values: NDArray[Any]) -> NDArray[Any]:
 class UnrecordedIssue(Issue):
     """An access on behalf of the last op, whose execution is already recorded."""
 
-    def __init__(self, operation: "Operation", run: Run) -> None:
-        super().__init__(operation, run, None)
-        self.order = max(run.recorder.count - 1, 0)
+    def begun(self) -> Self:
+        """Return the issue, with the order and the site of the last op."""
+        super().begun()
+        self.order = max(self.run.recorder.count - 1, 0)
+        return self
 
 
 def _operand_traits(operand: Any) -> Any:
@@ -323,7 +330,7 @@ class Operation:
     def _execute(
         self, destination: Tensor | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        issue = Issue(self, current(), destination)
+        issue = Issue(self, current(), destination).begun()
         result = self.function(issue, *args, **kwargs)
         if destination is not None and destination.memory.space == "hbm" and self._stays_on_chip:
             issue.report(
@@ -367,6 +374,7 @@ class Operation:
 
     def _newer_function(self, signature: Signature) -> Callable[..., Any]:
         operands = [name for name in signature.parameters if name not in ("dst", "name")]
+        takes_dst = "dst" in self._names
 
         def run(dst: Any, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)
@@ -384,6 +392,8 @@ class Operation:
             if operands_by_name.keys() & kwargs.keys():
                 twice = ", ".join(operands_by_name.keys() & kwargs.keys())
                 raise NkiError(f"{self.name} is passed {twice} both by position and by name")
+            if takes_dst:
+                kwargs["dst"] = dst
             self._execute(dst, (), operands_by_name | kwargs)
 
         return run

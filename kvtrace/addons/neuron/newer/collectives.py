@@ -101,11 +101,16 @@ def _prepare(op: Operation, *operands: Any) -> PreparedCollective:
     return prepared
 
 
-def _trigger(prepared: PreparedCollective) -> None:
+def _trigger(prepare_instr: PreparedCollective, name: Any = None) -> None:
+    """Run the prepared collective."""
+    del name
     run = current()
-    if run.prepared_collectives.pop(run.program, None) is not prepared:
+    if run.prepared_collectives.pop(run.program, None) is not prepare_instr:
         raise NkiError("a collective must be triggered exactly once, after its prepare")
-    _run_for_pairs(prepared.op, *prepared.operands)
+    _run_for_pairs(prepare_instr.op, *prepare_instr.operands)
+
+
+all_to_all_v_trigger = all_gather_v_trigger = _trigger
 
 
 def _with_variable_counts(op: Operation, execute: Callable[..., Any]) -> Callable[..., Any]:
@@ -133,18 +138,6 @@ all_to_all_v = _with_variable_counts(ops.all_to_all_v, _run_for_pairs)
 all_to_all_v_prepare = _with_variable_counts(ops.all_to_all_v, _prepare)
 all_gather_v = _with_variable_counts(ops.all_gather_v, _run_for_pairs)
 all_gather_v_prepare = _with_variable_counts(ops.all_gather_v, _prepare)
-
-
-def all_to_all_v_trigger(prepare_instr: PreparedCollective, name: Any = None) -> None:
-    """Run the prepared `all_to_all_v`."""
-    del name
-    _trigger(prepare_instr)
-
-
-def all_gather_v_trigger(prepare_instr: PreparedCollective, name: Any = None) -> None:
-    """Run the prepared `all_gather_v`."""
-    del name
-    _trigger(prepare_instr)
 
 
 def collective_permute(

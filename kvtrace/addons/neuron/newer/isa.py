@@ -65,6 +65,9 @@ unknown_engine = engine.unknown
 dma_copy = moves.dma_copy.older
 dropout = reductions.dropout_by_chance.newer
 memset = moves.memset_into.newer
+topk = searches.find_top.older
+rand_set_state = creation.rand_set_state.older
+set_rng_seed = creation.set_rng_seed.older
 
 #: Module of ops → names of its ops, which are this module's names.
 _OPS: Final = {
@@ -76,7 +79,10 @@ _OPS: Final = {
     products: "nc_matmul nc_matmul_mx nc_transpose quantize_mx",
     reductions: "bn_aggr bn_stats tensor_partition_reduce tensor_reduce",
     scans: "range_select tensor_scalar_cumulative tensor_scalar_reduce tensor_tensor_scan",
-    searches: "dma_transpose max8 nc_find_index8 nc_match_replace8 select_reduce sequence_bounds",
+    searches: (
+        "dma_transpose max8 nc_find_index8 nc_match_replace8 nc_stream_shuffle select_reduce "
+        "sequence_bounds tensor_copy_predicated"
+    ),
 }
 globals().update(
     (name, getattr(ops, name).newer) for ops, names in _OPS.items() for name in names.split()
@@ -107,45 +113,6 @@ def affine_select(
         on_false_value, cmp_op, offset = (0.0 if cmp_op is None else cmp_op), offset, shift
     operands = (pattern, offset or 0, channel_multiplier, on_true_tile, on_false_value)
     creation.affine_select.newer(dst, *operands, "equal" if cmp_op is None else cmp_op)
-
-
-def topk(
-    val_dst: Any,
-    idx_dst: Any,
-    src: Any,
-    n: int,
-    sorted: bool = False,  # noqa: A002 - the public name
-    name: Any = None,
-) -> None:
-    """Write the largest of the first `n` elements of each 16 partitions, and their indices."""
-    del name
-    searches.find_top.older(val_dst, idx_dst, src, n, sorted)
-
-
-def rand_set_state(src_seeds: Any, engine: Any = None, name: Any = None) -> None:
-    """Set the states of an engine's random number generators, one row per partition."""
-    del name
-    creation.rand_set_state.older(src_seeds, engine)
-
-
-def set_rng_seed(src_seeds: Any, name: Any = None) -> None:
-    """Restart the vector engine's random numbers from the seed in a tensor."""
-    del name
-    creation.set_rng_seed.older(src_seeds)
-
-
-def tensor_copy_predicated(
-    dst: Any, src: Any, predicate: Any, reverse_pred: bool = False, name: Any = None
-) -> None:
-    """Copy elements to `dst` where the predicate is nonzero (`reverse_pred`: zero)."""
-    del name
-    searches.tensor_copy_predicated.older(src, dst, predicate, reverse_pred)
-
-
-def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any, name: Any = None) -> None:
-    """Copy partition `shuffle_mask[i]` of each 32 to partition i; 255 leaves it unchanged."""
-    del name
-    searches.nc_stream_shuffle.older(src, dst, shuffle_mask)
 
 
 __getattr__ = missing_name_handler("nki.isa")

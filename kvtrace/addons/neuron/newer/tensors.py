@@ -7,6 +7,7 @@ selected elements in each dimension. The last cell of a dimension may be smaller
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +16,7 @@ from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.buffers import buffer_of
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.indices import Index, ds, index_of_data
-from kvtrace.addons.neuron.memory import size_of
+from kvtrace.addons.neuron.memory import contiguous, size_of
 from kvtrace.addons.neuron.ops import moves
 from kvtrace.addons.neuron.ops.creation import ndarray
 from kvtrace.addons.neuron.targets import PARTITIONS
@@ -139,17 +140,13 @@ class NkiTensor(Tensor):
         """Return a view with one dimension split into the sizes of `shape`; one may be -1."""
         sizes = [int(size) for size in shape]
         if -1 in sizes:
-            product = 1
-            for size in sizes:
-                product *= size if size > 0 else 1
-            sizes[sizes.index(-1)] = self.shape[dim] // product
+            known_sizes = tuple(size for size in sizes if size > 0)
+            sizes[sizes.index(-1)] = self.shape[dim] // size_of(known_sizes)
         return self.reshape(*self.shape[:dim], *sizes, *self.shape[dim + 1 :])
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> "NkiTensor":
         """Return a view with the dimensions `start_dim` to `end_dim` joined into one."""
-        joined_size = 1
-        for size in self.shape[start_dim : end_dim + 1]:
-            joined_size *= size
+        joined_size = size_of(self.shape[start_dim : end_dim + 1])
         return self.reshape(*self.shape[:start_dim], joined_size, *self.shape[end_dim + 1 :])
 
     def rearrange(self, src_pattern: Any, dst_pattern: Any, fixed_sizes: Any = None) -> "NkiTensor":
@@ -187,13 +184,9 @@ class NkiTensor(Tensor):
 
     def is_contiguous(self) -> bool:
         """Return whether the elements are contiguous, on chip within each partition."""
-        pairs = list(zip(self.shape, self.strides, strict=True))[1 if self.on_chip else 0 :]
-        step = 1
-        for size, stride in reversed(pairs):
-            if size != 1 and stride != step:
-                return False
-            step *= size
-        return True
+        expected = zip(self.shape, self.strides, contiguous(self.shape), strict=True)
+        within = islice(expected, int(self.on_chip), None)
+        return all(size == 1 or stride == step for size, stride, step in within)
 
     def is_indirect(self) -> bool:
         """Return whether indices in a tensor select the elements."""

@@ -12,7 +12,7 @@ from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import MEMORY_SPACE
 from kvtrace.addons.neuron.operations import Issue, Operation, Result, operation
 from kvtrace.addons.neuron.tensors import Tensor
-from kvtrace.addons.neuron.tokens import token_of
+from kvtrace.addons.neuron.tokens import Token, token_of
 
 RANK = 0
 
@@ -49,10 +49,15 @@ def all_reduce(issue: Issue, src: Any, group: list[int], op: Any) -> Result:
     return issue.result(_reduced(issue, source.computed(), group, op), src.dtype, source)
 
 
-def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> NDArray[Any]:
+def _reduction_of(op: Any) -> Token:
     token = token_of(op, 2)
     if token.name not in _REDUCTIONS:
         raise NkiError(f"collectives reduce by {', '.join(_REDUCTIONS)}, not by {token!r}")
+    return token
+
+
+def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> NDArray[Any]:
+    token = _reduction_of(op)
     total = values
     for _ in group[1:]:
         total = token.apply(total, values)
@@ -102,9 +107,7 @@ def receive(issue: Issue, src: Any) -> Result:
 def receive_reduced(issue: Issue, src0: Any, src1: Any, op: Any) -> Result:
     """Return the reduction of the two tensors that the previous rank sends."""
     left, right = _read(issue, src0), _read(issue, src1)
-    token = token_of(op, 2)
-    if token.name not in _REDUCTIONS:
-        raise NkiError(f"collectives reduce by {', '.join(_REDUCTIONS)}, not by {token!r}")
+    token = _reduction_of(op)
     issue.flops = left.values.size
     total = token.apply(left.computed(), right.computed())
     return issue.result(total, src0.dtype, left, right)

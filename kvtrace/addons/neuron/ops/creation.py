@@ -220,8 +220,9 @@ def rand2(issue: Issue, min: Any, max: Any) -> Result:  # noqa: A002 - the publi
 
 
 @operation("nisa.rand_set_state", engine="gpsimd", kind="other")
-def rand_set_state(issue: Issue, src_seeds: Any, engine: Any = None) -> None:
+def rand_set_state(issue: Issue, src_seeds: Any, engine: Any = None, name: Any = None) -> None:
     """Set the states of an engine's generators from a tile, one row per partition."""
+    del name
     issue.choose_engine(engine)
     source = issue.read(src_seeds)
     words = _state_words(issue, source.values.shape)
@@ -253,8 +254,9 @@ def _state_words(issue: Issue, shape: tuple[int, ...]) -> int:
 
 
 @operation("nisa.set_rng_seed", engine="vector", kind="other")
-def set_rng_seed(issue: Issue, src_seeds: Any) -> None:
+def set_rng_seed(issue: Issue, src_seeds: Any, name: Any = None) -> None:
     """Restart the vector engine's random numbers from the seed in a tensor of one element."""
+    del name
     source = issue.read(src_seeds)
     if source.values.size != 1:
         raise NkiError(f"set_rng_seed needs one number, not {source.values.shape}")

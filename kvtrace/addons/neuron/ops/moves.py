@@ -252,7 +252,7 @@ def redirect_last_result(target: Tensor, value: Tensor, add: bool = False) -> No
     """
     run = current()
     is_reduction = run.flush_findings(target)
-    issue = UnrecordedIssue(assign, run)
+    issue = UnrecordedIssue(assign, run, None).begun()
     issue.is_reduction = is_reduction
     source = access.read(issue, value, None)
     values, states = source.values, source.states

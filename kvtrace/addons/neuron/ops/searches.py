@@ -247,6 +247,7 @@ def find_top(
     src: Any,
     n: int,
     sorted: bool = False,  # noqa: A002 - the public name
+    name: Any = None,
 ) -> None:
     """Write the largest of the first `n` elements of each 16 partitions, and their indices.
 
@@ -254,6 +255,7 @@ def find_top(
     results. The number of results is that of elements per partition of `val_dst`; their order is
     ascending, or descending with `sorted`. The rest of the last written column is padding.
     """
+    del name
     source = issue.read(src)
     partitions = source.values.shape[0]
     result_count = val_dst.size // val_dst.shape[0]
