@@ -38,7 +38,6 @@ def command(
             "--against",
             metavar="NAME",
             help="The baseline to use as BEFORE (kvtrace baseline); give only AFTER",
-            show_default=False,
         ),
     ] = None,
     base: Annotated[
@@ -72,7 +71,6 @@ def command(
         Option(
             "--replay/--no-replay",
             help="Replay and sanitize a side first if needed  [default: if that takes seconds]",
-            show_default=False,
         ),
     ] = None,
     generic: Annotated[
@@ -92,7 +90,6 @@ def command(
             help="Exit with 1 if AFTER violates a rule, as 'findings.new, spills>0, "
             "registers>+10%, time>+5%?'; ? ignores unmeasured figures  [default: fail-on of "
             "[tool.kvtrace.diff] in pyproject.toml]",
-            show_default=False,
         ),
     ] = None,
     time_threshold: Annotated[
@@ -102,7 +99,6 @@ def command(
             metavar="PERCENT",
             help="Report changes of median times beyond this, and count them as a difference  "
             "[default: report beyond 5 %, count none]",
-            show_default=False,
         ),
     ] = None,
 ) -> int:

@@ -34,7 +34,6 @@ RunOption = Annotated[
         "--run",
         metavar="RUN",
         help="Run id, its beginning, or @COMMIT; without it the newest group of runs",
-        show_default=False,
     ),
 ]
 #: The name of this process as an engine.
@@ -54,7 +53,6 @@ MasterOption = Annotated[
         "--master",
         metavar="URL",
         help="Where --engine runs, such as local[4]  [default: as configured]",
-        show_default=False,
     ),
 ]
 SinceOption = Annotated[
@@ -64,26 +62,15 @@ SinceOption = Annotated[
         metavar="TIME",
         help="Start of the figures: 2s or 300ms after the runs began, 50% of their duration, or a "
         "point in time",
-        show_default=False,
     ),
 ]
 UntilOption = Annotated[
     str | None,
-    Option(
-        "--until",
-        metavar="TIME",
-        help="End of the figures; TIME as for --since",
-        show_default=False,
-    ),
+    Option("--until", metavar="TIME", help="End of the figures; TIME as for --since"),
 ]
 MarkOption = Annotated[
     str | None,
-    Option(
-        "--mark",
-        metavar="NAME",
-        help="Only figures of the time that the mark NAME covers",
-        show_default=False,
-    ),
+    Option("--mark", metavar="NAME", help="Only figures of the time that the mark NAME covers"),
 ]
 StepsOption = Annotated[
     str | None,
@@ -91,7 +78,6 @@ StepsOption = Annotated[
         "--steps",
         metavar="FROM:TO",
         help="Only figures of the steps FROM to TO - 1, counted from 0",
-        show_default=False,
     ),
 ]
 WholeOption = Annotated[
@@ -111,7 +97,6 @@ MeaningOption = Annotated[
         min=0,
         help="Processor time for comparing what changed kernels compute; 0: no comparison  "
         "[default: 30]",
-        show_default=False,
     ),
 ]
 StrictOption = Annotated[
@@ -124,7 +109,7 @@ MarkdownFile = Annotated[
 JunitFile = Annotated[str | None, Option("--junit", metavar="FILE", help="Write JUnit XML")]
 OutputOption = Annotated[
     Path | None,
-    Option("--output", "-o", metavar="FILE", help="Write here (-: print it)", show_default=False),
+    Option("--output", "-o", metavar="FILE", help="Write here (-: print it)"),
 ]
 
 

@@ -63,7 +63,6 @@ class Option:
     names: tuple[str, ...]
     metavar: str
     help: str
-    show_default: bool
     envvar: str | None
     min: float | None
     max: float | None
@@ -75,14 +74,13 @@ class Option:
         *names: str,
         metavar: str = "",
         help: str = "",  # noqa: A002 - as the help names it
-        show_default: bool = True,
         envvar: str | None = None,
         min: float | None = None,  # noqa: A002
         max: float | None = None,  # noqa: A002
         hidden: bool = False,
         old_value: str = "",
     ) -> None:
-        values = (names, metavar, help, show_default, envvar, min, max, hidden, old_value)
+        values = (names, metavar, help, envvar, min, max, hidden, old_value)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -178,8 +176,7 @@ class Parameter:
     def _remark(self) -> str:
         if self.required:
             return "[required]"
-        shows_default = isinstance(self.declaration, Option) and self.declaration.show_default
-        if not shows_default or self.default in (None, False, ""):
+        if isinstance(self.declaration, Argument) or self.default in (None, False, ""):
             return ""
         return f"[default: {self.on[0].lstrip('-') if self.default is True else self.default}]"
 

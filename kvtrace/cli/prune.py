@@ -22,23 +22,17 @@ def command(
         Option(
             metavar="N",
             help="Keep this many of the newest groups of runs; by itself, delete all others",
-            show_default=False,
         ),
     ] = None,
     older_than: Annotated[
         str | None,
-        Option(
-            metavar="TIME",
-            help="Delete runs that began longer ago, such as 30d or 12h",
-            show_default=False,
-        ),
+        Option(metavar="TIME", help="Delete runs that began longer ago, such as 30d or 12h"),
     ] = None,
     max_bytes: Annotated[
         str | None,
         Option(
             metavar="SIZE",
             help="Delete the oldest runs until at most this size is left, such as 50GB",
-            show_default=False,
         ),
     ] = None,
     derived: Annotated[

@@ -25,7 +25,6 @@ ClientOption = Annotated[
         metavar="NAME",
         help="What to compute: tracer, profiler, sanitizer, or a client of another "
         "package; several may be named  [default: tracer and profiler]",
-        show_default=False,
     ),
 ]
 

@@ -36,7 +36,6 @@ ReplayOption = Annotated[
     Option(
         "--replay/--no-replay",
         help="Replay and sanitize the trace first if needed  [default: for --budget seconds]",
-        show_default=False,
     ),
 ]
 BudgetOption = Annotated[
@@ -47,7 +46,6 @@ BudgetOption = Annotated[
         min=0.0,
         help="Seconds of processor time for replaying and judging calls, the cheapest first  "
         "[default: 30, or as kvtrace env shows]",
-        show_default=False,
     ),
 ]
 SourceOption = Annotated[

@@ -23,7 +23,6 @@ def command(
             metavar="launch|timeline|ops",
             help="How much is recorded  [default: launch]",
             envvar="KVTRACE_MODE",
-            show_default=False,
         ),
     ] = None,
     tensors: Annotated[
@@ -32,25 +31,15 @@ def command(
             metavar="none|index|stats|int|all",
             help="Which tensors' contents to record  [default: index]",
             envvar="KVTRACE_TENSORS",
-            show_default=False,
         ),
     ] = None,
     kernels: Annotated[
         str | None,
-        Option(
-            metavar="GLOB",
-            help="Kernels to record  [default: *]",
-            envvar="KVTRACE_KERNELS",
-            show_default=False,
-        ),
+        Option(metavar="GLOB", help="Kernels to record  [default: *]", envvar="KVTRACE_KERNELS"),
     ] = None,
     source: Annotated[
         bool | None,
-        Option(
-            "--source/--no-source",
-            help="Keep source text in the trace  [default: source]",
-            show_default=False,
-        ),
+        Option("--source/--no-source", help="Keep source text in the trace  [default: source]"),
     ] = None,
     target: Annotated[
         str | None,
@@ -58,7 +47,6 @@ def command(
             metavar="TARGET",
             help="What to compile for on a machine without a GPU  [default: cuda:90]",
             envvar="KVTRACE_TARGET",
-            show_default=False,
         ),
     ] = None,
     compile_to: Annotated[
@@ -68,7 +56,6 @@ def command(
             metavar="ttir|background|full",
             help="How far to compile without a GPU  [default: full]",
             envvar="KVTRACE_COMPILE",
-            show_default=False,
         ),
     ] = None,
     device: Annotated[
@@ -78,7 +65,6 @@ def command(
             help="What programs get that ask for a GPU on a machine without one  "
             "[default: answers]",
             envvar="KVTRACE_DEVICE",
-            show_default=False,
         ),
     ] = None,
     sanitize: Annotated[
@@ -87,7 +73,6 @@ def command(
             metavar="off|warn|raise",
             help="Judge each new call before its launch  [default: off]",
             envvar="KVTRACE_SANITIZE",
-            show_default=False,
         ),
     ] = None,
     limit: Annotated[
@@ -95,23 +80,17 @@ def command(
         Option(
             metavar="2GB|10M launches|1h|ring:…",
             help="When to stop recording; with ring:, how much of the newest data to keep",
-            show_default=False,
         ),
     ] = None,
     sample: Annotated[
         str | None,
-        Option(
-            metavar="1/N",
-            help="Record one launch in N in detail, and count all",
-            show_default=False,
-        ),
+        Option(metavar="1/N", help="Record one launch in N in detail, and count all"),
     ] = None,
     window: Annotated[
         str | None,
         Option(
             metavar="steps:10-20|time:60s-90s|mark:NAME|signal:USR2",
             help="The part of the program to record",
-            show_default=False,
         ),
     ] = None,
     pid: Annotated[
@@ -172,7 +151,7 @@ def _signature() -> Signature:
             metavar, text = setting.option
             variable = f"KVTRACE_{name.upper()}"
             shown = f"{text}  [default: {setting.default}]" if setting.default != "" else text
-            option = Option(metavar=metavar, help=shown, envvar=variable, show_default=False)
+            option = Option(metavar=metavar, help=shown, envvar=variable)
             kind = Annotated[str | None, option]
             parameters.append(
                 Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)

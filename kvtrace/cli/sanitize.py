@@ -32,14 +32,11 @@ RuleOption = Annotated[
         "--rule",
         metavar="ID",
         help="Judge by this rule only; may be repeated; default and all are groups of rules",
-        show_default=False,
     ),
 ]
 NoRuleOption = Annotated[
     list[str] | None,
-    Option(
-        "--no-rule", metavar="ID", help="Leave this rule out; may be repeated", show_default=False
-    ),
+    Option("--no-rule", metavar="ID", help="Leave this rule out; may be repeated"),
 ]
 
 
@@ -58,7 +55,7 @@ def command(
     ] = False,
     junit_file: Annotated[
         Path | None,
-        Option("--junit", metavar="FILE", help="Also write JUnit XML", show_default=False),
+        Option("--junit", metavar="FILE", help="Also write JUnit XML"),
     ] = None,
     rule: RuleOption = None,
     no_rule: NoRuleOption = None,
@@ -71,7 +68,6 @@ def command(
             "--lines/--blocks",
             help="Print one line per finding, path:line:column: severity[rule]: text  [default: "
             "into a pipe or file, with the counts on standard error]",
-            show_default=False,
         ),
     ] = None,
     engine_name: EngineOption = "here",

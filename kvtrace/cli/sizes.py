@@ -33,7 +33,6 @@ def command(
             "--at",
             metavar="SIZES",
             help='Also judge kernels at other sizes, as "batch=64, seq=131072"',
-            show_default=False,
         ),
     ] = None,
     assume: Annotated[
@@ -42,7 +41,6 @@ def command(
             "--assume",
             metavar="FILE",
             help="File of contracts of index tensors, as 0 <= page < cache.shape[0]",
-            show_default=False,
         ),
     ] = None,
     tie: Annotated[
@@ -51,7 +49,6 @@ def command(
             "--tie",
             metavar="FORMULA",
             help='How a number follows from others, as "part.shape[0] = n // 32"; repeatable',
-            show_default=False,
         ),
     ] = None,
     full: Annotated[

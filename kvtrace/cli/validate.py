@@ -18,7 +18,6 @@ def command(
         Option(
             "--profile",
             help="Check only the format's core profile, ignoring extensions: docs/format.md",
-            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,

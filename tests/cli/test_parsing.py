@@ -13,7 +13,7 @@ def command(
     output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="Where to")] = Path("out"),
     json: Annotated[bool, Option("--json", help="Print JSON")] = False,
     quiet: Annotated[bool, Option("-q")] = False,
-    lines: Annotated[bool | None, Option("--lines/--blocks", show_default=False)] = None,
+    lines: Annotated[bool | None, Option("--lines/--blocks")] = None,
     rule: Annotated[list[str] | None, Option(metavar="ID", help="By this rule")] = None,
     form: Annotated[Literal["table", "csv"], Option("--format")] = "table",
     seconds: Annotated[float, Option(min=0.5, max=60)] = 1.0,

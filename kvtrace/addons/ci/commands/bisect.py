@@ -34,7 +34,6 @@ def command(
             metavar="RULES",
             help="Rules that a bad version violates; see kvtrace diff  [default: those of "
             "[tool.kvtrace.diff] in pyproject.toml, else findings.new]",
-            show_default=False,
         ),
     ] = None,
     triton: Annotated[
@@ -43,7 +42,6 @@ def command(
             "--triton",
             metavar="VERSIONS",
             help="Versions of Triton to compare in place of commits, such as 3.5.1,3.6.0",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -53,7 +51,6 @@ def command(
             "-o",
             metavar="FOLDER",
             help="Folder of traces and logs, emptied first  [default: .kvtrace/bisect]",
-            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -41,7 +41,6 @@ def command(
             help="Exit with 1 if the program violates a rule; see kvtrace diff  [default: those of "
             "[tool.kvtrace.diff] in pyproject.toml, else other results, new findings, more spills, "
             "and growth of registers by 10 %, or of a launch's bytes or FLOPs by 5 %]",
-            show_default=False,
         ),
     ] = None,
     save: Annotated[
@@ -57,7 +56,6 @@ def command(
             "-o",
             metavar="FOLDER",
             help="Add the run to this trace  [default: .kvtrace/gate, emptied first]",
-            show_default=False,
         ),
     ] = None,
     markdown: MarkdownFile = None,

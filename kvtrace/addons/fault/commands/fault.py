@@ -23,7 +23,6 @@ def command(
             "--dump",
             metavar="FILE",
             help="A GPU core dump; without it those in the trace's folder faults",
-            show_default=False,
         ),
     ] = None,
     now: Annotated[

@@ -16,7 +16,7 @@ def command(
     run: RunOption = None,
     output: Annotated[
         Path | None,
-        Option("--output", "-o", metavar="FILE", help="Write one HTML page", show_default=False),
+        Option("--output", "-o", metavar="FILE", help="Write one HTML page"),
     ] = None,
     full: Annotated[
         bool, Option("--full", help="Show all rows of each table, not only 20")

@@ -16,12 +16,7 @@ def command(
     run: RunOption = None,
     kernel: Annotated[
         list[str] | None,
-        Option(
-            "--kernel",
-            metavar="NAME",
-            help="Judge this kernel only; may be repeated",
-            show_default=False,
-        ),
+        Option("--kernel", metavar="NAME", help="Judge this kernel only; may be repeated"),
     ] = None,
     over: Annotated[
         str | None,
@@ -30,7 +25,6 @@ def command(
             metavar="WHAT",
             help="Quantity that must not change a row's result: rows, grid or an argument  "
             "[default: the quantities in the source's contracts]",
-            show_default=False,
         ),
     ] = None,
     seconds: Annotated[

@@ -14,7 +14,6 @@ ShapesOption = Annotated[
         "--shapes",
         metavar="INPUTS",
         help='Inputs, such as "x=f32[1000, 64], eps=1e-6"; may be repeated',
-        show_default=False,
     ),
 ]
 
@@ -23,11 +22,11 @@ def command(
     kernel: Annotated[Path, Argument(metavar="KERNEL.PY", help="File with Triton kernels")],
     reference: Annotated[
         str | None,
-        Option(metavar="REF.PY:FN", help="Reference with the right results", show_default=False),
+        Option(metavar="REF.PY:FN", help="Reference with the right results"),
     ] = None,
     entry: Annotated[
         str | None,
-        Option(metavar="FN", help="Function or class that is called", show_default=False),
+        Option(metavar="FN", help="Function or class that is called"),
     ] = None,
     shapes: ShapesOption = None,
     at: Annotated[
@@ -36,15 +35,12 @@ def command(
             "--at",
             metavar="SIZES",
             help='Also judge at sizes such as "rows=3_000_000", without running them',
-            show_default=False,
         ),
     ] = None,
     target: Annotated[str, Option(metavar="TARGET", help="Compilation target")] = "cuda:90",
     device: Annotated[
         str | None,
-        Option(
-            metavar="NAME", help="Device of the roofline, such as H100 PCIe", show_default=False
-        ),
+        Option(metavar="NAME", help="Device of the roofline, such as H100 PCIe"),
     ] = None,
     views: Annotated[
         bool, Option("--views/--no-views", help="Also try strided, offset and other views")
@@ -61,11 +57,7 @@ def command(
     ] = False,
     seed: Annotated[
         str | None,
-        Option(
-            metavar="HEX",
-            help="Seed of an earlier judgment, to repeat it",
-            show_default=False,
-        ),
+        Option(metavar="HEX", help="Seed of an earlier judgment, to repeat it"),
     ] = None,
     text: Annotated[
         bool, Option("--text", help="Print lines of text, the default on a terminal")

@@ -25,7 +25,6 @@ def command(
             "--at",
             metavar="FILE:LINE",
             help="Ask for what this line allocates, as a finding names it (model.py:12)",
-            show_default=False,
         ),
     ] = None,
     trace: Annotated[
@@ -35,7 +34,6 @@ def command(
             metavar="TRACE",
             help="Ask for each line that the findings of this trace name, and keep the answers: "
             "what is confirmed becomes an error",
-            show_default=False,
         ),
     ] = None,
     run: RunOption = None,

@@ -20,7 +20,6 @@ def command(
             "-o",
             metavar="FOLDER",
             help="Write the files here, a new or empty folder  [default: SUITE-FORMAT]",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -21,7 +21,6 @@ def command(
             "--axis",
             metavar="NAME=SIZE",
             help="Size of an axis that varies, where none was recorded; may be repeated",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -20,7 +20,6 @@ def command(
             metavar="NAME",
             help="Calls that the candidate is for, as 003-* [default: those of the kernel with "
             "its name]; may be repeated",
-            show_default=False,
         ),
     ] = None,
     seconds: Annotated[
