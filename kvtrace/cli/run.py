@@ -3,10 +3,59 @@
 import sys
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from kvtrace.cli.parsing import Argument, BadUsage, Option
 from kvtrace.settings import added_settings
+
+#: Options of kvtrace's own settings, by name.
+_SETTINGS: Final = {
+    "mode": Option(
+        metavar="launch|timeline|ops",
+        help="How much is recorded  [default: launch]",
+        envvar="KVTRACE_MODE",
+    ),
+    "tensors": Option(
+        metavar="none|index|stats|int|all",
+        help="Which tensors' contents to record  [default: index]",
+        envvar="KVTRACE_TENSORS",
+    ),
+    "kernels": Option(
+        metavar="GLOB", help="Kernels to record  [default: *]", envvar="KVTRACE_KERNELS"
+    ),
+    "source": Option(
+        "--source/--no-source", help="Keep source text in the trace  [default: source]"
+    ),
+    "target": Option(
+        metavar="TARGET",
+        help="What to compile for on a machine without a GPU  [default: cuda:90]",
+        envvar="KVTRACE_TARGET",
+    ),
+    "compile": Option(
+        metavar="ttir|background|full",
+        help="How far to compile without a GPU  [default: full]",
+        envvar="KVTRACE_COMPILE",
+    ),
+    "device": Option(
+        metavar="none|answers|cpu",
+        help="What programs get that ask for a GPU on a machine without one  [default: answers]",
+        envvar="KVTRACE_DEVICE",
+    ),
+    "sanitize": Option(
+        metavar="off|warn|raise",
+        help="Judge each new call before its launch  [default: off]",
+        envvar="KVTRACE_SANITIZE",
+    ),
+    "limit": Option(
+        metavar="2GB|10M launches|1h|ring:…",
+        help="When to stop recording; with ring:, how much of the newest data to keep",
+    ),
+    "sample": Option(metavar="1/N", help="Record one launch in N in detail, and count all"),
+    "window": Option(
+        metavar="steps:10-20|time:60s-90s|mark:NAME|signal:USR2",
+        help="The part of the program to record",
+    ),
+}
 
 
 def command(
@@ -17,82 +66,7 @@ def command(
         Path, Option("--output", "-o", metavar="FOLDER", help="Directory of the trace")
     ] = Path("out"),
     as_module: Annotated[bool, Option("-m", help="Run a module, as python -m does")] = False,
-    mode: Annotated[
-        str | None,
-        Option(
-            metavar="launch|timeline|ops",
-            help="How much is recorded  [default: launch]",
-            envvar="KVTRACE_MODE",
-        ),
-    ] = None,
-    tensors: Annotated[
-        str | None,
-        Option(
-            metavar="none|index|stats|int|all",
-            help="Which tensors' contents to record  [default: index]",
-            envvar="KVTRACE_TENSORS",
-        ),
-    ] = None,
-    kernels: Annotated[
-        str | None,
-        Option(metavar="GLOB", help="Kernels to record  [default: *]", envvar="KVTRACE_KERNELS"),
-    ] = None,
-    source: Annotated[
-        bool | None,
-        Option("--source/--no-source", help="Keep source text in the trace  [default: source]"),
-    ] = None,
-    target: Annotated[
-        str | None,
-        Option(
-            metavar="TARGET",
-            help="What to compile for on a machine without a GPU  [default: cuda:90]",
-            envvar="KVTRACE_TARGET",
-        ),
-    ] = None,
-    compile_to: Annotated[
-        str | None,
-        Option(
-            "--compile",
-            metavar="ttir|background|full",
-            help="How far to compile without a GPU  [default: full]",
-            envvar="KVTRACE_COMPILE",
-        ),
-    ] = None,
-    device: Annotated[
-        str | None,
-        Option(
-            metavar="none|answers|cpu",
-            help="What programs get that ask for a GPU on a machine without one  "
-            "[default: answers]",
-            envvar="KVTRACE_DEVICE",
-        ),
-    ] = None,
-    sanitize: Annotated[
-        str | None,
-        Option(
-            metavar="off|warn|raise",
-            help="Judge each new call before its launch  [default: off]",
-            envvar="KVTRACE_SANITIZE",
-        ),
-    ] = None,
-    limit: Annotated[
-        str | None,
-        Option(
-            metavar="2GB|10M launches|1h|ring:…",
-            help="When to stop recording; with ring:, how much of the newest data to keep",
-        ),
-    ] = None,
-    sample: Annotated[
-        str | None,
-        Option(metavar="1/N", help="Record one launch in N in detail, and count all"),
-    ] = None,
-    window: Annotated[
-        str | None,
-        Option(
-            metavar="steps:10-20|time:60s-90s|mark:NAME|signal:USR2",
-            help="The part of the program to record",
-        ),
-    ] = None,
+    *,
     pid: Annotated[
         int | None,
         Option(metavar="PID", min=1, help="Record a process that runs already, by Python 3.14"),
@@ -101,7 +75,7 @@ def command(
         float | None,
         Option(metavar="S", min=0, help="How long to record it  [default: until Ctrl-C]"),
     ] = None,
-    **added: str | None,
+    **chosen: str | bool | None,
 ) -> None:
     """Record a script while it runs, exactly as python would run it, or a running process.
 
@@ -119,11 +93,7 @@ def command(
     from kvtrace.cli.run_program import run_program
     from kvtrace.settings import settings_from_arguments
 
-    options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
-    options |= {"target": target, "compile": compile_to, "sanitize": sanitize}
-    options |= {"device": device, "source": source, "limit": limit, "sample": sample}
-    options |= {"window": window, **added}
-    options = {name: value for name, value in options.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     settings = settings_from_arguments(**options).as_environment()
     # The other settings stay as the environment and the project have them.
     variables = {f"KVTRACE_{name.upper()}": settings[f"KVTRACE_{name.upper()}"] for name in options}
@@ -141,22 +111,22 @@ def command(
 def _signature() -> Signature:
     """Return the command's signature: the options above, and one for each setting of add-ons."""
     base = signature(command)
-    parameters = [
-        parameter
-        for parameter in base.parameters.values()
-        if parameter.kind is not Parameter.VAR_KEYWORD
-    ]
+    *declared, _ = base.parameters.values()
+    own = [_parameter(name, option) for name, option in _SETTINGS.items()]
+    added = []
     for name, setting in added_settings():
         if setting.option is not None:
             metavar, text = setting.option
-            variable = f"KVTRACE_{name.upper()}"
             shown = f"{text}  [default: {setting.default}]" if setting.default != "" else text
-            option = Option(metavar=metavar, help=shown, envvar=variable)
-            kind = Annotated[str | None, option]
-            parameters.append(
-                Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            )
-    return base.replace(parameters=parameters)
+            option = Option(metavar=metavar, help=shown, envvar=f"KVTRACE_{name.upper()}")
+            added.append(_parameter(name, option))
+    return base.replace(parameters=[*declared[:3], *own, *declared[3:], *added])
+
+
+def _parameter(name: str, option: Option) -> Parameter:
+    """Return a setting's option; one with names of its own is a flag."""
+    kind = Annotated[bool | None if option.names else str | None, option]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
 
 
 vars(command)["__signature__"] = _signature()
