@@ -38,8 +38,6 @@ from kvtrace.capture.host_devices import has_accelerator, lie_in_host_memory
 from kvtrace.capture.messages import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvtrace.capture.session import Session
 
 __all__ = [
@@ -137,33 +135,6 @@ class HostBackend:
         self._session = None
 
 
-class NvmlBackend:
-    """The backend that replaces queries to NVIDIA's driver library while a GPU is simulated."""
-
-    def __init__(self, library: str) -> None:
-        """`library` is the name of the Python module that calls the driver's library."""
-        self.name: Final = f"absent-gpu-{library}"
-        self.libraries: Final = (library,)
-        self._replaced: Replacements | None = None
-
-    def install(self, session: "Session") -> None:
-        """Replace the module's queries to the driver, if torch reports a simulated GPU."""
-        module = sys.modules.get(self.libraries[0])
-        if not on_host() or module is None or self._replaced is not None:
-            return
-        from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
-        from kvtrace.backends.triton.absent_gpu.tuning import install_nvml
-
-        target = target_with_facts(session.settings.target)
-        self._replaced = install_nvml(module, target)
-
-    def uninstall(self) -> None:
-        """Restore the module's own functions."""
-        if self._replaced is not None:
-            self._replaced.undo()
-            self._replaced = None
-
-
 def _report_requests(session: "Session") -> None:
     from kvtrace.backends.triton.absent_gpu.facts import device_requests
 
@@ -178,23 +149,23 @@ def _report_requests(session: "Session") -> None:
 class LibraryBackend:
     """A backend that replaces parts of a library's module while a GPU is simulated."""
 
-    def __init__(
-        self, name: str, library: str, replace_parts: "Callable[[Any, Replacements], None]"
-    ) -> None:
-        """`library` is the module's name, and `replace_parts` replaces parts of the module."""
+    def __init__(self, name: str, library: str) -> None:
+        """`library` is the name of a module in `tuning.PARTS`."""
         self.name: Final = f"absent-gpu-{name}"
         self.libraries: Final = (library,)
-        self._replace_parts = replace_parts
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
         """Replace the module's parts if torch reports a simulated GPU, and only once."""
-        del session
-        module = sys.modules.get(self.libraries[0])
+        (library,) = self.libraries
+        module = sys.modules.get(library)
         if not on_host() or module is None or self._replaced is not None:
             return
+        from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
+        from kvtrace.backends.triton.absent_gpu.tuning import PARTS
+
         self._replaced = Replacements()
-        self._replace_parts(module, self._replaced)
+        PARTS[library](module, self._replaced, target_with_facts(session.settings.target))
 
     def uninstall(self) -> None:
         """Restore the module's own parts."""
@@ -203,56 +174,16 @@ class LibraryBackend:
             self._replaced = None
 
 
-def _place_plain_launcher(config: Any, replaced: Replacements) -> None:
-    """Make Inductor launch through Triton; its own launcher loads kernels into CUDA's driver."""
-    replaced.put(config, "use_static_cuda_launcher", False)
-
-
-def _place_refusal(extensions: Any, replaced: Replacements) -> None:
-    """Refuse CUDA C++: torch asks for CUDA's folder before it compiles or links CUDA C++."""
-    replaced.put(extensions, "_join_cuda_home", _refuse_cuda_sources)
-
-
-def _place_inductor_runtime(module: Any, replaced: Replacements) -> None:
-    from kvtrace.backends.triton.absent_gpu.tuning import place_inductor_runtime
-
-    place_inductor_runtime(module, replaced)
-
-
-def _place_inductor_choices(module: Any, replaced: Replacements) -> None:
-    from kvtrace.backends.triton.absent_gpu.tuning import place_inductor_choices
-
-    place_inductor_choices(module, replaced)
-
-
-def _place_helion(module: Any, replaced: Replacements) -> None:
-    from kvtrace.backends.triton.absent_gpu.tuning import place_helion
-
-    place_helion(module, replaced)
-
-
-def _refuse_cuda_sources(*_: Any, **__: Any) -> Any:
-    from kvtrace.backends.triton.absent_gpu.facts import device_requests
-
-    device_requests.refused["extensions in CUDA C++"] = None
-    raise NotImplementedError(
-        "an extension of torch in CUDA C++ is not compiled with KVTRACE_DEVICE=cpu: its kernels "
-        "are machine code for a GPU, and this machine has none."
-    )
-
-
 TORCH: Final = HostBackend()
-INDUCTOR: Final = LibraryBackend("inductor", "torch._inductor.config", _place_plain_launcher)
+INDUCTOR: Final = LibraryBackend("inductor", "torch._inductor.config")
 INDUCTOR_RUNTIME: Final = LibraryBackend(
-    "inductor-runtime", "torch._inductor.runtime.triton_heuristics", _place_inductor_runtime
+    "inductor-runtime", "torch._inductor.runtime.triton_heuristics"
 )
-INDUCTOR_CHOICES: Final = LibraryBackend(
-    "inductor-choices", "torch._inductor.select_algorithm", _place_inductor_choices
-)
-HELION: Final = LibraryBackend("helion", "helion.runtime.kernel", _place_helion)
-EXTENSIONS: Final = LibraryBackend("extensions", "torch.utils.cpp_extension", _place_refusal)
-NVML: Final = NvmlBackend("pynvml")
-NVML_OF_VLLM: Final = NvmlBackend("vllm.third_party.pynvml")
+INDUCTOR_CHOICES: Final = LibraryBackend("inductor-choices", "torch._inductor.select_algorithm")
+HELION: Final = LibraryBackend("helion", "helion.runtime.kernel")
+EXTENSIONS: Final = LibraryBackend("extensions", "torch.utils.cpp_extension")
+NVML: Final = LibraryBackend("pynvml", "pynvml")
+NVML_OF_VLLM: Final = LibraryBackend("vllm.third_party.pynvml", "vllm.third_party.pynvml")
 _OF_LIBRARIES: Final = (
     INDUCTOR, INDUCTOR_RUNTIME, INDUCTOR_CHOICES, HELION, EXTENSIONS, NVML, NVML_OF_VLLM,
 )  # fmt: skip

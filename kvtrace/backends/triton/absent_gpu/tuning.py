@@ -1,4 +1,4 @@
-"""Autotuning of Inductor and Helion without a GPU, where nothing is timed: the first choice wins.
+"""Parts of libraries that are replaced without a GPU; the first choice wins all autotuning.
 
 Inductor tunes its kernels at their first launch, and chooses between templates, fusions and
 paddings when it compiles; Helion searches for a configuration. Without a GPU none of these launches
@@ -8,16 +8,16 @@ choice for a measured one.
 
 import math
 import sys
-from collections.abc import Callable, Sequence
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, Final
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.absent_gpu.facts import capability_of, properties_of
+from kvtrace.backends.triton.absent_gpu.facts import capability_of, device_requests, properties_of
 from kvtrace.backends.triton.device_free_state import EQUAL_TIME
 
 
-def place_inductor_runtime(module: Any, replaced: Replacements) -> None:
+def _place_inductor_runtime(module: Any, replaced: Replacements, *_: str) -> None:
     """Replace Inductor's tuning of launched kernels, and its benchmarks."""
     tuner = module.CachingAutotuner
 
@@ -49,7 +49,7 @@ def place_inductor_runtime(module: Any, replaced: Replacements) -> None:
                     replaced.put(kind, name, _equal_time)
 
 
-def place_inductor_choices(module: Any, replaced: Replacements) -> None:
+def _place_inductor_choices(module: Any, replaced: Replacements, *_: str) -> None:
     """Replace Inductor's benchmarks of templates and fusions during compilation."""
     selector = module.AlgorithmSelectorCache
     scheduling = sys.modules["torch._inductor.codegen.triton"].TritonScheduling
@@ -86,7 +86,7 @@ def place_inductor_choices(module: Any, replaced: Replacements) -> None:
     replaced.put(cache, "update_local_cache", _store_nothing)
 
 
-def place_helion(module: Any, replaced: Replacements) -> None:
+def place_helion(module: Any, replaced: Replacements, *_: str) -> None:
     """Replace Helion's search by the first configuration that a kernel names, else its default."""
 
     def autotune(self: Any, _args: Any, *, force: bool = True, **_: Any) -> Any:
@@ -106,8 +106,8 @@ def _store_nothing(_cache: Any, _content: Any) -> None:
     """Store no choice in a cache, since nothing was measured."""
 
 
-def install_nvml(module: ModuleType, target: str) -> Replacements:
-    """Replace, and return, queries by which libraries detect a platform; others still fail."""
+def _place_nvml(module: Any, replaced: Replacements, target: str) -> None:
+    """Replace queries by which libraries detect a platform; others still fail."""
     properties, capability = properties_of(target), capability_of(target)
     total = properties.total_memory
     count = 1 if target.startswith("cuda:") else 0
@@ -128,8 +128,36 @@ def install_nvml(module: ModuleType, target: str) -> Replacements:
             total=total, free=total, used=0
         ),
     }
-    replaced = Replacements()
     for name, replacement in answers.items():
         if hasattr(module, name):
             replaced.put(module, name, replacement)
-    return replaced
+
+
+def _place_plain_launcher(config: Any, replaced: Replacements, *_: str) -> None:
+    """Make Inductor launch through Triton; its own launcher loads kernels into CUDA's driver."""
+    replaced.put(config, "use_static_cuda_launcher", False)
+
+
+def _place_refusal(extensions: Any, replaced: Replacements, *_: str) -> None:
+    """Refuse CUDA C++: torch asks for CUDA's folder before it compiles or links CUDA C++."""
+    replaced.put(extensions, "_join_cuda_home", _refuse_cuda_sources)
+
+
+def _refuse_cuda_sources(*_: Any, **__: Any) -> Any:
+    device_requests.refused["extensions in CUDA C++"] = None
+    raise NotImplementedError(
+        "an extension of torch in CUDA C++ is not compiled with KVTRACE_DEVICE=cpu: its kernels "
+        "are machine code for a GPU, and this machine has none."
+    )
+
+
+#: By name of a library's module: the function that replaces parts of it for a target.
+PARTS: Final[Mapping[str, Callable[[Any, Replacements, str], None]]] = {
+    "torch._inductor.config": _place_plain_launcher,
+    "torch._inductor.runtime.triton_heuristics": _place_inductor_runtime,
+    "torch._inductor.select_algorithm": _place_inductor_choices,
+    "helion.runtime.kernel": place_helion,
+    "torch.utils.cpp_extension": _place_refusal,
+    "pynvml": _place_nvml,
+    "vllm.third_party.pynvml": _place_nvml,
+}
