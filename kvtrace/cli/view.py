@@ -10,7 +10,6 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, Final, Self
 from urllib.parse import quote, urlsplit
 
@@ -18,46 +17,91 @@ from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select,
 from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
-# A server of one page on this machine's loopback address, reachable from elsewhere by SSH.
-#
-# The page has an address that cannot be guessed, and nothing else is served. Requests for another
-# host name are refused: a foreign name may point to this machine.
-
 LOOPBACK: Final = "127.0.0.1"
 #: The element with a page's policy on what it may load.
 _POLICY: Final = re.compile(rb'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
-class LoopbackServer(ThreadingHTTPServer):
-    """A server on the loopback address; connections that the browser closes are not reported."""
+class _Answers(BaseHTTPRequestHandler):
+    """Answers to requests for the page and the files below it, and to no others.
 
-    daemon_threads = True
+    Requests for another host name are refused: a foreign name may point to this machine.
+    """
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore connections that the browser closed; print other errors as the base does."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
+    server: "PageServer"
+    server_version = "kvtrace"
+    sys_version = ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        """Send the page or a file."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """Send the headers of the page or a file."""
+        self._answer(with_body=False)
+
+    def name(self) -> str | None:
+        """Return what the request names below the page's address; None: it is refused."""
+        port, root = self.server.server_port, self.server.path
+        is_ours = self.headers.get("Host") in (f"{LOOPBACK}:{port}", f"localhost:{port}")
+        return self.path[len(root) :] if is_ours and self.path.startswith(root) else None
+
+    def head(self, status: HTTPStatus, size: int = 0, kind: str = "text/plain") -> None:
+        """Send the status and the headers."""
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(size))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header("Content-Security-Policy", self.server.policy)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        """Log nothing, since the command prints to the terminal."""
+
+    def _answer(self, *, with_body: bool) -> None:
+        name, page, files = self.name(), self.server.page, self.server.files
+        if name == "":
+            self.head(HTTPStatus.OK, len(page), "text/html; charset=utf-8")
+            if with_body:
+                self.wfile.write(page)
+        elif name in files:
+            with files[name].open("rb") as file:
+                size = file.seek(0, 2)
+                file.seek(0)
+                self.head(HTTPStatus.OK, size, "application/octet-stream")
+                if with_body:
+                    shutil.copyfileobj(file, self.wfile, 1 << 20)
+        else:
+            self.head(HTTPStatus.NOT_FOUND)
 
 
-class PageServer(LoopbackServer):
-    """A server of one page, at `address`; `serve_forever` serves until interrupted.
+class PageServer(ThreadingHTTPServer):
+    """A server of one page at `address`, and of files by name below it, on the loopback address.
 
-    The page's content security policy is also sent as a header, with a directive that a page cannot
-    set for itself: no other page may frame it.
+    The address cannot be guessed; from another machine it is reached by SSH. `serve_forever` serves
+    until interrupted. The page's content security policy is also sent as a header, with a directive
+    that a page cannot set for itself: no other page may frame it.
 
     Raises:
         BadSetting: The port cannot be used.
 
     """
 
-    def __init__(self, page: bytes, port: int = 0) -> None:
-        self.page = page
+    daemon_threads = True
+    answers: type[_Answers] = _Answers
+
+    def __init__(self, page: bytes, port: int = 0, **files: Path) -> None:
+        self.page, self.files = page, files
         match = _POLICY.search(page)
-        page_policy = match[1].decode() if match else "default-src 'none'"
+        page_policy = " ".join(match[1].decode().split()) if match else "default-src 'none'"
         self.policy = f"{page_policy.rstrip('; ')}; frame-ancestors 'none'"
         self.path = f"/{secrets.token_urlsafe(18)}/"
         try:
-            super().__init__((LOOPBACK, port), _FileAnswers)
+            super().__init__((LOOPBACK, port), self.answers)
         except OSError as problem:
             raise BadSetting(
                 f"no server can be started on port {port}: {problem.strerror}."
@@ -68,57 +112,10 @@ class PageServer(LoopbackServer):
         """The page's address."""
         return f"http://{LOOPBACK}:{self.server_port}{self.path}"
 
-
-class LoopbackAnswers(BaseHTTPRequestHandler):
-    """Base class of request handlers on the loopback address; requests are not logged."""
-
-    server: ThreadingHTTPServer
-    server_version = "kvtrace"
-    sys_version = ""
-    timeout = 30
-
-    def is_refused(self) -> bool:
-        """Return whether the request's Host header is not this machine's loopback name."""
-        port = self.server.server_port
-        return self.headers.get("Host") not in (f"{LOOPBACK}:{port}", f"localhost:{port}")
-
-    def head(self, status: HTTPStatus, kind: str, size: int, policy: str | None = None) -> None:
-        """Send the status and the headers; `policy` limits what the page may load."""
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(size))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        if policy is not None:
-            self.send_header("Content-Security-Policy", policy)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Log nothing, since the command prints to the terminal."""
-
-
-class _FileAnswers(LoopbackAnswers):
-    """Request handler that serves the page at its address, and nothing else."""
-
-    server: PageServer
-
-    def do_GET(self) -> None:
-        """Send the page."""
-        if self._send_head():
-            self.wfile.write(self.server.page)
-
-    def do_HEAD(self) -> None:
-        """Send the page's headers."""
-        self._send_head()
-
-    def _send_head(self) -> bool:
-        is_page = self.path == self.server.path and not self.is_refused()
-        status = HTTPStatus.OK if is_page else HTTPStatus.NOT_FOUND
-        size = len(self.server.page) if is_page else 0
-        self.head(status, "text/html; charset=utf-8", size, self.server.policy)
-        return is_page
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore connections that the browser closed; print other errors as the base does."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 PERFETTO_UI: Final = "https://ui.perfetto.dev"
@@ -128,6 +125,9 @@ _STARTUP_COMMANDS: Final = ({"id": "dev.perfetto.ExpandTracksByRegex", "args": [
 _PAGE: Final = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none';
+  script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; base-uri 'none';
+  form-action 'none'">
 <title>kvtrace: opening Perfetto</title>
 <style nonce="{nonce}">
   body {{ font: 16px/1.5 system-ui, sans-serif; margin: 4rem auto; max-width: 32rem; }}
@@ -221,14 +221,15 @@ def command(
         kvtrace view out/ --serve --port 8000
 
     """
-    from tempfile import TemporaryDirectory
+    from tempfile import TemporaryDirectory, mkdtemp
 
     from kvtrace.converters.registry import load_converter
 
     converter = load_converter("perfetto" if perfetto else "report")
     selection = select(trace, run)
     if not perfetto:
-        report = output or _lasting_folder() / converter.default_output
+        folder = "" if output else mkdtemp(prefix="kvtrace-report-")  # the browser reads it later
+        report = output or Path(folder) / converter.default_output
         converter.convert(selection, report, {})
         if serve:
             _serve(report, port, browser=browser)
@@ -242,7 +243,6 @@ def command(
 
 
 def _serve(report: Path, port: int, *, browser: bool) -> None:
-
     with PageServer(report.read_bytes(), port) as server:
         _open(server.address, browser=browser)
         tell("serving the report; Ctrl-C ends it")
@@ -251,20 +251,12 @@ def _serve(report: Path, port: int, *, browser: bool) -> None:
             server.serve_forever(poll_interval=0.05)
 
 
-def _lasting_folder() -> Path:
-    """Return a folder that stays when this command ends, since the browser reads it later."""
-    from tempfile import mkdtemp
-
-    return Path(mkdtemp(prefix="kvtrace-report-"))
-
-
 def _hand_over(file: Path, title: str, ui: str, wait: float, *, browser: bool) -> None:
-
     with Handover(file, title, ui) as handover:
         _open(handover.address, browser=browser)
         tell(f"offering the timeline for {wait:g} s; Ctrl-C ends it")
         sys.stdout.flush()  # a reader of a pipe needs the address while the server runs
-        if not handover.wait(wait):
+        if not handover.handed_over.wait(wait):
             raise NotOpened(
                 f"no browser opened the timeline within {wait:g} s; give a longer time by --wait."
             )
@@ -278,135 +270,56 @@ def _open(address: str, *, browser: bool) -> None:
     say(address if opened else f"open {address}")
 
 
-# Transfer of one timeline file to the Perfetto UI through the browser, and to nobody else.
-#
-# ui.perfetto.dev cannot read local files, but accepts a buffer from a page that opened the UI
-# (https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui): that page sends PING until
-# the UI answers PONG, then posts the buffer. So a server on this machine's loopback address serves
-# such a page and the file, at an address that cannot be guessed, until the page reports that the UI
-# has the file. No other site can read from the server: responses have no permission for other
-# origins, and requests for another host name are refused.
+class _HandoverAnswers(_Answers):
+    """Answers also to the page's report that the UI has the file."""
+
+    server: "Handover"
+
+    def do_POST(self) -> None:
+        """Accept the page's report."""
+        if self.name() == "done":
+            self.head(HTTPStatus.NO_CONTENT)
+            self.server.handed_over.set()
+        else:
+            self.head(HTTPStatus.NOT_FOUND)
 
 
-class Handover:
-    """A context in which a server of this machine serves one file; `address` is the page to open.
+class Handover(PageServer):
+    """A context in which a file is passed to the Perfetto UI in the browser, and to nobody else.
+
+    ui.perfetto.dev cannot read local files, but accepts a buffer from a page that opened the UI
+    (https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui): that page sends PING
+    until the UI answers PONG, then posts the buffer, and reports this here: `handed_over` is set.
+    No other site can read from the server, whose answers have no permission for other origins.
 
     Raises BadSetting if the UI's address is not a http(s) URL, or no port is free.
     """
 
+    daemon_threads = False  # server_close waits for answers in flight
+    answers = _HandoverAnswers
+
     def __init__(self, file: Path, title: str, ui: str = PERFETTO_UI) -> None:
-        self.file = file
         self.handed_over = threading.Event()
-        self.root = f"/{secrets.token_urlsafe(18)}/"
-        self.nonce = secrets.token_urlsafe(12)
-        origin = _origin(ui)
         settings = {
             "address": with_startup_commands(ui),
-            "origin": origin,
+            "origin": _origin(ui),
             "title": title,
             "file": file.name,
         }
         quoted = json.dumps(settings).replace("<", "\\u003c")  # no text may end the script
-        self.page = _PAGE.format(nonce=self.nonce, settings=quoted).encode()
-        try:
-            self._server = _Server(self)
-        except OSError as problem:
-            raise BadSetting(
-                f"no server can be started on {LOOPBACK}: {problem.strerror}."
-            ) from problem
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        )
-
-    @property
-    def port(self) -> int:
-        """The port, chosen by the system."""
-        return self._server.server_port
-
-    @property
-    def address(self) -> str:
-        """The page that opens the UI and passes the file to it."""
-        return f"http://{LOOPBACK}:{self.port}{self.root}"
-
-    def wait(self, seconds: float) -> bool:
-        """Wait until the UI has the file, at most so many seconds; return whether it has."""
-        return self.handed_over.wait(seconds)
+        page = _PAGE.format(nonce=secrets.token_urlsafe(12), settings=quoted)
+        super().__init__(page.encode(), trace=file)
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Finish the responses in progress and stop the server."""
-        self._server.shutdown()
-        self._server.server_close()
+    def __exit__(self, *problem: object) -> None:
+        """Finish the answers in progress and stop the server."""
+        self.shutdown()
+        self.server_close()
         self._thread.join()
-
-
-class _Server(LoopbackServer):
-    daemon_threads = False  # server_close waits for answers in flight
-    block_on_close = True
-
-    def __init__(self, handover: Handover) -> None:
-        self.handover = handover
-        super().__init__((LOOPBACK, 0), _Answers)
-
-
-class _Answers(LoopbackAnswers):
-    """Responses to requests for the page and the file, and to the report that the UI has it."""
-
-    server: _Server
-
-    def do_GET(self) -> None:
-        """Send the page or the file."""
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        """Send the headers of the page or the file."""
-        self._answer(with_body=False)
-
-    def do_POST(self) -> None:
-        """Accept the page's report that the UI has the file."""
-        handover = self.server.handover
-        if self.is_refused() or self.path != handover.root + "done":
-            self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
-            return
-        self._head(HTTPStatus.NO_CONTENT, "text/plain", 0)
-        handover.handed_over.set()
-
-    def _answer(self, *, with_body: bool) -> None:
-        handover = self.server.handover
-        if self.is_refused():
-            self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
-        elif self.path == handover.root:
-            self._head(HTTPStatus.OK, "text/html; charset=utf-8", len(handover.page))
-            if with_body:
-                self.wfile.write(handover.page)
-        elif self.path == handover.root + "trace":
-            self._send_file(handover.file, with_body=with_body)
-        else:
-            self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
-
-    def _send_file(self, path: Path, *, with_body: bool) -> None:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(0)
-            self._head(HTTPStatus.OK, "application/octet-stream", size)
-            if with_body:
-                shutil.copyfileobj(file, self.wfile, 1 << 20)
-
-    def _head(self, status: HTTPStatus, kind: str, size: int) -> None:
-        nonce = self.server.handover.nonce
-        policy = (
-            f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
-            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        )
-        self.head(status, kind, size, policy)
 
 
 def with_startup_commands(ui: str) -> str:

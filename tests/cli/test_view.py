@@ -43,7 +43,7 @@ def handover(tmp_path):
 
 
 def ask(handover, path, method="GET", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", handover.port, timeout=300)
+    connection = http.client.HTTPConnection("127.0.0.1", handover.server_port, timeout=300)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     body = answer.read()
@@ -71,11 +71,11 @@ def serving(folder):
 
 
 def test_the_file_is_served_whole_and_only_under_the_secret_address(handover):
-    status, headers, body = ask(handover, handover.root + "trace")
+    status, headers, body = ask(handover, handover.path + "trace")
 
     assert (status, body) == (200, CONTENT)
     assert headers["Content-Length"] == str(len(CONTENT))
-    assert len(handover.root) > 20
+    assert len(handover.path) > 20
     assert ask(handover, "/trace")[0] == 404
     assert ask(handover, "/")[0] == 404
 
@@ -85,14 +85,14 @@ def test_the_file_is_served_whole_and_only_under_the_secret_address(handover):
     ["../trace.perfetto-trace", "../../etc/passwd", "%2e%2e/x", "trace/", "trace?x", "/etc/passwd"],
 )
 def test_other_paths_of_the_server_are_not_found(handover, path):
-    status, _, body = ask(handover, handover.root + path)
+    status, _, body = ask(handover, handover.path + path)
 
     assert (status, body) == (404, b"")
 
 
 def test_other_origins_cannot_read_the_served_file(handover):
     for path in ("", "trace"):
-        _, headers, _ = ask(handover, handover.root + path, Origin="https://evil.example")
+        _, headers, _ = ask(handover, handover.path + path, Origin="https://evil.example")
 
         assert not [name for name in headers if name.lower().startswith("access-control")]
         assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
@@ -101,17 +101,19 @@ def test_other_origins_cannot_read_the_served_file(handover):
 
 
 def test_a_foreign_name_for_this_machine_is_refused(handover):
-    status, _, body = ask(handover, handover.root + "trace", Host=f"evil.example:{handover.port}")
+    status, _, body = ask(
+        handover, handover.path + "trace", Host=f"evil.example:{handover.server_port}"
+    )
 
     assert (status, body) == (404, b"")
 
 
 def test_head_has_no_body_and_other_methods_are_refused(handover):
-    status, headers, body = ask(handover, handover.root + "trace", method="HEAD")
+    status, headers, body = ask(handover, handover.path + "trace", method="HEAD")
 
     assert (status, headers["Content-Length"], body) == (200, str(len(CONTENT)), b"")
-    assert ask(handover, handover.root + "trace", method="PUT")[0] == 501
-    assert ask(handover, handover.root + "trace", method="POST")[0] == 404
+    assert ask(handover, handover.path + "trace", method="PUT")[0] == 501
+    assert ask(handover, handover.path + "trace", method="POST")[0] == 404
     assert not handover.handed_over.is_set()
 
 
@@ -119,7 +121,7 @@ def test_the_page_cannot_be_broken_by_a_title(tmp_path):
     file = tmp_path / "x"
     file.write_bytes(b"")
     with Handover(file, "</script><script>alert(1)</script>") as served:
-        page = ask(served, served.root)[2].decode()
+        page = ask(served, served.path)[2].decode()
 
     assert page.count("</script>") == 1
 
@@ -156,7 +158,7 @@ def test_chromium_posts_the_bytes_to_the_ui(tmp_path):
         console = []
         page.on("console", lambda message: console.append(message.text))
         window = open_page(page, served.address)
-        assert served.wait(300)
+        assert served.handed_over.wait(300)
         window.wait_for_function("window.received !== null")
         received = window.evaluate("window.received")
         page.get_by_text("Done.").wait_for()
@@ -181,7 +183,7 @@ def test_real_perfetto_ui_draws_the_timeline(kvtrace, sound_trace, tmp_path):
     ):
         page = chromium._chromium.new_context().new_page()
         window = open_page(page, served.address)
-        assert served.wait(300)
+        assert served.handed_over.wait(300)
         window.get_by_text("rank 0").first.wait_for(timeout=300_000)
         title = window.title()
 
@@ -201,7 +203,7 @@ def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path
     ):
         page = chromium._chromium.new_context(viewport={"width": 1500, "height": 1000}).new_page()
         window = open_page(page, served.address)
-        assert served.wait(300)
+        assert served.handed_over.wait(300)
         window.get_by_text("stream 7").first.wait_for(timeout=300_000)
         titles = window.locator(".pf-track__title-popup").all_text_contents()
 
