@@ -1,11 +1,15 @@
 """Completion of traces before they are shown or compared: missing passes, and stages after TTIR."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kvtrace import registry
 from kvtrace.analysis import missing_passes
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.schema.trace import Selection
+
+if TYPE_CHECKING:
+    from kvtrace.clients.call_results import EqualCalls
 
 
 def complete(
@@ -27,8 +31,11 @@ def complete(
     """
     limit = None if replay else missing_passes.MOST_SECONDS if seconds is None else seconds
     if replay is not False:
+        equal_calls: EqualCalls = {}
         for selection in selections:
-            yield from missing_passes.run_missing_passes(selection, seconds=limit, partial=partial)
+            yield from missing_passes.run_missing_passes(
+                selection, seconds=limit, partial=partial, equal_calls=equal_calls
+            )
             for _, run_missing in registry.loaded("missing_passes"):
                 yield from run_missing(selection, seconds=limit)
     for selection in selections:

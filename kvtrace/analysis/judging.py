@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgirs
 from kvtrace.clients import Client
+from kvtrace.clients.call_results import EqualCalls
 from kvtrace.clients.recorded import Engine, Outcome, Recipe, replay
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
@@ -98,9 +99,11 @@ def judge_runs(
 
 
 def _judge_here(selection: Selection, recipe: Recipe) -> Iterator[Outcome]:
+    equal_calls: EqualCalls = {}
     for run in selection.runs:
         with progress(f"sanitize {run.run_id}") as report:
-            outcome = replay(selection.trace, run, report, (recipe(),))
+            client = recipe()
+            outcome = replay(selection.trace, run, report, (client,), equal_calls=equal_calls)
         yield outcome
 
 

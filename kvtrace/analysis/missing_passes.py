@@ -10,6 +10,7 @@ from kvtrace.schema.layout import EXCERPT, replayed_parts, run_folder
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
+    from kvtrace.clients.call_results import EqualCalls
     from kvtrace.clients.recorded import InTime
     from kvtrace.schema.trace import Run, Selection, Trace
 
@@ -32,8 +33,9 @@ class _TakesLong(KvtraceError):
 
 
 def run_missing_passes(
-    selection: "Selection", *, seconds: float | None, partial: bool = False
-) -> Iterator[str]:
+    selection: "Selection", *, seconds: float | None, partial: bool = False,
+    equal_calls: "EqualCalls | None" = None,
+) -> Iterator[str]:  # fmt: skip
     """Run tracer, profiler and sanitizer on runs that lack their tables; yield one message a run.
 
     Args:
@@ -42,6 +44,7 @@ def run_missing_passes(
         partial: With a limit, whether to analyze the cheapest calls first, until the time is used
             up, and to keep results of some calls beside the trace (`results_beside`). Otherwise a
             pass that would take longer has no results.
+        equal_calls: Results of other runs; None: of the runs of the selection alone.
 
     """
     trace = selection.trace
@@ -52,6 +55,7 @@ def run_missing_passes(
     ]
     if not runs or not trace.table("calls", runs, ["call_id"]).num_rows:
         return
+    equal_calls = {} if equal_calls is None else equal_calls
     deadline = None if seconds is None else time.process_time() + seconds
     for number, run in enumerate(runs):
         clients = missing_clients[run.run_id]
@@ -59,7 +63,7 @@ def run_missing_passes(
         if partial and deadline is not None:
             in_time = _in_time(trace, run, deadline, len(runs) - number)
         try:
-            yield _run_passes(trace, run, clients, deadline, in_time)
+            yield _run_passes(trace, run, clients, deadline, in_time, equal_calls)
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: {_pass_advice(selection)}"
             return
@@ -97,7 +101,7 @@ def _has_ir(trace: "Trace", run: "Run") -> bool:
 
 def _run_passes(
     trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None,
-    in_time: "InTime | None",
+    in_time: "InTime | None", equal_calls: "EqualCalls",
 ) -> str:  # fmt: skip
     from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
     from kvtrace.clients.recorded import replay  # not where nothing is missing
@@ -108,7 +112,7 @@ def _run_passes(
         pass_deadline = deadline if in_time is None else None
         timed = TimedProgress(report, pass_deadline, f"analyzing {calls}")
         passes = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
-        outcome = replay(trace, run, timed, passes, in_time)
+        outcome = replay(trace, run, timed, passes, in_time, equal_calls)
     kernels_end = (
         None if in_time is None else max(in_time.end, time.process_time() + _LEAST_SECONDS)
     )

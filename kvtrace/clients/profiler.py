@@ -3,44 +3,36 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from kvtrace.clients.client import Client, Rows
+from kvtrace.clients.call_results import CallResults, ClientByCall
 from kvtrace.evaluate import Observer
+from kvtrace.ir.stacks import StackRows
 from kvtrace.metrics.of_ops import Metrics, loops_around
 from kvtrace.recorded_calls.recorded import Call
 
 
-class Profiler(Client):
+class Profiler(ClientByCall):
     """The client that fills `ops` and `loops`; figures that were not fully counted are null."""
 
     tables = ("ops", "loops")
-    by_call = True
     observers: ClassVar[tuple[type[Observer], ...]] = (Metrics,)
 
-    def __init__(self) -> None:
-        self._ops: list[dict[str, Any]] = []
-        self._loops: list[dict[str, Any]] = []
-        self._notes: list[str] = []
-        self._modelled = [0, 0]
-
     def post_run(self, call: Call) -> None:
-        """Store the rows of a call."""
-        metrics = self.observer(Metrics)
+        """Add the rows of a call."""
+        metrics, stacks = self.observer(Metrics), StackRows()
         names = [argument.name for argument in call.arguments]
-        around = loops_around(call.module)
-        self._ops += metrics.op_rows(call.call_id, names, around, self.stacks)
-        self._loops += metrics.loop_rows(call.call_id, self.stacks)
-        self._notes += metrics.notes(call.call_id)
-        self._modelled = [a + b for a, b in zip(self._modelled, metrics.modeled, strict=True)]
-
-    def finalize(self) -> Mapping[str, Rows]:
-        """Return the rows of `ops` and `loops`."""
-        return {"ops": self._ops, "loops": self._loops}
+        rows = {
+            "ops": metrics.op_rows(call.call_id, names, loops_around(call.module), stacks),
+            "loops": metrics.loop_rows(call.call_id, stacks),
+        }
+        results = CallResults(rows, stacks, metrics.notes(), metrics.modeled)
+        self.add(call.call_id, results)
 
     def settings(self) -> Mapping[str, Any]:
         """Return notes on figures that are null, and how many ops' sectors were counted how."""
-        compiled, in_order = self._modelled
+        counts = [results.counts for results in self.results.values()]
+        compiled, in_order = map(sum, zip((0, 0), *counts, strict=True))
         sectors = {"by_compiled_layout": compiled, "by_lane_order": in_order}
-        return {"left_out": self._notes, "sectors": sectors}
+        return {"left_out": self.noted(), "sectors": sectors}
 
     def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Return the notes of all clients, and the sums of their counts."""

@@ -9,12 +9,13 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, Final
 
+from kvtrace.clients.call_results import EqualCalls, add_results, keep_results
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.registry import as_client, load_client, load_clients
 from kvtrace.clients.running import ClientPass, Member
 from kvtrace.progress import Report, progress
-from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, evaluable_calls
+from kvtrace.recorded_calls.recorded import UnreadyCall, evaluable_calls, recorded_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import PARTIAL
 from kvtrace.schema.trace import Run, Selection, Trace
@@ -94,6 +95,7 @@ def replay(
     report: Report | None = None,
     clients: Sequence[str | Client] = DEFAULT,
     in_time: InTime | None = None,
+    equal_calls: EqualCalls | None = None,
 ) -> Outcome:
     """Evaluate every unique call of `run` for clients, and write the clients' rows.
 
@@ -110,6 +112,7 @@ def replay(
         report: Called after each call with the estimated cost of evaluated and of all calls.
         clients: Clients by name, or objects.
         in_time: Order of the calls, and the time at which the pass ends; None: all calls.
+        equal_calls: Results of other runs, which this run adds to; None: all calls are evaluated.
 
     Raises:
         BadSetting: no client has a name.
@@ -127,7 +130,7 @@ def replay(
     order = None if in_time is None else in_time.order
     end_of = None if in_time is None else partial(_end_of_call, in_time, began, remaining)
     failures: list[str] = []
-    for call_id, failure in examine(trace, run, client_pass, order, end_of):
+    for call_id, failure in examine(trace, run, client_pass, order, end_of, equal_calls):
         remaining.discard(call_id)
         if failure is not None:
             failures.append(failure)
@@ -188,21 +191,29 @@ def _text(trace: Trace, sha256: str | None) -> bytes:
 
 def examine(
     trace: Trace, run: Run, together: ClientPass, only: Iterable[int] | None = None,
-    end_of: Callable[[int], float] | None = None,
+    end_of: Callable[[int], float] | None = None, equal_calls: EqualCalls | None = None,
 ) -> Iterator[tuple[int, str | None]]:  # fmt: skip
     """Evaluate the calls of a run for clients; with `only`, calls with these ids in its order.
 
-    `end_of` returns the processor time at which the evaluation of a call is ended. Yield after each
-    call its id and, if it was not evaluated completely, a sentence, else None.
+    `end_of` returns the processor time at which the evaluation of a call is ended. Calls of which
+    `equal_calls` has results are not evaluated. Yield after each call its id and, if it was not
+    evaluated completely, a sentence, else None.
     """
-    for call in calls_of(trace, run, only):
+    for recorded in recorded_calls(trace, run, only):
+        call_id, content = recorded.call_id, recorded.content
+        results = {} if equal_calls is None or not content else equal_calls
+        if add_results(results, together, call_id, content):
+            yield call_id, None
+            continue
+        call = recorded.made()
         if isinstance(call, UnreadyCall):
             together.unready(call)
             failure: str | None = call.reason
         else:
-            failure = together.run(call, None if end_of is None else end_of(call.call_id))
-        sentence = None if failure is None else f"call {call.call_id} of {call.kernel}: {failure}"
-        yield call.call_id, sentence
+            failure = together.run(call, None if end_of is None else end_of(call_id))
+        if failure is None:
+            keep_results(results, together, call_id, content)
+        yield call_id, None if failure is None else f"call {call_id} of {call.kernel}: {failure}"
 
 
 def write(
@@ -258,7 +269,8 @@ def replay_runs(
             selection, [partial(load_client, name) for name in dict.fromkeys(clients)]
         )
         return
+    equal_calls: EqualCalls = {}
     for run in selection.runs:
         with progress(f"replay {run.run_id}") as report:
-            outcome = replay(selection.trace, run, report, clients)
+            outcome = replay(selection.trace, run, report, clients, equal_calls=equal_calls)
         yield outcome

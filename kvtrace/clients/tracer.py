@@ -3,37 +3,28 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from kvtrace.clients.client import Client, Rows
+from kvtrace.clients.call_results import CallResults, ClientByCall
 from kvtrace.evaluate import Observer
 from kvtrace.metrics.of_ops import Metrics, loops_around
 from kvtrace.recorded_calls.recorded import Call
 
 
-class Tracer(Client):
+class Tracer(ClientByCall):
     """The client that fills `accesses`."""
 
     tables = ("accesses",)
-    by_call = True
     observers: ClassVar[tuple[type[Observer], ...]] = (Metrics,)
 
-    def __init__(self) -> None:
-        self._accesses: list[dict[str, Any]] = []
-        self._notes: list[str] = []
-
     def post_run(self, call: Call) -> None:
-        """Store the accesses of a call."""
+        """Add the accesses of a call."""
         metrics = self.observer(Metrics)
         names = [argument.name for argument in call.arguments]
-        self._accesses += metrics.access_rows(call.call_id, names, loops_around(call.module))
-        self._notes += metrics.notes(call.call_id)
-
-    def finalize(self) -> Mapping[str, Rows]:
-        """Return the rows of `accesses`."""
-        return {"accesses": self._accesses}
+        rows = metrics.access_rows(call.call_id, names, loops_around(call.module))
+        self.add(call.call_id, CallResults({"accesses": rows}, notes=metrics.notes()))
 
     def settings(self) -> Mapping[str, Any]:
         """Return notes on accesses that are missing because of a limit."""
-        return {"left_out": self._notes}
+        return {"left_out": self.noted()}
 
     def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Return the notes of all clients."""

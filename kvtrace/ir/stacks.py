@@ -29,6 +29,10 @@ class StackRows:
             self._frames[identity] = frames
         return identity
 
+    def add_all(self, other: "StackRows") -> None:
+        """Add the stacks of other rows."""
+        self._frames.update(other._frames)
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of `stacks`."""
         return [

@@ -340,7 +340,7 @@ class Metrics(Observer):
                     rows.append(full_row)
         return rows
 
-    def notes(self, call_id: int) -> list[str]:
+    def notes(self) -> list[str]:
         """Return texts about figures that are null because of a limit, and omitted accesses."""
         notes = []
         for index in sorted(self._memory):
@@ -349,9 +349,7 @@ class Metrics(Observer):
                 count_ = footprint.count()
                 left_out = (count_.limit, count_.records[1])
                 notes += [
-                    f"call {call_id}, op {index} ({count.op.name}): {note}"
-                    for note in left_out
-                    if note is not None
+                    f"op {index} ({count.op.name}): {note}" for note in left_out if note is not None
                 ]
         return notes
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -165,6 +166,23 @@ def kernels_of_calls(trace: Trace, run: Run, columns: Sequence[str]) -> dict[int
     }
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A row of `calls` that is not yet made ready for the evaluator.
+
+    Attributes:
+        call_id: its id.
+        content: a digest of all that determines the call besides its id; "" for a call that is
+            known to be unready.
+        made: returns the call.
+
+    """
+
+    call_id: int
+    content: str
+    made: Callable[[], Call | UnreadyCall]
+
+
 def calls_of(
     trace: Trace, run: Run, only: Iterable[int] | None = None
 ) -> Iterator[Call | UnreadyCall]:
@@ -173,6 +191,13 @@ def calls_of(
     Calls that were evaluated while the program ran are left out. With `only`, calls with these ids
     are yielded, in its order.
     """
+    return (recorded.made() for recorded in recorded_calls(trace, run, only))
+
+
+def recorded_calls(
+    trace: Trace, run: Run, only: Iterable[int] | None = None
+) -> Iterator[RecordedCall]:
+    """Yield the calls of `calls_of` before they are made."""
     without_ir = kernels_without_ir(trace, run)
     evaluated = _evaluated_kernels(trace, run, without_ir)
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
@@ -180,24 +205,50 @@ def calls_of(
     modules: dict[int, tuple[Module, CompiledFacts | None]] = {}
     contents = contents_of(trace, run)
     for row in _call_rows(trace, run, only):
-        kernel = kernels.get(row["kernel_id"])
+        call_id, kernel = row["call_id"], kernels.get(row["kernel_id"])
         if kernel is None:
             reason = f"the trace has no record of the kernel with kernel_id {row['kernel_id']}"
-            yield UnreadyCall(row["call_id"], "?", reason)
+            yield RecordedCall(call_id, "", partial(UnreadyCall, call_id, "?", reason))
             continue
         if row["kernel_id"] in evaluated:
             continue
-        name = kernel["name"] or "?"
         if row["kernel_id"] in without_ir:
-            yield UnreadyCall(row["call_id"], name, without_ir[row["kernel_id"]].reason)
+            reason = without_ir[row["kernel_id"]].reason
+            unready = partial(UnreadyCall, call_id, kernel["name"] or "?", reason)
+            yield RecordedCall(call_id, "", unready)
             continue
-        try:
-            kernel["triton"] = triton_of(kernel, run.versions)
-            yield _call(trace, row, kernel, modules, contents.get(row["call_id"]))
-        except KvtraceError as error:
-            yield UnreadyCall(row["call_id"], name, str(error))
-        except UNFIT as error:  # a row may hold anything; reported for the call
-            yield UnreadyCall(row["call_id"], name, str(UnfitRecord(error)))
+        known = contents.get(call_id)
+        made = partial(_made, trace, run, row, kernel, modules, known)
+        yield RecordedCall(call_id, _content(run, row, kernel, known), made)
+
+
+def _content(
+    run: Run, row: dict[str, Any], kernel: dict[str, Any], contents: CallContents | None
+) -> str:
+    """Return the digest of the values that `_call` reads; the device of arguments is none."""
+    of_kernel = [kernel[name] for name in _KERNEL_COLUMNS if name != "kernel_id"]
+    arguments = [argument and {**argument, "device": None} for argument in row["args"] or ()]
+    of_call = [row["grid_x"], row["grid_y"], row["grid_z"], arguments, contents]
+    values = repr((run.versions.get("triton"), of_kernel, of_call))
+    return blake2b(values.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
+def _made(
+    trace: Trace,
+    run: Run,
+    row: dict[str, Any],
+    kernel: dict[str, Any],
+    modules: dict[int, tuple[Module, CompiledFacts | None]],
+    contents: CallContents | None,
+) -> Call | UnreadyCall:
+    name = kernel["name"] or "?"
+    try:
+        kernel["triton"] = triton_of(kernel, run.versions)
+        return _call(trace, row, kernel, modules, contents)
+    except KvtraceError as error:
+        return UnreadyCall(row["call_id"], name, str(error))
+    except UNFIT as error:  # a row may hold anything; reported for the call
+        return UnreadyCall(row["call_id"], name, str(UnfitRecord(error)))
 
 
 def _evaluated_kernels(

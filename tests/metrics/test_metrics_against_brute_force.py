@@ -168,7 +168,7 @@ def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step):
     (row,) = metrics.op_rows(0, ["x"], {}, StackRows())
     assert row["unique_bytes"] == len(brute.bytes[LOAD.index])
     assert row["sectors"] == brute.sectors.get(LOAD.index, 0)
-    rows, notes = metrics.access_rows(0, ["x"], {}), metrics.notes(0)
+    rows, notes = metrics.access_rows(0, ["x"], {}), metrics.notes()
     assert notes or sum(record["active"] for record in rows) == total
     if not notes and not any("null" in record["layout"] for record in rows):
         result = Counter(a for record in rows for a in addresses_of(record["layout"]))

@@ -161,7 +161,7 @@ def test_formulas_and_arrays_give_the_same_rows_of_a_launch(call):
         (
             metrics.op_rows(0, names, around, StackRows()),
             metrics.access_rows(0, names, around),
-            metrics.notes(0),
+            metrics.notes(),
         )
         for metrics in (both.closed, both.arrays)
     )

@@ -92,4 +92,4 @@ def observed(function, grid, arguments, constexprs, **options):
     names = [argument.name for argument in bind(function, arguments)]
     around = loops_around(module)
     ops = metrics.op_rows(0, names, around, StackRows())
-    return ops, metrics.access_rows(0, names, around), metrics.notes(0), brute
+    return ops, metrics.access_rows(0, names, around), metrics.notes(), brute
