@@ -31,7 +31,7 @@ def json_block(value: Any) -> str:
 def json_text(value: Any) -> str:
     """Return a value as JSON text, as `json_block` encodes it."""
     return json.dumps(
-        value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_fields
+        value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=fields_of
     )
 
 
@@ -62,7 +62,7 @@ def columns_block(columns: dict[str, npt.NDArray[np.int64]]) -> str:
     return _block(struct.pack("<I", len(text)) + text + b"".join(bodies))
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def fields_of(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass by name; much faster than `asdict`, which copies values."""
     kind = type(value)
     if kind not in _FIELD_NAMES:

@@ -7,7 +7,7 @@ recorded contents of tensor arguments. A call without ops has no block.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NotRequired, TypedDict
 
@@ -328,8 +328,8 @@ def _call_block(context: Context, loop_tables: Sequence[str], call: int) -> str:
                 _loop(context, row, module, nesting) for row in context.of_call("loops", call)
             ],
             "accesses": [_access(row) for row in context.of_call("accesses", call)],
-            "dots": [] if module is None else [asdict(dot) for dot in dots_of(module)],
-            "values": [asdict(value) for value in recorded_values(context, call)],
+            "dots": [] if module is None else dots_of(module),
+            "values": recorded_values(context, call),
             "notes": _notes(context, call),
         }
     )

@@ -6,7 +6,7 @@ the whole. A variant without ops has no block.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.profile.device_limits import DeviceLimits
 from kvtrace.converters.report.model import Call
-from kvtrace.converters.report.pack import json_block
+from kvtrace.converters.report.pack import fields_of, json_block
 from kvtrace.converters.report.slices import Integers
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.figures.columns import sum_of_known
@@ -173,7 +173,7 @@ def _lines_block(context: Context, variant: int, ops: Sequence[OpFigures]) -> st
             "runs": sum(call.runs for call in report.calls if call.variant == variant),
             "files": _line_figures_by_file(context, ops, limits, total_ns),
             "ops": {
-                str(op.op_index): {"op": op.op, **asdict(line_figures([op], limits, total_ns))}
+                str(op.op_index): {"op": op.op, **fields_of(line_figures([op], limits, total_ns))}
                 for op in ops
             },
             "stages": _stages(context, variant),
@@ -197,7 +197,7 @@ def _line_figures_by_file(
             ops_by_line.setdefault(location, []).append(op)
     files: dict[str, dict[str, Any]] = {}
     for location in sorted(ops_by_line):
-        figures = asdict(line_figures(ops_by_line[location], limits, total_ns))
+        figures = fields_of(line_figures(ops_by_line[location], limits, total_ns))
         file, line = location
         files.setdefault(file, {})[str(line)] = {"own": location in lines_with_own_ops, **figures}
     return [{"path": path, "lines": lines} for path, lines in files.items()]

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from functools import partial
 from typing import Final
 
@@ -78,7 +77,7 @@ def _text_block(stage: str, text: str) -> str:
         text, links = link_sass(text)
     else:
         links = line_links(stage, text)
-    return json_block({"text": text, "links": None if links is None else asdict(links)})
+    return json_block({"text": text, "links": links})
 
 
 SOURCE: Final = BlockSource(
