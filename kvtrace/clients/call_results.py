@@ -50,7 +50,7 @@ class ClientByCall(Client):
     @property
     def identity(self) -> Hashable:
         """What the results of a call depend on besides the call."""
-        return type(self)
+        return (type(self),)
 
     def add(self, call_id: int, results: CallResults) -> None:
         """Add the results of a call."""
