@@ -49,7 +49,7 @@ class ClientByCall(Client):
 
     @property
     def identity(self) -> Hashable:
-        """What the results of a call depend on besides the call."""
+        """The values, besides the call, on which results of a call depend."""
         return (type(self),)
 
     def add(self, call_id: int, results: CallResults) -> None:
