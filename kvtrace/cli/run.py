@@ -125,8 +125,10 @@ def _signature() -> Signature:
 
 def _parameter(name: str, option: Option) -> Parameter:
     """Return a setting's option; one with names of its own is a flag."""
-    kind = Annotated[bool | None if option.names else str | None, option]
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    annotation: Any = Annotated[str | None, option]
+    if option.names:
+        annotation = Annotated[bool | None, option]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 vars(command)["__signature__"] = _signature()

@@ -141,8 +141,8 @@ def _record_device_access(
         element_marks = issue.run.recorder.touched_elements(
             issue.site, memory.number, memory.raw.size // element_bytes
         )
-        positions = None if tensor.selection is None else issue.positions
-        tensor.set_per_element(element_marks, 1, positions, lanes)
+        selected = None if tensor.selection is None else issue.positions
+        tensor.set_per_element(element_marks, 1, selected, lanes)
     loops = issue.run.loops
     issue.run.recorder.add_access(
         AccessRow(

@@ -94,7 +94,7 @@ class Index:
             is_affine = stays_affine and self.is_affine and other.is_affine
             return Index(function(self.values, other.values), is_affine)
         if not isinstance(other, int | np.integer):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]  # Python tries `other` then
         return Index(function(self.values, int(other)), stays_affine and self.is_affine)
 
     def __add__(self, other: Any) -> "Index":

@@ -205,13 +205,15 @@ class Run:
         partitions = partitions_of(shape, partition) if space != "hbm" else 0
         buffer_name = name or self.recorder.sites[site].name
         life = BufferLife(space, size_of(shape) * dtype.itemsize, partitions, buffer_name, site)
+        stored, states = garbage(shape, dtype) if raw is None else (raw, None)
         memory = Memory(
             space,
             shape,
             dtype,
             partition if space != "hbm" else -1,
             life,
-            *(garbage(shape, dtype) if raw is None else (raw,)),
+            stored,
+            states,
             number=len(self.recorder.buffers),
             allocation_serials=tuple(loop.serial for loop in self.loops),
         )

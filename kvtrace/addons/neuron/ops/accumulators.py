@@ -67,7 +67,8 @@ def _reduced_column(
     if mask is not None:
         lanes = np.broadcast_to(lanes_of(mask), values.shape).reshape(rows)
     column, states = reduced(op, values.reshape(rows), states, (1,), lanes, keepdims=True)
-    return column, states, None if lanes is None else lanes.any(axis=1, keepdims=True)
+    active = None if lanes is None else np.any(lanes, axis=1, keepdims=True)
+    return column, states, active
 
 
 def reduce_into(
