@@ -285,7 +285,7 @@ def test_program_killed_while_parts_are_deleted_leaves_a_valid_trace(tmp_path, s
     assert sorted(live) == kept[: len(live)]  # the spool has launches besides
     assert kept[0] > 0
     assert len(kept) >= 200
-    assert kept[-1] < made
+    assert kept[-1] <= made  # the last may have been added, and not yet counted
     if limit.startswith("sums"):
         trace = open_trace(out)
         rows = host_times(trace, trace.runs).calls

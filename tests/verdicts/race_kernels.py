@@ -71,7 +71,8 @@ def grouped_product(
 def copy_tiles(x, out, n, STEP: tl.constexpr, BLOCK: tl.constexpr):
     """Tiles begin STEP elements apart: they overlap where that is less than BLOCK."""
     lanes = tl.program_id(0) * STEP + tl.arange(0, BLOCK)
-    tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
+    values = tl.load(x + lanes, mask=lanes < n) + tl.program_id(0)
+    tl.store(out + lanes, values, mask=lanes < n)
 
 
 @triton.jit
@@ -267,7 +268,7 @@ def two_axes(x, out, rows, columns, stride, BM: tl.constexpr, BN: tl.constexpr):
     q = tl.program_id(1) * BN + tl.arange(0, BN)
     mask = (r[:, None] < rows) & (q[None, :] < columns)
     place = r[:, None] * stride + q[None, :]
-    tl.store(out + place, tl.load(x + place, mask=mask), mask=mask)
+    tl.store(out + place, tl.load(x + place, mask=mask) + tl.program_id(0), mask=mask)
 
 
 @triton.jit

@@ -41,6 +41,7 @@ from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
 from kvtrace.verdicts.lanes import lanes_before, own_lanes
+from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -105,8 +106,7 @@ def equality_conditions(
 ) -> list[EqualityCondition] | None:
     """Return conditions under which two lanes of a store that meet store the same value.
 
-    Empty if they always do, None if the value cannot be traced back. `common` has the symbols that
-    both lanes share.
+    Empty if they always do, None if the value cannot be traced back. `common`: of both lanes.
     """
     op = store.access.op
     if _source_key(op) is None or not _are_aligned(common, store, store):
@@ -364,8 +364,8 @@ class _EqualitySearch:
         role = self._roles.get(op.index)
         if role is None or role.kind != "load" or role.strong or op.index in self._varying:
             return [EqualityCondition(None, traced.path)]
-        if leaves_lanes(op) and not self._in_one_program:
-            # For one program the rule undefined-lanes reports it.
+        if leaves_lanes(op) and not self._in_one_program and uses_undefined(self._bound):
+            # Two programs may have two values there; of one, the rule undefined-lanes reports it.
             return [EqualityCondition(None, traced.path)]
         operands = [op.optional("mask"), op.optional("other")] if op.name in FILLING else []
         accesses = [access for access in self._bound.summary.accesses if access.op is op]
@@ -398,7 +398,8 @@ class _EqualitySearch:
             )
             if access.unknown is not None or offset is None or not isinstance(mask, Condition):
                 return None
-            if not self._holds_alike(mask, _NO_SUBSTITUTION):
+            is_used_where_loaded = leaves_lanes(access.op) and not self._in_one_program
+            if not is_used_where_loaded and not self._holds_alike(mask, _NO_SUBSTITUTION):
                 conditions.append(EqualityCondition(mask, traced.path))
             if not self._is_equal_term(access.offset, substitution):
                 conditions.append(EqualityCondition(offset, (*traced.path, *mask.conjuncts())))
@@ -448,7 +449,7 @@ class _EqualitySearch:
 
 
 def _broadcast_lanes(operand: Value, lanes: Lanes) -> Lanes:
-    """Return the lanes of an operand whose elements keep their positions or are broadcast."""
+    """Return the lanes of an operand of equal or broadcast positions."""
     shape = shape_of(operand.type)
     if len(shape) != len(lanes):
         return (ZERO,) * len(shape)

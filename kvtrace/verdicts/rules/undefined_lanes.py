@@ -65,26 +65,29 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     return worst.values()
 
 
+def uses_undefined(bound: BoundCall) -> bool:
+    """Return whether a lane that a load leaves undefined may reach memory or a branch; cached."""
+    answer: bool | None = bound.memo.get(uses_undefined)
+    if answer is None:
+        answer = bound.memo[uses_undefined] = any(
+            _wraps(bound, sink)
+            or not isinstance(_decided(bound, sink, _given(bound, sink))[0], Proven)
+            for sink in sinks_of(bound.call.module)
+        )
+    return answer
+
+
 def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdict | None:
     """Return the verdict on a sink, None if no program reaches it or an integer may wrap."""
-    place, undefined = sink.place, sink.undefined
-    given = bound.active(place) if isinstance(place, Access) else bound.given(place)
-    if bound.is_unreached(place, given):
+    given = _given(bound, sink)
+    if bound.is_unreached(sink.place, given):
         return None
-    decision = bound.prove(~undefined.surely, given)
-    is_weak = False
-    if isinstance(decision, Proven) and undefined.possibly is not undefined.surely:
-        first_proof = decision
-        decision = bound.prove(~undefined.possibly, given)
-        is_weak = True
-        if isinstance(decision, Proven):
-            method = strongest((first_proof.method, decision.method))
-            decision = Proven(method, first_proof.solver_ns + decision.solver_ns)
+    decision, is_weak = _decided(bound, sink, given)
     if isinstance(decision, Proven):
         return None if _wraps(bound, sink) else _proven(bound, sink, rule, decision)
     if not isinstance(decision, Refuted):
         return _unknown(bound, sink, rule, decision.reason, decision.solver_ns)
-    claim = ~(undefined.possibly if is_weak else undefined.surely)
+    claim = ~(sink.undefined.possibly if is_weak else sink.undefined.surely)
     doubts = _doubts(bound, decision.model, claim, given)
     if doubts and not _is_replayable(bound, sink, doubts):
         reason = doubts.reason
@@ -99,6 +102,25 @@ def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Ve
         return _violation(bound, sink, rule, difference, decision, weak=is_weak)
     reason = f"{doubts.reason if doubts else NOT_REPRODUCED}; {difference}"
     return _unknown(bound, sink, rule, reason, decision.solver_ns)
+
+
+def _given(bound: BoundCall, sink: Sink) -> Given:
+    """Return the conditions under which a sink's lanes matter."""
+    place = sink.place
+    return bound.active(place) if isinstance(place, Access) else bound.given(place)
+
+
+def _decided(bound: BoundCall, sink: Sink, given: Given) -> tuple[Decision, bool]:
+    """Return whether no undefined lane reaches a sink, and if that is about products with zero."""
+    undefined = sink.undefined
+    decision = bound.prove(~undefined.surely, given)
+    if not isinstance(decision, Proven) or undefined.possibly is undefined.surely:
+        return decision, False
+    weak_decision = bound.prove(~undefined.possibly, given)
+    if isinstance(weak_decision, Proven):
+        method = strongest((decision.method, weak_decision.method))
+        weak_decision = Proven(method, decision.solver_ns + weak_decision.solver_ns)
+    return weak_decision, True
 
 
 def _wraps(bound: BoundCall, sink: Sink) -> bool:

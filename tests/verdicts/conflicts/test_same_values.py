@@ -66,3 +66,56 @@ def test_a_value_loaded_from_where_it_is_stored_is_not_the_same():
     both = tensor(300)
 
     assert not is_alike(overlapping, 1, x=both, out=both)
+
+
+@triton.jit
+def masked(x, out, n, SHIFT: tl.constexpr):
+    """All programs load and store the same lanes; SHIFT more are stored than loaded."""
+    lanes = tl.arange(0, 256)
+    tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n) * 2, mask=lanes < n + SHIFT)
+
+
+@triton.jit
+def masked_by_address(x, out, n, SHIFT: tl.constexpr):
+    i = tl.program_id(0) * 60 + tl.arange(0, 64)
+    numbers = tl.load(x + i, mask=i < n)
+    tl.store(out + i, tl.where(i < n - SHIFT, numbers + 1, numbers), mask=i < n)
+
+
+@triton.jit
+def masked_by_program(x, out, n, SHIFT: tl.constexpr):
+    """The lanes that a program leaves undefined are those of its number."""
+    i, limit = tl.arange(0, 256), n + tl.program_id(0)
+    numbers = tl.load(x + i, mask=i < limit)
+    tl.store(out + i, numbers, mask=i < n + SHIFT)
+
+
+@triton.jit
+def filled_by_program(x, out, n, SHIFT: tl.constexpr):
+    i, limit = tl.arange(0, 256), n + tl.program_id(0)
+    tl.store(out + i, tl.load(x + i, mask=i < limit, other=0.0), mask=i < n + SHIFT)
+
+
+@triton.jit
+def summed(x, out, n, SHIFT: tl.constexpr):
+    """The sum takes the undefined lanes, too."""
+    i = tl.arange(0, 256)
+    tl.store(out, tl.sum(tl.load(x + i, mask=i < n)))
+
+
+def test_lanes_that_are_left_undefined_count_where_they_are_stored():
+    tensors = {"x": tensor(900), "out": tensor(300)}
+
+    assert is_alike(masked, 0, **tensors)
+    assert is_alike(masked, -1, **tensors)
+    assert not is_alike(masked, 1, **tensors)
+    assert is_alike(masked_by_address, 9, **tensors)
+    assert not is_alike(summed, 0, **tensors)
+
+
+def test_masks_of_loads_may_depend_on_the_program_where_no_stored_lane_does():
+    tensors = {"x": tensor(900), "out": tensor(300)}
+
+    assert is_alike(masked_by_program, 0, **tensors)
+    assert not is_alike(masked_by_program, 1, **tensors)
+    assert not is_alike(filled_by_program, 1, **tensors)
