@@ -15,6 +15,7 @@ from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.integers import counter_ranges, signed_range, wrapped, wraps_around
 from kvtrace.ir.ops import MEMORY
+from kvtrace.ir.types import integer_bits
 from kvtrace.verdicts.deciding import Purpose
 from kvtrace.verdicts.replaying import program_at
 
@@ -57,12 +58,13 @@ class Seen:
         self.hidden: set[int] = set()
         self.blind = False
         self._deciding = deciding
-        self._wraps: dict[int, tuple[Any, Array, Array]] = {}
+        self._wraps: dict[int, tuple[Any, int, Array, Array]] = {}
 
     def wrapped(self, op: Op, scope: Any, ideal: Array, plain: Array) -> None:
         """Record that an op wrapped around, with its ideal and actual numbers in all lanes."""
         self.wrapped_ops.add(op.index)
-        self._wraps[op.index] = (scope.linear, ideal, plain)
+        bits = integer_bits(op.results[0].type) or 64
+        self._wraps[op.index] = (scope.linear, bits, ideal, plain)
 
     def clear_lanes(self) -> None:
         """Delete the recorded numbers of all lanes after the evaluation has ended."""
@@ -174,14 +176,17 @@ class Seen:
         )  # fmt: skip
 
     def _numbers(self, origin: int, program: int) -> tuple[int, int]:
-        """Return the ideal and the actual number of an op that wrapped in a program."""
-        linear, ideal, actual_numbers = self._wraps[origin]
+        """Return the ideal and the actual number of an op that wrapped in a program.
+
+        Of several the first that wraps around both as a signed and as an unsigned number.
+        """
+        linear, bits, ideal, actual_numbers = self._wraps[origin]
         ideal, actual_numbers = np.broadcast_arrays(ideal, actual_numbers)
-        differing_positions = np.argwhere(ideal != actual_numbers)
-        in_program = [
-            candidate
-            for candidate in differing_positions
-            if ideal.shape[0] == 1 or linear[candidate[0]] == program
-        ]
-        position = tuple(in_program[0] if in_program else differing_positions[0])
+        is_shown = ideal != actual_numbers
+        in_program = is_shown.copy()
+        if ideal.shape[0] > 1:
+            in_program[np.asarray(linear) != program] = False
+        beyond_both = in_program & ((ideal < signed_range(bits)[0]) | (ideal >= 1 << bits))
+        shown = next((mask for mask in (beyond_both, in_program) if mask.any()), is_shown)
+        position = tuple(np.argwhere(shown)[0])
         return int(ideal[position]), int(actual_numbers[position])

@@ -241,7 +241,8 @@ def _difference_lines(kernel: Mapping[str, Any], row: Mapping[str, Any]) -> Iter
     location = ""
     if row.get("program_x") is not None:
         program = tuple(row[f"program_{axis}"] for axis in "xyz")
-        location = f" in program {program}, lane {tuple(row['lane'])}"
+        lane = f", lane {tuple(row['lane'])}" if row["lane"] else ""
+        location = f" in program {program}{lane}"
     yield (
         f"  the farthest{location}: the device has {row['got']:.9g}, the IR means "
         f"{row['expected']:.9g} within {row['worst_bound']:.3g}"

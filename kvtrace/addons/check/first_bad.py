@@ -75,9 +75,10 @@ class BadValue:
         masked = ", from lanes that masked loads leave out" if self.from_masked else ""
         program_count_text = f" (the first of {self.programs})" if self.programs > 1 else ""
         trip = f", trip {self.iteration}" if self.iteration else ""
+        lane = f", lane {self.lane}" if self.lane else ""
         return (
             f"{self.op}{where} makes {value} of {operands or 'no float'} in program {self.program}"
-            f"{program_count_text}, lane {self.lane}{trip}{masked}; the value {effect}"
+            f"{program_count_text}{lane}{trip}{masked}; the value {effect}"
         )
 
 

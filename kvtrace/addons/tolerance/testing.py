@@ -379,8 +379,9 @@ def _place(derived: Tolerance, output: Output, index: tuple[int, ...]) -> str:
     program_and_lane = None if store is None else store.at(offset)
     if store is None or program_and_lane is None:
         return "no program stores this element"
-    program = program_at(program_and_lane[0], launch.grid)
-    return f"stored by program {program}, lane {program_and_lane[1]}, at {_line(store.op)}"
+    program, lane = program_at(program_and_lane[0], launch.grid), program_and_lane[1]
+    lane_text = f", lane {lane}" if lane else ""
+    return f"stored by program {program}{lane_text}, at {_line(store.op)}"
 
 
 def _line(op: Op) -> str:

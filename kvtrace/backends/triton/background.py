@@ -40,6 +40,7 @@ class StageProcess:
     def __init__(self) -> None:
         """Start the process, with a temporary folder for jobs and results."""
         self.job_count = 0
+        self.is_out_of_time = False
         self.folder = Path(tempfile.mkdtemp(prefix="kvtrace-"))
         (self.folder / _JOBS).touch()
         self.process = _start_process(self.folder)
@@ -54,12 +55,14 @@ class StageProcess:
         """Wait up to so many seconds (None: forever), and end the process.
 
         Return hash and name of each compiled kernel by the number of its job, in order of `add`.
+        `is_out_of_time` says whether the process was ended before it had tried all.
         """
         with (self.folder / _JOBS).open("a", encoding="utf-8") as jobs:
             jobs.write(_END)
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
+            self.is_out_of_time = True
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)  # the process and its ptxas
             self.process.wait()

@@ -83,10 +83,15 @@ def complete_stages(selection: "Selection", *, asked: bool) -> Iterator[str]:
         if kernel is not None:
             selection.trace.complete(run_id, row["kernel_id"], _later(kernel))
     if len(compiled) < len(missing):
+        reason = "Triton could not compile them here"
+        if process.is_out_of_time:
+            reason = (
+                f"{MOST_SECONDS:g} s were not enough to compile them (kvtrace report --replay "
+                "waits for it)"
+            )
         yield (
             f"{len(missing) - len(compiled)} of {len(stopped)} kernels that were compiled to TTIR "
-            "alone are shown without later stages, registers and shared memory: compiling them "
-            "failed, or takes too long (kvtrace report --replay waits for it)"
+            f"alone are shown without later stages, registers and shared memory: {reason}"
         )
 
 

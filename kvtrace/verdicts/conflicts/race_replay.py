@@ -87,7 +87,13 @@ class _TouchObserver(Observer):
         )
         if first is None or second is None:
             return None
-        return Witness(first, second, self._byte)
+        return Witness(first, second, max(map(self._start, (first, second))))
+
+    def _start(self, touch: Touch) -> int:
+        """Return the first byte of an access, from the start of the storage."""
+        argument = self._arguments[touch.argument]
+        assert isinstance(argument, TensorArgument)
+        return touch.address_offset + argument.offset_bytes
 
     def access(self, access: Access) -> None:
         """Record a lane of each watched program that touches the byte."""

@@ -294,6 +294,8 @@ def _violation(
     bits = integer_bits((counter or op.results[0]).type)
     wrap_text = f"{text} is {wrap.ideal:,}, more than {bits} bits hold, and wraps around to "
     wrap_text += f"{wrap.actual:,}"
+    if bits and wrap.actual < 0 and wrap.ideal >= 1 << bits:
+        wrap_text += f", or {wrap.actual + (1 << bits):,} as an unsigned number"
     if wrap.ideal == wrap.actual:
         wrap_text = f"{text} stays {wrap.ideal:,}, a step of 0, and the loop never ends"
     return Verdict(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kvtrace.backends.triton import later_stages
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.schema.trace import resolve
 from tests.support.tiers import needs
@@ -191,6 +192,24 @@ def test_later_stages_are_those_of_a_full_run(
     listed = selection.table("artifacts", ["sha256", "size_bytes", "kind"]).to_pylist()
     assert {_artifact(row, "cubin") for row in completed.values()} <= {r["sha256"] for r in listed}
     assert _kernel_rows(runs["folder"] / "ttir")["add"]["registers"] is None  # nothing was written
+
+
+@pytest.mark.process
+def test_why_later_stages_are_missing_is_said(
+    runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(later_stages, "MOST_SECONDS", 0.01)
+    (late,) = complete_stages(resolve(str(runs["folder"] / "ttir")), asked=False)
+    assert late.startswith("3 of 3 kernels")
+    assert "0.01 s were not enough to compile them" in late
+
+    refusing = tmp_path / "ptxas"
+    refusing.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "release 12.9, V12.9.86"\n')
+    refusing.chmod(0o755)
+    monkeypatch.setenv("TRITON_PTXAS_PATH", str(refusing))
+    (failed,) = complete_stages(resolve(str(runs["folder"] / "ttir")), asked=True)
+    assert failed.endswith("registers and shared memory: Triton could not compile them here")
 
 
 def _artifact(row: Any, stage: str) -> str:
