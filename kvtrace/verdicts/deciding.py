@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.feeding import feeding, feeding_values
-from kvtrace.ir.flow import backward, counter_of, enclosing_ops, flow_of
+from kvtrace.ir.flow import backward, counter_of, enclosing_ops, flow_of, value_before
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     COMBINING,
@@ -123,6 +123,28 @@ def unsigned_differences(module: Module) -> frozenset[int]:
         for maker in modular_ops(value, module)
         if operator_of(maker) == "-"
     )
+
+
+@once_per_module
+def unsigned_sums_of_cut(module: Module) -> Mapping[int, tuple[Value, ...]]:
+    """Return the truncated operands of sums and products that are later read as unsigned integers.
+
+    The keys are the indices of the sums and products.
+    """
+    operands: dict[int, tuple[Value, ...]] = {}
+    for op in module.ops:
+        for value in op.operands if op.name in UNSIGNED else ():
+            for maker in modular_ops(value, module):
+                sources = (value_before(operand, MOVING) for operand in maker.operands)
+                cut = tuple(source for source in sources if _is_truncated(source))
+                if cut and maker.name not in MOVING:
+                    operands[maker.index] = cut
+    return operands
+
+
+def _is_truncated(value: Value) -> bool:
+    op = value.owner
+    return isinstance(op, Op) and operator_of(op) == "cast" and op.name in MODULAR
 
 
 #: Ops of a reduction that returns one of its elements unchanged.

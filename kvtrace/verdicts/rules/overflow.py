@@ -24,8 +24,9 @@ from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
-from kvtrace.symbolic.terms import Symbol, signed_range
+from kvtrace.symbolic.terms import Symbol, Term, signed_range
 from kvtrace.verdicts.contents.loaded import depends_on
+from kvtrace.verdicts.deciding import unsigned_sums_of_cut
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
@@ -48,6 +49,7 @@ _AFFECTED_TEXTS: Final = {
     "index": "the index that is stored by",
 }
 
+_CUT: Final = "an operand was cut to fewer bits, and the result is read as an unsigned number"
 _UNSIGNED: Final = "it computes with unsigned integers that may be large"
 #: Limit of lanes of an evaluation of a witness's program.
 _MAX_LANES: Final = 1 << 25
@@ -70,6 +72,13 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         (None, access.op, _unknown(bound, arithmetic, _UNSIGNED, 0, evaluating=True))
         for arithmetic in bound.summary.arithmetic
         if not arithmetic.calls and _may_load_large_unsigned(bound, arithmetic)
+        for access in bound.summary.accesses
+        if arithmetic.op.index in feeding(access.op, bound.call.module)
+    ]
+    verdicts += [
+        (None, access.op, _unknown(bound, arithmetic, _CUT, 0))
+        for arithmetic in bound.summary.arithmetic
+        if not arithmetic.calls and _has_negative_cut(bound, arithmetic)
         for access in bound.summary.accesses
         if arithmetic.op.index in feeding(access.op, bound.call.module)
     ]
@@ -104,6 +113,18 @@ def _may_load_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
         and any(tensor.dtype[0] == "u" for tensor in bound.contents.sources(atom))
         for atom in arithmetic.result.symbols("content")
     )
+
+
+def _has_negative_cut(bound: BoundCall, arithmetic: Arithmetic) -> bool:
+    """Return whether formulas have a truncated operand as negative whose sum is read as unsigned.
+
+    Of 200 that was truncated to 8 bits they have -56, twice of which fits 8 bits; 400 does not.
+    """
+    for value in unsigned_sums_of_cut(bound.call.module).get(arithmetic.op.index, ()):
+        formula = bound.summary.values.get(value.id)
+        if not isinstance(formula, Term) or bound.ranges.interval(formula)[0] < 0:
+            return True
+    return False
 
 
 class _Replays:

@@ -343,3 +343,26 @@ def test_live_judging_names_the_overflow_and_what_to_do():
     assert "wraps around to -2,147,483,648" in found["overflow"].message
     assert "program_id(0) * stride wraps around" in found["out-of-bounds"].message
     assert "64 bits" in found["out-of-bounds"].hint
+
+
+@triton.jit
+def doubled_bytes(x, out, FIRST: tl.constexpr, FACTOR: tl.constexpr, TYPE: tl.constexpr):
+    cut = (tl.arange(0, 32) + FIRST).to(TYPE)
+    tl.store(out + (cut * FACTOR).to(tl.int32), tl.load(x + tl.arange(0, 32)))
+
+
+@pytest.mark.parametrize(
+    ("first", "factor", "type_", "expected"),
+    [
+        (200, 2, tl.uint8, "unknown"),  # 400, of which -56 * 2 says nothing
+        (40, 2, tl.uint8, "proven"),
+        (40, 2, tl.int8, "violation"),  # 128
+        (50_000, 2, tl.uint16, "unknown"),
+        (-20, 2, tl.int8, "proven"),
+    ],
+)
+def test_what_a_cast_cuts_off_may_be_signed_or_not(first, factor, type_, expected):
+    tensors = {"x": tensor(32), "out": tensor(100_000)}
+    found = answers(call(doubled_bytes, (1,), **tensors, FIRST=first, FACTOR=factor, TYPE=type_))
+
+    assert expected in found or (not found and expected == "proven")
