@@ -1,7 +1,11 @@
-"""Single-threaded matrix products during an evaluation: NumPy's, and PyTorch's if it is imported.
+"""The processor's settings during an evaluation: products on one thread, denormals that are kept.
 
 The products of a launch are many and small. OpenBLAS would split each over all cores, and if
 another process uses one of the cores, every product waits for a time slice: 16 ms, not 0.2 ms.
+PyTorch, if it is imported, would, too.
+
+A program may have denormals flushed to zero, by `torch.set_flush_denormal(True)` or by loading a
+library that was compiled with -ffast-math. That is a setting of each thread, and a GPU has it not.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -38,16 +42,32 @@ class Library(Protocol):
         """Set the number of threads that compute a product."""
 
 
-class _TorchOnOneThread(threading.local):
-    """Sets PyTorch, if the program has imported it, to one thread for calls from this thread."""
+#: The default floating-point environment, as glibc's and musl's fenv.h name it.
+_DEFAULT: Final = ctypes.c_void_p(-1)
+#: Bytes that hold a floating-point environment: 32 on x86-64, 8 on ARM.
+_ENVIRONMENT_BYTES: Final = 64
+_DENORMAL: Final = np.float32(1e-40)
+
+
+class _ThreadSettings(threading.local):
+    """Settings for calls from this thread: denormals are kept; PyTorch, if imported, on one thread.
+
+    `_environment` is the thread's floating-point environment where it flushes denormals.
+    """
 
     inside = 0
     _before = 1
+    _environment: ctypes.Array[ctypes.c_char] | None = None
 
     def enter(self) -> None:
         self.inside += 1
         if self.inside > 1:
             return
+        if _DENORMAL * 1 == 0 and sys.platform == "linux":
+            self._environment = ctypes.create_string_buffer(_ENVIRONMENT_BYTES)
+            mathematics = ctypes.CDLL(None)
+            mathematics.fegetenv(self._environment)
+            mathematics.fesetenv(_DEFAULT)
         get_threads = getattr(sys.modules.get("torch"), "get_num_threads", None)
         self._before = 1 if get_threads is None else get_threads()
         if self._before != 1:
@@ -55,19 +75,25 @@ class _TorchOnOneThread(threading.local):
 
     def leave(self) -> None:
         self.inside -= 1
-        if not self.inside and self._before != 1:
+        if self.inside:
+            return
+        if self._before != 1:
             sys.modules["torch"].set_num_threads(self._before)
+        if self._environment is not None:
+            ctypes.CDLL(None).fesetenv(self._environment)
+            self._environment = None
 
 
 class OneThread:
     """A context: NumPy's BLAS runs on one thread while any thread is inside it.
 
     The setting belongs to the whole process; the last thread to leave restores it. Nothing happens
-    with a BLAS that threadpoolctl does not know. PyTorch has a separate setting for each thread.
+    with a BLAS that threadpoolctl does not know. PyTorch has a separate setting for each thread, as
+    has the processor for denormals, which stay flushed on systems other than Linux.
     """
 
     def __init__(self) -> None:
-        self._torch = _TorchOnOneThread()
+        self._thread = _ThreadSettings()
         self._lock = Lock(taken=True, renewed=self._renewed)
         self._inside = 0
         self._libraries: Sequence[Library] | None = None
@@ -75,7 +101,7 @@ class OneThread:
 
     def _renewed(self) -> None:
         """After a fork, count only the forking thread as inside: the child has no other threads."""
-        before, self._inside = self._inside, self._torch.inside
+        before, self._inside = self._inside, self._thread.inside
         if before and not self._inside:
             self._restore()
 
@@ -84,7 +110,7 @@ class OneThread:
             library.set_num_threads(threads)
 
     def __enter__(self) -> None:
-        self._torch.enter()
+        self._thread.enter()
         with self._lock:
             self._inside += 1
             if self._inside > 1:
@@ -101,7 +127,7 @@ class OneThread:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._torch.leave()
+        self._thread.leave()
         with self._lock:
             self._inside -= 1
             if not self._inside:
