@@ -71,7 +71,8 @@ _BLOCKS: Final = "it is carried by a loop made of branches between blocks"
 class Sink:
     """An operand of an op that may be undefined where it affects the result.
 
-    `place` is the access whose active lanes matter, or the place of the op.
+    `place` is the access whose active lanes matter, or the place of the op. `undefined` may be
+    nowhere, which holds if no integer wraps around.
     """
 
     use: Use
@@ -241,7 +242,7 @@ class _Flow:
         return None if place is None else replace(place, op=op)
 
     def _note_use(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:
-        """Record a sink if a used value may be undefined in lanes or trips that matter."""
+        """Record a sink if a used value comes from undefined lanes."""
         if not self._recording or value.id not in self._tainted or place is None:
             return
         undefined = self.of(value)
@@ -255,9 +256,8 @@ class _Flow:
                 )
         assumptions = frozenset(part for condition in conditions for part in condition.conjuncts())
         undefined = undefined.mapped(lambda condition: simplified_by(condition, assumptions))
-        if not undefined.is_nowhere:
-            key = (op, use, name, id(place) if isinstance(place, Access) else 0)
-            self._sinks[key] = Sink(use, op, value, place, undefined)
+        key = (op, use, name, id(place) if isinstance(place, Access) else 0)
+        self._sinks[key] = Sink(use, op, value, place, undefined)
 
     def _branches(self, op: Op, place: Place | None) -> None:
         """Record sinks for the operands that decide where an op continues."""

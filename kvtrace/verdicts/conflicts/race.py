@@ -10,11 +10,12 @@ may order programs, follows the programs one by one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
-from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal
 from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
@@ -30,7 +31,7 @@ from kvtrace.verdicts.conflicts.outcomes import (
 from kvtrace.verdicts.conflicts.pairs import Pairs, evaluation, judged
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
-from kvtrace.verdicts.conflicts.race_replay import replayed
+from kvtrace.verdicts.conflicts.race_replay import ONE_RESULT, have_one_result, replayed
 from kvtrace.verdicts.conflicts.releases import Exclusion, releases_of
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import compare_digits, search_pair
@@ -100,6 +101,8 @@ class ProgramPairs(Pairs):
         if witness is None:
             reason = "a race found by formulas did not occur in the replay"
             return Undecided(reason, solver_ns=solver_ns)
+        if have_one_result(bound, witness):
+            return Undecided(ONE_RESULT, evaluating=False, solver_ns=solver_ns)
         return ConfirmedConflict(witness, result.method, solver_ns)
 
     def violation(self, op: Op, confirmed: Sequence[ConfirmedConflict], solver_ns: int) -> Verdict:
@@ -190,8 +193,10 @@ def _covering_condition(bound: BoundCall, store: Sharer, load: Sharer) -> Condit
     elements, from the first.
     """
     (access, width), shape = (store.access, store.access.element_bytes), store.access.shape
-    if load.access.element_bytes != width or len(shape) != 1 or shape[0] < 2:
+    if load.access.element_bytes != width or len(shape) > 1 or access.mask.opaques():
         return None
+    if prod(shape) == 1:
+        return access.mask & equal(copy_of(bound, load)[0], copy_of(bound, store)[0])
     lane_term = lane(0, shape[0])
     first_address = copy_of(bound, store)[0] - lane_term * width
     lane_symbol = next(iter(lane_term.atoms()))
@@ -203,7 +208,5 @@ def _covering_condition(bound: BoundCall, store: Sharer, load: Sharer) -> Condit
     if any(factor % width for factor in gap.coefficients.values()):
         return None
     distance = Term({monomial: factor // width for monomial, factor in gap.coefficients.items()})
-    if access.mask.opaques():
-        return None
     active = access.mask.substitute(Substitution({lane_symbol: distance}))
     return conjunction((at_least(distance), at_least(shape[0] - 1 - distance), active))

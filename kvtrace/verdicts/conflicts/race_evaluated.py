@@ -31,8 +31,10 @@ from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPai
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_replay import (
     MOST_PROGRAMS,
+    ONE_RESULT,
     Order,
     ProgramRenaming,
+    have_one_result,
     orders_of,
     replayed,
     run_in_order,
@@ -239,6 +241,8 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         )
         if witness is None:
             return Undecided("two programs accessed the same byte, but not in the replay")
+        if have_one_result(self._bound, witness):
+            return Undecided(ONE_RESULT)
         missed = (
             releases_of(self._bound).unordering_release(*ops) if self._roles.synchronizes else None
         )

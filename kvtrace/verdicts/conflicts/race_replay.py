@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.values import constant_sum
 from kvtrace.ir import Op
+from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.model import attribute
-from kvtrace.ir.ops import operator_of
+from kvtrace.ir.ops import effect_of, operator_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
-from kvtrace.verdicts.replaying import program_at, run
+from kvtrace.verdicts.conflicts.parts import roles_of
+from kvtrace.verdicts.replaying import program_at, read_only_arguments, run, run_with
+from kvtrace.verdicts.rules.fills import MADE_UP_NUMBERS, with_contents
+from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
+
+if TYPE_CHECKING:
+    from kvtrace.symbolic.summary import Access as SummaryAccess
+    from kvtrace.verdicts.binding import BoundCall
 
 # Orders in which the programs of a call are run one by one: ascending, descending, shuffled.
 #
@@ -27,6 +36,14 @@ from kvtrace.verdicts.replaying import program_at, run
 
 MOST_PROGRAMS: Final = 2048
 """Limit of programs that are run one by one."""
+
+ONE_RESULT: Final = (
+    "programs store to the same byte, and leave one result in whatever order they run"
+)
+_MOST_BYTES: Final = 1 << 24
+"""Limit of the bytes of a call's storages whose results are compared."""
+_MOST_PROGRAMS_ALONE: Final = 64
+"""Limit of programs that are all run for that, each in an evaluation of its own."""
 
 Order = NDArray[np.int64]
 """Linear ids of all programs, in the order in which they run."""
@@ -193,3 +210,89 @@ def replayed(
     touches = _TouchObserver(call.arguments, storage, byte, turns)
     run_in_order(call, [touches], ProgramRenaming(order))
     return touches.witness(ops, programs)
+
+
+# -- results in other orders ----------------------------------------------------------------------
+
+
+def have_one_result(bound: BoundCall, witness: Witness) -> bool:
+    """Return whether a racing store leaves the same memory in whatever order programs run.
+
+    The two programs are run in both orders, and a small grid upward and downward. The last of all
+    writes to a byte is the last one of its program, so other orders leave the same. Floats are
+    made up, and so are integers that were not recorded. False, too, for what such runs do not show
+    (other accesses to the storage, undefined lanes, loads that others may change), if contents
+    decide where the store goes, and if that cannot be run.
+    """
+    call, op = bound.call, witness.first.op
+    roles = roles_of(call.module).by_op.values()
+    storage = _storage_of(call, witness.first)
+    if (
+        effect_of(op) != "store"
+        or any(role.kind == "atomic" or role.strong for role in roles)
+        or any(
+            access.argument is None or _reaches(call, access, storage)
+            for access in bound.summary.accesses
+            if access.op is not op
+        )
+        or op.index in depending_on_data(call.module)
+        or uses_undefined(bound)
+    ):
+        return False
+    first, second = witness.first.program, witness.second.program
+    orders: list[tuple[Sequence[int], Sequence[int]]] = [((first, second), (second, first))]
+    if bound.programs <= _MOST_PROGRAMS_ALONE and bound.lanes <= bound.budget.replay_lanes:
+        upward = tuple(range(bound.programs))
+        orders.append((upward, upward[::-1]))
+    return all(_is_same_memory(call, alternatives) for alternatives in orders)
+
+
+def _storage_of(call: Call, touch: Touch) -> Storage:
+    argument = call.arguments[touch.argument]
+    assert isinstance(argument, TensorArgument)
+    return argument.storage
+
+
+def _reaches(call: Call, access: SummaryAccess, storage: Storage) -> bool:
+    assert access.argument is not None
+    argument = call.arguments[access.argument]
+    return isinstance(argument, TensorArgument) and argument.storage is storage
+
+
+def _is_same_memory(call: Call, orders: Sequence[Sequence[int]]) -> bool:
+    """Return whether programs leave the same memory in some orders, for two sets of numbers."""
+    for is_made_up in (_is_float, lambda _: True):
+        memories = [_memory_after(call, order, is_made_up) for order in orders]
+        if None in memories or any(memory != memories[0] for memory in memories):
+            return False
+    return True
+
+
+def _is_float(argument: TensorArgument) -> bool:
+    return argument.element.kind == "f"
+
+
+def _memory_after(
+    call: Call, order: Sequence[int], is_made_up: Callable[[TensorArgument], bool]
+) -> tuple[bytes, ...] | None:
+    """Return all storages after programs ran in an order; None if it failed or is too large."""
+
+    def numbers(argument: TensorArgument) -> Sequence[float]:
+        return MADE_UP_NUMBERS if is_made_up(argument) else ()
+
+    storages = {a.storage: a for a in call.arguments if isinstance(a, TensorArgument)}
+    if sum(storage.nbytes for storage in storages) > _MOST_BYTES:
+        return None
+    filled = with_contents(read_only_arguments(call.arguments, "integers"), numbers)
+    arguments = with_storages(
+        filled,
+        lambda storage: Storage(storage.nbytes, np.array(storage.data), storage.address),
+    )
+    for program in order:
+        if run_with(call, arguments, (), (program,), instrument=None) is not None:
+            return None
+    return tuple(
+        argument.storage.data.tobytes()
+        for argument in arguments
+        if isinstance(argument, TensorArgument) and argument.storage.data is not None
+    )

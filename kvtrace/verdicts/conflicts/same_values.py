@@ -186,6 +186,7 @@ class _EqualitySearch:
         self._roles = roles_of(module).by_op
         self._varying = {sharer.access.op.index for sharer in sharers_of(bound)}
         self._is_called = any(op.name in CALLS for op in module.ops)
+        self._formulas: dict[int, object] = {}
 
     def conditions(self, value: Value, lanes: Lanes) -> list[EqualityCondition] | None:
         """Return conditions under which a value at its lanes is equal; None: too many."""
@@ -250,8 +251,17 @@ class _EqualitySearch:
         self, value: Value, traced: _TracedValue, substitution: _LaneSubstitution
     ) -> EqualityCondition:
         """Return the condition that a value is equal: by its formula if it is tracked."""
-        formula = None if self._is_called else self._bound.summary.values.get(value.id)
-        return EqualityCondition(self._in_own_trip(formula, substitution), traced.path)
+        formula = self._in_own_trip(self._formula(value), substitution)
+        return EqualityCondition(formula, traced.path)
+
+    def _formula(self, value: Value) -> object:
+        """Return a value's formula if it is what the kernel computes: no integer wraps around."""
+        if value.id not in self._formulas:
+            is_exact = not self._is_called and self._bound.are_ideal((value,))
+            self._formulas[value.id] = (
+                self._bound.summary.values.get(value.id) if is_exact else None
+            )
+        return self._formulas[value.id]
 
     def _in_own_trip(
         self, formula: object, substitution: _LaneSubstitution
@@ -291,7 +301,7 @@ class _EqualitySearch:
 
     def _is_equal_integer(self, value: Value, substitution: _LaneSubstitution) -> bool:
         """Return whether a value's formula proves that it is equal on both sides."""
-        formula = None if self._is_called else self._bound.summary.values.get(value.id)
+        formula = self._formula(value)
         if isinstance(formula, Pointer):
             return all(
                 choice.unknown is None
@@ -345,9 +355,9 @@ class _EqualitySearch:
     ) -> Iterable[_TracedValue | EqualityCondition]:
         """Yield the condition that both sides select alike, and both values of a `where`."""
         condition = op.operand("condition")
-        formula = self._in_own_trip(self._bound.summary.values.get(condition.id), substitution)
+        formula = self._in_own_trip(self._formula(condition), substitution)
         choices: Iterable[tuple[Value, tuple[Condition, ...]]]
-        if self._is_called or not isinstance(formula, Condition) or not self._in_one_program:
+        if not isinstance(formula, Condition) or not self._in_one_program:
             choices = [(operand, ()) for operand in op.operands]
         else:
             if not self._holds_alike(formula, _NO_SUBSTITUTION):
@@ -396,7 +406,8 @@ class _EqualitySearch:
             offset, mask = (
                 self._in_own_trip(formula, substitution) for formula in (access.offset, access.mask)
             )
-            if access.unknown is not None or offset is None or not isinstance(mask, Condition):
+            is_known = access.unknown is None and self._bound.may_wrap(access) is None
+            if not is_known or offset is None or not isinstance(mask, Condition):
                 return None
             is_used_where_loaded = leaves_lanes(access.op) and not self._in_one_program
             if not is_used_where_loaded and not self._holds_alike(mask, _NO_SUBSTITUTION):

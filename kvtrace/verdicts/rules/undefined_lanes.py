@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
-from kvtrace.ir.feeding import feeding
+from kvtrace.ir.feeding import feeding, feeding_values
 from kvtrace.ir.ops import mask_of
+from kvtrace.ir.types import integer_bits
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.prover import Proven, Refuted, is_counterexample, strongest
 from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.taint import undefined_cause
+from kvtrace.symbolic.taint import tainted, undefined_cause
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
@@ -37,6 +38,7 @@ USE: Final = "undefined-use"
 
 _RANK: Final = ("proven", "unknown", "violation")
 _MAX_OPAQUE: Final = 4
+_MAY_WRAP: Final = "integers that decide which lanes are used may wrap around"
 _AFFECTED_TEXTS: Final = {
     "address": "where memory is accessed",
     "mask": "whether memory is accessed",
@@ -71,6 +73,7 @@ def uses_undefined(bound: BoundCall) -> bool:
     if answer is None:
         answer = bound.memo[uses_undefined] = any(
             _wraps(bound, sink)
+            or not _is_followed(bound, sink)
             or not isinstance(_decided(bound, sink, _given(bound, sink))[0], Proven)
             for sink in sinks_of(bound.call.module)
         )
@@ -82,9 +85,15 @@ def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Ve
     given = _given(bound, sink)
     if bound.is_unreached(sink.place, given):
         return None
+    if sink.undefined.is_nowhere and _is_followed(bound, sink):
+        return None
     decision, is_weak = _decided(bound, sink, given)
     if isinstance(decision, Proven):
-        return None if _wraps(bound, sink) else _proven(bound, sink, rule, decision)
+        if _wraps(bound, sink):
+            return None
+        if not _is_followed(bound, sink):
+            return _unknown(bound, sink, rule, _MAY_WRAP)
+        return _proven(bound, sink, rule, decision)
     if not isinstance(decision, Refuted):
         return _unknown(bound, sink, rule, decision.reason, decision.solver_ns)
     claim = ~(sink.undefined.possibly if is_weak else sink.undefined.surely)
@@ -121,6 +130,20 @@ def _decided(bound: BoundCall, sink: Sink, given: Given) -> tuple[Decision, bool
         method = strongest((decision.method, weak_decision.method))
         weak_decision = Proven(method, decision.solver_ns + weak_decision.solver_ns)
     return weak_decision, True
+
+
+def _is_followed(bound: BoundCall, sink: Sink) -> bool:
+    """Return whether no integer wraps that decides which undefined lanes reach a sink."""
+    module = bound.call.module
+    feeders, undefined_ids = feeding_values((sink.value,), module), tainted(module)
+    deciding_values = [
+        operand
+        for op in module.ops
+        if op.index in feeders and any(value.id in undefined_ids for value in op.results)
+        for operand in op.operands
+        if operand.id not in undefined_ids and integer_bits(operand.type) is not None
+    ]
+    return bound.are_ideal(deciding_values)
 
 
 def _wraps(bound: BoundCall, sink: Sink) -> bool:

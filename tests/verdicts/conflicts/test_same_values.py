@@ -7,6 +7,7 @@ from kvtrace.symbolic.prover.digits import Common
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.sharers import sharers_of
+from kvtrace.verdicts.judge import judge
 from tests.verdicts.calls import call, tensor
 
 
@@ -119,3 +120,78 @@ def test_masks_of_loads_may_depend_on_the_program_where_no_stored_lane_does():
     assert is_alike(masked_by_program, 0, **tensors)
     assert not is_alike(masked_by_program, 1, **tensors)
     assert not is_alike(filled_by_program, 1, **tensors)
+
+
+# -- integers that wrap around, and values that only an evaluation compares ------------------------
+
+
+@triton.jit
+def sign_of_nibble(out, SHIFT: tl.constexpr):
+    """Equal for all programs only as long as no bit is shifted out."""
+    program = tl.program_id(0)
+    tl.store(out, (program << SHIFT) >> SHIFT == program)
+
+
+@triton.jit
+def nibbles(out, SHIFT: tl.constexpr):
+    """Tiles of 16 lanes begin every 8 elements."""
+    lanes = tl.arange(0, 16)
+    narrow = lanes.to(tl.int8)
+    value = ((narrow << SHIFT) >> SHIFT).to(tl.int32) - lanes
+    tl.store(out + tl.program_id(0) * 8 + lanes, value)
+
+
+@triton.jit
+def accumulated(x, out, n, OWN: tl.constexpr):
+    """A sum that a loop carries, the same in all programs unless OWN."""
+    lanes = tl.arange(0, 16)
+    total = tl.zeros((16,), tl.float32)
+    for start in range(0, n, 16):
+        total += tl.load(x + start + lanes)
+    if OWN:
+        total += tl.program_id(0)
+    tl.store(out + lanes, total)
+
+
+@triton.jit
+def by_group(x, out, GROUP: tl.constexpr):
+    """Tiles overlap; GROUP elements share a number."""
+    places = tl.program_id(0) * 8 + tl.arange(0, 16)
+    tl.store(out + places, tl.load(x + places // GROUP))
+
+
+@triton.jit
+def flagged(flag, out, OWN: tl.constexpr):
+    """Each program loads the number that it stored before, and all others, too."""
+    program = tl.program_id(0)
+    tl.store(flag, 7 + OWN * program)
+    tl.store(out + program, tl.load(flag))
+
+
+def race_of(kernel, grid, **arguments):
+    """The worst verdict of the rule race."""
+    found = {verdict.verdict for verdict in judge(call(kernel, grid, **arguments), ["race"])}
+    return next(word for word in ("violation", "unknown", "proven") if word in found)
+
+
+def test_formulas_of_values_that_wrap_around_prove_nothing():
+    assert race_of(sign_of_nibble, (16,), out=tensor(1, dtype="i1"), SHIFT=27) == "proven"
+    assert race_of(sign_of_nibble, (16,), out=tensor(1, dtype="i1"), SHIFT=28) == "violation"
+    assert race_of(nibbles, (2,), out=tensor(32, dtype="i32"), SHIFT=3) != "violation"
+    assert race_of(nibbles, (2,), out=tensor(32, dtype="i32"), SHIFT=4) == "violation"
+
+
+def test_equal_results_of_an_evaluation_are_no_race_and_no_proof():
+    tensors = {"x": tensor(64), "out": tensor(64)}
+
+    assert race_of(accumulated, (4,), **tensors, n=64, OWN=False) == "unknown"
+    assert race_of(accumulated, (4,), **tensors, n=64, OWN=True) == "violation"
+    assert race_of(by_group, (4,), **tensors, GROUP=2) == "unknown"
+    assert race_of(by_group, (4,), **tensors, GROUP=1) == "proven"
+
+
+def test_a_number_that_each_program_stores_before_it_loads_it_is_no_race():
+    tensors = {"flag": tensor(1, dtype="i32"), "out": tensor(4, dtype="i32")}
+
+    assert race_of(flagged, (4,), **tensors, OWN=False) == "proven"
+    assert race_of(flagged, (4,), **tensors, OWN=True) == "violation"

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import triton
+import triton.language as tl
 
 from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.verdicts.judge import judge
@@ -67,7 +69,7 @@ def test_masks_are_followed_through_a_transposition():
         BLOCK=16,
     )  # fmt: skip
 
-    assert sinks_of(transposed.module) == ()
+    assert all(sink.undefined.is_nowhere for sink in sinks_of(transposed.module))
     assert judge(transposed, RULES) == []
 
 
@@ -194,3 +196,20 @@ def test_numbers_without_a_value_are_as_undefined_as_lanes_of_loads(kernel, argu
         cause
     )
     assert cause in (None, "proven") or cause in verdicts[0].message
+
+
+@triton.jit
+def chosen_by_sign(x, out, SHIFT: tl.constexpr):
+    """Lanes from 8 on have no value, and are replaced as long as no bit is shifted out."""
+    lanes = tl.arange(0, 16)
+    numbers = tl.load(x + lanes, mask=lanes < 8)
+    tl.store(out + lanes, tl.where((lanes << SHIFT) >> SHIFT == lanes, 0.0, numbers))
+
+
+def test_a_choice_by_integers_that_wrap_around_proves_nothing():
+    tensors = {"x": tensor(16), "out": tensor(16)}
+
+    assert judge(call(chosen_by_sign, (1,), **tensors, SHIFT=27), RULES) == []
+    (found,) = judge(call(chosen_by_sign, (1,), **tensors, SHIFT=28), RULES)
+    assert found.verdict == "unknown"
+    assert "may wrap around" in found.reason
