@@ -212,9 +212,9 @@ def _write_page(
     if destination == STANDARD_OUTPUT:
         with TemporaryDirectory(prefix="kvtrace-") as folder:
             path = Path(folder) / "difference.html"
-            write_comparison(difference, sides[1], path, before=sides[0], gate=gate)
+            write_comparison(difference, sides, gate, path)
             return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    written = write_comparison(difference, sides[1], Path(destination), before=sides[0], gate=gate)
+    written = write_comparison(difference, sides, gate, Path(destination))
     tell(f"wrote {destination} ({size(written.size_bytes)})")
     for entry in written.dropped:
         tell(f"  {entry.text} {entry.command}")
