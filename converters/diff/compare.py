@@ -10,7 +10,7 @@ machines are context.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.converters.diff.added import MEANING_SECONDS, additions, meanings_of_changed
 from kvtrace.converters.diff.executions import (
@@ -98,6 +98,7 @@ def compare(
 
     """
     seconds = MEANING_SECONDS if meaning is None else meaning
+    gate = gate or Gate([])
     sides = zip((before, after), labels, strict=True)
     a, b = (take_snapshot(side, label) for side, label in sides)
     option_changes = remove_version_options(a, b)
@@ -130,9 +131,9 @@ def compare(
         read_findings(after.trace, after.runs),
     )
     findings, still = finding_differences(*findings_of_sides, notes, new_names)
-    if gate is not None:
-        judged = all(side.analyzed and not side.judges_nothing for side in findings_of_sides)
-        gate.compare_findings(findings, judged=judged)
+    judged = all(side.analyzed and not side.judges_nothing for side in findings_of_sides)
+    gate.compare_findings(findings, judged=judged)
+    if gate.rules:
         _judge_kernels(gate, pairing, (*matched, *((None, key) for key in added)))
     bounds, unjudged_reason = bound_changes(conditions, new_names)
     kernel_times = (*times.of_kernels(matched), *times.of_libraries())
@@ -140,11 +141,10 @@ def compare(
         notes.append(
             "times of collectives are not compared: how long they waited for ranks is not known"
         )
-    if gate is not None:
-        judge_libraries(gate, a.executions, b.executions)
-        gate.compare_bounds(bounds, judged=not unjudged_reason)
-        for time in kernel_times:
-            gate.compare_times(time.name, time.compared)
+    judge_libraries(gate, a.executions, b.executions)
+    gate.compare_bounds(bounds, judged=not unjudged_reason)
+    for time in kernel_times:
+        gate.compare_times(time.name, time.compared)
     order_sentence = order_note(a, b, matched)
     notes += [order_sentence] if order_sentence else []
     result_sources = (added.results for added in additions() if added.results is not None)
@@ -359,12 +359,14 @@ def _key_facts(variant: Variant) -> dict[str, str]:
     return {what: value for what, value in facts.items() if value}
 
 
-def _one_sided_kernel(status: str, variants: list[Variant]) -> KernelDifference:
+def _one_sided_kernel(
+    status: Literal["added", "removed"], variants: list[Variant]
+) -> KernelDifference:
     row = variants[0].row
     totals = sum_totals(v.totals for v in variants)
     is_added = status == "added"
     return KernelDifference(
-        status="added" if is_added else "removed",
+        status=status,
         name=row["name"] or "",
         module=row["module"],
         file=row["file"],
@@ -376,17 +378,15 @@ def _one_sided_kernel(status: str, variants: list[Variant]) -> KernelDifference:
 
 
 def _one_sided_variant(
-    status: str, variant: Variant, most_similar: Variant | None
+    status: Literal["added", "removed"], variant: Variant, most_similar: Variant | None
 ) -> VariantDifference:
     is_added = status == "added"
     facts: tuple[Change, ...] = ()
     if most_similar is not None:
-        sides = (
-            (most_similar.facts, variant.facts) if is_added else (variant.facts, most_similar.facts)
-        )
-        facts = changes(*sides)
+        before, after = (most_similar, variant) if is_added else (variant, most_similar)
+        facts = changes(before.facts, after.facts)
     return VariantDifference(
-        status="added" if is_added else "removed",
+        status=status,
         label=variant.label,
         changes=facts,
         before=None if is_added else variant.totals,
