@@ -73,12 +73,14 @@ def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
     return tuple(_differing_figures((kind, read(before), read(after)) for kind, read in kinds))
 
 
-def figure_values(figure: Figure) -> tuple[str, str]:
+def figure_values(before: float, after: float, unit: str) -> tuple[str, str]:
     """Return both values with their unit; in full if their short forms are the same."""
-    before, after = (quantity(value, figure.unit) for value in (figure.before, figure.after))
-    if before == after and figure.unit == "share":
-        return f"{100 * figure.before:.4f} %", f"{100 * figure.after:.4f} %"
-    return (before, after) if before != after else (count(figure.before), count(figure.after))
+    texts = quantity(before, unit), quantity(after, unit)
+    if texts[0] != texts[1]:
+        return texts
+    if unit == "share":
+        return f"{100 * before:.4f} %", f"{100 * after:.4f} %"
+    return count(before), count(after)
 
 
 def work_per_launch(

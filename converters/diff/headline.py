@@ -24,7 +24,13 @@ from kvtrace.converters.diff.model import (
     StageDifference,
     VariantDifference,
 )
-from kvtrace.converters.diff.words import HEADLINE_COLUMNS, share_text, sure_text, values_text
+from kvtrace.converters.diff.words import (
+    HEADLINE_COLUMNS,
+    share_text,
+    substitutions,
+    sure_text,
+    values_text,
+)
 from kvtrace.text import columns, count, duration, plural
 
 #: Rows that fit on a screen, with the text around the table.
@@ -216,8 +222,7 @@ def _stage_texts(variant: VariantDifference) -> Iterator[str]:
     if code is None:
         return
     if code.substitutions and not code.lines:
-        numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
-        yield f"{stage_name(code.stage)} the same except for {numbers}"
+        yield f"{stage_name(code.stage)} the same except for {substitutions(code)}"
         return
     for stage in variant.stages:
         if words := stage_words(stage):  # the first stage with counted changes
@@ -267,7 +272,7 @@ def _figure_order(figure: Figure) -> tuple[int, float]:
 
 
 def _figure_row(kernel: str, level: str, figure: Figure, more: str) -> HeadlineRow:
-    before, after = figure_values(figure)
+    before, after = figure_values(figure.before, figure.after, figure.unit)
     return HeadlineRow(
         kernel, level, figure.name, before, f"{after}{more}", figure.share, figure.direction,
         figure.certainty,
