@@ -3,6 +3,7 @@
 Converters that print use it; all output fits 40 columns and needs no color.
 """
 
+import os
 import shutil
 import textwrap
 import unicodedata
@@ -35,6 +36,12 @@ def printable(text: object) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shown_path(path: str, base: str | None) -> str:
+    """Return a file's path, relative to the folder `base` if the file is in it."""
+    is_inside = base is not None and path.startswith(base.rstrip(os.sep) + os.sep)
+    return os.path.relpath(path, base) if is_inside else path
 
 
 def duration(nanoseconds: float | None) -> str:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from kvtrace.converters.findings.findings_text import Printer
 from kvtrace.converters.findings.model import UNUSED_IGNORE, Finding, Findings
-from kvtrace.converters.junit import text_of, xml_text
+from kvtrace.converters.junit import add_outcome, passing_case, text_of, xml_text
 from kvtrace.text import plural
 
 Case = tuple[str, str | None, int | None, int | None, str | None, str | None, str]
@@ -61,11 +61,7 @@ def _testcase(group: Sequence[Finding], printer: Printer, strict: bool) -> Eleme
     first = group[0]
     access = f"{first.access or 'kernel'} of {first.arg}" if first.arg else first.access or "kernel"
     place = f"{first.file or '?'}:{first.line or '?'}"
-    case = ElementTree.Element(
-        "testcase",
-        classname=xml_text(first.kernel),
-        name=xml_text(f"{first.rule}: {access} at {place}"),
-    )
+    case = passing_case(first.kernel, f"{first.rule}: {access} at {place}")
     if first.file is not None:
         case.set("file", xml_text(first.file))
     if first.line is not None:
@@ -73,24 +69,18 @@ def _testcase(group: Sequence[Finding], printer: Printer, strict: bool) -> Eleme
     failing = [f for f in group if f.fails(strict=strict)]
     skipped = [f for f in group if f.suppressed or f.is_defect or f.verdict == "unknown"]
     if failing:
-        case.append(_outcome("failure", failing, printer, failing[0].severity))
+        kind = f"{failing[0].severity}.{failing[0].rule}"
+        outcome = add_outcome(case, "failure", _message(failing), kind)
+        outcome.text = xml_text("\n".join(printer.defect(failing)))
     elif skipped:
-        case.append(_outcome("skipped", skipped, printer, None))
+        add_outcome(case, "skipped", _message(skipped))
     return case
 
 
-def _outcome(
-    tag: str, group: Sequence[Finding], printer: Printer, severity: str | None
-) -> ElementTree.Element:
+def _message(group: Sequence[Finding]) -> str:
     finding = group[0]
     reason = (
         f"suppressed: {finding.suppress_reason or 'no reason given'}" if finding.suppressed else ""
     )
     message = reason or finding.message or finding.reason or finding.rule
-    outcome = ElementTree.Element(
-        tag, message=xml_text(f"{message} ({plural(len(group), 'call')})")
-    )
-    if severity is not None:
-        outcome.set("type", f"{severity}.{finding.rule}")
-        outcome.text = xml_text("\n".join(printer.defect(group)))
-    return outcome
+    return f"{message} ({plural(len(group), 'call')})"
