@@ -178,7 +178,11 @@ def query(
     database: duckdb.DuckDBPyConnection, text: str
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """Run one statement that only reads; return column names and rows. Errors as `query_arrow`."""
-    table = query_arrow(database, text)
+    return names_and_rows(query_arrow(database, text))
+
+
+def names_and_rows(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return the column names and the rows of a query's result; errors as `column_values`."""
     columns = [column_values(table.column(index)) for index in range(table.num_columns)]
     return tuple(table.column_names), list(zip(*columns, strict=True))
 

@@ -49,18 +49,13 @@ def fleet_page(fleet: Fleet) -> str:
 
 
 def _kernel_columns(fleet: Fleet) -> list[Column[KernelTimes]]:
-    def compared(kernel: KernelTimes) -> tuple[str, str, str]:
-        if kernel.times.get(fleet.newest) is None:
-            return "-", "-", kernel.reason or ""
-        return expected(kernel, fleet.newest)
-
     return [
         Column("kernel", lambda kernel: kernel.kernel),
         Column("measured on", _conditions),
         Column("newest", lambda kernel: time_cell(kernel.times.get(fleet.newest)), "number"),
-        Column("before", lambda kernel: compared(kernel)[0], "number"),
-        Column("ratio", lambda kernel: compared(kernel)[1], "number"),
-        Column("expected within", lambda kernel: compared(kernel)[2], "prose"),
+        Column("before", lambda kernel: expected(kernel, fleet.newest)[0], "number"),
+        Column("ratio", lambda kernel: expected(kernel, fleet.newest)[1], "number"),
+        Column("expected within", lambda kernel: expected(kernel, fleet.newest)[2], "prose"),
         Column("verdict", lambda kernel: verdict(kernel.newest)),
         Column("over jobs", lambda kernel: _line(kernel, len(fleet.jobs))),
     ]
