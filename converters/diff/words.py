@@ -1,5 +1,6 @@
 """Texts that all output forms of a difference share."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from kvtrace.converters.diff.figures import figure_values
@@ -51,17 +52,9 @@ def summary(d: Difference) -> str:
     unjudged_note = "" if unjudged_sides(d) == "" else "; findings: not judged"
     if d.empty:
         return f"no difference in {plural(d.same_kernels, 'kernel')}{unjudged_note}"
-    kernel_counts = [
-        f"{sum(k.status == status for k in d.kernels)} {status}"
-        for status in ("changed", "added", "removed")
-        if any(k.status == status for k in d.kernels)
-    ]
+    kernel_counts = _counts(("changed", "added", "removed"), [k.status for k in d.kernels])
     kernels = [f"kernels: {', '.join((*kernel_counts, f'{d.same_kernels} the same'))}"]
-    findings = [
-        f"{sum(f.status == status for f in d.findings)} {status}"
-        for status in ("new", "gone")
-        if any(f.status == status for f in d.findings)
-    ]
+    findings = _counts(("new", "gone"), [f.status for f in d.findings])
     if d.still and findings:
         findings.append(f"{len(d.still)} still there")
     further_texts = [f"findings: {', '.join(findings)}"] if findings else []
@@ -70,6 +63,10 @@ def summary(d: Difference) -> str:
             f"results: {plural(d.results.differing, 'launch')} with another result"
         )
     return "; ".join(kernels + further_texts) + unjudged_note
+
+
+def _counts(names: Sequence[str], statuses: Sequence[str]) -> list[str]:
+    return [f"{statuses.count(name)} {name}" for name in names if name in statuses]
 
 
 def results_lines(d: Difference) -> list[str]:
@@ -140,7 +137,7 @@ def device_total_row(device: DeviceDifference) -> tuple[str, ...]:
     return (DEVICE_TOTAL, "", *times, change)
 
 
-def change_text(before: int | None, after: int | None) -> str:
+def change_text(before: float | None, after: float | None) -> str:
     """Return the relative change of a time as text; "-" if a side has none."""
     return "-" if not before or after is None else f"{after / before - 1:+.1%}"
 
