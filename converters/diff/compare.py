@@ -59,6 +59,7 @@ from kvtrace.converters.diff.variant_changes import (
     source_difference,
     variant_difference,
 )
+from kvtrace.converters.diff.words import unjudged_rules
 from kvtrace.converters.findings import Finding, Findings, read_findings
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.profile.recompiles import Change, changes
@@ -130,7 +131,9 @@ def compare(
         read_findings(before.trace, before.runs),
         read_findings(after.trace, after.runs),
     )
-    findings, still = finding_differences(*findings_of_sides, notes, new_names)
+    described = described_side(a, findings_of_sides[0]), described_side(b, findings_of_sides[1])
+    notes += unjudged_rules(*described)
+    findings, still = finding_differences(*findings_of_sides, new_names)
     judged = all(side.analyzed and not side.judges_nothing for side in findings_of_sides)
     gate.compare_findings(findings, judged=judged)
     if gate.rules:
@@ -151,8 +154,8 @@ def compare(
     compared_results = (compared(a, b, matched, other_code) for compared in result_sources)
     results = next((r for r in compared_results if r is not None), None)
     difference = Difference(
-        before=described_side(a, findings_of_sides[0]),
-        after=described_side(b, findings_of_sides[1]),
+        before=described[0],
+        after=described[1],
         kernels=tuple(kernels),
         same_kernels=len(matched) - len(changed),
         findings=findings,
@@ -312,9 +315,7 @@ def _kernel_difference(
     variants += [_one_sided_variant("removed", v, nearest(v, after)) for v in removed_variants]
     variants += [_one_sided_variant("added", v, nearest(v, before)) for v in added_variants]
     key_changes = changes(_key_facts(before[0]), _key_facts(after[0]))
-    if chosen_by_tuner and [_launch_count(v) for v, _ in pairs] != [
-        _launch_count(v) for _, v in pairs
-    ]:
+    if chosen_by_tuner and any(v.totals.launches != w.totals.launches for v, w in pairs):
         notes.append(
             f"{before[0].key.name}: the autotuner launched other variants of the same set "
             "(it decides by time)"
@@ -339,15 +340,12 @@ def _kernel_difference(
     )
 
 
-def _launch_count(variant: Variant) -> int:
-    return variant.totals.launches
-
-
 def _is_tuned_with_equal_launches(before: Sequence[Variant], after: Sequence[Variant]) -> bool:
     """Return whether an autotuner ran on both sides and the kernel has as many launches on both."""
     if len(before) < 2 or not any(v.tuned for v in before) or not any(v.tuned for v in after):
         return False
-    return sum(map(_launch_count, before)) == sum(map(_launch_count, after))
+    launches = [sum(variant.totals.launches for variant in side) for side in (before, after)]
+    return launches[0] == launches[1]
 
 
 def _key_facts(variant: Variant) -> dict[str, str]:
@@ -398,25 +396,16 @@ def _one_sided_variant(
 
 
 def finding_differences(
-    a: Findings, b: Findings, notes: list[str], renamed: Mapping[str, str]
+    a: Findings, b: Findings, renamed: Mapping[str, str]
 ) -> tuple[tuple[FindingDifference, ...], tuple[Finding, ...]]:
     """Return the findings of one side only, and those of both sides; none if a side was not judged.
 
-    Rules that judged only one side are left out, and a sentence on each is added to `notes`.
+    Rules that judged only one side are left out (`unjudged_rules` has a sentence on each).
     `renamed` maps names in BEFORE to names in AFTER of renamed kernels.
     """
     if not (a.analyzed and b.analyzed):
         return (), ()
-    rules_of_one_side = [
-        sorted(side_rules.rules.keys() - other.rules.keys())
-        for side_rules, other in ((a, b), (b, a))
-    ]
-    for rules, side in zip(rules_of_one_side, ("before", "after"), strict=True):
-        if rules:
-            notes.append(
-                f"findings of {', '.join(rules)} are not compared: only {side} was judged by them"
-            )
-    uncompared_rules = frozenset(rule for rules in rules_of_one_side for rule in rules)
+    uncompared_rules = a.rules.keys() ^ b.rules.keys()
     sides = [
         replace(side, listed=tuple(f for f in side.listed if f.rule not in uncompared_rules))
         for side in (a, b)

@@ -26,10 +26,8 @@ from kvtrace.converters.diff.model import (
 )
 from kvtrace.converters.diff.words import (
     HEADLINE_COLUMNS,
-    share_text,
+    row_cells,
     substitutions,
-    sure_text,
-    values_text,
 )
 from kvtrace.text import columns, count, duration, plural
 
@@ -287,7 +285,7 @@ def headline_table(rows: Sequence[HeadlineRow], width: int, *, full: bool = Fals
     if not rows:
         return []
     shown_rows = rows if full else rows[:SHOWN]
-    cells = [_cells(row) for row in shown_rows]
+    cells = [(row.kernel or "(no name)", *row_cells(row)) for row in shown_rows]
     lines = columns(HEADLINE_COLUMNS, cells, width, texts=_TEXTS, optional=(_BASIS,))
     hidden_by_direction = Counter(row.direction for row in rows[len(shown_rows) :])
     if hidden_by_direction:
@@ -297,10 +295,3 @@ def headline_table(rows: Sequence[HeadlineRow], width: int, *, full: bool = Fals
         )
         lines.append(f"… {plural(hidden_by_direction.total(), 'more line')}: {kinds} (-v)")
     return lines
-
-
-def _cells(row: HeadlineRow) -> tuple[str, ...]:
-    return (
-        row.kernel or "(no name)", row.what, values_text(row), share_text(row), row.direction,
-        sure_text(row),
-    )  # fmt: skip

@@ -76,7 +76,8 @@ def _launch_order(side: "Snapshot", keys: Sequence[KernelKey]) -> Iterator[Launc
     for number, key in enumerate(keys):
         kernel_of_variant[[variant.position for variant in side.kernels[key]]] = number
     threads: set[int | None] = set()
-    for launches in side.launches_of(side.runs[0]):
+    columns = ["call_id", "enter", "thread", "phase"]
+    for launches in side.trace.pieces("launches", [side.runs[0]], columns):
         threads.update(launches["thread"].unique().to_pylist())
         if len(threads) > 1:
             yield None

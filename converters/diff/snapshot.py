@@ -4,7 +4,7 @@ Ids are unique only in their run, so variants of several ranks, and repeated com
 merged by their facts. Sums over launches are computed in DuckDB, not in Python loops.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -89,10 +89,6 @@ class Snapshot:
         if run.run_id not in self._calls:
             self._calls[run.run_id] = self.trace.table("calls", [run])
         return self._calls[run.run_id]
-
-    def launches_of(self, run: "Run") -> Iterator[pa.Table]:
-        """Yield call, begin, thread and phase of the launches of a run, in pieces."""
-        return self.trace.pieces("launches", [run], ["call_id", "enter", "thread", "phase"])
 
     def samples(self, kind: Kind, variants: Sequence[int]) -> Samples:
         """Return the device or host times (`kind`) of the variants with these positions."""

@@ -152,11 +152,11 @@ def unjudged_sides(d: Difference) -> str:
     return f"findings: not judged in {labels}, so none are compared{advice}"
 
 
-def unjudged_rules(d: Difference) -> list[str]:
+def unjudged_rules(before: Side, after: Side) -> list[str]:
     """Return sentences on rules that judged only one side."""
-    if d.before.judged_by is None or d.after.judged_by is None:
+    if before.judged_by is None or after.judged_by is None:
         return []
-    rules = [set(side.judged_by or ()) for side in (d.before, d.after)]
+    rules = set(before.judged_by), set(after.judged_by)
     return [
         f"findings of {', '.join(sorted(one_sided))} are not compared: "
         f"only {side} was judged by them"
@@ -185,6 +185,11 @@ def sure_text(row: HeadlineRow) -> str:
         return row.certainty
     low, high = row.interval
     return f"{row.certainty} {100 * low:+.1f}…{100 * high:+.1f}%"
+
+
+def row_cells(row: HeadlineRow) -> tuple[str, ...]:
+    """Return the cells of a row of the headline below `HEADLINE_COLUMNS`, but for the kernel."""
+    return row.what, values_text(row), share_text(row), row.direction, sure_text(row)
 
 
 def values_text(row: HeadlineRow) -> str:
