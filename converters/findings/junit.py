@@ -14,7 +14,8 @@ from kvtrace.converters.findings.model import UNUSED_IGNORE, Finding, Findings
 from kvtrace.converters.junit import add_outcome, passing_case, text_of, xml_text
 from kvtrace.text import plural
 
-Case = tuple[str, str | None, int | None, int | None, str | None, str | None, str]
+Case = tuple[str | None, int | None, int | None, str | None, str | None, str]
+"""File, line, column, access, argument and rule of the findings of a test case."""
 
 
 def junit(findings: Findings, *, strict: bool = False) -> str:
@@ -26,9 +27,10 @@ def junit(findings: Findings, *, strict: bool = False) -> str:
 
     """
     suites: dict[str, dict[Case, list[Finding]]] = {}
-    for finding in findings.listed:
-        if finding.rule != UNUSED_IGNORE:
-            suites.setdefault(finding.kernel, {}).setdefault(_case_key(finding), []).append(finding)
+    for f in findings.listed:
+        if f.rule != UNUSED_IGNORE:
+            case = (f.file, f.line, f.column, f.access, f.arg, f.rule)
+            suites.setdefault(f.kernel, {}).setdefault(case, []).append(f)
     printer = Printer(findings.lines, width=100)
     root = ElementTree.Element("testsuites", name="kvtrace sanitize")
     for kernel in sorted(suites):
@@ -37,11 +39,6 @@ def junit(findings: Findings, *, strict: bool = False) -> str:
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
     root.set("errors", "0")
     return text_of(root)
-
-
-def _case_key(finding: Finding) -> Case:
-    place = (finding.file, finding.line, finding.column)
-    return (finding.kernel, *place, finding.access, finding.arg, finding.rule)
 
 
 def _suite(

@@ -208,7 +208,8 @@ def query_arrow(
         kind = _statement_kind(statements[0])
         if kind not in _READING_KINDS:
             raise BadQuery(f"only statements that read are allowed, and this is {kind}")
-        if _reaches_files(database) and not _is_plain_select(database, text):
+        ((paths,),) = database.execute("SELECT len(current_setting('allowed_paths'))").fetchall()
+        if paths and not _is_plain_select(database, text):
             raise BadQuery("this connection was opened for another query: connect again")
         if most is None:
             return database.sql(text).to_arrow_table()
@@ -280,11 +281,6 @@ def _opens_no_file(node: Mapping[str, Any]) -> bool:
         )
     name = str(node.get("table_name", ""))
     return node.get("type") != "BASE_TABLE" or re.fullmatch(r"\w+", name) is not None
-
-
-def _reaches_files(database: duckdb.DuckDBPyConnection) -> bool:
-    ((paths,),) = database.execute("SELECT len(current_setting('allowed_paths'))").fetchall()
-    return bool(paths)
 
 
 def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:
