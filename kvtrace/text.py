@@ -122,6 +122,12 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first `most` names, and the number of the others, as `a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def narrowed(line: str, width: int) -> list[str]:
     """Return a line as lines of at most `width` columns, wrapped at spaces; words stay whole."""
     if display_width(line) <= width or " " not in line.strip():

@@ -13,7 +13,7 @@ from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
 from kvtrace.converters.diff.model import Answer, Difference, KernelDifference, KernelMeaning
 from kvtrace.converters.diff.words import meaning_subject
 from kvtrace.converters.findings.model import SEVERITIES, Finding, counted_as
-from kvtrace.text import duration, plural
+from kvtrace.text import duration, listed, plural
 
 #: Most kernels or outputs that a piece of evidence names.
 _NAMED: Final = 2
@@ -278,6 +278,4 @@ def _more(values: Sequence[object]) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else ""
-    return f"{', '.join(distinct[:_NAMED])}{more}"
+    return listed(list(dict.fromkeys(names)), _NAMED)

@@ -165,7 +165,7 @@ def variant_difference(
         status="changed",
         label=a.label,
         changes=facts,
-        code=_code_difference(pairing, a, b),
+        code=_code_difference(pairing, a, b, facts),
         resources=changes(_common_resources(a, b), _common_resources(b, a)),
         work=_work_changes(a, b) if launches else (),
         times=_time_changes(times) if pairing.count_times else (),
@@ -205,17 +205,12 @@ def source_difference(pairing: Pairing, a: Variant, b: Variant) -> SourceDiffere
         return None
     lines_before, lines_after = (dedent(text).rstrip().splitlines() for text in texts)
     names = (a.row["file"] or "before", b.row["file"] or "after")
-    lines = [
-        line.rstrip("\n") for line in unified_diff(lines_before, lines_after, *names, lineterm="")
-    ]
+    lines = list(unified_diff(lines_before, lines_after, *names, lineterm=""))
     if not lines:
         return None
     body_lines = lines[2:]
     context_lines = max(len(lines_before), len(lines_after))
-    whole_diff = [
-        line.rstrip("\n")
-        for line in unified_diff(lines_before, lines_after, n=context_lines, lineterm="")
-    ]
+    whole_diff = list(unified_diff(lines_before, lines_after, n=context_lines, lineterm=""))
     return SourceDifference(
         lines=tuple(lines),
         removed=sum(line.startswith("-") for line in body_lines),
@@ -235,13 +230,14 @@ def _first_line(variant: Variant, lines: Sequence[str]) -> int | None:
     return None if line is None else line - decorators
 
 
-def _code_difference(pairing: Pairing, a: Variant, b: Variant) -> CodeDifference | None:
+def _code_difference(
+    pairing: Pairing, a: Variant, b: Variant, changed: Sequence[Change]
+) -> CodeDifference | None:
     """Return the difference of the first stage that differs, which explains those of later stages.
 
-    If facts changed (such as the number of warps), which explain later stages, only the first
+    If facts `changed` (such as the number of warps), which explain later stages, only the first
     stages are compared. None if no compared stage differs.
     """
-    changed = changes(a.facts, b.facts)
     for stage in first_stages() if changed else code_stages():
         texts = pairing.texts(a.stages.get(stage), b.stages.get(stage))
         if texts is None:

@@ -18,7 +18,7 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.profile.recompiles import Change
-from kvtrace.text import count, duration, plural, printable, shorten
+from kvtrace.text import count, duration, listed, plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _ORDER: Final = ("no", "not known", "yes")
@@ -106,11 +106,7 @@ def meaning_lines(d: Difference) -> list[str]:
     subjects_by_text: dict[str, list[str]] = {}
     for meaning in sorted(d.meanings, key=lambda meaning: _ORDER.index(meaning.same)):
         subjects_by_text.setdefault(meaning.text, []).append(meaning_subject(meaning))
-    return [
-        f"{', '.join(subjects[:_NAMED])}"
-        f"{f' and {len(subjects) - _NAMED} more' if len(subjects) > _NAMED else ''}: {text}"
-        for text, subjects in subjects_by_text.items()
-    ]
+    return [f"{listed(names, _NAMED)}: {text}" for text, names in subjects_by_text.items()]
 
 
 def meaning_subject(meaning: KernelMeaning) -> str:

@@ -72,7 +72,8 @@ class ReproConverter:
         )
         with whole_file(output) as file:
             file.write(script(repro).encode("utf-8"))
-        return Conversion((output,), (_invocation(repro), *_different_parts(repro)))
+        call = invocation(repro.kernel, repro.grid, repro.rows)
+        return Conversion((output,), (call, *_different_parts(repro)))
 
 
 CONVERTER: Final = ReproConverter()
@@ -122,13 +123,10 @@ def _integer_setting(settings: Mapping[str, str], name: str) -> int | None:
         raise BadSetting(f"{name} must be a number, not {text!r}") from error
 
 
-def _invocation(repro: Repro) -> str:
-    return invocation(repro.kernel, repro.grid, repro.rows) or repro.kernel
-
-
 def _docstring(repro: Repro) -> str:
     lines = [f"Launch {repro.kernel}[{repro.grid}] once more, as it was recorded.", ""]
-    for paragraph in (_invocation(repro), _origin_text(repro), *_finding_sentences(repro)):
+    call = invocation(repro.kernel, repro.grid, repro.rows)
+    for paragraph in (call, _origin_text(repro), *_finding_sentences(repro)):
         lines += [*wrapped(paragraph, _WIDTH), ""]
     lines.append("As recorded:")
     lines += _list_lines(_recorded_parts(repro))

@@ -1,7 +1,6 @@
 """A `Fleet` as a page of the report's application: tables, and a line of each kernel's times."""
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 from kvtrace.addons.fleet.fleet_text import expected, headline, job_label, verdict
@@ -15,7 +14,7 @@ from kvtrace.converters.report.document import (
     table,
     time_cell,
 )
-from kvtrace.text import duration
+from kvtrace.text import duration, listed
 
 #: Kernels with a line, those that take most time.
 _MOST_KERNELS: Final = 500
@@ -88,7 +87,7 @@ _JOBS: Final[list[Column[Job]]] = [
     Column("branch", lambda job: job.branch),
     Column("runs", lambda job: DocumentCell(str(job.runs), job.runs), "number"),
     Column("devices", lambda job: ", ".join(job.devices)),
-    Column("hosts", lambda job: _shortened(job.hosts)),
+    Column("hosts", lambda job: listed(job.hosts, 4)),
     Column("command", lambda job: job.command, "prose"),
 ]
 
@@ -116,7 +115,3 @@ def _line(kernel: KernelTimes, jobs: int) -> DocumentCell:
         [point(job) for job in sorted(log_times)], [point(job) for job in changed_jobs], label
     )
     return DocumentCell("", line=line)
-
-
-def _shortened(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
