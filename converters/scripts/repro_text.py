@@ -72,8 +72,7 @@ class ReproConverter:
         )
         with whole_file(output) as file:
             file.write(script(repro).encode("utf-8"))
-        call = invocation(repro.kernel, repro.grid, repro.rows)
-        return Conversion((output,), (call, *_different_parts(repro)))
+        return Conversion((output,), (_invocation(repro), *_different_parts(repro)))
 
 
 CONVERTER: Final = ReproConverter()
@@ -123,10 +122,13 @@ def _integer_setting(settings: Mapping[str, str], name: str) -> int | None:
         raise BadSetting(f"{name} must be a number, not {text!r}") from error
 
 
+def _invocation(repro: Repro) -> str:
+    return invocation(repro.kernel, repro.grid, repro.rows) or repro.kernel
+
+
 def _docstring(repro: Repro) -> str:
     lines = [f"Launch {repro.kernel}[{repro.grid}] once more, as it was recorded.", ""]
-    call = invocation(repro.kernel, repro.grid, repro.rows)
-    for paragraph in (call, _origin_text(repro), *_finding_sentences(repro)):
+    for paragraph in (_invocation(repro), _origin_text(repro), *_finding_sentences(repro)):
         lines += [*wrapped(paragraph, _WIDTH), ""]
     lines.append("As recorded:")
     lines += _list_lines(_recorded_parts(repro))
