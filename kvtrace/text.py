@@ -3,6 +3,7 @@
 Converters that print use it; all output fits 40 columns and needs no color.
 """
 
+import os
 import shutil
 import textwrap
 import unicodedata
@@ -35,6 +36,12 @@ def printable(text: object) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shown_path(path: str, base: str | None) -> str:
+    """Return a file's path, relative to the folder `base` if the file is in it."""
+    is_inside = base is not None and path.startswith(base.rstrip(os.sep) + os.sep)
+    return os.path.relpath(path, base) if is_inside else path
 
 
 def duration(nanoseconds: float | None) -> str:
@@ -113,6 +120,12 @@ def plural(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first `most` names, and the number of the others, as `a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def narrowed(line: str, width: int) -> list[str]:

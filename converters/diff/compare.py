@@ -10,7 +10,7 @@ machines are context.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.converters.diff.added import MEANING_SECONDS, additions, meanings_of_changed
 from kvtrace.converters.diff.executions import (
@@ -59,6 +59,7 @@ from kvtrace.converters.diff.variant_changes import (
     source_difference,
     variant_difference,
 )
+from kvtrace.converters.diff.words import unjudged_rules
 from kvtrace.converters.findings import Finding, Findings, read_findings
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.profile.recompiles import Change, changes
@@ -98,6 +99,7 @@ def compare(
 
     """
     seconds = MEANING_SECONDS if meaning is None else meaning
+    gate = gate or Gate([])
     sides = zip((before, after), labels, strict=True)
     a, b = (take_snapshot(side, label) for side, label in sides)
     option_changes = remove_version_options(a, b)
@@ -129,10 +131,12 @@ def compare(
         read_findings(before.trace, before.runs),
         read_findings(after.trace, after.runs),
     )
-    findings, still = finding_differences(*findings_of_sides, notes, new_names)
-    if gate is not None:
-        judged = all(side.analyzed and not side.judges_nothing for side in findings_of_sides)
-        gate.compare_findings(findings, judged=judged)
+    described = described_side(a, findings_of_sides[0]), described_side(b, findings_of_sides[1])
+    notes += unjudged_rules(*described)
+    findings, still = finding_differences(*findings_of_sides, new_names)
+    judged = all(side.analyzed and not side.judges_nothing for side in findings_of_sides)
+    gate.compare_findings(findings, judged=judged)
+    if gate.rules:
         _judge_kernels(gate, pairing, (*matched, *((None, key) for key in added)))
     bounds, unjudged_reason = bound_changes(conditions, new_names)
     kernel_times = (*times.of_kernels(matched), *times.of_libraries())
@@ -140,19 +144,18 @@ def compare(
         notes.append(
             "times of collectives are not compared: how long they waited for ranks is not known"
         )
-    if gate is not None:
-        judge_libraries(gate, a.executions, b.executions)
-        gate.compare_bounds(bounds, judged=not unjudged_reason)
-        for time in kernel_times:
-            gate.compare_times(time.name, time.compared)
+    judge_libraries(gate, a.executions, b.executions)
+    gate.compare_bounds(bounds, judged=not unjudged_reason)
+    for time in kernel_times:
+        gate.compare_times(time.name, time.compared)
     order_sentence = order_note(a, b, matched)
     notes += [order_sentence] if order_sentence else []
     result_sources = (added.results for added in additions() if added.results is not None)
     compared_results = (compared(a, b, matched, other_code) for compared in result_sources)
     results = next((r for r in compared_results if r is not None), None)
     difference = Difference(
-        before=described_side(a, findings_of_sides[0]),
-        after=described_side(b, findings_of_sides[1]),
+        before=described[0],
+        after=described[1],
         kernels=tuple(kernels),
         same_kernels=len(matched) - len(changed),
         findings=findings,
@@ -312,9 +315,7 @@ def _kernel_difference(
     variants += [_one_sided_variant("removed", v, nearest(v, after)) for v in removed_variants]
     variants += [_one_sided_variant("added", v, nearest(v, before)) for v in added_variants]
     key_changes = changes(_key_facts(before[0]), _key_facts(after[0]))
-    if chosen_by_tuner and [_launch_count(v) for v, _ in pairs] != [
-        _launch_count(v) for _, v in pairs
-    ]:
+    if chosen_by_tuner and any(v.totals.launches != w.totals.launches for v, w in pairs):
         notes.append(
             f"{before[0].key.name}: the autotuner launched other variants of the same set "
             "(it decides by time)"
@@ -339,15 +340,12 @@ def _kernel_difference(
     )
 
 
-def _launch_count(variant: Variant) -> int:
-    return variant.totals.launches
-
-
 def _is_tuned_with_equal_launches(before: Sequence[Variant], after: Sequence[Variant]) -> bool:
     """Return whether an autotuner ran on both sides and the kernel has as many launches on both."""
     if len(before) < 2 or not any(v.tuned for v in before) or not any(v.tuned for v in after):
         return False
-    return sum(map(_launch_count, before)) == sum(map(_launch_count, after))
+    launches = [sum(variant.totals.launches for variant in side) for side in (before, after)]
+    return launches[0] == launches[1]
 
 
 def _key_facts(variant: Variant) -> dict[str, str]:
@@ -359,12 +357,14 @@ def _key_facts(variant: Variant) -> dict[str, str]:
     return {what: value for what, value in facts.items() if value}
 
 
-def _one_sided_kernel(status: str, variants: list[Variant]) -> KernelDifference:
+def _one_sided_kernel(
+    status: Literal["added", "removed"], variants: list[Variant]
+) -> KernelDifference:
     row = variants[0].row
     totals = sum_totals(v.totals for v in variants)
     is_added = status == "added"
     return KernelDifference(
-        status="added" if is_added else "removed",
+        status=status,
         name=row["name"] or "",
         module=row["module"],
         file=row["file"],
@@ -376,17 +376,15 @@ def _one_sided_kernel(status: str, variants: list[Variant]) -> KernelDifference:
 
 
 def _one_sided_variant(
-    status: str, variant: Variant, most_similar: Variant | None
+    status: Literal["added", "removed"], variant: Variant, most_similar: Variant | None
 ) -> VariantDifference:
     is_added = status == "added"
     facts: tuple[Change, ...] = ()
     if most_similar is not None:
-        sides = (
-            (most_similar.facts, variant.facts) if is_added else (variant.facts, most_similar.facts)
-        )
-        facts = changes(*sides)
+        before, after = (most_similar, variant) if is_added else (variant, most_similar)
+        facts = changes(before.facts, after.facts)
     return VariantDifference(
-        status="added" if is_added else "removed",
+        status=status,
         label=variant.label,
         changes=facts,
         before=None if is_added else variant.totals,
@@ -398,25 +396,16 @@ def _one_sided_variant(
 
 
 def finding_differences(
-    a: Findings, b: Findings, notes: list[str], renamed: Mapping[str, str]
+    a: Findings, b: Findings, renamed: Mapping[str, str]
 ) -> tuple[tuple[FindingDifference, ...], tuple[Finding, ...]]:
     """Return the findings of one side only, and those of both sides; none if a side was not judged.
 
-    Rules that judged only one side are left out, and a sentence on each is added to `notes`.
+    Rules that judged only one side are left out (`unjudged_rules` has a sentence on each).
     `renamed` maps names in BEFORE to names in AFTER of renamed kernels.
     """
     if not (a.analyzed and b.analyzed):
         return (), ()
-    rules_of_one_side = [
-        sorted(side_rules.rules.keys() - other.rules.keys())
-        for side_rules, other in ((a, b), (b, a))
-    ]
-    for rules, side in zip(rules_of_one_side, ("before", "after"), strict=True):
-        if rules:
-            notes.append(
-                f"findings of {', '.join(rules)} are not compared: only {side} was judged by them"
-            )
-    uncompared_rules = frozenset(rule for rules in rules_of_one_side for rule in rules)
+    uncompared_rules = a.rules.keys() ^ b.rules.keys()
     sides = [
         replace(side, listed=tuple(f for f in side.listed if f.rule not in uncompared_rules))
         for side in (a, b)

@@ -47,8 +47,12 @@ if TYPE_CHECKING:
 # compared by the time from when the last rank began them. Of ranks that are not all there, or do
 # not match, that is not known.
 
-#: The shown name and kind of a collective, as in `Named`.
-Name = tuple[str, str]
+
+class Named(NamedTuple):
+    """A library's kernel, copy or fill: its readable name and its kind (`figures/identity.py`)."""
+
+    name: str
+    kind: str
 
 
 @dataclass(slots=True)
@@ -63,9 +67,9 @@ class Transfers:
 
     """
 
-    waiting: dict[Name, Integers] = field(default_factory=dict)
-    moving: dict[Name, Integers] = field(default_factory=dict)
-    unmatched: set[Name] = field(default_factory=set)
+    waiting: dict[Named, Integers] = field(default_factory=dict)
+    moving: dict[Named, Integers] = field(default_factory=dict)
+    unmatched: set[Named] = field(default_factory=set)
     of_run: dict[str, tuple[Positions, Integers]] = field(default_factory=dict)
 
     def replaced(self, run: str, record: Integers, ns: Integers) -> Integers:
@@ -101,7 +105,7 @@ def _add(transfers: Transfers, ran: RankCollectives, inside: npt.NDArray[np.bool
     """Add the collectives of a rank that are inside of the part."""
     for code, text in enumerate(ran.names):
         rows = inside & (ran.name == code)
-        name = titled(text), kind_of(text, None)
+        name = Named(titled(text), kind_of(text, None))
         if (ran.last[rows] < 0).any():
             transfers.unmatched.add(name)
         for by_name, ns in (
@@ -116,13 +120,6 @@ def _add(transfers: Transfers, ran: RankCollectives, inside: npt.NDArray[np.bool
 TUNING: Final = ("autotuners and warm-ups", "tuning")
 #: That of the row with the time of collectives before their transfer.
 WAITING: Final = ("waiting for later ranks", "waiting")
-
-
-class Named(NamedTuple):
-    """A library's kernel, copy or fill: its readable name and its kind (`figures/identity.py`)."""
-
-    name: str
-    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +193,12 @@ def _take_waiting(others: dict[Named, Executions], transfers: Transfers) -> Exec
     """Reduce collectives in `others` to their transfers; return the time that they waited."""
     number = total_ns = 0
     for name, waited in transfers.waiting.items():
-        executions = others.get(Named(*name))
+        executions = others.get(name)
         if executions is None or executions.executions != waited.size:
             continue
         rest_ns = executions.device_ns - int(waited.sum())
         median_ns = float(np.median(transfers.moving[name]))
-        others[Named(*name)] = Executions(waited.size, rest_ns, median_ns)
+        others[name] = Executions(waited.size, rest_ns, median_ns)
         number += int((waited > 0).sum())
         total_ns += int(waited.sum())
     return Executions(number, total_ns)
@@ -222,13 +219,18 @@ def device_difference(
     """
     if not a.executions.others and not b.executions.others:
         return None
-    rows = [*_own_rows(a, b, dict(matched)), *_other_rows(a.executions, b.executions)]
-    if a.executions.tuning.executions or b.executions.tuning.executions:
-        rows.append(DeviceWork(*TUNING, a.executions.tuning, b.executions.tuning))
-    if a.executions.waiting.executions or b.executions.waiting.executions:
-        rows.append(DeviceWork(*WAITING, a.executions.waiting, b.executions.waiting))
+    before, after = a.executions, b.executions
+    rows = list(_own_rows(a, b, dict(matched)))
+    rows += [
+        DeviceWork(*named, before.others.get(named), after.others.get(named))
+        for named in dict.fromkeys((*before.others, *after.others))
+    ]
+    if before.tuning.executions or after.tuning.executions:
+        rows.append(DeviceWork(*TUNING, before.tuning, after.tuning))
+    if before.waiting.executions or after.waiting.executions:
+        rows.append(DeviceWork(*WAITING, before.waiting, after.waiting))
     rows.sort(key=lambda row: (-row.most_ns, row.name, row.kind))
-    return DeviceDifference(tuple(rows), a.executions.device_ns, b.executions.device_ns)
+    return DeviceDifference(tuple(rows), before.device_ns, after.device_ns)
 
 
 def _own_rows(
@@ -246,11 +248,6 @@ def _own_rows(
 
 def _maker(side: "Snapshot", key: "KernelKey") -> str:
     return own_kind(side.kernels[key][0].row["origin"])
-
-
-def _other_rows(a: DeviceExecutions, b: DeviceExecutions) -> Iterator[DeviceWork]:
-    for named in dict.fromkeys((*a.others, *b.others)):
-        yield DeviceWork(*named, a.others.get(named), b.others.get(named))
 
 
 def library_times(
@@ -289,7 +286,7 @@ def library_times(
 
 def unmatched_collectives(a: DeviceExecutions, b: DeviceExecutions) -> set[Named]:
     """Return the collectives whose waiting for other ranks is not known on one of the sides."""
-    return {Named(*name) for name in a.transfers.unmatched | b.transfers.unmatched}
+    return a.transfers.unmatched | b.transfers.unmatched
 
 
 def judge_libraries(gate: "Gate", before: DeviceExecutions, after: DeviceExecutions) -> None:

@@ -73,12 +73,14 @@ def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
     return tuple(_differing_figures((kind, read(before), read(after)) for kind, read in kinds))
 
 
-def figure_values(figure: Figure) -> tuple[str, str]:
+def figure_values(before: float, after: float, unit: str) -> tuple[str, str]:
     """Return both values with their unit; in full if their short forms are the same."""
-    before, after = (quantity(value, figure.unit) for value in (figure.before, figure.after))
-    if before == after and figure.unit == "share":
-        return f"{100 * figure.before:.4f} %", f"{100 * figure.after:.4f} %"
-    return (before, after) if before != after else (count(figure.before), count(figure.after))
+    texts = quantity(before, unit), quantity(after, unit)
+    if texts[0] != texts[1]:
+        return texts
+    if unit == "share":
+        return f"{100 * before:.4f} %", f"{100 * after:.4f} %"
+    return count(before), count(after)
 
 
 def work_per_launch(
@@ -91,21 +93,19 @@ def work_per_launch(
     Without BEFORE, all launches of AFTER count. None if no comparable launches are known.
     """
     works_after = _totals_by_work(after, name)
-    if before is None:
-        launches = sum(number for number, _ in works_after.values())
-        return None, sum(
-            total for _, total in works_after.values()
-        ) / launches if launches else None
-    works_before = _totals_by_work(before, name)
+    works_before = works_after if before is None else _totals_by_work(before, name)
     common_works = works_before.keys() & works_after.keys()
     launches = sum(works_after[work][0] for work in common_works)
     if not launches:
         return None, None
+    after_per_launch = sum(works_after[work][1] for work in common_works) / launches
+    if before is None:
+        return None, after_per_launch
     total_before = sum(
         works_before[work][1] * works_after[work][0] / works_before[work][0]
         for work in common_works
     )
-    return total_before / launches, sum(works_after[work][1] for work in common_works) / launches
+    return total_before / launches, after_per_launch
 
 
 def _totals_by_work(
@@ -160,18 +160,11 @@ def fill_further(variants: Sequence["Variant"], trace: "Trace", runs: Sequence["
     for source in figure_sources():
         values_by_call = source.read(trace, runs)
         for variant in variants if values_by_call else ():
-            calls = list(variant.calls.values())
-            call_values = [
-                (values_by_call.get((call.run, call.call_id)), call.launches) for call in calls
-            ]
-            known_values = [
-                (values, launches) for values, launches in call_values if values is not None
-            ]
-            if known_values and len(known_values) == len(call_values):
-                further = {
-                    **(variant.totals.further or {}),
-                    **_combined_over_launches(source, known_values),
-                }
+            launches = {(c.run, c.call_id): c.launches for c in variant.calls.values()}
+            if launches and launches.keys() <= values_by_call.keys():
+                values = [(values_by_call[call], number) for call, number in launches.items()]
+                combined = _combined_over_launches(source, values)
+                further = {**(variant.totals.further or {}), **combined}
                 variant.totals = replace(variant.totals, further=further)
 
 

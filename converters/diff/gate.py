@@ -11,7 +11,7 @@ that ends in `?` is skipped; any other is an error, since it would pass unchecke
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.converters.diff.figures import variant_occupancy, work_per_launch
 from kvtrace.project import read_project
@@ -32,38 +32,29 @@ FINDINGS: Final = "findings.new"
 BOUNDS: Final = "bounds.narrower"
 RESULTS: Final = "results"
 _WITHOUT_BOUND: Final = (FINDINGS, BOUNDS, RESULTS)
-_Subject = TypeVar("_Subject")
 _Form = Callable[[float | None], str]
 
-
-@dataclass(frozen=True, slots=True)
-class _GateFigure(Generic[_Subject]):
-    """A figure for rules: functions that read it (of a variant, or of totals) and format it."""
-
-    form: _Form
-    read: Callable[[_Subject], float | None]
-
-
-OF_VARIANTS: Final[Mapping[str, _GateFigure["Variant"]]] = {
-    "registers": _GateFigure(count, lambda variant: variant.resources.get("registers")),
-    "spills": _GateFigure(count, lambda variant: variant.resources.get("spills")),
-    "shared": _GateFigure(size, lambda variant: variant.resources.get("shared_bytes")),
-    "occupancy": _GateFigure(percent, variant_occupancy),
+#: Figures for rules: functions that format them, and read them of a variant, or of totals.
+_OF_VARIANTS: Final[Mapping[str, tuple[_Form, Callable[["Variant"], float | None]]]] = {
+    "registers": (count, lambda variant: variant.resources.get("registers")),
+    "spills": (count, lambda variant: variant.resources.get("spills")),
+    "shared": (size, lambda variant: variant.resources.get("shared_bytes")),
+    "occupancy": (percent, variant_occupancy),
 }
-OF_KERNELS: Final[Mapping[str, _GateFigure["Totals"]]] = {
-    "time": _GateFigure(duration, lambda totals: totals.device_median_ns),
-    "host": _GateFigure(duration, lambda totals: totals.host_median_ns),
-    "compile": _GateFigure(duration, lambda totals: totals.compile_ns),
-    "launches": _GateFigure(count, lambda totals: totals.launches),
-    "bytes": _GateFigure(size, lambda totals: totals.bytes),
-    "flops": _GateFigure(count, lambda totals: totals.flops),
+_OF_KERNELS: Final[Mapping[str, tuple[_Form, Callable[["Totals"], float | None]]]] = {
+    "time": (duration, lambda totals: totals.device_median_ns),
+    "host": (duration, lambda totals: totals.host_median_ns),
+    "compile": (duration, lambda totals: totals.compile_ns),
+    "launches": (count, lambda totals: totals.launches),
+    "bytes": (size, lambda totals: totals.bytes),
+    "flops": (count, lambda totals: totals.flops),
 }
 """`time` is the median on the device, `host` that of steady launches on the host."""
 _PER_LAUNCH: Final[Mapping[str, tuple[Literal["bytes", "flops"], _Form]]] = {
     "bytes/launch": ("bytes", size),
     "flops/launch": ("flops", count),
 }
-_KNOWN_FIGURES: Final = (*_WITHOUT_BOUND, *OF_VARIANTS, *OF_KERNELS, *_PER_LAUNCH)
+_KNOWN_FIGURES: Final = (*_WITHOUT_BOUND, *_OF_VARIANTS, *_OF_KERNELS, *_PER_LAUNCH)
 #: Figures whose growth is judged by an interval → kind of time.
 _TIMES: Final = {"time": "device", "host": "host"}
 
@@ -129,22 +120,22 @@ class Gate:
     ) -> None:
         """Judge the variants of a kernel of AFTER, each against its match in BEFORE, if any."""
         for rule in self.rules:
-            figure = OF_VARIANTS.get(rule.figure)
-            if figure is None:
+            if rule.figure not in _OF_VARIANTS:
                 continue
+            form, read = _OF_VARIANTS[rule.figure]
             for before, after in pairs:
                 label = f"{kernel} ({after.label})" if after.label else kernel
-                value_before = None if before is None else figure.read(before)
-                self._judge(rule, figure.form, label, value_before, figure.read(after))
+                value_before = None if before is None else read(before)
+                self._judge(rule, form, label, value_before, read(after))
 
     def compare_kernels(self, kernel: str, before: "Totals | None", after: "Totals") -> None:
         """Judge the sums over a kernel's launches, and values of its median times."""
         for rule in self.rules:
-            figure = OF_KERNELS.get(rule.figure)
-            if figure is not None and not (rule.growth and rule.figure in _TIMES):
-                values = None if before is None else figure.read(before), figure.read(after)
+            if rule.figure in _OF_KERNELS and not (rule.growth and rule.figure in _TIMES):
+                form, read = _OF_KERNELS[rule.figure]
+                values = None if before is None else read(before), read(after)
                 cause = _launch_cause(before, after) if rule.figure in ("bytes", "flops") else ""
-                self._judge(rule, figure.form, kernel, *values, cause)
+                self._judge(rule, form, kernel, *values, cause)
 
     def compare_work(
         self, kernel: str, before: "Sequence[Variant] | None", after: "Sequence[Variant]"
@@ -157,15 +148,13 @@ class Gate:
 
     def compare_findings(self, findings: Sequence["FindingDifference"], *, judged: bool) -> None:
         """Judge violations that only AFTER has; nothing is judged unless `judged`."""
-        for rule in self.rules:
-            if rule.figure != FINDINGS or not judged:
-                continue
-            self._checked.add(rule.text)
-            for change in findings:
-                f = change.finding
-                if change.status == "new" and f.verdict == "violation":
-                    location = f"{f.file or '?'}:{f.line or '?'}"
-                    self.failures.append(Failure(rule.text, f.kernel, f"{f.rule} at {location}"))
+        if judged:
+            new = [change.finding for change in findings if change.status == "new"]
+            self._judge_listed(FINDINGS, [
+                (f.kernel, f"{f.rule} at {f.file or '?'}:{f.line or '?'}")
+                for f in new
+                if f.verdict == "violation"
+            ])  # fmt: skip
 
     def compare_times(self, kernel: str, compared: Sequence["TimeComparison"]) -> None:
         """Judge the growth of a kernel's times, if their intervals exclude "no change"."""
@@ -188,23 +177,19 @@ class Gate:
 
     def compare_bounds(self, bounds: Sequence["BoundChange"], *, judged: bool) -> None:
         """Judge the bounds of size ranges that became narrower; nothing unless `judged`."""
-        for rule in self.rules:
-            if rule.figure != BOUNDS or not judged:
-                continue
-            self._checked.add(rule.text)
-            for bound in bounds:
-                if bound.direction == "worse":
-                    before = "no limit" if bound.before is None else f"{bound.before:,}"
-                    text = f"{bound.what}: {before} → {bound.after:,}"
-                    self.failures.append(Failure(rule.text, bound.kernel, text))
+        if judged:
+            worse = [bound for bound in bounds if bound.direction == "worse"]
+            limits = ["no limit" if b.before is None else f"{b.before:,}" for b in worse]
+            self._judge_listed(BOUNDS, [
+                (bound.kernel, f"{bound.what}: {limit} → {bound.after:,}")
+                for bound, limit in zip(worse, limits, strict=True)
+            ])  # fmt: skip
 
     def compare_results(self, answer: "Answer") -> None:
         """Judge the answer to "same results"; "not known" leaves the rule unjudged."""
-        for rule in self.rules:
-            if rule.figure == RESULTS and answer.word != "not known":
-                self._checked.add(rule.text)
-                if answer.word == "no":
-                    self.failures.append(Failure(rule.text, "results differ", answer.evidence))
+        if answer.word != "not known":
+            differ = [("results differ", answer.evidence)] if answer.word == "no" else []
+            self._judge_listed(RESULTS, differ)
 
     @property
     def wants_bounds(self) -> bool:
@@ -246,6 +231,13 @@ class Gate:
             f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, or a side "
             "was not judged (a rule that ends in ? is skipped then)"
         )
+
+    def _judge_listed(self, figure: str, violations: Sequence[tuple[str, str]]) -> None:
+        """Judge the rules on a figure without a limit, which each violation breaks."""
+        for rule in self.rules:
+            if rule.figure == figure:
+                self._checked.add(rule.text)
+                self.failures += [Failure(rule.text, *violation) for violation in violations]
 
     def _judge(
         self,

@@ -24,7 +24,11 @@ from kvtrace.converters.diff.model import (
     StageDifference,
     VariantDifference,
 )
-from kvtrace.converters.diff.words import HEADLINE_COLUMNS, share_text, sure_text, values_text
+from kvtrace.converters.diff.words import (
+    HEADLINE_COLUMNS,
+    row_cells,
+    substitutions,
+)
 from kvtrace.text import columns, count, duration, plural
 
 #: Rows that fit on a screen, with the text around the table.
@@ -216,8 +220,7 @@ def _stage_texts(variant: VariantDifference) -> Iterator[str]:
     if code is None:
         return
     if code.substitutions and not code.lines:
-        numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
-        yield f"{stage_name(code.stage)} the same except for {numbers}"
+        yield f"{stage_name(code.stage)} the same except for {substitutions(code)}"
         return
     for stage in variant.stages:
         if words := stage_words(stage):  # the first stage with counted changes
@@ -267,7 +270,7 @@ def _figure_order(figure: Figure) -> tuple[int, float]:
 
 
 def _figure_row(kernel: str, level: str, figure: Figure, more: str) -> HeadlineRow:
-    before, after = figure_values(figure)
+    before, after = figure_values(figure.before, figure.after, figure.unit)
     return HeadlineRow(
         kernel, level, figure.name, before, f"{after}{more}", figure.share, figure.direction,
         figure.certainty,
@@ -282,7 +285,7 @@ def headline_table(rows: Sequence[HeadlineRow], width: int, *, full: bool = Fals
     if not rows:
         return []
     shown_rows = rows if full else rows[:SHOWN]
-    cells = [_cells(row) for row in shown_rows]
+    cells = [(row.kernel or "(no name)", *row_cells(row)) for row in shown_rows]
     lines = columns(HEADLINE_COLUMNS, cells, width, texts=_TEXTS, optional=(_BASIS,))
     hidden_by_direction = Counter(row.direction for row in rows[len(shown_rows) :])
     if hidden_by_direction:
@@ -292,10 +295,3 @@ def headline_table(rows: Sequence[HeadlineRow], width: int, *, full: bool = Fals
         )
         lines.append(f"… {plural(hidden_by_direction.total(), 'more line')}: {kinds} (-v)")
     return lines
-
-
-def _cells(row: HeadlineRow) -> tuple[str, ...]:
-    return (
-        row.kernel or "(no name)", row.what, values_text(row), share_text(row), row.direction,
-        sure_text(row),
-    )  # fmt: skip

@@ -12,12 +12,10 @@ from kvtrace.converters.diff.model import Difference, HeadlineRow
 from kvtrace.converters.diff.words import (
     answer_text,
     bounds_text,
-    share_text,
+    row_cells,
     summary,
-    sure_text,
     unjudged_rules,
     unjudged_sides,
-    values_text,
 )
 from kvtrace.converters.junit import add_outcome, add_output, document, passing_case
 
@@ -62,14 +60,15 @@ def _headline_cases(difference: Difference, gate: Gate | None) -> Iterator[Eleme
 
 
 def _row_text(row: HeadlineRow) -> str:
-    parts = (values_text(row), share_text(row), row.direction, sure_text(row))
-    return f"{row.what}: {', '.join(filter(None, parts))}"
+    what, *parts = row_cells(row)
+    return f"{what}: {', '.join(filter(None, parts))}"
 
 
 def _judged_cases(difference: Difference) -> Iterator[ElementTree.Element]:
     """Yield a case for findings and one for size conditions; skipped if they were not judged."""
+    sides = difference.before, difference.after
     for name, reasons in (
-        ("findings", [unjudged_sides(difference), *unjudged_rules(difference)]),
+        ("findings", [unjudged_sides(difference), *unjudged_rules(*sides)]),
         ("bounds", [bounds_text(difference)]),
     ):
         case = passing_case("judged", name)

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from kvtrace.converters.diff.times import RunCalls
 from kvtrace.figures.columns import Positions, integers
 from kvtrace.figures.identity import KernelKey
 from kvtrace.schema.launch_flags import are_trials
@@ -15,7 +13,6 @@ from kvtrace.schema.launch_flags import are_trials
 if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot
 
-Whole = npt.NDArray[np.int64]
 Launched = npt.NDArray[Any]
 """An array of `_LAUNCH`."""
 _LAUNCH: Final = np.dtype([("kernel", np.int64), ("work", np.int64)])
@@ -74,18 +71,23 @@ def _launch_order(side: "Snapshot", keys: Sequence[KernelKey]) -> Iterator[Launc
 
     Launches of other kernels and of autotuners are left out. None if the run has several threads.
     """
-    numbers = _KernelNumbers(side, keys, side.places[0])
+    calls, positions = side.places[0], Positions(side.places[0].call)
+    kernel_of_variant = np.full(1 + sum(map(len, side.kernels.values())), -1)
+    for number, key in enumerate(keys):
+        kernel_of_variant[[variant.position for variant in side.kernels[key]]] = number
     threads: set[int | None] = set()
-    for launches in side.launches_of(side.runs[0]):
+    columns = ["call_id", "enter", "thread", "phase"]
+    for launches in side.trace.pieces("launches", [side.runs[0]], columns):
         threads.update(launches["thread"].unique().to_pylist())
         if len(threads) > 1:
             yield None
             return
-        kernel, work = numbers.of(launches), numbers.work_of(launches)
-        counted = ~are_trials(launches).to_numpy() & (kernel >= 0)
-        order = np.zeros(int(counted.sum()), _LAUNCH)
-        order["kernel"], order["work"] = kernel[counted], work[counted]
-        yield order
+        position = positions.of(integers(launches["call_id"], -1))
+        position = position[~are_trials(launches).to_numpy() & (position >= 0)]
+        order = np.zeros(position.size, _LAUNCH)
+        order["kernel"] = kernel_of_variant[calls.variant[position]]
+        order["work"] = calls.work[position]
+        yield order[order["kernel"] >= 0]
 
 
 def _pairs(
@@ -118,30 +120,3 @@ def _next_items(pieces: Iterator[Launched | None]) -> Launched | None:
         if piece is None or piece.size:
             return piece
     return np.zeros(0, np.int64)
-
-
-class _KernelNumbers:
-    """The number of the kernel that a launch of a run is of."""
-
-    def __init__(self, side: "Snapshot", keys: Sequence[KernelKey], places: RunCalls) -> None:
-        """Number kernels by their index in `keys`; `places` has the run's calls."""
-        number_of = {key: number for number, key in enumerate(keys)}
-        self._variant, self._work = places.variant, places.work
-        self._positions = Positions(places.call)
-        self._kernel_of = np.full(1 + sum(map(len, side.kernels.values())), -1)
-        for key, variants in side.kernels.items():
-            for variant in variants:
-                self._kernel_of[variant.position] = number_of.get(key, -1)
-
-    def of(self, launches: pa.Table) -> Whole:
-        """Return the kernel's number of each launch, or -1."""
-        call = integers(launches["call_id"], -1)
-        if not self._variant.size:
-            return np.full(len(call), -1)
-        position = self._positions.of(call)
-        return np.where(position >= 0, self._kernel_of[self._variant[position]], -1)
-
-    def work_of(self, launches: pa.Table) -> Whole:
-        """Return the hash of each launch's shapes and scalars; any number where `of` returns -1."""
-        call = integers(launches["call_id"], -1)
-        return self._work[self._positions.of(call)] if self._work.size else call

@@ -5,6 +5,7 @@ Details are those of the terminal, in one block a kernel.
 
 import re
 from collections.abc import Sequence
+from html import escape
 from typing import Final
 
 from kvtrace.converters.diff.gate import Gate
@@ -18,12 +19,10 @@ from kvtrace.converters.diff.words import (
     kernel_heading,
     meaning_lines,
     results_lines,
-    share_text,
+    row_cells,
     side_line,
     summary,
-    sure_text,
     unjudged_sides,
-    values_text,
 )
 from kvtrace.text import plural, printable
 
@@ -94,8 +93,7 @@ def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
         return []
     lines = ["", f"| {' | '.join(HEADLINE_COLUMNS)} |", "|---|---|---|--:|---|---|"]
     for row in rows[:_SHOWN]:
-        cells = (row.what, values_text(row), share_text(row), row.direction, sure_text(row))
-        texts = [_escaped(cell) for cell in cells]
+        texts = [_escaped(cell) for cell in row_cells(row)]
         name = _code_span(row.kernel).replace("|", "\\|")
         lines.append(f"| {name} | {' | '.join(texts)} |")
     if len(rows) > _SHOWN:
@@ -151,7 +149,7 @@ def _code_span(text: str) -> str:
 
 def _html(text: str) -> str:
     """Return text escaped for HTML only, for a <summary>, in which Markdown has no effect."""
-    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape(printable(text), quote=False)
 
 
 def _escaped(text: str) -> str:

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.snapshot import Snapshot
@@ -11,6 +11,7 @@ from kvtrace.converters.diff.variant import Variant
 from kvtrace.converters.profile.recompiles import changes
 from kvtrace.figures.identity import KernelKey
 
+_Item = TypeVar("_Item")
 _Trigrams = Counter[tuple[str, str, str]]
 
 #: Least similarity of a renamed kernel.
@@ -36,19 +37,9 @@ def match_kernels(
     pairs = {key: key for key in before if key in after}
     removed = [key for key in before if key not in pairs]
     added = [key for key in after if key not in pairs]
-    for key in list(removed):
-        match = next(
-            (
-                k
-                for k in added
-                if k.name == key.name and _source_of(after[k]) == _source_of(before[key])
-            ),
-            None,
-        )
-        if match is not None:
-            pairs[key] = match
-            removed.remove(key)
-            added.remove(match)
+    pairs |= _take_pairs(removed, added, lambda key, other: (
+        key.name == other.name and _source_of(before[key]) == _source_of(after[other])
+    ))  # fmt: skip
     for name in dict.fromkeys(key.name for key in removed):
         same_name_before = [key for key in removed if key.name == name]
         same_name_after = [key for key in added if key.name == name]
@@ -77,14 +68,8 @@ def match_variants(
     """
     unmatched_before = list(before)
     unmatched_after = list(after)
-    pairs = []
-    for is_match in (_same_facts_and_stages, _same_facts):
-        for variant in list(unmatched_before):
-            match = next((v for v in unmatched_after if is_match(variant, v)), None)
-            if match is not None:
-                pairs.append((variant, match))
-                unmatched_before.remove(variant)
-                unmatched_after.remove(match)
+    pairs = _take_pairs(unmatched_before, unmatched_after, _same_facts_and_stages)
+    pairs += _take_pairs(unmatched_before, unmatched_after, lambda a, b: a.facts == b.facts)
     similar_pairs = _most_similar_pairs(unmatched_before, unmatched_after)
     pairs += similar_pairs
     paired = {id(variant) for pair in similar_pairs for variant in pair}
@@ -95,8 +80,18 @@ def match_variants(
     )
 
 
-def _same_facts(a: Variant, b: Variant) -> bool:
-    return a.facts == b.facts
+def _take_pairs(
+    left: list[_Item], right: list[_Item], is_match: Callable[[_Item, _Item], bool]
+) -> list[tuple[_Item, _Item]]:
+    """Remove pairs of matching items from both lists, and return them."""
+    pairs = []
+    for item in list(left):
+        match = next((other for other in right if is_match(item, other)), None)
+        if match is not None:
+            pairs.append((item, match))
+            left.remove(item)
+            right.remove(match)
+    return pairs
 
 
 def _same_facts_and_stages(a: Variant, b: Variant) -> bool:
@@ -146,8 +141,8 @@ class _KernelTrigrams(NamedTuple):
     The kernel's own name is replaced in the source.
     """
 
-    source: "_Trigrams | None"
-    ops: "_Trigrams | None"
+    source: _Trigrams | None
+    ops: _Trigrams | None
 
 
 def find_renamed(

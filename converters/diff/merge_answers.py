@@ -13,7 +13,7 @@ from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
 from kvtrace.converters.diff.model import Answer, Difference, KernelDifference, KernelMeaning
 from kvtrace.converters.diff.words import meaning_subject
 from kvtrace.converters.findings.model import SEVERITIES, Finding, counted_as
-from kvtrace.text import duration, plural
+from kvtrace.text import duration, listed, plural
 
 #: Most kernels or outputs that a piece of evidence names.
 _NAMED: Final = 2
@@ -25,10 +25,7 @@ _RACES: Final = ("race", "race-within-program", "lane-conflict")
 
 
 def merge_answers(
-    difference: Difference,
-    gate: Gate | None = None,
-    other_inputs: Sequence[str] = (),
-    order: str | None = None,
+    difference: Difference, gate: Gate, other_inputs: Sequence[str], order: str | None
 ) -> tuple[Answer, ...]:
     """Return the answers to "faster", "same results", "safe" and "merge", in this order.
 
@@ -41,8 +38,7 @@ def merge_answers(
     """
     results = _results_answer(difference, other_inputs, order)
     safety = _safety_answer(difference)
-    if gate is not None:
-        gate.compare_results(results)
+    gate.compare_results(results)
     merge = _merge_answer(difference, results, safety, gate)
     return (_speed_answer(difference), results, safety, merge)
 
@@ -254,23 +250,18 @@ def _speed_answer(difference: Difference) -> Answer:
     return Answer(question, "yes" if faster else "no", text)
 
 
-def _merge_answer(
-    difference: Difference, results: Answer, safety: Answer, gate: Gate | None
-) -> Answer:
+def _merge_answer(difference: Difference, results: Answer, safety: Answer, gate: Gate) -> Answer:
     question = "merge"
     reasons = [_REASONS[answer.question] for answer in (results, safety) if answer.word == "no"]
-    if gate is not None:
-        reasons += [gate.problem] if gate.problem else []
-        violated_rules = dict.fromkeys(failure.rule for failure in gate.failures)
-        named_rules = [
-            rule for rule in violated_rules if rule.rstrip("?") not in (RESULTS, FINDINGS)
-        ]
-        reasons += [f"{rule} is violated" for rule in named_rules]
+    reasons += [gate.problem] if gate.problem else []
+    violated_rules = dict.fromkeys(failure.rule for failure in gate.failures)
+    named_rules = [rule for rule in violated_rules if rule.rstrip("?") not in (RESULTS, FINDINGS)]
+    reasons += [f"{rule} is violated" for rule in named_rules]
     if reasons:
         return Answer(question, "no", "; ".join(reasons))
     unanswered = [answer for answer in (results, safety) if answer.word == "not known"]
     reasons = [f"{_UNKNOWN_REASONS[answer.question]} is not known" for answer in unanswered]
-    reasons += [f"{rule} cannot be judged" for rule in (gate.missing() if gate else ())]
+    reasons += [f"{rule} cannot be judged" for rule in gate.missing()]
     if reasons:
         return Answer(question, "not known", "; ".join(reasons))
     return Answer(question, "yes", f"the same results, no new finding{_extent(difference)}")
@@ -287,6 +278,4 @@ def _more(values: Sequence[object]) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else ""
-    return f"{', '.join(distinct[:_NAMED])}{more}"
+    return listed(list(dict.fromkeys(names)), _NAMED)

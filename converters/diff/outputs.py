@@ -52,30 +52,18 @@ def with_shown_paths(data: _Data, folders: Sequence[str]) -> _Data:
 
     Fields that no comment shows are left unchanged.
     """
-    return _with_relative_paths(data, folders)  # type: ignore[no-any-return]
-
-
-def _with_relative_paths(data: Any, folders: Sequence[str]) -> Any:
+    shown: Any = data
     if isinstance(data, str):
-        return (
-            _PATH.sub(lambda match: _relative_path(match[0], folders), data)
-            if "/" in data
-            else data
-        )
-    if isinstance(data, tuple):
-        return tuple(_with_relative_paths(item, folders) for item in data)
-    if not is_dataclass(data) or isinstance(data, type):
-        return data
-    replaced_fields = {
-        field.name: _with_relative_paths(value, folders)
-        for field in fields(data)
-        if field.name not in _NOT_SHOWN and _has_text(value := getattr(data, field.name))
-    }
-    return replace(data, **replaced_fields)
-
-
-def _has_text(value: object) -> bool:
-    return isinstance(value, str | tuple) or (is_dataclass(value) and not isinstance(value, type))
+        shown = _PATH.sub(lambda match: _relative_path(match[0], folders), data)
+    elif isinstance(data, tuple):
+        shown = tuple(with_shown_paths(item, folders) for item in data)
+    elif is_dataclass(data) and not isinstance(data, type):
+        shown = replace(data, **{
+            field.name: with_shown_paths(getattr(data, field.name), folders)
+            for field in fields(data)
+            if field.name not in _NOT_SHOWN
+        })  # fmt: skip
+    return shown  # type: ignore[no-any-return]
 
 
 def _relative_path(path: str, folders: Sequence[str]) -> str:
@@ -212,9 +200,9 @@ def _write_page(
     if destination == STANDARD_OUTPUT:
         with TemporaryDirectory(prefix="kvtrace-") as folder:
             path = Path(folder) / "difference.html"
-            write_comparison(difference, sides[1], path, before=sides[0], gate=gate)
+            write_comparison(difference, sides, gate, path)
             return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    written = write_comparison(difference, sides[1], Path(destination), before=sides[0], gate=gate)
+    written = write_comparison(difference, sides, gate, Path(destination))
     tell(f"wrote {destination} ({size(written.size_bytes)})")
     for entry in written.dropped:
         tell(f"  {entry.text} {entry.command}")

@@ -135,50 +135,39 @@ Row = tuple[str, int | None, str | None, int | None, str | None]
 
 
 def write_comparison(
-    difference: Difference,
-    after: "Selection",
-    path: Path,
-    *,
-    before: "Selection | None" = None,
-    gate: Gate | None = None,
-    max_mb: float = 20.0,
-    source: bool = True,
+    difference: Difference, sides: "tuple[Selection, Selection]", gate: Gate, path: Path
 ) -> "WrittenPage":
-    """Write the report of AFTER with the difference as one page of at most `max_mb` MiB.
+    """Write the report of AFTER with the difference as one page of at most 20 MiB.
 
-    With `before`, the page has all texts of changed kernels, to show any two side by side. Without
-    `source`, it has no code of the program.
+    The page has all texts of changed kernels, to show any two side by side.
 
     Raises:
-        BadSetting: the budget is too small, or the file cannot be written.
+        BadSetting: the page cannot be made that small, or the file cannot be written.
     """
     import shlex
 
     from kvtrace.converters.report import report_data, write_report
     from kvtrace.converters.report.pack import json_block
 
+    after = sides[1]
     folder = shlex.quote(f"{after.trace.path}/")
     title = f"{difference.before.label} → {difference.after.label}"
     report = report_data(after.trace, after.runs, title, folder)
-    texts = PageTexts((before, after)) if source and before is not None else None
-    comparison = comparison_object(difference, gate=gate, source=source, texts=texts)
+    texts = PageTexts(sides)
+    comparison = comparison_object(difference, gate=gate, texts=texts)
     kernel_indexes = {(k.name, k.module, k.file): index for index, k in enumerate(report.kernels)}
     for kernel in comparison["kernels"]:
         identity = kernel["name"] or "(no name)", kernel["module"], kernel["file"]
         kernel["kernel"] = kernel_indexes.get(identity)
     blocks = {"compare": json_block(comparison)}
-    blocks |= {name: json_block(value) for name, value in (texts.blocks if texts else {}).items()}
-    return write_report(report, after, path, max_mb, source=source, blocks=blocks)
+    blocks |= {name: json_block(value) for name, value in texts.blocks.items()}
+    return write_report(report, after, path, blocks=blocks)
 
 
 def comparison_object(
-    difference: Difference,
-    *,
-    gate: Gate | None = None,
-    source: bool = True,
-    texts: PageTexts | None = None,
+    difference: Difference, *, gate: Gate | None = None, texts: PageTexts | None = None
 ) -> dict[str, Any]:
-    """Return the JSON of the block "compare"; without `source`, it has no code of the program.
+    """Return the JSON of the block "compare".
 
     Blocks of texts that the page reads on demand are added to `texts`.
     """
@@ -198,14 +187,12 @@ def comparison_object(
         "summary": summary(difference),
         "before": _side_dict(difference.before),
         "after": _side_dict(difference.after),
-        "headline": [_headline_row(row, source) for row in difference.headline],
+        "headline": [_headline_row(row) for row in difference.headline],
         "gate": gate_object(gate or Gate([])),
         "metrics": _metrics(difference.before.totals, difference.after.totals),
         "same_kernels": difference.same_kernels,
-        "kernels": [
-            _kernel(kernel, source, has_whole_texts, texts) for kernel in difference.kernels
-        ],
-        "findings": [_finding(text_difference, source) for text_difference in difference.findings],
+        "kernels": [_kernel(kernel, has_whole_texts, texts) for kernel in difference.kernels],
+        "findings": [_finding(change) for change in difference.findings],
         "unjudged": unjudged_sides(difference),
         "bounds": [asdict(bound) for bound in difference.bounds],
         "bounds_unjudged": bounds_text(difference),
@@ -219,11 +206,9 @@ def comparison_object(
     }
 
 
-def _headline_row(row: HeadlineRow, source: bool) -> dict[str, Any]:
-    """Return a headline row as a dict with its texts; without `source`, no ops are named."""
+def _headline_row(row: HeadlineRow) -> dict[str, Any]:
+    """Return a headline row as a dict with its texts."""
     texts = {"values": values_text(row), "by": share_text(row), "sure": sure_text(row)}
-    if not source and row.level in ("source", "options", "ttir", "glir"):
-        texts["what"] = row.level
     return asdict(row) | texts
 
 
@@ -272,9 +257,7 @@ def _metric(name: str, unit: str, pair: Sequence[Any], *, measured: bool) -> dic
     }  # fmt: skip
 
 
-def _kernel(
-    kernel: KernelDifference, source: bool, whole: bool, texts: PageTexts | None
-) -> dict[str, Any]:
+def _kernel(kernel: KernelDifference, whole: bool, texts: PageTexts | None) -> dict[str, Any]:
     return {
         "status": kernel.status,
         "name": kernel.name,
@@ -286,14 +269,12 @@ def _kernel(
         "similarity": kernel.similarity,
         "changes": _changes(kernel.changes),
         "metrics": _metrics(kernel.before, kernel.after),
-        "source": _source(kernel.source, whole) if source and kernel.source else None,
-        "variants": [_variant(variant, source, whole, texts) for variant in kernel.variants],
+        "source": _source(kernel.source, whole) if kernel.source else None,
+        "variants": [_variant(variant, whole, texts) for variant in kernel.variants],
     }
 
 
-def _variant(
-    variant: VariantDifference, source: bool, whole: bool, texts: PageTexts | None
-) -> dict[str, Any]:
+def _variant(variant: VariantDifference, whole: bool, texts: PageTexts | None) -> dict[str, Any]:
     return {
         "status": variant.status,
         "label": variant.label,
@@ -314,10 +295,10 @@ def _variant(
         "calls_unread": variant.calls_unread,
         "calls_added": variant.calls_added,
         "calls_removed": variant.calls_removed,
-        "code": _code(variant.code, whole) if source and variant.code else None,
+        "code": _code(variant.code, whole) if variant.code else None,
         "stages": [
             {"stage": stage.stage, "words": stage_words(stage, most=None)}
-            for stage in (variant.stages if source else ())
+            for stage in variant.stages
         ],
         "texts": texts.texts(variant) if texts else [],
         "aligned": _aligned(variant, texts) if texts else [],
@@ -407,8 +388,6 @@ def _changes(changes: Iterable[Change]) -> list[dict[str, Any]]:
     return [asdict(change) for change in changes]
 
 
-def _finding(change: FindingDifference, source: bool) -> dict[str, Any]:
-    finding = change.finding
-    if not source:
-        finding = replace(finding, source=None, expression=None)
-    return {"status": change.status, "finding": asdict(replace(finding, stack=(), other_stack=()))}
+def _finding(change: FindingDifference) -> dict[str, Any]:
+    finding = replace(change.finding, stack=(), other_stack=())
+    return {"status": change.status, "finding": asdict(finding)}

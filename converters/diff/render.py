@@ -25,6 +25,7 @@ from kvtrace.converters.diff.words import (
     answer_text,
     bounds_text,
     call_counts,
+    change_text,
     device_row,
     device_total_row,
     finding_lines,
@@ -65,15 +66,12 @@ def difference_object(difference: Difference) -> dict[str, Any]:
     return {"empty": difference.empty, "unjudged": unjudged_sides(difference), **result}
 
 
-def difference_text(
-    difference: Difference, *, full: bool = False, times: bool = True, width: int = 80
-) -> list[str]:
+def difference_text(difference: Difference, *, full: bool = False, width: int = 80) -> list[str]:
     """Return lines for a terminal: the headline and all details.
 
     Args:
         difference: The difference that `compare` returned.
         full: Print every line of every difference.
-        times: Print the table of times.
         width: Width of the terminal, in characters.
     """
     d = difference
@@ -89,7 +87,7 @@ def difference_text(
     if d.context:
         lines += ["", "context (no difference by itself)"]
         lines += [f"  {_change_text(change, width - 2)}" for change in d.context]
-    if times and d.times:
+    if d.times:
         lines += ["", *_times_text(d, full, width)]
     return lines
 
@@ -325,10 +323,4 @@ def device_text(device: DeviceDifference, full: bool, width: int) -> list[str]:
 def _time_row(name: str, before: Totals, after: Totals, device: bool) -> tuple[str, ...]:
     totals = [side.device_ns if device else side.host_ns for side in (before, after)]
     medians = [side.device_median_ns if device else side.host_median_ns for side in (before, after)]
-    median_before, median_after = medians
-    change = (
-        "-"
-        if not median_before or median_after is None
-        else f"{median_after / median_before - 1:+.1%}"
-    )
-    return (name, *map(duration, totals), *map(duration, medians), change)
+    return (name, *map(duration, totals), *map(duration, medians), change_text(*medians))

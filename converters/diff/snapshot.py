@@ -4,7 +4,7 @@ Ids are unique only in their run, so variants of several ranks, and repeated com
 merged by their facts. Sums over launches are computed in DuckDB, not in Python loops.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -90,10 +90,6 @@ class Snapshot:
             self._calls[run.run_id] = self.trace.table("calls", [run])
         return self._calls[run.run_id]
 
-    def launches_of(self, run: "Run") -> Iterator[pa.Table]:
-        """Yield call, begin, thread and phase of the launches of a run, in pieces."""
-        return self.trace.pieces("launches", [run], ["call_id", "enter", "thread", "phase"])
-
     def samples(self, kind: Kind, variants: Sequence[int]) -> Samples:
         """Return the device or host times (`kind`) of the variants with these positions."""
         return (self.device if kind == "device" else self.host).of(variants)
@@ -103,6 +99,11 @@ class Snapshot:
         host, device = self.medians.get(key, (None, None))
         totals = sum_totals(v.totals for v in self.kernels[key])
         return replace(totals, host_median_ns=host, device_median_ns=device)
+
+    @property
+    def tritons(self) -> set[str | None]:
+        """The versions of Triton that compiled the kernels."""
+        return {run.versions.get("triton") for run in self.runs}
 
     @property
     def totals(self) -> Totals:
@@ -120,24 +121,21 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     add_up(trace, runs)
     texts = {name: stage.texts(selection) for name, stage in earlier_stages().items()}
     variants, members = _variants(trace, runs, texts)
+    keys = [variant.key for variant in variants]
     ops = trace.table("ops", runs, list(_OP_COLUMNS))
     with scratch() as database:
         calls = trace.table("calls", runs, list(_CALL_COLUMNS))
         without_args = _without_args(calls, variants, members)
-        inputs = recorded_inputs(trace, runs, calls, members, [v.key for v in variants])
+        inputs = recorded_inputs(trace, runs, calls, members, keys)
         prepare(database, members, calls)
         del calls
         places = [run_calls(database, run) for run in runs]
-        number_by_kernel: dict[KernelKey, int] = {}
-        kernel_of_variant = [
-            number_by_kernel.setdefault(variant.key, len(number_by_kernel)) for variant in variants
-        ]
-        kernel_numbers = np.array(kernel_of_variant, np.int64)
+        number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        kernel_numbers = np.array([number_of[key] for key in keys], np.int64)
         host_figures = host_times(trace, runs, groups=members)
         device_figures = device_times(trace, runs, groups=members)
         add_figures(database, host_figures, device_figures, ops)
         medians = kernel_medians(database)
-        keys = [variant.key for variant in variants]
         executions = device_executions(database, keys, medians, read_transfers(trace, runs))
         fill_totals(database, variants)
         fill_calls(database, variants)
@@ -362,14 +360,15 @@ def remove_version_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
     The changes of these options are returned, so that an option that another compiler version adds
     is reported once, not per kernel. Nothing is removed if both sides used the same version.
     """
-    versions = [{run.versions.get("triton") for run in side.runs} for side in (a, b)]
-    if versions[0] == versions[1]:
+    if a.tritons == b.tritons:
         return ()
     sides = [
         [variant.facts for variants in side.kernels.values() for variant in variants]
         for side in (a, b)
     ]
-    names = {name for side in sides for facts in side for name in facts if _is_option(name)}
+    names = {
+        name for side in sides for facts in side for name in facts if name.startswith("option ")
+    }
     option_changes = []
     for name in sorted(names):
         before, after = ({facts.get(name) for facts in side} for side in sides)
@@ -378,10 +377,6 @@ def remove_version_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
             for facts in (facts for side in sides for facts in side):
                 facts.pop(name, None)
     return tuple(option_changes)
-
-
-def _is_option(name: str) -> bool:
-    return name.startswith("option ")
 
 
 def side_notes(a: Snapshot, b: Snapshot) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.code import code_stages, compare_code, first_stages
-from kvtrace.converters.diff.figures import variant_figures
+from kvtrace.converters.diff.figures import figure_values, variant_figures
 from kvtrace.converters.diff.match import renamed_source, renamed_stage
 from kvtrace.converters.diff.model import (
     CallChange,
@@ -22,7 +22,7 @@ from kvtrace.converters.diff.snapshot import Snapshot, call_rows
 from kvtrace.converters.diff.stages import Disassembly, stage_differences
 from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.profile.recompiles import Change, changes, without_addresses
-from kvtrace.text import count, duration, plural, size
+from kvtrace.text import count, duration, plural
 
 #: Most unique calls that are read in full to find what changed; counts always cover all calls.
 _MOST_READ: Final = 500
@@ -30,23 +30,8 @@ _MOST_READ: Final = 500
 _MOST_VALUES: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class CallsDifference:
-    """Changes of corresponding calls, and the numbers of calls without a counterpart.
-
-    `unread` counts further corresponding calls that differ and were not read.
-    """
-
-    changes: tuple[CallChange, ...]
-    unread: int
-    added: int
-    removed: int
-
-
-def compare_calls(
-    before: Snapshot, a: Variant, after: Snapshot, b: Variant
-) -> CallsDifference | None:
-    """Return the differences of a variant's unique calls; None if both sides have the same calls.
+def _compared_calls(before: Snapshot, a: Variant, after: Snapshot, b: Variant) -> dict[str, Any]:
+    """Return the differences of a variant's unique calls as fields of `VariantDifference`.
 
     Calls that only an autotuner launched are ignored. The n-th differing call of one side
     corresponds to the n-th of the other, in the order of first launches.
@@ -58,8 +43,6 @@ def compare_calls(
     calls_only_after = [
         call for identity, call in calls_after.items() if identity not in calls_before
     ]
-    if not calls_only_before and not calls_only_after:
-        return None
     pair_count = min(len(calls_only_before), len(calls_only_after))
     read_count = min(pair_count, _MOST_READ)
     change_counts: Counter[Change] = Counter()
@@ -69,12 +52,12 @@ def compare_calls(
         strict=True,
     ):
         change_counts.update(changes(call_facts(row_before), call_facts(row_after)))
-    return CallsDifference(
-        changes=tuple(_condensed(change_counts)),
-        unread=pair_count - read_count,
-        added=max(0, len(calls_only_after) - len(calls_only_before)),
-        removed=max(0, len(calls_only_before) - len(calls_only_after)),
-    )
+    return {
+        "calls": tuple(_condensed(change_counts)),
+        "calls_unread": pair_count - read_count,
+        "calls_added": len(calls_only_after) - pair_count,
+        "calls_removed": len(calls_only_before) - pair_count,
+    }
 
 
 def _launched_calls(variant: Variant) -> dict[int, Call]:
@@ -91,21 +74,10 @@ def _condensed(change_counts: Counter[Change]) -> list[CallChange]:
         if len(all_changes) <= _MOST_VALUES:
             condensed += [CallChange(change, change_counts[change]) for change in all_changes]
             continue
-        condensed.append(
-            CallChange(
-                _change_of_value_counts(fact, all_changes), _call_count(change_counts, all_changes)
-            )
-        )
+        values = ({c.before for c in all_changes}, {c.after for c in all_changes})
+        change = Change(fact, *(f"{len(values_of_side):,} values" for values_of_side in values))
+        condensed.append(CallChange(change, sum(change_counts[c] for c in all_changes)))
     return condensed
-
-
-def _change_of_value_counts(what: str, all_changes: Sequence[Change]) -> Change:
-    values = ({c.before for c in all_changes}, {c.after for c in all_changes})
-    return Change(what, *(f"{len(values_of_side):,} values" for values_of_side in values))
-
-
-def _call_count(change_counts: Counter[Change], all_changes: Sequence[Change]) -> int:
-    return sum(change_counts[change] for change in all_changes)
 
 
 def call_facts(row: Mapping[str, Any]) -> dict[str, str]:
@@ -153,10 +125,7 @@ class Pairing:
     @property
     def one_compiler(self) -> bool:
         """Both sides were compiled by the same version of Triton."""
-        versions = [
-            {run.versions.get("triton") for run in side.runs} for side in (self.before, self.after)
-        ]
-        return versions[0] == versions[1]
+        return self.before.tritons == self.after.tritons
 
     def texts(
         self,
@@ -191,23 +160,19 @@ def variant_difference(
     Changes of calls and of numbers of launches count only with `launches`. `times` are comparisons
     of the variant's times.
     """
-    calls = compare_calls(pairing.before, a, pairing.after, b) if launches else None
     facts = changes(a.facts, b.facts)
     difference = VariantDifference(
         status="changed",
         label=a.label,
         changes=facts,
-        code=_code_difference(pairing, a, b),
+        code=_code_difference(pairing, a, b, facts),
         resources=changes(_common_resources(a, b), _common_resources(b, a)),
-        calls=calls.changes if calls else (),
-        calls_unread=calls.unread if calls else 0,
-        calls_added=calls.added if calls else 0,
-        calls_removed=calls.removed if calls else 0,
         work=_work_changes(a, b) if launches else (),
         times=_time_changes(times) if pairing.count_times else (),
         before=a.totals,
         after=b.totals,
         figures=variant_figures(a, b),
+        **(_compared_calls(pairing.before, a, pairing.after, b) if launches else {}),
     )
     shown = {*code_stages(), "amdgcn"}  # stages whose texts a page shows side by side
     counted_changes = (
@@ -240,17 +205,12 @@ def source_difference(pairing: Pairing, a: Variant, b: Variant) -> SourceDiffere
         return None
     lines_before, lines_after = (dedent(text).rstrip().splitlines() for text in texts)
     names = (a.row["file"] or "before", b.row["file"] or "after")
-    lines = [
-        line.rstrip("\n") for line in unified_diff(lines_before, lines_after, *names, lineterm="")
-    ]
+    lines = list(unified_diff(lines_before, lines_after, *names, lineterm=""))
     if not lines:
         return None
     body_lines = lines[2:]
     context_lines = max(len(lines_before), len(lines_after))
-    whole_diff = [
-        line.rstrip("\n")
-        for line in unified_diff(lines_before, lines_after, n=context_lines, lineterm="")
-    ]
+    whole_diff = list(unified_diff(lines_before, lines_after, n=context_lines, lineterm=""))
     return SourceDifference(
         lines=tuple(lines),
         removed=sum(line.startswith("-") for line in body_lines),
@@ -270,13 +230,14 @@ def _first_line(variant: Variant, lines: Sequence[str]) -> int | None:
     return None if line is None else line - decorators
 
 
-def _code_difference(pairing: Pairing, a: Variant, b: Variant) -> CodeDifference | None:
+def _code_difference(
+    pairing: Pairing, a: Variant, b: Variant, changed: Sequence[Change]
+) -> CodeDifference | None:
     """Return the difference of the first stage that differs, which explains those of later stages.
 
-    If facts changed (such as the number of warps), which explain later stages, only the first
+    If facts `changed` (such as the number of warps), which explain later stages, only the first
     stages are compared. None if no compared stage differs.
     """
-    changed = changes(a.facts, b.facts)
     for stage in first_stages() if changed else code_stages():
         texts = pairing.texts(a.stages.get(stage), b.stages.get(stage))
         if texts is None:
@@ -320,22 +281,13 @@ def _work_changes(a: Variant, b: Variant) -> tuple[Change, ...]:
     elif relaunched := _count_of_relaunched_calls(a, b):
         what = f"launches of {plural(relaunched, 'call')}"
         work_changes.append(Change(what, "before", "different, with the same sum"))
-    for what, number_before, number_after, format_number in (
-        ("bytes", before.bytes, after.bytes, size),
-        ("FLOPs", before.flops, after.flops, count),
+    for what, first, second, unit in (
+        ("bytes", before.bytes, after.bytes, "bytes"),
+        ("FLOPs", before.flops, after.flops, "count"),
     ):
-        if number_before is not None and number_after is not None and number_before != number_after:
-            work_changes.append(_number_change(what, number_before, number_after, format_number))
+        if first is not None and second is not None and first != second:
+            work_changes.append(Change(what, *figure_values(first, second, unit)))
     return tuple(work_changes)
-
-
-def _number_change(
-    what: str, first: int, second: int, format_number: Callable[[int], str]
-) -> Change:
-    """Return a change of two numbers in short form, or in full if the short forms are equal."""
-    if format_number(first) == format_number(second):
-        return Change(what, count(first), count(second))
-    return Change(what, format_number(first), format_number(second))
 
 
 def _count_of_relaunched_calls(a: Variant, b: Variant) -> int:

@@ -1,5 +1,6 @@
 """Texts that all output forms of a difference share."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from kvtrace.converters.diff.figures import figure_values
@@ -17,7 +18,7 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.profile.recompiles import Change
-from kvtrace.text import count, duration, plural, printable, shorten
+from kvtrace.text import count, duration, listed, plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _ORDER: Final = ("no", "not known", "yes")
@@ -51,17 +52,9 @@ def summary(d: Difference) -> str:
     unjudged_note = "" if unjudged_sides(d) == "" else "; findings: not judged"
     if d.empty:
         return f"no difference in {plural(d.same_kernels, 'kernel')}{unjudged_note}"
-    kernel_counts = [
-        f"{sum(k.status == status for k in d.kernels)} {status}"
-        for status in ("changed", "added", "removed")
-        if any(k.status == status for k in d.kernels)
-    ]
+    kernel_counts = _counts(("changed", "added", "removed"), [k.status for k in d.kernels])
     kernels = [f"kernels: {', '.join((*kernel_counts, f'{d.same_kernels} the same'))}"]
-    findings = [
-        f"{sum(f.status == status for f in d.findings)} {status}"
-        for status in ("new", "gone")
-        if any(f.status == status for f in d.findings)
-    ]
+    findings = _counts(("new", "gone"), [f.status for f in d.findings])
     if d.still and findings:
         findings.append(f"{len(d.still)} still there")
     further_texts = [f"findings: {', '.join(findings)}"] if findings else []
@@ -70,6 +63,10 @@ def summary(d: Difference) -> str:
             f"results: {plural(d.results.differing, 'launch')} with another result"
         )
     return "; ".join(kernels + further_texts) + unjudged_note
+
+
+def _counts(names: Sequence[str], statuses: Sequence[str]) -> list[str]:
+    return [f"{statuses.count(name)} {name}" for name in names if name in statuses]
 
 
 def results_lines(d: Difference) -> list[str]:
@@ -109,11 +106,7 @@ def meaning_lines(d: Difference) -> list[str]:
     subjects_by_text: dict[str, list[str]] = {}
     for meaning in sorted(d.meanings, key=lambda meaning: _ORDER.index(meaning.same)):
         subjects_by_text.setdefault(meaning.text, []).append(meaning_subject(meaning))
-    return [
-        f"{', '.join(subjects[:_NAMED])}"
-        f"{f' and {len(subjects) - _NAMED} more' if len(subjects) > _NAMED else ''}: {text}"
-        for text, subjects in subjects_by_text.items()
-    ]
+    return [f"{listed(names, _NAMED)}: {text}" for text, names in subjects_by_text.items()]
 
 
 def meaning_subject(meaning: KernelMeaning) -> str:
@@ -140,7 +133,7 @@ def device_total_row(device: DeviceDifference) -> tuple[str, ...]:
     return (DEVICE_TOTAL, "", *times, change)
 
 
-def change_text(before: int | None, after: int | None) -> str:
+def change_text(before: float | None, after: float | None) -> str:
     """Return the relative change of a time as text; "-" if a side has none."""
     return "-" if not before or after is None else f"{after / before - 1:+.1%}"
 
@@ -155,11 +148,11 @@ def unjudged_sides(d: Difference) -> str:
     return f"findings: not judged in {labels}, so none are compared{advice}"
 
 
-def unjudged_rules(d: Difference) -> list[str]:
+def unjudged_rules(before: Side, after: Side) -> list[str]:
     """Return sentences on rules that judged only one side."""
-    if d.before.judged_by is None or d.after.judged_by is None:
+    if before.judged_by is None or after.judged_by is None:
         return []
-    rules = [set(side.judged_by or ()) for side in (d.before, d.after)]
+    rules = set(before.judged_by), set(after.judged_by)
     return [
         f"findings of {', '.join(sorted(one_sided))} are not compared: "
         f"only {side} was judged by them"
@@ -188,6 +181,11 @@ def sure_text(row: HeadlineRow) -> str:
         return row.certainty
     low, high = row.interval
     return f"{row.certainty} {100 * low:+.1f}…{100 * high:+.1f}%"
+
+
+def row_cells(row: HeadlineRow) -> tuple[str, ...]:
+    """Return the cells of a row of the headline below `HEADLINE_COLUMNS`, but for the kernel."""
+    return row.what, values_text(row), share_text(row), row.direction, sure_text(row)
 
 
 def values_text(row: HeadlineRow) -> str:
@@ -237,7 +235,8 @@ def other_figures(kernel: KernelDifference) -> list[Change]:
     figures = [figure for figure in kernel.figures if figure.name not in listed]
     figures += [f for variant in kernel.variants for f in variant.figures if f.name == "occupancy"]
     return [
-        Change(f"{figure.name} ({figure.certainty})", *figure_values(figure)) for figure in figures
+        Change(f"{f.name} ({f.certainty})", *figure_values(f.before, f.after, f.unit))
+        for f in figures
     ]
 
 

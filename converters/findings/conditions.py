@@ -1,13 +1,13 @@
 """Output of `kvtrace sizes`: a kernel's conditions for all shapes, and its calls.
 
-Plain dataclasses, their text for a terminal and their JSON form.
+Plain dataclasses, and their text for a terminal.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from kvtrace.converters.findings.envelope import (
     AtSizes,
@@ -129,11 +129,6 @@ def unjudged_at_sizes(kernels: Iterable[KernelConditions]) -> dict[str, AtSizes]
     }
 
 
-def condition_objects(kernels: Iterable[KernelConditions]) -> list[dict[str, Any]]:
-    """Return the JSON form: a list of objects, one for each variant of a kernel."""
-    return [asdict(kernel) for kernel in kernels]
-
-
 def conditions_text(
     kernels: Sequence[KernelConditions],
     *,
@@ -226,7 +221,8 @@ def _kernel_text(kernel: KernelConditions, width: int, base: str | None) -> list
 def _conditions_lines(kernel: KernelConditions, width: int) -> list[str]:
     lines: list[str] = []
     for title, exact in (("exactly when", True), ("at least when", False)):
-        conditions = _accesses_by_condition(kernel, exact=exact)
+        exact_or_not = (access for access in kernel.accesses if access.exact == exact)
+        conditions = _grouped(exact_or_not, lambda access: access.condition)
         if not conditions:
             continue
         lines.append(f"  {title}")
@@ -242,25 +238,22 @@ def _conditions_lines(kernel: KernelConditions, width: int) -> list[str]:
             lines += wrapped(condition, width, _INDENT)
     if kernel.assumptions:
         lines += wrapped(f"assuming {', '.join(kernel.assumptions)}", width, 2)
-    for reason, accesses in _unknown_accesses_by_reason(kernel).items():
+    unknown = (access for access in kernel.accesses if access.condition is None)
+    by_reason = _grouped(unknown, lambda access: access.reason or "no reason is known")
+    for reason, accesses in by_reason.items():
         lines += wrapped(f"unknown: {_access_names(accesses)}: {reason}", width, 2)
     return lines
 
 
-def _accesses_by_condition(kernel: KernelConditions, *, exact: bool) -> dict[str, list[AccessLine]]:
-    accesses: dict[str, list[AccessLine]] = {}
-    for access in kernel.accesses:
-        if access.condition is not None and access.exact == exact:
-            accesses.setdefault(access.condition, []).append(access)
-    return accesses
-
-
-def _unknown_accesses_by_reason(kernel: KernelConditions) -> dict[str, list[AccessLine]]:
-    accesses: dict[str, list[AccessLine]] = {}
-    for access in kernel.accesses:
-        if access.condition is None:
-            accesses.setdefault(access.reason or "no reason is known", []).append(access)
-    return accesses
+def _grouped(
+    accesses: Iterable[AccessLine], text_of: Callable[[AccessLine], str | None]
+) -> dict[str, list[AccessLine]]:
+    """Return the accesses by a text on them, without those that have none."""
+    by_text: dict[str, list[AccessLine]] = {}
+    for access in accesses:
+        if (text := text_of(access)) is not None:
+            by_text.setdefault(text, []).append(access)
+    return by_text
 
 
 def _access_names(accesses: Sequence[AccessLine]) -> str:

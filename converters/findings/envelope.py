@@ -3,12 +3,11 @@
 Dataclasses and their text for `kvtrace sizes`; also the verdicts at the sizes of `--at`.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.text import plural, printable, wrapped
+from kvtrace.text import plural, printable, shown_path, wrapped
 
 _INDENT: Final = 4
 _OPEN: Final = ("unknown", "unseen")
@@ -244,6 +243,4 @@ def location_text(file: str | None, line: int | None, base: str | None) -> str:
     """Return " (file:line)" with the file relative to the folder `base`; "" without a file."""
     if file is None:
         return ""
-    if base is not None and file.startswith(base.rstrip(os.sep) + os.sep):
-        file = os.path.relpath(file, base)
-    return printable(f" ({file}:{line or '?'})")
+    return printable(f" ({shown_path(file, base)}:{line or '?'})")

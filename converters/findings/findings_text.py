@@ -4,7 +4,6 @@ Lines fit a given width and are readable without color. Findings of one cause ar
 Proofs are counted, not listed.
 """
 
-import os
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from kvtrace.converters.findings.model import (
     others_text,
 )
 from kvtrace.schema.layout import OBSERVED
-from kvtrace.text import WIDTH, display_width, percent, plural, printable, wrapped
+from kvtrace.text import WIDTH, display_width, percent, plural, printable, shown_path, wrapped
 
 #: Terminal codes of highlighted parts.
 _COLOR_CODES: Final = {
@@ -288,7 +287,7 @@ class Printer:
             return finding.kernel, ""
         column = f":{finding.column}" if finding.column else ""
         kernel = "" if finding.kernel == first.kernel else f" ({finding.kernel})"
-        return f"{self._path(finding.file)}:", f"{finding.line or '?'}{column}{kernel}"
+        return f"{shown_path(finding.file, self._base)}:", f"{finding.line or '?'}{column}{kernel}"
 
     def _second_access(self, finding: Finding) -> str | None:
         if finding.method == FOLLOWED or not (finding.other_program or finding.other_stack):
@@ -308,15 +307,9 @@ class Printer:
         )
 
     def _location_text(self, frame: StackFrame) -> str:
-        parts = [self._path(frame.file), str(frame.line or "?")]
+        path = "?" if frame.file is None else shown_path(frame.file, self._base)
+        parts = [path, str(frame.line or "?")]
         return printable(":".join(parts + ([str(frame.column)] if frame.column else [])))
-
-    def _path(self, path: str | None) -> str:
-        if path is None:
-            return "?"
-        if self._base is not None and path.startswith(self._base.rstrip(os.sep) + os.sep):
-            return os.path.relpath(path, self._base)
-        return path
 
     def _colored(self, text: str, style: str) -> str:
         return (

@@ -6,9 +6,7 @@ from typing import Any
 from kvtrace.text import printable
 
 
-def invocation(
-    kernel: str, grid: tuple[int, int, int], args: Iterable[Mapping[str, Any]]
-) -> str | None:
+def invocation(kernel: str, grid: tuple[int, int, int], args: Iterable[Mapping[str, Any]]) -> str:
     """Return a call as source text; tensors have type, shape, and unusual strides and offsets."""
     arguments = ", ".join(f"{arg['name']}={_value(arg)}" for arg in args)
     return printable(f"{kernel}[{grid}]({arguments})")

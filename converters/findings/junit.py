@@ -11,10 +11,11 @@ from xml.etree import ElementTree
 
 from kvtrace.converters.findings.findings_text import Printer
 from kvtrace.converters.findings.model import UNUSED_IGNORE, Finding, Findings
-from kvtrace.converters.junit import text_of, xml_text
+from kvtrace.converters.junit import add_outcome, passing_case, text_of, xml_text
 from kvtrace.text import plural
 
-Case = tuple[str, str | None, int | None, int | None, str | None, str | None, str]
+Case = tuple[str | None, int | None, int | None, str | None, str | None, str]
+"""File, line, column, access, argument and rule of the findings of a test case."""
 
 
 def junit(findings: Findings, *, strict: bool = False) -> str:
@@ -26,9 +27,10 @@ def junit(findings: Findings, *, strict: bool = False) -> str:
 
     """
     suites: dict[str, dict[Case, list[Finding]]] = {}
-    for finding in findings.listed:
-        if finding.rule != UNUSED_IGNORE:
-            suites.setdefault(finding.kernel, {}).setdefault(_case_key(finding), []).append(finding)
+    for f in findings.listed:
+        if f.rule != UNUSED_IGNORE:
+            case = (f.file, f.line, f.column, f.access, f.arg, f.rule)
+            suites.setdefault(f.kernel, {}).setdefault(case, []).append(f)
     printer = Printer(findings.lines, width=100)
     root = ElementTree.Element("testsuites", name="kvtrace sanitize")
     for kernel in sorted(suites):
@@ -37,11 +39,6 @@ def junit(findings: Findings, *, strict: bool = False) -> str:
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
     root.set("errors", "0")
     return text_of(root)
-
-
-def _case_key(finding: Finding) -> Case:
-    place = (finding.file, finding.line, finding.column)
-    return (finding.kernel, *place, finding.access, finding.arg, finding.rule)
 
 
 def _suite(
@@ -61,11 +58,7 @@ def _testcase(group: Sequence[Finding], printer: Printer, strict: bool) -> Eleme
     first = group[0]
     access = f"{first.access or 'kernel'} of {first.arg}" if first.arg else first.access or "kernel"
     place = f"{first.file or '?'}:{first.line or '?'}"
-    case = ElementTree.Element(
-        "testcase",
-        classname=xml_text(first.kernel),
-        name=xml_text(f"{first.rule}: {access} at {place}"),
-    )
+    case = passing_case(first.kernel, f"{first.rule}: {access} at {place}")
     if first.file is not None:
         case.set("file", xml_text(first.file))
     if first.line is not None:
@@ -73,24 +66,18 @@ def _testcase(group: Sequence[Finding], printer: Printer, strict: bool) -> Eleme
     failing = [f for f in group if f.fails(strict=strict)]
     skipped = [f for f in group if f.suppressed or f.is_defect or f.verdict == "unknown"]
     if failing:
-        case.append(_outcome("failure", failing, printer, failing[0].severity))
+        kind = f"{failing[0].severity}.{failing[0].rule}"
+        outcome = add_outcome(case, "failure", _message(failing), kind)
+        outcome.text = xml_text("\n".join(printer.defect(failing)))
     elif skipped:
-        case.append(_outcome("skipped", skipped, printer, None))
+        add_outcome(case, "skipped", _message(skipped))
     return case
 
 
-def _outcome(
-    tag: str, group: Sequence[Finding], printer: Printer, severity: str | None
-) -> ElementTree.Element:
+def _message(group: Sequence[Finding]) -> str:
     finding = group[0]
     reason = (
         f"suppressed: {finding.suppress_reason or 'no reason given'}" if finding.suppressed else ""
     )
     message = reason or finding.message or finding.reason or finding.rule
-    outcome = ElementTree.Element(
-        tag, message=xml_text(f"{message} ({plural(len(group), 'call')})")
-    )
-    if severity is not None:
-        outcome.set("type", f"{severity}.{finding.rule}")
-        outcome.text = xml_text("\n".join(printer.defect(group)))
-    return outcome
+    return f"{message} ({plural(len(group), 'call')})"

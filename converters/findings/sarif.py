@@ -53,11 +53,12 @@ def sarif(findings: Findings, version: str, *, root: str | None = None) -> Objec
 
     """
     groups = grouped(findings.listed)
+    texts = {UNUSED_IGNORE: _UNUSED, **findings.rules}
     ids = sorted({*findings.rules, *(group[0].rule for group in groups)})
     driver = {
         "name": "kvtrace",
         "semanticVersion": version,
-        "rules": [_descriptor(rule, _text_of(rule, findings.rules)) for rule in ids],
+        "rules": [_descriptor(rule, texts.get(rule, RuleText())) for rule in ids],
     }
     run: Object = {
         "tool": {"driver": driver},
@@ -73,10 +74,6 @@ def sarif(findings: Findings, version: str, *, root: str | None = None) -> Objec
     if root is not None:
         run["originalUriBaseIds"] = {_ROOT: {"uri": _absolute(root.rstrip("/\\") + "/")}}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _text_of(rule: str, rules: Mapping[str, RuleText]) -> RuleText:
-    return rules.get(rule, _UNUSED if rule == UNUSED_IGNORE else RuleText())
 
 
 def _descriptor(rule: str, text: RuleText) -> Object:

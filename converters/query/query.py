@@ -178,7 +178,11 @@ def query(
     database: duckdb.DuckDBPyConnection, text: str
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """Run one statement that only reads; return column names and rows. Errors as `query_arrow`."""
-    table = query_arrow(database, text)
+    return names_and_rows(query_arrow(database, text))
+
+
+def names_and_rows(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return the column names and the rows of a query's result; errors as `column_values`."""
     columns = [column_values(table.column(index)) for index in range(table.num_columns)]
     return tuple(table.column_names), list(zip(*columns, strict=True))
 
@@ -204,7 +208,8 @@ def query_arrow(
         kind = _statement_kind(statements[0])
         if kind not in _READING_KINDS:
             raise BadQuery(f"only statements that read are allowed, and this is {kind}")
-        if _reaches_files(database) and not _is_plain_select(database, text):
+        ((paths,),) = database.execute("SELECT len(current_setting('allowed_paths'))").fetchall()
+        if paths and not _is_plain_select(database, text):
             raise BadQuery("this connection was opened for another query: connect again")
         if most is None:
             return database.sql(text).to_arrow_table()
@@ -276,11 +281,6 @@ def _opens_no_file(node: Mapping[str, Any]) -> bool:
         )
     name = str(node.get("table_name", ""))
     return node.get("type") != "BASE_TABLE" or re.fullmatch(r"\w+", name) is not None
-
-
-def _reaches_files(database: duckdb.DuckDBPyConnection) -> bool:
-    ((paths,),) = database.execute("SELECT len(current_setting('allowed_paths'))").fetchall()
-    return bool(paths)
 
 
 def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:

@@ -33,12 +33,10 @@ def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(map(safe_text, names))
-    writer.writerows([_csv_cell(value) for value in row] for row in rows)
+    writer.writerows(
+        [safe_text(v) if isinstance(v, str) else _cell_text(v) for v in row] for row in rows
+    )
     return [file.getvalue().removesuffix("\n")]
-
-
-def _csv_cell(value: Any) -> str:
-    return safe_text(value) if isinstance(value, str) else _cell_text(value)
 
 
 def table_lines(

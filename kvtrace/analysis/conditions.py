@@ -445,7 +445,7 @@ def _add_call(
     if all(comparison.standing == "inside" for comparison in comparisons):
         variant.inside += 1
         return
-    call_text = invocation(call.kernel, call.grid, arguments) or call.kernel
+    call_text = invocation(call.kernel, call.grid, arguments)
     outside = _outside(call, run.run_id, call_text, comparisons, judge_others(call, comparisons))
     variant.others.append(outside)
     if outside.verdict == "violation":

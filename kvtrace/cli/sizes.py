@@ -1,6 +1,7 @@
 """`kvtrace sizes`: for which sizes each kernel is proven, and whether its calls fit them."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -70,7 +71,6 @@ def command(
     from kvtrace.analysis.conditions import kernel_conditions, parse_sizes, read_contracts
     from kvtrace.converters.findings.conditions import (
         condition_failures,
-        condition_objects,
         conditions_text,
         unjudged_at_sizes,
     )
@@ -84,7 +84,7 @@ def command(
     for failure in failures:
         complain(failure)
     if as_json:
-        print(json.dumps(condition_objects(kernels), indent=2))
+        print(json.dumps([asdict(kernel) for kernel in kernels], indent=2))
     else:
         width = min(terminal_width(), 120)
         print_lines(

@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.locations import column_shift
@@ -54,6 +54,26 @@ class _Point:
     target: str | None = None
 
 
+class _Paths(NamedTuple):
+    """Ops that may follow an op in the PTX, by index: `followers` do without a barrier between.
+
+    `certain_followers` do by instructions at the location of their ops.
+    """
+
+    followers: Mapping[int, frozenset[int]]
+    followers_past_barriers: Mapping[int, frozenset[int]]
+    certain_followers: Mapping[int, frozenset[int]]
+
+    def separate_at(self, first: int, middle: int, second: int) -> bool:
+        """Return whether a barrier lies on every path to, or from, the middle op."""
+        if middle not in self.followers:
+            return False
+        past_barriers = self.followers_past_barriers
+        if first in past_barriers[middle] or middle in past_barriers[second]:
+            return False
+        return middle not in self.followers[first] or second not in self.followers[middle]
+
+
 @dataclass(frozen=True, eq=False)
 class CompiledBarriers:
     """The barriers of a kernel's PTX, which is parsed when it is first needed.
@@ -72,60 +92,32 @@ class CompiledBarriers:
         the first and before the second. None if unknown: for asynchronous copies, or if an
         instruction's op is unknown.
         """
-        if self._followers is None or not {first.index, second.index} <= self._followers.keys():
+        paths = self._paths
+        if paths is None or not {first.index, second.index} <= paths.followers.keys():
             return None
-        if second.index not in self._followers[first.index]:
+        if second.index not in paths.followers[first.index]:
             return True
-        if any(self._separates_at(first, middle, second) for middle in between):
+        if any(paths.separate_at(first.index, op.index, second.index) for op in between):
             return True
-        return False if second.index in self._certain_followers.get(first.index, ()) else None
-
-    def _separates_at(self, first: Op, middle: Op, second: Op) -> bool:
-        """Return whether a barrier lies on every path to, or from, the middle op."""
-        if self._followers is None or middle.index not in self._followers:
-            return False
-        if (
-            first.index in self._followers_past_barriers[middle.index]
-            or middle.index in self._followers_past_barriers[second.index]
-        ):
-            return False
-        is_first_separated = middle.index not in self._followers[first.index]
-        return is_first_separated or second.index not in self._followers[middle.index]
+        return False if second.index in paths.certain_followers.get(first.index, ()) else None
 
     def is_synchronous(self, op: Op) -> bool:
         """Return whether an op is in the PTX, with no asynchronous instruction."""
-        return self._followers is not None and op.index in self._followers
-
-    @property
-    def _followers(self) -> Mapping[int, frozenset[int]] | None:
-        """By the index of each op in the PTX: indices of ops that may follow without a barrier."""
-        return None if self._paths is None else self._paths[0]
-
-    @property
-    def _certain_followers(self) -> Mapping[int, frozenset[int]]:
-        """As `_followers`, but only for instructions at the location of their ops."""
-        return {} if self._paths is None else self._paths[2]
-
-    @property
-    def _followers_past_barriers(self) -> Mapping[int, frozenset[int]]:
-        """By the index of each op in the PTX: indices of ops that may follow at all."""
-        return {} if self._paths is None else self._paths[1]
+        return self._paths is not None and op.index in self._paths.followers
 
     @cached_property
-    def _paths(self) -> tuple[Mapping[int, frozenset[int]], ...] | None:
+    def _paths(self) -> _Paths | None:
         body = _BODY.search(self.ptx)
         if body is None or _UNSUPPORTED.search(body[1]) or len(_BODY.findall(self.ptx)) > 1:
             return None
         points, labels, asynchronous = self._parse_points(body[1])
         if len(points) > _MAX_POINTS or any(p.target not in labels for p in points if p.target):
             return None
-        return tuple(
-            {op: followers for op, followers in followers_by_op.items() if op not in asynchronous}
-            for followers_by_op in (
-                _followers_by_op(points, labels),
-                _followers_by_op(points, labels, past_barriers=True),
-                _followers_by_op([_with_located_ops(point) for point in points], labels),
-            )
+        located = [p if p.is_located else replace(p, ops=frozenset()) for p in points]
+        return _Paths(
+            _followers_by_op(points, labels, asynchronous),
+            _followers_by_op(points, labels, asynchronous, past_barriers=True),
+            _followers_by_op(located, labels, asynchronous),
         )
 
     def _parse_points(self, body: str) -> tuple[list[_Point], dict[str, int], set[int]]:
@@ -199,18 +191,15 @@ def _ops_by_location(module: Module) -> Mapping[_Location, frozenset[int]]:
     return {location: frozenset(ops) for location, ops in by_location.items()}
 
 
-def _with_located_ops(point: _Point) -> _Point:
-    return point if point.is_located else replace(point, ops=frozenset())
-
-
 def _followers_by_op(
-    points: list[_Point], labels: Mapping[str, int], *, past_barriers: bool = False
-) -> Mapping[int, frozenset[int]]:
+    points: list[_Point], labels: Mapping[str, int], asynchronous: set[int], *,
+    past_barriers: bool = False,
+) -> Mapping[int, frozenset[int]]:  # fmt: skip
     followers: dict[int, set[int]] = defaultdict(set)
     for position, point in enumerate(points):
         if point.ops:
             new_followers = _followers_of(points, labels, position, past_barriers)
-            for op in point.ops:
+            for op in point.ops - asynchronous:
                 followers[op] |= new_followers
     return {op: frozenset(new_followers) for op, new_followers in followers.items()}
 

@@ -64,16 +64,6 @@ class CannotReplay(KvtraceError):
     slug = "cannot-replay"
 
 
-class UnfitRecord(CannotReplay):
-    """The error of a call whose record does not have the form that kvtrace writes."""
-
-    def __init__(self, error: Exception) -> None:
-        """Name the error and the line of code where it occurred."""
-        super().__init__(
-            f"the call's record is malformed, or kvtrace has a defect: {place_of(error)}"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """A unique call: a row of `calls`, with its kernel's name and IR.
@@ -248,7 +238,8 @@ def _made(
     except KvtraceError as error:
         return UnreadyCall(row["call_id"], name, str(error))
     except UNFIT as error:  # a row may hold anything; reported for the call
-        return UnreadyCall(row["call_id"], name, str(UnfitRecord(error)))
+        reason = f"the call's record is malformed, or kvtrace has a defect: {place_of(error)}"
+        return UnreadyCall(row["call_id"], name, reason)
 
 
 def _evaluated_kernels(

@@ -170,17 +170,13 @@ def _baseline_facts(folder: Path) -> Baseline:
     return Baseline(
         name=folder.name,
         commit=commits.pop() if len(commits) == 1 else None,
-        started=_earliest_start(selection.runs),
+        started=min((r.started for r in selection.runs if r.started is not None), default=None),
         runs=len(selection.runs),
         kernels=len(set(selection.table("kernels", ["name"])["name"].to_pylist())),
         launches=launches,
         judged=read_findings(selection.trace, selection.runs).analyzed,
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
     )
-
-
-def _earliest_start(runs: "tuple[Run, ...]") -> int | None:
-    return min((run.started for run in runs if run.started is not None), default=None)
 
 
 def _all_runs(trace: "Trace") -> Selection:
@@ -326,12 +322,5 @@ def _with_excerpt_setting(settings: Sequence[tuple[str, str]] | None) -> list[tu
 
 def _stack_ids_in(rows: pa.Table) -> set[int]:
     """Return the ids in `stack_id` and `other_stack_id` of rows."""
-    id_columns = [
-        rows[name] for name in ("stack_id", "other_stack_id") if name in rows.column_names
-    ]
-    return {
-        stack
-        for column in id_columns
-        for stack in pc.unique(column).to_pylist()
-        if stack is not None
-    }
+    names = {"stack_id", "other_stack_id"} & set(rows.column_names)
+    return {id_ for name in names for id_ in pc.unique(rows[name].drop_null()).to_pylist()}

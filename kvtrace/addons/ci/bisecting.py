@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -120,7 +120,8 @@ def bisect_commits(
             str(checkout.inside),
         )  # fmt: skip
         for commit in dict.fromkeys((good_commit, bad_commit)):
-            checkout.check_out(commit)
+            # By force, since programs may have changed tracked files.
+            checkout.git("checkout", "--quiet", "--force", "--detach", commit)
             step = judge_commit(plan, commit, analyses, apart=True)
             tell(step_line(step, checkout))
             if step.verdict == "skip":
@@ -143,9 +144,9 @@ def judge_head(plan_file: Path, analyses: Analyses) -> tuple[Step, Worktree]:
     plan_fields = json.loads(plan_file.read_text(encoding="utf-8"))
     plan = Plan(**plan_fields)
     checkout = plan.worktree
-    for name in os.environ.keys() - outside_git(os.environ).keys():
-        del os.environ[name]  # git's own variables must not reach the program
-    step = judge_commit(plan, checkout.head(), analyses, apart=False)
+    for name in _OF_GIT:
+        os.environ.pop(name, None)  # git's own variables must not reach the program
+    step = judge_commit(plan, checkout.git("rev-parse", "HEAD"), analyses, apart=False)
     checkout.git("reset", "--hard", "--quiet")
     return step, checkout
 
@@ -202,7 +203,7 @@ def _run_git_bisect(plan: Plan, bad: str, tell: Tell) -> str:
     process = subprocess.Popen(
         git_command("bisect", "run", *step),
         cwd=checkout.path,
-        env=outside_git(os.environ),
+        env=outside_git(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -291,14 +292,6 @@ class Worktree:
         """Run git in the checkout and return its output; raise BadSetting with git's error."""
         return git(self.path, *arguments)
 
-    def check_out(self, commit: str) -> None:
-        """Check out a commit, discarding changes that programs made to tracked files."""
-        self.git("checkout", "--quiet", "--force", "--detach", commit)
-
-    def head(self) -> str:
-        """Return the hash of the commit that is checked out."""
-        return self.git("rev-parse", "HEAD")
-
 
 @contextmanager
 def worktree(repository: Path, commit: str) -> Iterator[Worktree]:
@@ -337,7 +330,7 @@ def git(folder: Path, *arguments: str) -> str:
         result = subprocess.run(
             git_command(*arguments),
             cwd=folder,
-            env=outside_git(os.environ),
+            env=outside_git(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -357,6 +350,6 @@ def git_command(*arguments: str) -> list[str]:
     return ["git", *_QUIETLY, *arguments]
 
 
-def outside_git(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the variables that git sets for programs that it starts."""
-    return {name: value for name, value in environment.items() if name not in _OF_GIT}
+def outside_git() -> dict[str, str]:
+    """Return the environment without the variables that git sets for programs that it starts."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_GIT}

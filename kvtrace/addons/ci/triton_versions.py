@@ -216,7 +216,7 @@ def _install(version: str, folder: Path) -> None:
     lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
     if _NO_VERSION.search(result.stderr):
         raise NotInstallable(
-            f"there is no Triton {version} for {_python_version()} on this system."
+            f"there is no Triton {version} for Python {platform.python_version()} on this system."
         )
     errors = [line for line in lines if line.lower().startswith("error")] or lines[-1:]
     reason = errors[-1] if errors else f"exit code {result.returncode}"
@@ -247,7 +247,3 @@ def _has_pip() -> bool:
 def tag() -> str:
     """Return the Python version, operating system and machine type as part of a folder's name."""
     return f"{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}"
-
-
-def _python_version() -> str:
-    return f"Python {platform.python_version()}"

@@ -1,7 +1,7 @@
 """Figures of many runs as plain data; durations in ns, points in time in ns since 1970."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 Kind = Literal["device", "host"]
 
@@ -111,8 +111,3 @@ class Fleet:
         if not self.judgeable:
             return "no run was checked for findings: none has IR that can be judged"
         return "no run was checked for findings: kvtrace sanitize does that"
-
-
-def fleet_object(fleet: Fleet) -> dict[str, Any]:
-    """Return the fields of a `Fleet`, nested, for JSON."""
-    return asdict(fleet)

@@ -1,7 +1,6 @@
 """A `Fleet` as a page of the report's application: tables, and a line of each kernel's times."""
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 from kvtrace.addons.fleet.fleet_text import expected, headline, job_label, verdict
@@ -15,7 +14,7 @@ from kvtrace.converters.report.document import (
     table,
     time_cell,
 )
-from kvtrace.text import duration
+from kvtrace.text import duration, listed
 
 #: Kernels with a line, those that take most time.
 _MOST_KERNELS: Final = 500
@@ -49,18 +48,13 @@ def fleet_page(fleet: Fleet) -> str:
 
 
 def _kernel_columns(fleet: Fleet) -> list[Column[KernelTimes]]:
-    def compared(kernel: KernelTimes) -> tuple[str, str, str]:
-        if kernel.times.get(fleet.newest) is None:
-            return "-", "-", kernel.reason or ""
-        return expected(kernel, fleet.newest)
-
     return [
         Column("kernel", lambda kernel: kernel.kernel),
         Column("measured on", _conditions),
         Column("newest", lambda kernel: time_cell(kernel.times.get(fleet.newest)), "number"),
-        Column("before", lambda kernel: compared(kernel)[0], "number"),
-        Column("ratio", lambda kernel: compared(kernel)[1], "number"),
-        Column("expected within", lambda kernel: compared(kernel)[2], "prose"),
+        Column("before", lambda kernel: expected(kernel, fleet.newest)[0], "number"),
+        Column("ratio", lambda kernel: expected(kernel, fleet.newest)[1], "number"),
+        Column("expected within", lambda kernel: expected(kernel, fleet.newest)[2], "prose"),
         Column("verdict", lambda kernel: verdict(kernel.newest)),
         Column("over jobs", lambda kernel: _line(kernel, len(fleet.jobs))),
     ]
@@ -93,7 +87,7 @@ _JOBS: Final[list[Column[Job]]] = [
     Column("branch", lambda job: job.branch),
     Column("runs", lambda job: DocumentCell(str(job.runs), job.runs), "number"),
     Column("devices", lambda job: ", ".join(job.devices)),
-    Column("hosts", lambda job: _shortened(job.hosts)),
+    Column("hosts", lambda job: listed(job.hosts, 4)),
     Column("command", lambda job: job.command, "prose"),
 ]
 
@@ -121,7 +115,3 @@ def _line(kernel: KernelTimes, jobs: int) -> DocumentCell:
         [point(job) for job in sorted(log_times)], [point(job) for job in changed_jobs], label
     )
     return DocumentCell("", line=line)
-
-
-def _shortened(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

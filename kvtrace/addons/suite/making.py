@@ -269,7 +269,7 @@ def _entry(name: str, chosen: ChosenCalls, facts: CallFacts, weighed: WeighedCal
     return Entry(
         name=name,
         kernel=repro.kernel,
-        title=invocation(repro.kernel, repro.grid, repro.rows) or repro.kernel,
+        title=invocation(repro.kernel, repro.grid, repro.rows),
         calls=tuple(f"{call.run.run_id}/{call.call_id}" for call in calls),
         launches=sum(call.launches for call in calls),
         device_ns=sum(times) if times else None,

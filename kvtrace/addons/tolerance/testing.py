@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -82,11 +83,7 @@ class Compared:
 
     def __getitem__(self, grid: Any) -> Callable[..., Tolerance]:
         """Return a function that launches on a grid, compares, and returns the tolerance."""
-
-        def launch(*arguments: Any, **meta: Any) -> Tolerance:
-            return self(*arguments, grid=grid, **meta)
-
-        return launch
+        return partial(self, grid=grid)
 
     def __call__(self, *given: Any, grid: Any, **by_name: Any) -> Tolerance:
         """Launch, compare, and return the tolerance of the comparison.

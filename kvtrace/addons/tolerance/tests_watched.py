@@ -222,12 +222,14 @@ class _ComparisonWatcher:
                 output = derive(result.launch, granted=GrantedRoundings())[result.name]
                 rtol, atol = _tolerances(name, value, arguments, named)
                 return _comparison_of(name, result.launch.kernel, output, rtol, atol)
+        from kvtrace.backends.triton.runtime_arguments import memory_view
+
         for value in compared_values:
             start, nbytes = _memory_of(value)
             written = self._written.get(start)
             if written is None:
                 continue
-            if zlib.crc32(_bytes_at(start, nbytes)) != written.checksum:
+            if zlib.crc32(memory_view(start, nbytes).data) != written.checksum:
                 return Comparison(name, reason="not derived: changed after a kernel wrote it")
             kernel = written.launch.kernel
             return Comparison(
@@ -267,16 +269,12 @@ def _tolerances(
     options = dict(zip(order, arguments[2:], strict=False)) | dict(named)
     rtol, atol = options.get("rtol"), options.get("atol")
     if name == "triton.testing.assert_close":
-        rtol, atol = (_by_device(value_or_function) for value_or_function in (rtol, atol))
+        # What a function of the device's name returns is not known here.
+        rtol, atol = (None if callable(tolerance) else tolerance for tolerance in (rtol, atol))
     return (
         defaults[0] if rtol is None else float(rtol),
         defaults[1] if atol is None else float(atol),
     )
-
-
-def _by_device(tolerance: Any) -> Any:
-    """Return a tolerance, or None for a function of the device's name, which is unknown here."""
-    return None if callable(tolerance) else tolerance
 
 
 def _has_numbers(value: Any) -> bool:
@@ -300,12 +298,6 @@ def _memory_of(value: Any) -> tuple[int, int]:
     if isinstance(value, np.ndarray):
         return int(value.ctypes.data), value.nbytes
     return 0, 0
-
-
-def _bytes_at(start: int, nbytes: int) -> Any:
-    from kvtrace.backends.triton.runtime_arguments import memory_view
-
-    return memory_view(start, nbytes)
 
 
 class _ComparisonTable:

@@ -4,6 +4,7 @@ import json
 import shutil
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ import pytest
 
 from kvtrace.addons.fleet import reading
 from kvtrace.addons.fleet.fleet_text import fleet_text
-from kvtrace.addons.fleet.model import fleet_object
 from kvtrace.addons.fleet.page import fleet_page
 from kvtrace.addons.fleet.reading import judge_times, read_fleet
 from kvtrace.cli import main
@@ -201,7 +201,7 @@ def mixed(tmp_path_factory):
 def test_reading_runs_in_portions_gives_the_same_figures(mixed, monkeypatch, at_once):
     runs, launches = at_once
     trace = open_trace(mixed)
-    whole = fleet_object(read_fleet(trace, trace.select()))
+    whole = asdict(read_fleet(trace, trace.select()))
     assert len(whole["jobs"]) == 16
     kinds = {(kernel["kernel"], kernel["kind"]): kernel for kernel in whole["kernels"]}
     assert set(kinds[("matmul", "device")]["times"]) == {n for n in range(16) if n % 4 != 3}
@@ -211,7 +211,7 @@ def test_reading_runs_in_portions_gives_the_same_figures(mixed, monkeypatch, at_
     monkeypatch.setattr(reading, "_LAUNCHES_AT_ONCE", launches)
     trace = open_trace(mixed)
     assert len(list(reading._portions(trace.runs, dict.fromkeys(trace.run_ids, 24)))) > 1
-    portioned = fleet_object(read_fleet(trace, trace.select()))
+    portioned = asdict(read_fleet(trace, trace.select()))
     for kernel in (*portioned["kernels"], *whole["kernels"]):
         kernel["total_ns"] = round(kernel["total_ns"])
     assert portioned == whole
@@ -317,7 +317,7 @@ def test_the_command_prints_text_and_json_and_writes_a_page(trace, tmp_path, cap
     assert main(["fleet", str(trace.path), "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     fleet = read_fleet(open_trace(trace.path), open_trace(trace.path).select())
-    assert content == json.loads(json.dumps(fleet_object(fleet)))
+    assert content == json.loads(json.dumps(asdict(fleet)))
 
 
 def test_a_thousand_jobs_are_judged_and_drawn_quickly():

@@ -107,12 +107,6 @@ def test_findings_of_one_side_are_listed(found):
     assert (new["status"], new["finding"]["rule"]) == ("new", "out-of-bounds")
 
 
-def test_without_source_no_code_is_in_the_block(sides):
-    text = json.dumps(comparison_object(compare(*sides), source=False))
-    assert "tl.load" not in text
-    assert "arith.constant" not in text
-
-
 def test_the_command_writes_the_report_of_after_with_the_difference_in_it(sides, tmp_path, capsys):
     one, two = sides
     page = tmp_path / "d.html"

@@ -14,6 +14,7 @@ from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.addons.ci.bisecting import Culprit
+    from kvtrace.addons.ci.comparing import Comparison
     from kvtrace.addons.ci.triton_versions import Outcome
 
 
@@ -105,17 +106,15 @@ def _bisect_commits(
 
 def _culprit_object(culprit: Culprit | None) -> dict[str, Any]:
     """Return the first bad commit as JSON has it: null if no commit breaks a rule."""
-    from kvtrace.converters.diff.render import difference_object, gate_object
-
-    change = None if culprit is None else culprit.change
+    if culprit is None:
+        return {
+            "first_bad": None, "subject": "", "before": None, "candidates": [],
+            **_change_objects(None),
+        }  # fmt: skip
     return {
-        "first_bad": None if culprit is None else culprit.commit,
-        "subject": "" if culprit is None else culprit.subject,
-        "before": None if culprit is None else culprit.before,
-        "candidates": [] if culprit is None else list(culprit.candidates),
-        "difference": None if change is None else difference_object(change.difference),
-        "gate": None if change is None else gate_object(change.gate),
-    }
+        "first_bad": culprit.commit, "subject": culprit.subject, "before": culprit.before,
+        "candidates": list(culprit.candidates), **_change_objects(culprit.change),
+    }  # fmt: skip
 
 
 def _report_culprit(culprit: Culprit) -> int:
@@ -173,13 +172,17 @@ def _bisect_versions(triton: str, run: str, rules: list[str], out: Path, *, as_j
 
 def _outcome_object(outcome: Outcome) -> dict[str, Any]:
     """Return what a program did under one version of Triton, as JSON has it."""
+    return {
+        "version": outcome.version, "problem": outcome.problem, "exit_code": outcome.exit_code,
+        **_change_objects(outcome.change),
+    }  # fmt: skip
+
+
+def _change_objects(change: Comparison | None) -> dict[str, Any]:
+    """Return a comparison's difference and rules as JSON has them: null without a comparison."""
     from kvtrace.converters.diff.render import difference_object, gate_object
 
-    change = outcome.change
     return {
-        "version": outcome.version,
-        "problem": outcome.problem,
-        "exit_code": outcome.exit_code,
         "difference": None if change is None else difference_object(change.difference),
         "gate": None if change is None else gate_object(change.gate),
     }

@@ -1,6 +1,7 @@
 """`kvtrace fleet`: the command that shows kernels over time and commits."""
 
 import json as json_format
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -33,7 +34,6 @@ def command(
         kvtrace fleet out/ --run @3f2c81a -o fleet.html
     """
     from kvtrace.addons.fleet.fleet_text import fleet_text
-    from kvtrace.addons.fleet.model import fleet_object
     from kvtrace.addons.fleet.page import fleet_page
     from kvtrace.addons.fleet.reading import read_fleet
     from kvtrace.cli.options import complain_of, print_lines, select, tell
@@ -47,7 +47,7 @@ def command(
         with whole_file(output) as file:
             file.write(fleet_page(fleet).encode())
     if json:
-        print(json_format.dumps(fleet_object(fleet), indent=2))
+        print(json_format.dumps(asdict(fleet), indent=2))
         return
     print_lines(fleet_text(fleet, full=full, width=terminal_width()))
     if output is not None:

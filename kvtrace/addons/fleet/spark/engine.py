@@ -47,11 +47,6 @@ class _TaskResult:
     failures: list[str]
 
 
-def on_spark(master: str | None) -> Engine:
-    """Return `replay_on_spark` for a `master`, as in `spark_session`."""
-    return partial(replay_on_spark, master=master)
-
-
 def replay_on_spark(
     selection: Selection, recipes: Sequence[Recipe], master: str | None
 ) -> list[Outcome]:
@@ -196,7 +191,7 @@ class SparkEngine:
 
     def evaluation(self, master: str | None) -> Engine:
         """Return a function that evaluates runs' calls for clients on Spark."""
-        return on_spark(master)
+        return partial(replay_on_spark, master=master)
 
 
 ENGINE: Final = SparkEngine()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from kvtrace.converters.query.query import BadQuery, column_values
+from kvtrace.converters.query.query import BadQuery, names_and_rows
 from kvtrace.figures.scans import Scans, in_plain_folders
 from kvtrace.figures.views import VIEWS, tables_of, view_texts
 from kvtrace.schema.errors import BadSetting, KvtraceError
@@ -111,9 +111,7 @@ class SparkTrace:
 
     def rows(self, text: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """Run one statement of DuckDB's SQL, and return column names and rows; see `table`."""
-        table = self.table(text)
-        columns = [column_values(table.column(index)) for index in range(table.num_columns)]
-        return tuple(table.column_names), list(zip(*columns, strict=True))
+        return names_and_rows(self.table(text))
 
     def table(self, text: str) -> pa.Table:
         """Run one statement of DuckDB's SQL; points in time are BIGINT, ns since 1970.

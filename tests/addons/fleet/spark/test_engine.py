@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.fleet.spark.engine import on_spark, replay_on_spark
+from kvtrace.addons.fleet.spark.engine import ENGINE, replay_on_spark
 from kvtrace.analysis.judging import judge_runs
 from kvtrace.cli import main
 from kvtrace.clients import Client
@@ -41,7 +41,7 @@ def derived(selection):
 def test_findings_on_spark_equal_those_of_one_process(tmp_path, spark):
     here, there = copies(tmp_path, "train")
     expected = judge_runs(here, ["all"])
-    result = judge_runs(there, ["all"], engine=on_spark(MASTER))
+    result = judge_runs(there, ["all"], engine=ENGINE.evaluation(MASTER))
     assert derived(there) == derived(here)
     assert derived(here)[0]["findings"]
     assert sorted(result.not_evaluated) == sorted(expected.not_evaluated)
@@ -53,7 +53,7 @@ def test_replayed_rows_of_several_runs_are_those_of_one_process(tmp_path, spark)
     assert len(here.runs) > 1
     names = ["tracer", "profiler"]
     expected = list(replay_runs(here, names))
-    outcomes = list(replay_runs(there, names, engine=on_spark(MASTER)))
+    outcomes = list(replay_runs(there, names, engine=ENGINE.evaluation(MASTER)))
     assert [
         (outcome.run, outcome.calls, len(outcome.failures), outcome.errors) for outcome in outcomes
     ] == [
