@@ -188,7 +188,7 @@ def call_sums(
     Errors as `Trace.table`.
     """
     host, executed = times
-    work, _ = work_of_calls(trace, runs)
+    work = [row for row, _ in work_of_calls(trace, runs)]
     kernels = kernel_rows(trace, runs, _COLUMNS)
     stacks = {
         row["stack_id"]: (_without_none(row["frames"]), _without_none(row["origins"]))

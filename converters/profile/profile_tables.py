@@ -7,6 +7,7 @@ Their inputs are tables of the trace, and times of launches and executions summe
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.converters.profile.device_limits import Work
 from kvtrace.figures.identity import NOT_OWN
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
@@ -94,7 +95,6 @@ _PREPARE_WORK: Final = """
         sum(unique_bytes) AS unique_once,
         sum(bytes) FILTER (unique_bytes IS NOT NULL) AS unique_asked,
         count(*) FILTER (is_access AND bytes IS NULL) AS unknown,
-        count(*) FILTER (is_access AND unique_bytes IS NULL) AS uncounted,
         count(*) FILTER (is_access) AS accesses
     FROM done o GROUP BY place, kernel, runs;
 
@@ -156,27 +156,15 @@ _PLACES: Final = """
 """
 
 _WORK: Final = """
-    SELECT w.place, w.kernel, w.runs, w.bytes, w.unknown, w.uncounted, w.accesses,
-        t.unique_bytes
-    FROM work w LEFT JOIN traffic t USING (place) WHERE w.runs > 0 ORDER BY w.place
+    SELECT p.run, p.call_id, w.*, t.unique_bytes
+    FROM work w JOIN place p USING (place) LEFT JOIN traffic t USING (place)
+    WHERE w.runs > 0 ORDER BY place
 """
 
 _FLOPS: Final = """
     SELECT place, kernel, runs, kind = 'dot' AS dot, coalesce(dtype, '?') AS dtype,
         sum(flops) AS flops
     FROM done WHERE flops > 0 AND runs > 0 GROUP BY ALL ORDER BY place, dot, dtype
-"""
-
-_ONE_LAUNCH: Final = """
-    SELECT p.run, p.call_id, w.bytes, w.flops, w.lanes, w.masked, w.sectors, w.sector_bytes,
-        w.unknown, w.accesses, t.unique_bytes
-    FROM work w JOIN place p USING (place) LEFT JOIN traffic t USING (place) ORDER BY place
-"""
-
-_ONE_LAUNCH_FLOPS: Final = """
-    SELECT p.run, p.call_id, kind = 'dot' AS dot, coalesce(dtype, '?') AS dtype,
-        sum(flops) AS flops
-    FROM done JOIN place p USING (place) WHERE flops > 0 GROUP BY ALL ORDER BY ALL
 """
 
 _COVERAGE: Final = """
@@ -229,15 +217,14 @@ _ACCESSES: Final = """
 """
 
 
-def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], list[Row]]:
-    """Return two lists of rows on one launch of each replayed call: its work, and its FLOPs.
+def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> list[tuple[Row, Work]]:
+    """Return a row and the work of one launch of each replayed call; [] without rows of `ops`.
 
-    The work has bytes, FLOPs, lanes and sectors; FLOPs have a row per element type, dots apart. All
-    rows have `run` and `call_id`. Both lists are empty without rows of `ops`.
+    The row has `run`, `call_id`, bytes, FLOPs, lanes and sectors.
     """
     ops = trace.table("ops", runs, list(_COLUMNS_READ["ops"]))
     if not ops.num_rows:
-        return [], []  # without reading the calls' arguments, which are large
+        return []  # without reading the calls' arguments, which are large
     with scratch() as database:
         database.register("ops", ops)
         for name in ("kernels", "calls"):
@@ -245,7 +232,33 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
         database.execute(_PREPARE_PLACES.format(args=_ARGUMENTS))
         database.execute("CREATE TEMP TABLE launched AS SELECT place, 1 AS runs FROM place")
         database.execute(_PREPARE_WORK)
-        return row_dicts(database, _ONE_LAUNCH), row_dicts(database, _ONE_LAUNCH_FLOPS)
+        flops = rows_by(row_dicts(database, _FLOPS), "place")
+        return [
+            (row, launch_work(row, flops.get(row["place"], ())))
+            for row in row_dicts(database, _WORK)
+        ]
+
+
+def rows_by(rows: Iterable[Row], key: str) -> dict[int, list[Row]]:
+    """Return rows by the number in a column."""
+    rows_by_key: dict[int, list[Row]] = {}
+    for row in rows:
+        rows_by_key.setdefault(row[key], []).append(row)
+    return rows_by_key
+
+
+def launch_work(row: Row, flops: Iterable[Row]) -> Work:
+    """Return the work of one launch of a call, from its row of `work` and its rows of `flops`."""
+    dots: dict[str, int] = {}
+    others: dict[str, int] = {}
+    for of_type in flops:
+        (dots if of_type["dot"] else others)[of_type["dtype"]] = int(of_type["flops"])
+    return Work(
+        unique_bytes=row["unique_bytes"] if row["accesses"] else 0,
+        bytes=None if row["unknown"] else row["bytes"] or 0,
+        dots=dots,
+        others=others,
+    )
 
 
 class ProfileTables:
