@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -283,16 +284,9 @@ def collective_slices(
 
 def counter_step(span_ns: int) -> int:
     """Return the least interval in ns (1, 2, 5, 10, 20, … ms) of which a span has at most 2,000."""
-    step = _SHORTEST_STEP_NS
-    factors = (2, 5, 10)
-    decade = step
-    factor_count = 0
-    while span_ns // step > _MOST_STEPS:
-        step = decade * factors[factor_count % 3]
-        factor_count += 1
-        if factor_count % 3 == 0:
-            decade = step
-    return step
+    decades = (10**exponent for exponent in count())
+    steps = (digit * decade * _SHORTEST_STEP_NS for decade in decades for digit in (1, 2, 5))
+    return next(int(step) for step in steps if span_ns // step <= _MOST_STEPS)
 
 
 def launch_counter(process: Track, begins: Sequence[Integers]) -> Counter:
