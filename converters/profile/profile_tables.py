@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.profile.device_limits import Work
+from kvtrace.converters.profile.device_time import KERNEL_FACTS, KERNEL_NUMBER
 from kvtrace.figures.identity import NOT_OWN
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
@@ -30,19 +31,15 @@ _COLUMNS_READ: Final = {
 
 #: `place` numbers (run, call_id) and `kernel` numbers kernels (`identity.py`). An access whose
 #: active lanes are not known has null bytes.
-_PREPARE_PLACES: Final = """
-    CREATE TEMP TABLE kernel AS
-    SELECT dense_rank() OVER (
-            ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel,
-        run, kernel_id, name, module, source, file, line, target, compile_ns
-    FROM kernels;
+_PREPARE_PLACES: Final = f"""
+    CREATE TEMP TABLE kernel AS SELECT {KERNEL_NUMBER} AS kernel, * FROM kernels;
 
     CREATE TEMP TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, k.kernel, c.run, c.call_id,
         [c.grid_x, c.grid_y, c.grid_z] AS grid,
-        {args}
+        {{args}}
     FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
-"""
+"""  # noqa: S608
 
 #: Columns of a call's arguments, which are large and not always needed.
 _ARGUMENTS: Final = """
@@ -115,12 +112,10 @@ _PREPARE_WORK: Final = """
     GROUP BY place;
 """
 
-_KERNELS: Final = """
-    SELECT kernel, any_value(name) AS name, any_value(module) AS module,
-        any_value(source) AS source, min(file) AS file, min(line) AS line,
-        count(*) AS compilations, sum(compile_ns) AS compile_ns
+_KERNELS: Final = f"""
+    SELECT {KERNEL_FACTS}, count(*) AS compilations, sum(compile_ns) AS compile_ns
     FROM kernel GROUP BY kernel ORDER BY kernel
-"""
+"""  # noqa: S608
 
 _SUMS: Final = """
     WITH timed AS (
@@ -176,45 +171,43 @@ _TARGETS: Final = """
     SELECT target FROM kernel WHERE target IS NOT NULL GROUP BY target ORDER BY count(*) DESC
 """
 
-_LINES: Final = """
+_LOCATED: Final = """
     WITH located AS (
         SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
     )
+"""
+
+#: Sums over all launches of the ops of a line, or of one op.
+_OP_SUMS: Final = """
+    sum(o.bytes * o.runs) AS bytes,
+    sum(o.elements * o.runs) FILTER (o.masked_off IS NOT NULL) AS lanes,
+    sum(o.masked_off * o.runs) AS masked,
+    sum(o.sectors * o.runs) AS sectors,
+    sum(o.bytes * o.runs) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
+    sum(o.unique_bytes * o.runs) AS unique_once,
+    sum(o.bytes * o.runs) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked
+"""
+
+_LINES: Final = f"""{_LOCATED}
     SELECT s.file, s.line, list_sort(list(DISTINCT k.name)) AS kernels,
         string_agg(DISTINCT o.kind, ', ' ORDER BY o.kind)
             FILTER (o.kind NOT IN ('other', 'elementwise')) AS accesses,
-        sum(o.bytes * o.runs) AS bytes, sum(o.flops * o.runs) AS flops,
-        sum(o.elements * o.runs) FILTER (o.masked_off IS NOT NULL) AS lanes,
-        sum(o.masked_off * o.runs) AS masked,
-        sum(o.sectors * o.runs) AS sectors,
-        sum(o.bytes * o.runs) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
-        sum(o.unique_bytes * o.runs) AS unique_once,
-        sum(o.bytes * o.runs) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked,
+        {_OP_SUMS}, sum(o.flops * o.runs) AS flops,
         count(*) FILTER (o.is_access AND o.bytes IS NULL) AS unknown
     FROM done o JOIN located s USING (stack_id)
     JOIN (SELECT DISTINCT kernel, name FROM kernel) k USING (kernel)
     WHERE o.runs > 0 AND s.file IS NOT NULL AND s.line IS NOT NULL
     GROUP BY s.file, s.line
     ORDER BY bytes DESC NULLS LAST, flops DESC NULLS LAST, s.file, s.line
-"""
-
+"""  # noqa: S608
 
 #: A line may hold several accesses; each op is a row.
-_ACCESSES: Final = """
-    WITH located AS (
-        SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
-    )
-    SELECT o.kernel, s.file, s.line, o.kind, o.dtype, o.op_index, sum(o.bytes * o.runs) AS bytes,
-        sum(o.bytes * o.runs) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
-        sum(o.sectors * o.runs) AS sectors,
-        sum(o.elements * o.runs) FILTER (o.masked_off IS NOT NULL) AS lanes,
-        sum(o.masked_off * o.runs) AS masked,
-        sum(o.bytes * o.runs) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked,
-        sum(o.unique_bytes * o.runs) AS unique_once
+_ACCESSES: Final = f"""{_LOCATED}
+    SELECT o.kernel, s.file, s.line, o.kind, o.dtype, o.op_index, {_OP_SUMS}
     FROM done o LEFT JOIN located s USING (stack_id)
     WHERE o.runs > 0 AND o.is_access
     GROUP BY ALL ORDER BY o.kernel, o.op_index
-"""
+"""  # noqa: S608
 
 
 def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> list[tuple[Row, Work]]:
