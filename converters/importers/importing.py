@@ -287,12 +287,18 @@ def _sealed(
         begin = None
     has_kernels = writer.has_rows("launches") or writer.has_rows("gpu_kernels")
     lacks = *run.lacks, *rows.notes, *(() if has_kernels else (_NO_KERNELS,))
-    for text in lacks:
-        rows.message(f"import-{name}", text)
+    messages = [("info", f"import-{name}", text) for text in lacks]
     left_out = left_out_sentence(run.left_out, in_events=run.has_all_events)
     if left_out is not None:
-        rows.message(f"import-{name}-left-out", left_out, "warning")
-    rows.write_messages(time.time_ns() if begin is None else begin)
+        messages.append(("warning", f"import-{name}-left-out", left_out))
+    now = time.time_ns() if begin is None else begin
+    rows.rows(
+        "messages",
+        (
+            {"time": now, "level": level, "code": code, "text": text, "count": count}
+            for (level, code, text), count in Counter(messages).items()
+        ),
+    )
     rank = run.row.get("rank")
     if rank is None and run.has_whole_file:
         rank_in_name = _RANK.search(path.name)
