@@ -159,7 +159,6 @@ def import_files(
     out: Path,
     source: str | None = None,
     *,
-    group: str | None = None,
     to_generic: ToGeneric | None = None,
 ) -> list[ImportedRunFile]:
     """Add the runs of files to the trace `out`, which is created if it does not exist; return them.
@@ -171,7 +170,6 @@ def import_files(
         paths: Files, or folders for tools that write folders.
         out: The trace.
         source: Name of the tool; None: recognize the tool by the content of each file.
-        group: The `group_id` of the runs; None: a new id.
         to_generic: Function from Triton's IR to MLIR's generic form; None: Triton is not installed.
 
     Raises:
@@ -194,7 +192,7 @@ def import_files(
     tools = [(path, source or importer_of(path, head_of(path))) for path in paths]
     for _, name in tools:
         load_importer(name)
-    groups = _Groups(group or f"imported-{secrets.token_hex(6)}")
+    groups = _Groups(f"imported-{secrets.token_hex(6)}")
     work_folder = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
     try:
         runs = [
