@@ -71,17 +71,15 @@ class DerivedCalls:
         work = None if call_id is None else self.work.get(call_id)
         if work is None:
             return self.found(call_id)
-        return (("derived", (*work.facts(), *self._limits(work))), *self.found(call_id))
+        limits: Facts = ()
+        if self.device is not None and work.bound is not None:
+            limits = (("limits of", f"{self.device.limits.name} ({self.device.how})"),)
+        return (("derived", (*work.facts(), *limits)), *self.found(call_id))
 
     def found(self, call_id: int | None) -> Facts:
         """Return the errors, warnings and notes of a call under `findings`; () without any."""
         listed = None if call_id is None else self.findings.get(call_id)
         return (("findings", listed),) if listed else ()
-
-    def _limits(self, work: CallWork) -> Facts:
-        if self.device is None or work.bound is None:
-            return ()
-        return (("limits of", f"{self.device.limits.name} ({self.device.how})"),)
 
 
 def derived_calls(trace: "Trace", run: "Run") -> DerivedCalls:

@@ -17,7 +17,6 @@ from kvtrace.converters.timeline.captions import (
     Facts,
     device_symbol,
     execution_caption,
-    replay_caption,
     step_caption,
 )
 from kvtrace.converters.timeline.launch_rows import LaunchColumns
@@ -218,7 +217,8 @@ class DeviceDrawing:
             np.stack([graphs, np.bincount(replay)], axis=1), axis=0, return_inverse=True
         )
         captions = [
-            replay_caption(graph, kernels) for graph, kernels in graphs_and_kernels.tolist()
+            Caption(f"graph {graph}", (("graph_id", graph), ("kernels", kernels)))
+            for graph, kernels in graphs_and_kernels.tolist()
         ]
         slices = Slices(self.process, "graph", begin, end - begin, caption.reshape(-1), captions)
         devices, distinct = combined_codes([rows["device"].take(first)])
