@@ -43,7 +43,7 @@ def table_rows(profile: Profile) -> list[TableRow]:
     and have no timed execution come last.
     """
     time = profile.device_time
-    launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
+    launched = profile.launched
     if time is None:
         names = names_apart(launched)
         return [_kernel_row(k, name) for k, name in zip(launched, names, strict=True)]
