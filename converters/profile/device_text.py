@@ -61,8 +61,8 @@ def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -
         lines.append(
             f"… {plural(len(hidden_rows), 'more row')}, {hidden_time} ({option} shows them)"
         )
-    for sentence in (excluded_sentence(time), step_sentence(time)):
-        lines += [] if sentence is None else wrapped(sentence, width)
+    for sentence in filter(None, (excluded_sentence(time), step_sentence(time))):
+        lines += wrapped(sentence, width)
     return lines
 
 

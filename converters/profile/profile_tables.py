@@ -215,7 +215,7 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> list[tuple[Row, Work
 
     The row has `run`, `call_id`, bytes, FLOPs, lanes and sectors.
     """
-    ops = trace.table("ops", runs, list(_COLUMNS_READ["ops"]))
+    ops = trace.table("ops", runs, _COLUMNS_READ["ops"])
     if not ops.num_rows:
         return []  # without reading the calls' arguments, which are large
     with scratch() as database:
@@ -268,21 +268,16 @@ class ProfileTables:
         Tensors of calls are read if `calls` is true or the table `ops` has rows.
         """
         self._database = scratch()
-        has_ops = False
-        for name in ("ops", "kernels", "stacks", "calls"):
-            columns = list(_COLUMNS_READ[name])
-            if name == "calls" and not calls:
-                columns.remove("args")
-            # Stacks are those of ops, and large.
-            read_runs = runs if name != "stacks" or has_ops else ()
-            if name in ("calls", "kernels"):
-                table = known_rows(trace, read_runs, name, columns)
-            else:
-                table = trace.table(name, read_runs, columns)
-            if name == "ops":
-                has_ops = table.num_rows > 0
-                calls = calls or has_ops
-            self._database.register(name, table)
+        columns = _COLUMNS_READ
+        ops = trace.table("ops", runs, columns["ops"])
+        calls = calls or ops.num_rows > 0
+        columns_of_calls = [name for name in columns["calls"] if calls or name != "args"]
+        # Stacks are those of ops, and large.
+        stacks = trace.table("stacks", runs if ops.num_rows else (), columns["stacks"])
+        self._database.register("ops", ops)
+        self._database.register("stacks", stacks)
+        self._database.register("kernels", known_rows(trace, runs, "kernels", columns["kernels"]))
+        self._database.register("calls", known_rows(trace, runs, "calls", columns_of_calls))
         for name, times in (("launched", host), ("executed", device)):
             self._database.register(f"{name}_sums", times.calls)
             self._database.register(f"{name}_medians", times.kernels)
