@@ -159,7 +159,6 @@ def import_files(
     out: Path,
     source: str | None = None,
     *,
-    group: str | None = None,
     to_generic: ToGeneric | None = None,
 ) -> list[ImportedRunFile]:
     """Add the runs of files to the trace `out`, which is created if it does not exist; return them.
@@ -171,7 +170,6 @@ def import_files(
         paths: Files, or folders for tools that write folders.
         out: The trace.
         source: Name of the tool; None: recognize the tool by the content of each file.
-        group: The `group_id` of the runs; None: a new id.
         to_generic: Function from Triton's IR to MLIR's generic form; None: Triton is not installed.
 
     Raises:
@@ -194,7 +192,7 @@ def import_files(
     tools = [(path, source or importer_of(path, head_of(path))) for path in paths]
     for _, name in tools:
         load_importer(name)
-    groups = _Groups(group or f"imported-{secrets.token_hex(6)}")
+    groups = _Groups(f"imported-{secrets.token_hex(6)}")
     work_folder = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
     try:
         runs = [
@@ -287,12 +285,18 @@ def _sealed(
         begin = None
     has_kernels = writer.has_rows("launches") or writer.has_rows("gpu_kernels")
     lacks = *run.lacks, *rows.notes, *(() if has_kernels else (_NO_KERNELS,))
-    for text in lacks:
-        rows.message(f"import-{name}", text)
+    messages = [("info", f"import-{name}", text) for text in lacks]
     left_out = left_out_sentence(run.left_out, in_events=run.has_all_events)
     if left_out is not None:
-        rows.message(f"import-{name}-left-out", left_out, "warning")
-    rows.write_messages(time.time_ns() if begin is None else begin)
+        messages.append(("warning", f"import-{name}-left-out", left_out))
+    now = time.time_ns() if begin is None else begin
+    rows.rows(
+        "messages",
+        (
+            {"time": now, "level": level, "code": code, "text": text, "count": count}
+            for (level, code, text), count in Counter(messages).items()
+        ),
+    )
     rank = run.row.get("rank")
     if rank is None and run.has_whole_file:
         rank_in_name = _RANK.search(path.name)

@@ -9,8 +9,7 @@ Neither has grids or arguments of launches.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -162,8 +161,13 @@ class _ChromeTrace:
         for name, begin, end, thread, metrics in self._scopes:
             marks(self._rows, [(name, begin, end, thread)], shift, **metrics)
         lacks = [_LACKS, *(() if shift else (_NO_DATE,))]
-        run = _finished(self._device, self._rows, lacks, {}, shift)
-        return replace(run, left_out=self._skipped)
+        times = self._device.finish(self._rows, shift)
+        row: dict[str, Any] = {
+            "started": times and times[0],
+            "ended": times and times[1],
+            "devices": [],
+        }
+        return ImportedRun(row, tuple(lacks), self._skipped)
 
 
 def _without_kernels(path: Path, has_cycles: bool) -> BadSource:
@@ -214,31 +218,20 @@ def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
         pending += [(path_of_node, child) for child in children]
     if not len(device):
         raise _without_kernels(path, has_cycles)
-    devices = device_entries[0] if device_entries else {}
-    run = _finished(device, rows, (_LACKS, _NO_DATE, _SUMS), devices)
-    # A tree does not record when the device was busy.
-    row = {**run.row, "settings": {TIMES: SUMS}}
-    return replace(run, row=row, left_out=left_out)
-
-
-def _finished(
-    device: Executions,
-    rows: RunRows,
-    lacks: Sequence[str],
-    devices: Mapping[str, Any],
-    shift: int = 0,
-) -> ImportedRun:
-    times = device.finish(rows, shift)
-    listed = [
+    times = device.finish(rows)
+    devices = [
         {"index": int(index), "name": f"{kind} {mapping(facts).get('arch', '')}".strip()}
-        for kind, numbered in devices.items()
+        for kind, numbered in (device_entries[0] if device_entries else {}).items()
         for index, facts in mapping(numbered).items()
         if index.isdecimal() and len(index) < 6
     ]
-    return ImportedRun(
-        {"started": times and times[0], "ended": times and times[1], "devices": listed},
-        tuple(lacks),
-    )
+    row = {
+        "started": times and times[0],
+        "ended": times and times[1],
+        "devices": devices,
+        "settings": {TIMES: SUMS},  # a tree does not record when the device was busy
+    }
+    return ImportedRun(row, (_LACKS, _NO_DATE, _SUMS), left_out)
 
 
 IMPORTER = Proton()

@@ -111,9 +111,10 @@ def importer_of(path: Path, head: bytes) -> str:
             f"{path} is the profile of {beside[0].name} beside it for a browser, without what "
             f"kernels need: import {beside[0]}"
         )
-    advice = advice_on(path, head)
-    if advice is not None:
-        raise BadSource(advice)
+    for kind in _OTHER_FILES:
+        if kind.includes(path, head):
+            advice = kind.advice.format(name=path.name)
+            raise BadSource(f"{path} is {kind.description}; {advice}")
     raise BadSource(
         f"{path} is not recognized as a file of a tool that kvtrace imports "
         f"({', '.join(importer_names())}); if it is, name the tool before the file"
@@ -193,11 +194,3 @@ _OTHER_FILES: Final = (
         "a speedscope profile: stacks without kernels", _TORCH, texts=(b"www.speedscope.app/",)
     ),
 )
-
-
-def advice_on(path: Path, head: bytes) -> str | None:
-    """Return what a file is and what to import instead; None if its kind is not known."""
-    for kind in _OTHER_FILES:
-        if kind.includes(path, head):
-            return f"{path} is {kind.description}; {kind.advice.format(name=path.name)}"
-    return None

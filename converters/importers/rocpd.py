@@ -131,18 +131,23 @@ class _Recording:
         ]
         architecture = text(agents[0][3]) if agents else None
         columns = ("kernel_name", "arch_vgpr_count", "accum_vgpr_count")
-        self._symbols = {
-            integer(number): _symbol(
+        symbols = (
+            (
+                number,
                 {
                     **_json(extra),
-                    "formatted_kernel_name": display_name,
+                    "formatted_kernel_name": name,
                     **dict(zip(columns, row, strict=True)),
                 },
-                architecture,
             )
-            for number, extra, display_name, *row in tables.rows(
+            for number, extra, name, *row in tables.rows(
                 "info_kernel_symbol", ("id", "extdata", "display_name", *columns)
             )
+        )
+        #: Full name and vector registers of each kernel.
+        self._symbols = {
+            integer(number): (kernel_name(facts), vector_registers(facts, architecture))
+            for number, facts in symbols
         }
 
     def processes(self) -> list[_Process]:
@@ -274,11 +279,6 @@ def _of(processes: dict[int, _Process], number: Any) -> _Process:
     if process is None:
         process = processes[integer(number)] = _Process({})
     return process
-
-
-def _symbol(facts: Mapping[str, Any], architecture: str | None) -> tuple[str, int]:
-    """Return the full name of a kernel, and its vector registers."""
-    return kernel_name(facts), vector_registers(facts, architecture)
 
 
 def _json(value: Any) -> dict[str, Any]:

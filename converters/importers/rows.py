@@ -84,7 +84,6 @@ class RunRows:
         self._unreadable = 0
         self._stacks: set[int] = set()
         self._artifacts: set[str] = set()
-        self._messages: dict[tuple[str, str], list[Any]] = {}
         #: Sentences on what is not certain or left out of this run.
         self.notes: list[str] = []
         self._next: dict[str, int] = {}
@@ -173,18 +172,3 @@ class RunRows:
         """Add a sentence, if there is one, to what the run lacks."""
         if text is not None:
             self.notes.append(text)
-
-    def message(self, code: str, text: str, level: str = "info", count: int = 1) -> None:
-        """Add a message to the run; equal messages become one row with a count."""
-        self._messages.setdefault((code, text), [level, 0])[1] += count
-
-    def write_messages(self, time: int) -> None:
-        """Write the collected messages with one time, in ns, and clear them."""
-        self._writer.append_rows(
-            "messages",
-            [
-                {"time": time, "level": level, "code": code, "text": text, "count": count}
-                for (code, text), (level, count) in self._messages.items()
-            ],
-        )
-        self._messages.clear()

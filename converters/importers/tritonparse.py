@@ -200,7 +200,7 @@ class _LogContents:
                     "seq": self._rows.next_id("launches"),
                     "call_id": call,
                     "enter": time,
-                    "device": _device_index(device),
+                    "device": int32_or_none((device or "").partition(":")[2]),
                     "stream": None if stream == NONE else stream,
                 }
             ],
@@ -265,10 +265,6 @@ def _frame(entry: Any) -> tuple[str | None, int | None, int | None, str | None]:
         None,
         text(frame.get("name")),
     )
-
-
-def _device_index(device: str | None) -> int | None:
-    return int32_or_none((device or "").partition(":")[2])
 
 
 IMPORTER = Tritonparse()

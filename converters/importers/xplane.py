@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
 from kvtrace.converters.importers.host_stacks import Frame
-from kvtrace.converters.importers.importing import unpacked
+from kvtrace.converters.importers.importing import EPOCH_NS, unpacked
 from kvtrace.converters.importers.json_values import device_facts, int32_or_none, integer, text
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
@@ -44,8 +44,6 @@ _MOST_REGISTERS: Final = 1024
 #: A Python function: `$file.py:12 name`.
 _FUNCTION: Final = re.compile(r"\$(.+):(\d+) (.+)")
 _PLACE: Final = re.compile(r"(.+):(\d{1,9})")
-#: Absolute times are above this many ns; others count from `profile_start_time`.
-_EPOCH_NS: Final = 10**18
 _VERSIONS: Final = (
     "jax_version", "jaxlib_version", "cuda_version", "cuda_runtime_version", "cuda_driver_version",
     "libtpu_version",
@@ -257,7 +255,8 @@ class _Profile:
     def finished(self, host: str | None, reports: tuple[str, ...]) -> ImportedRun:
         """Write the collected rows, and return the facts of the process."""
         start = integer(self._facts.get("profile_start_time"))
-        shift = start if self._first < _EPOCH_NS <= start else 0
+        # Times before `EPOCH_NS` count from the start of the profile.
+        shift = start if self._first < EPOCH_NS <= start else 0
         of_device = self._device_steps[min(self._device_steps)] if self._device_steps else []
         for name, begin, end, thread, step in self._steps or of_device:
             marks(self._rows, [(name, begin, end, thread)], shift, step=step)
@@ -283,7 +282,7 @@ class _Profile:
                 f"body, are left out, so that no time counts twice: "
                 f"{duration(sum(self._enclosing))} with all that they enclose"
             )
-        if times and times[0] < _EPOCH_NS:
+        if times and times[0] < EPOCH_NS:
             yield "the profile has no time of day; its times count from an unknown moment"
         for report in reports[:_MOST_REPORTS]:
             yield f"the profiler reports: {' '.join(report.split())[:300]}"

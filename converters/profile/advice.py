@@ -73,7 +73,8 @@ def read_advice(
         time: all that devices did; None without device times.
         gaps: causes of the devices' idle time; None: unknown.
     """
-    important_kernels = _important_kernels(kernels)
+    shares = _shares(kernels)
+    important_kernels = [k for k in kernels if shares.get(k.key, 0.0) >= IMPORTANT]
     has_trials = any(kernel.tuning_launches for kernel in kernels)
     keys = {k.key for k in (*important_kernels, *(k for k in kernels if k.tuning_launches))}
     variants = _variants(trace, runs, keys) if keys else {}
@@ -105,11 +106,6 @@ def read_advice(
         least_ns = _LEAST_SAVING * time.busy.span_ns
         advice = [piece for piece in advice if piece.cost_ns is None or piece.cost_ns >= least_ns]
     return tuple(sorted(advice, key=lambda piece: -(piece.cost_ns or 0)))
-
-
-def _important_kernels(kernels: Sequence["KernelProfile"]) -> list["KernelProfile"]:
-    shares = _shares(kernels)
-    return [k for k in kernels if shares.get(k.key, 0.0) >= IMPORTANT]
 
 
 def _shares(kernels: Sequence["KernelProfile"]) -> dict[KernelKey, float]:

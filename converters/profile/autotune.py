@@ -9,7 +9,8 @@ it has none: a launch on the host takes equally long for all configurations.
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import inf
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,15 +68,6 @@ class Tuning:
     why: str
 
 
-@dataclass(slots=True)
-class _TuningCalls:
-    """Calls of one kernel on one set of arguments: ids, trials and other launches by kernel id."""
-
-    calls: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-    trials: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    runs: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-
-
 @once_per_trace
 def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
     """Return the tunings of the runs, in the order of runs and calls; () without autotuning.
@@ -120,76 +112,66 @@ def _tunings_of_run(
             launches_by_phase, "call_id", calls["call_id"].to_pylist()
         ).to_pylist()
     }
-    calls_by_tuning: dict[tuple[KernelKey, str], _TuningCalls] = {}
+    #: Ids of calls by kernel id, by kernel and arguments.
+    calls_by_tuning: dict[tuple[KernelKey, str], dict[int, list[int]]] = {}
     for call in calls.to_pylist():
-        kernel = kernels[call["kernel_id"]]
-        tuning_key = key_of(kernel), arguments_text(call["args"])
-        tuning_calls = calls_by_tuning.setdefault(tuning_key, _TuningCalls())
-        tuning_calls.calls[call["kernel_id"]].append(call["call_id"])
-        tuning_calls.trials[call["kernel_id"]] += launches.get((call["call_id"], "autotune"), 0)
-        for phase in ("run", "graph_capture"):
-            tuning_calls.runs[call["kernel_id"]] += launches.get((call["call_id"], phase), 0)
-    for (key, arguments), tuning_calls in calls_by_tuning.items():
-        tried_calls = [kernel_id for kernel_id, number in tuning_calls.trials.items() if number]
-        if not tried_calls:
+        tuning_key = key_of(kernels[call["kernel_id"]]), arguments_text(call["args"])
+        calls_of_kernels = calls_by_tuning.setdefault(tuning_key, {})
+        calls_of_kernels.setdefault(call["kernel_id"], []).append(call["call_id"])
+
+    def launched(ids: Iterable[int], *phases: str) -> int:
+        return sum(launches.get((call_id, phase), 0) for call_id in ids for phase in phases)
+
+    for (key, arguments), calls_of_kernels in calls_by_tuning.items():
+        tried = {
+            kernel_id: ids
+            for kernel_id, ids in calls_of_kernels.items()
+            if launched(ids, "autotune")
+        }
+        if not tried:
             continue
-        calls = {
-            kernel_id: [(run.run_id, call) for call in tuning_calls.calls[kernel_id]]
-            for kernel_id in tried_calls
-        }
-        times_by_kernel = {
-            kernel_id: [ns for key in keys for ns in times.get(key, ())[1:]]
-            for kernel_id, keys in calls.items()
-        }
-        trials, file = (
-            _trials(tried_calls, tuning_calls, kernels, times_by_kernel),
-            kernels[tried_calls[0]]["file"],
-        )
+        configurations = _configurations([kernels[kernel_id] for kernel_id in tried])
+        trials = []
+        for (kernel_id, ids), configuration in zip(tried.items(), configurations, strict=True):
+            kernel = kernels[kernel_id]
+            trial_ns = [ns for call_id in ids for ns in times.get((run.run_id, call_id), ())[1:]]
+            trials.append(
+                Trial(
+                    kernel_id=kernel_id,
+                    configuration=configuration,
+                    launches=launched(ids, "autotune"),
+                    median_ns=median(trial_ns) if trial_ns else None,
+                    registers=kernel["registers"],
+                    spills=kernel["spills"],
+                    shared_bytes=kernel["shared_bytes"],
+                    occupancy=occupancy_of(kernel),
+                    kept=launched(ids, "run", "graph_capture") > 0,
+                )
+            )
+        trials.sort(key=lambda trial: inf if trial.median_ns is None else trial.median_ns)
         yield Tuning(
             run.run_id,
             key.name,
             key.module or None,
-            file,
+            kernels[next(iter(tried))]["file"],
             arguments,
-            trials,
+            tuple(trials),
             _reason_of_choice(trials),
         )
 
 
-def _trials(
-    tried: list[int],
-    tuning_calls: _TuningCalls,
-    kernels: dict[int, dict[str, Any]],
-    times: Mapping[int, Sequence[int]],
-) -> tuple[Trial, ...]:
-    facts_by_kernel = {kernel_id: specialization(kernels[kernel_id]) for kernel_id in tried}
+def _configurations(kernels: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return the facts of each variant of a kernel that are not the same in all variants."""
+    facts = [specialization(kernel) for kernel in kernels]
     differing_facts = [
         key
-        for key in dict.fromkeys(key for constants in facts_by_kernel.values() for key in constants)
-        if len({constants.get(key) for constants in facts_by_kernel.values()}) > 1
+        for key in dict.fromkeys(key for constants in facts for key in constants)
+        if len({constants.get(key) for constants in facts}) > 1
     ]
-    trials = []
-    for kernel_id in tried:
-        kernel = kernels[kernel_id]
-        trial_ns = times[kernel_id]
-        trials.append(
-            Trial(
-                kernel_id=kernel_id,
-                configuration={
-                    key.removeprefix("constexpr "): facts_by_kernel[kernel_id].get(key, "-")
-                    for key in differing_facts
-                },
-                launches=tuning_calls.trials[kernel_id],
-                median_ns=median(trial_ns) if trial_ns else None,
-                registers=kernel["registers"],
-                spills=kernel["spills"],
-                shared_bytes=kernel["shared_bytes"],
-                occupancy=occupancy_of(kernel),
-                kept=tuning_calls.runs[kernel_id] > 0,
-            )
-        )
-    infinity = float("inf")
-    return tuple(sorted(trials, key=lambda t: infinity if t.median_ns is None else t.median_ns))
+    return [
+        {key.removeprefix("constexpr "): constants.get(key, "-") for key in differing_facts}
+        for constants in facts
+    ]
 
 
 def _reason_of_choice(trials: Sequence[Trial]) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.modules import module_rows, node_row, runs_backward
@@ -17,6 +17,9 @@ from kvtrace.figures.modules import module_rows, node_row, runs_backward
 if TYPE_CHECKING:
     from kvtrace.figures.identity import KernelKey
 
+#: A row of `kernels`, a frame of a stack, or a graph node; and several of them.
+Row: TypeAlias = Mapping[str, Any]
+Rows: TypeAlias = Sequence[Row]
 Grouping = Literal["stack", "frames", "module", "source", "op"]
 GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
 
@@ -76,11 +79,11 @@ class TreeLeaf:
         origins: Graph nodes that the call of a library's kernel was generated from.
     """
 
-    kernel: Mapping[str, Any] | None
-    frames: Sequence[Mapping[str, Any]] | None = None
+    kernel: Row | None
+    frames: Rows | None = None
     library: tuple[str, str] | None = None
-    origins: Sequence[Mapping[str, Any]] = ()
-    forward_frames: Sequence[Mapping[str, Any]] | None = None
+    origins: Rows = ()
+    forward_frames: Rows | None = None
 
     @property
     def in_backward(self) -> bool:
@@ -109,9 +112,8 @@ def path_of(placed: TreeLeaf, grouping: Grouping) -> tuple[Step, ...]:
     if placed.frames is None and grouping in ("stack", "frames"):
         return (Step("compiled, never launched"), _kernel_step(placed.kernel))
     steps = _STEPS_BY_GROUPING[grouping]
-    forward_frames = placed.forward_frames or ()
     return (
-        *steps(placed.kernel, placed.frames or (), forward_frames),
+        *steps(placed.kernel, placed.frames or (), placed.forward_frames or ()),
         _kernel_step(placed.kernel),
     )
 
@@ -133,7 +135,7 @@ def _steps_to_library(placed: TreeLeaf, grouping: Grouping) -> tuple[Step, ...]:
     return _STEPS_BY_GROUPING[grouping](kernel, placed.frames or (), forward_frames)
 
 
-def origins_of_call(origins: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def origins_of_call(origins: Rows) -> Rows:
     """Return the origins of the operator that a call runs, the first, without its inputs' views.
 
     Older traces unite calls of several graphs in which this operator's node has one name.
@@ -144,7 +146,7 @@ def origins_of_call(origins: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[st
     return [o for o in origins if (o["op"], o["node"]) == (own["op"], own["node"])]
 
 
-def _kernel_step(kernel: Mapping[str, Any]) -> Step:
+def _kernel_step(kernel: Row) -> Step:
     from kvtrace.figures.identity import KernelKey  # late: it needs Arrow, and help does not
 
     label = kernel["name"] or "(no name)"
@@ -152,28 +154,16 @@ def _kernel_step(kernel: Mapping[str, Any]) -> Step:
     return Step(label, kernel["file"], kernel["line"], kernel=key)
 
 
-def _stack_steps(
-    kernel: Mapping[str, Any],
-    frames: Sequence[Mapping[str, Any]],
-    _forward_frames: Sequence[Mapping[str, Any]],
-) -> tuple[Step, ...]:
+def _stack_steps(kernel: Row, frames: Rows, _forward_frames: Rows) -> tuple[Step, ...]:
     program_frames = [frame for frame in frames if not is_plumbing(frame["file"])]
     return _frame_steps(kernel, program_frames, ()) or (_step_without_frame(frames),)
 
 
-def _frame_steps(
-    _kernel: Mapping[str, Any],
-    frames: Sequence[Mapping[str, Any]],
-    _forward_frames: Sequence[Mapping[str, Any]],
-) -> tuple[Step, ...]:
+def _frame_steps(_kernel: Row, frames: Rows, _forward_frames: Rows) -> tuple[Step, ...]:
     return tuple(_frame_step(frame) for frame in reversed(frames))
 
 
-def _module_steps(
-    kernel: Mapping[str, Any],
-    frames: Sequence[Mapping[str, Any]],
-    forward_frames: Sequence[Mapping[str, Any]],
-) -> tuple[Step, ...]:
+def _module_steps(kernel: Row, frames: Rows, forward_frames: Rows) -> tuple[Step, ...]:
     outer_modules = class_steps(frames, forward_frames)
     computing = [origin for origin in kernel["origins"] if origin["op"] not in _VIEWS]
     modules = {origin["module"] for origin in computing or kernel["origins"] if origin["module"]}
@@ -189,9 +179,7 @@ def _module_steps(
     return (_step_outside_modules(_of_node(forward_frames) or frames),)
 
 
-def class_steps(
-    frames: Sequence[Mapping[str, Any]], forward_frames: Sequence[Mapping[str, Any]]
-) -> tuple[Step, ...]:
+def class_steps(frames: Rows, forward_frames: Rows) -> tuple[Step, ...]:
     """Return a step per module in a stack, by class, the outermost first.
 
     In a backward these are the modules of the forward. A forward that a checkpoint computes again
@@ -203,7 +191,7 @@ def class_steps(
     return (*of_node, *own)
 
 
-def _classes(frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+def _classes(frames: Rows) -> tuple[Step, ...]:
     rows = [frames[row] for row in reversed(module_rows(_functions(frames)))]
     return tuple(
         Step(_function_name(frame["function"]).removesuffix(".forward"), frame["file"])
@@ -211,15 +199,15 @@ def _classes(frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
     )
 
 
-def _of_node(forward_frames: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _of_node(forward_frames: Rows) -> Rows:
     return forward_frames[node_row(_functions(forward_frames)) :]
 
 
-def _functions(frames: Sequence[Mapping[str, Any]] | None) -> list[str]:
+def _functions(frames: Rows | None) -> list[str]:
     return [str(frame["function"]) for frame in frames or ()]
 
 
-def _step_outside_modules(frames: Sequence[Mapping[str, Any]]) -> Step:
+def _step_outside_modules(frames: Rows) -> Step:
     """Return a step for a call outside modules: the optimizer, or the program's innermost function.
 
     If no frame belongs to either, its label says so.
@@ -233,7 +221,7 @@ def _step_outside_modules(frames: Sequence[Mapping[str, Any]]) -> Step:
     return Step(IN_BACKWARD if _backward_suffix(frames) else "in no module")
 
 
-def _optimizer_step(frames: Sequence[Mapping[str, Any]]) -> Step | None:
+def _optimizer_step(frames: Rows) -> Step | None:
     for frame in frames:
         step = _STEP.search(str(frame["function"]))
         if step and _OPTIMIZERS.search(str(frame["file"]).replace("\\", "/")):
@@ -258,11 +246,7 @@ def _common_module_steps(modules: Sequence[str]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _source_steps(
-    kernel: Mapping[str, Any],
-    frames: Sequence[Mapping[str, Any]],
-    forward_frames: Sequence[Mapping[str, Any]],
-) -> tuple[Step, ...]:
+def _source_steps(kernel: Row, frames: Rows, forward_frames: Rows) -> tuple[Step, ...]:
     with_lines = (origin for origin in kernel["origins"] if origin["file"] and origin["line"])
     lines = sorted({(origin["file"], origin["line"]) for origin in with_lines})
     if lines:
@@ -273,7 +257,7 @@ def _source_steps(
     return (_step_without_frame(frames),)
 
 
-def _line_steps(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> tuple[Step, ...]:
+def _line_steps(kernel: Row, lines: Sequence[tuple[str, int]]) -> tuple[Step, ...]:
     files = list(dict.fromkeys(file for file, _ in lines))
     lines_of_files = [
         f"{_file_name(file)}:{_ranges(line for of, line in lines if of == file)}" for file in files
@@ -295,11 +279,7 @@ def _line_steps(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> 
     )
 
 
-def _operator_steps(
-    kernel: Mapping[str, Any],
-    _frames: Sequence[Mapping[str, Any]],
-    _forward_frames: Sequence[Mapping[str, Any]],
-) -> tuple[Step, ...]:
+def _operator_steps(kernel: Row, _frames: Rows, _forward_frames: Rows) -> tuple[Step, ...]:
     ops = sorted(op.removeprefix("aten.") for op in _origin_values(kernel, "op"))
     if ops:
         node_names = ", ".join(sorted(_origin_values(kernel, "node")))
@@ -312,15 +292,7 @@ def _operator_steps(
     return (Step(operators[0], note="read from the kernel's name"),)
 
 
-_STEPS_BY_GROUPING: Final[
-    dict[
-        Grouping,
-        Callable[
-            [Mapping[str, Any], Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]],
-            tuple[Step, ...],
-        ],
-    ]
-] = {
+_STEPS_BY_GROUPING: Final[dict[Grouping, Callable[[Row, Rows, Rows], tuple[Step, ...]]]] = {
     "stack": _stack_steps,
     "frames": _frame_steps,
     "module": _module_steps,
@@ -329,12 +301,12 @@ _STEPS_BY_GROUPING: Final[
 }
 
 
-def _traced_functions(kernel: Mapping[str, Any]) -> list[str]:
+def _traced_functions(kernel: Row) -> list[str]:
     """Return the functions that a kernel was generated from, without Dynamo's names of parts."""
     return sorted({_RESUMED.sub(r"\1", name) for name in _origin_values(kernel, "function")})
 
 
-def _origin_values(kernel: Mapping[str, Any], field: str) -> set[str]:
+def _origin_values(kernel: Row, field: str) -> set[str]:
     return {origin[field] for origin in kernel["origins"] if origin[field]}
 
 
@@ -347,22 +319,18 @@ def fused_operators(kernel: str) -> tuple[str, ...]:
     return () if match is None else (match[1],)
 
 
-def _step_without_frame(frames: Sequence[Mapping[str, Any]]) -> Step:
+def _step_without_frame(frames: Rows) -> Step:
     return Step(f"no frame of the program{_backward_suffix(frames)}")
 
 
-def _backward_suffix(frames: Sequence[Mapping[str, Any]]) -> str:
+def _backward_suffix(frames: Rows) -> str:
     """Return " (backward, by autograd)" if a backward function is on the stack, else ""."""
     backward = any("backward" in str(frame["function"]).lower() for frame in frames)
     return " (backward, by autograd)" if backward else ""
 
 
-def _frame_step(frame: Mapping[str, Any]) -> Step:
-    location = (
-        f"{_file_name(frame['file'])}:{frame['line']}"
-        if frame["line"]
-        else _file_name(frame["file"])
-    )
+def _frame_step(frame: Row) -> Step:
+    location = _file_name(frame["file"]) + (f":{frame['line']}" if frame["line"] else "")
     return Step(f"{_function_name(frame['function'])} {location}", frame["file"], frame["line"])
 
 

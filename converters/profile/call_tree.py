@@ -33,7 +33,7 @@ from kvtrace.converters.profile.call_paths import (
     path_of,
 )
 from kvtrace.converters.profile.device_time import read_device_time
-from kvtrace.converters.profile.profile_tables import Row, work_of_calls
+from kvtrace.converters.profile.profile_tables import work_of_calls
 from kvtrace.figures.identity import kernel_rows
 from kvtrace.figures.libraries import library_times, node_times
 from kvtrace.figures.requested_part import STEADY, RequestedPart
@@ -74,6 +74,8 @@ _PARTS: Final = """
     WINDOW by_time AS (
         PARTITION BY run, call_id ORDER BY device_ns DESC, forward_stack_id NULLS LAST)
 """
+#: Columns of the bytes of one launch of each call.
+_MOVED: Final = pa.schema({"run": pa.string(), "call_id": pa.int64(), "bytes": pa.int64()})
 #: A row per stack, forward's stack and kernel (kernels with equal paths are one), and per kernel
 #: without launches. Executions of calls whose kernel is not known are among the library kernels.
 _SUMS: Final = f"""
@@ -188,7 +190,7 @@ def call_sums(
     Errors as `Trace.table`.
     """
     host, executed = times
-    work, _ = work_of_calls(trace, runs)
+    work = [row | {"bytes": row["bytes"] or 0} for row, _ in work_of_calls(trace, runs)]
     kernels = kernel_rows(trace, runs, _COLUMNS)
     stacks = {
         row["stack_id"]: (_without_none(row["frames"]), _without_none(row["origins"]))
@@ -202,7 +204,7 @@ def call_sums(
         connection.register("figures", figures_of_calls(host, executed))
         connection.register("nodes", node_times(trace, runs))
         connection.execute(_PARTS)
-        connection.register("moved", _bytes_per_launch(work))
+        connection.register("moved", pa.Table.from_pylist(work, _MOVED))
         summed = connection.execute(_SUMS).fetchall()
     kernels_of_rows = kernels.select(_LEAF_COLUMNS).take(
         pa.array([kernel for kernel, *_ in summed], pa.int64())
@@ -228,10 +230,10 @@ def call_sums(
         )  # fmt: skip
         leaves.append(leaf)
         figures_of_leaves.append([library_time.executions, library_time.device_ns])
-    rows = [
+    rows_of_leaves = (
         (leaf, _figures(leaf, *figures))
         for leaf, figures in zip(with_forward_frames(leaves), figures_of_leaves, strict=True)
-    ]
+    )
     is_generated = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
     origins_of_generated = [
         _without_none(origins) for origins in kernels["origins"].filter(is_generated).to_pylist()
@@ -241,7 +243,7 @@ def call_sums(
     unknown_figures |= set() if work else {"bytes"}
     return CallSums(
         known=tuple(name for name in FIGURES if name not in unknown_figures),
-        rows=tuple((leaf, figures_of) for leaf, figures_of in rows if figures_of != CallFigures()),
+        rows=tuple(row for row in rows_of_leaves if row[1] != CallFigures()),
         generated=len(origins_of_generated),
         with_operators=sum(
             any(origin["op"] for origin in origins) for origins in origins_of_generated
@@ -267,17 +269,6 @@ def _figures(
         runs, device_ns, device_ns if direction == "forward" else 0,
         device_ns if direction == "backward" else 0, host_ns, bytes_, compile_ns,
     )  # fmt: skip
-
-
-def _bytes_per_launch(work: Sequence[Row]) -> pa.Table:
-    """Return a table of run, call_id and the bytes of one launch, from rows of `work_of_calls`."""
-    return pa.table(
-        {
-            "run": pa.array([row["run"] for row in work], pa.string()),
-            "call_id": pa.array([row["call_id"] for row in work], pa.int64()),
-            "bytes": pa.array([int(row["bytes"] or 0) for row in work], pa.int64()),
-        }
-    )
 
 
 def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
@@ -378,13 +369,8 @@ class _GrowingBranch:
     def branch(self, step: Step, cost: str) -> Branch:
         branches = [child.branch(child_step, cost) for child_step, child in self.children.items()]
         branches.sort(key=lambda node: (-getattr(node.figures, cost), -node.figures.compile_ns))
-        return Branch(step, _sum_with_branches(self.figures, branches), tuple(branches))
-
-
-def _sum_with_branches(sums: CallFigures, branches: Iterable[Branch]) -> CallFigures:
-    for branch in branches:
-        sums += branch.figures
-    return sums
+        figures = sum((branch.figures for branch in branches), self.figures)
+        return Branch(step, figures, tuple(branches))
 
 
 # -- forward stacks of generated backwards ---------------------------------------------------------
@@ -406,20 +392,20 @@ def with_forward_frames(leaves: Sequence[TreeLeaf]) -> list[TreeLeaf]:
             modules = class_steps(leaf.frames, ())
             for place in _places(leaf):
                 by_place.setdefault(place, {}).setdefault(modules, leaf.frames)
-    by_file: dict[str, _Stacks] = {}
-    for leaf in leaves:
-        file = _backward_file(leaf)
+    files = [_backward_file(leaf) for leaf in leaves]
+    by_file: dict[str | None, _Stacks] = {}
+    for leaf, file in zip(leaves, files, strict=True):
         for stacks in (by_place.get(place) for place in _places(leaf)) if file else ():
-            if file and stacks:
+            if stacks:
                 earlier = by_file.get(file, stacks)
                 by_file[file] = {key: earlier[key] for key in earlier if key in stacks}
-    return [_with_frames(leaf, by_file.get(_backward_file(leaf) or "", {})) for leaf in leaves]
-
-
-def _with_frames(leaf: TreeLeaf, stacks: _Stacks) -> TreeLeaf:
-    if len(stacks) != 1:
-        return leaf
-    return replace(leaf, forward_frames=next(iter(stacks.values())))
+    forwards = {
+        file: next(iter(stacks.values())) for file, stacks in by_file.items() if len(stacks) == 1
+    }
+    return [
+        replace(leaf, forward_frames=forwards[file]) if file in forwards else leaf
+        for leaf, file in zip(leaves, files, strict=True)
+    ]
 
 
 def _places(leaf: TreeLeaf) -> Iterable[_Place]:

@@ -26,7 +26,8 @@ class DeviceLimits:
     `words` must all occur in the name that a driver reports. `matrix` holds the rates of dots
     (tensor or matrix cores), `vector` those of all other ops; types are f64, f32, tf32, f16, bf16,
     f8, f4 and i8. `source` names the data sheet. `has_caches` is false for devices whose memory
-    serves every request. `targets` are compile targets that this device is assumed for.
+    serves every request. `targets` are compile targets that this device is assumed
+    for where no device is recorded.
     """
 
     name: str
@@ -93,8 +94,11 @@ def _device(
     source: str,
     matrix: Mapping[str, float],
     vector: Mapping[str, float],
+    targets: tuple[str, ...] = (),
 ) -> DeviceLimits:
-    return DeviceLimits(name, tuple(words.split()), gigabytes * 1e9, matrix, vector, source)
+    return DeviceLimits(
+        name, tuple(words.split()), gigabytes * 1e9, matrix, vector, source, targets=targets
+    )
 
 
 _A100: Final = (
@@ -116,14 +120,14 @@ _MI300: Final = (
 
 _GPUS: Final[tuple[DeviceLimits, ...]] = (
     _device("V100 SXM2", "v100", 900, "NVIDIA V100 data sheet",
-            rates(f16=125), rates(f64=7.8, f32=15.7, f16=31.4)),
+            rates(f16=125), rates(f64=7.8, f32=15.7, f16=31.4), targets=("cuda:70",)),
     _device("T4", "t4", 320, "NVIDIA T4 data sheet",
-            rates(f16=65, i8=130), rates(f32=8.1, f16=16.2)),
-    _device("A100 SXM 80GB", "a100", 2039, "NVIDIA A100 data sheet", *_A100),
+            rates(f16=65, i8=130), rates(f32=8.1, f16=16.2), targets=("cuda:75",)),
+    _device("A100 SXM 80GB", "a100", 2039, "NVIDIA A100 data sheet", *_A100, targets=("cuda:80",)),
     _device("A100 PCIe 80GB", "a100 80gb pcie", 1935, "NVIDIA A100 data sheet", *_A100),
     _device("A100 40GB", "a100 40gb", 1555, "NVIDIA A100 data sheet", *_A100),
     _device("A10", "a10", 600, "NVIDIA A10 data sheet",
-            rates(tf32=62.5, f16=125, bf16=125, i8=250), rates(f32=31.2)),
+            rates(tf32=62.5, f16=125, bf16=125, i8=250), rates(f32=31.2), targets=("cuda:86",)),
     _device("A40", "a40", 696, "NVIDIA A40 data sheet",
             rates(tf32=74.8, f16=149.7, bf16=149.7, i8=299.3), rates(f32=37.4)),
     _device("RTX 3090", "rtx 3090", 936, "NVIDIA Ampere GA102 white paper",
@@ -133,10 +137,11 @@ _GPUS: Final[tuple[DeviceLimits, ...]] = (
     _device("L40", "l40", 864, "NVIDIA L40 data sheet",
             rates(tf32=90.5, f16=181.05, bf16=181.05, f8=362, i8=362), rates(f32=90.5)),
     _device("L40S", "l40s", 864, "NVIDIA L40S data sheet",
-            rates(tf32=183, f16=362.05, bf16=362.05, f8=733, i8=733), rates(f32=91.6)),
+            rates(tf32=183, f16=362.05, bf16=362.05, f8=733, i8=733), rates(f32=91.6),
+            targets=("cuda:89",)),
     _device("RTX 4090", "rtx 4090", 1008, "NVIDIA Ada white paper (float32 sums)",
             rates(tf32=82.6, f16=165.2, bf16=165.2, f8=330.3, i8=660.6), rates(f32=82.6)),
-    _device("H100 SXM", "h100", 3350, "NVIDIA H100 data sheet", *_H100),
+    _device("H100 SXM", "h100", 3350, "NVIDIA H100 data sheet", *_H100, targets=("cuda:90",)),
     _device("H100 PCIe", "h100 pcie", 2000, "NVIDIA H100 data sheet",
             rates(f64=51, tf32=378, f16=756.5, bf16=756.5, f8=1513, i8=1513),
             rates(f64=26, f32=51, f16=102, bf16=102)),
@@ -146,26 +151,28 @@ _GPUS: Final[tuple[DeviceLimits, ...]] = (
     _device("H200 NVL", "h200 nvl", 4800, "NVIDIA H200 data sheet", *_H100_NVL),
     _device("B200", "b200", 8000, "NVIDIA Blackwell technical brief (HGX B200)",
             rates(f64=40, tf32=1100, f16=2250, bf16=2250, f8=4500, f4=9000, i8=4500),
-            rates(f64=40, f32=80, f16=160, bf16=160)),
+            rates(f64=40, f32=80, f16=160, bf16=160), targets=("cuda:100",)),
     _device("GB200", "gb200", 8000, "NVIDIA Blackwell technical brief (GB200)",
             rates(f64=45, tf32=1250, f16=2500, bf16=2500, f8=5000, f4=10000, i8=5000),
             rates(f64=45, f32=90, f16=180, bf16=180)),
     _device("RTX 5090", "rtx 5090", 1792, "NVIDIA RTX Blackwell white paper (float32 sums)",
             rates(tf32=104.8, f16=209.5, bf16=209.5, f8=419, f4=1676, i8=838),
-            rates(f32=104.8)),
+            rates(f32=104.8), targets=("cuda:120",)),
     _device("MI250X, one of its two dies", "mi250x", 1638, "AMD Instinct MI250X data sheet, halved",
             rates(f64=47.85, f32=47.85, f16=191.5, bf16=191.5, i8=191.5),
-            rates(f64=23.95, f32=23.95, f16=47.9)),
-    _device("MI300X", "mi300x", 5300, "AMD Instinct MI300X data sheet", *_MI300),
+            rates(f64=23.95, f32=23.95, f16=47.9), targets=("hip:gfx90a",)),
+    _device("MI300X", "mi300x", 5300, "AMD Instinct MI300X data sheet", *_MI300,
+            targets=("hip:gfx942",)),
     _device("MI325X", "mi325x", 6000, "AMD Instinct MI325X data sheet", *_MI300),
     _device("MI350X", "mi350x", 8000, "AMD Instinct MI350X data sheet",
             rates(f64=72.1, f32=144.2, f16=2306.9, bf16=2306.9, f8=4613.7, f4=9227.5, i8=4613.7),
             rates(f64=72.1, f32=144.2, f16=144.2)),
     _device("MI355X", "mi355x", 8000, "AMD Instinct MI355X data sheet",
             rates(f64=78.6, f32=157.3, f16=2516.6, bf16=2516.6, f8=5033.2, f4=10066.3, i8=5033.2),
-            rates(f64=78.6, f32=157.3, f16=157.3)),
+            rates(f64=78.6, f32=157.3, f16=157.3), targets=("hip:gfx950",)),
     _device("RX 7900 XTX", "7900 xtx", 960, "AMD Radeon RX 7900 XTX product page, RDNA 3 (WMMA)",
-            rates(f16=122.8, bf16=122.8, i8=122.8), rates(f32=61.4, f16=122.8)),
+            rates(f16=122.8, bf16=122.8, i8=122.8), rates(f32=61.4, f16=122.8),
+            targets=("hip:gfx1100",)),
 )  # fmt: skip
 
 #: Multiprocessors (compute units) from the same sheets, which list cores: 64 or 128 in each.
@@ -176,22 +183,6 @@ _MULTIPROCESSORS: Final = {
     "H200 NVL": 132, "B200": 148, "RTX 5090": 170, "MI250X, one of its two dies": 110,
     "MI300X": 304, "MI325X": 304, "MI350X": 256, "MI355X": 256, "RX 7900 XTX": 96,
 }  # fmt: skip
-
-#: The device to assume for a compile target where no device is recorded.
-_FOR_TARGET: Final = {
-    "cuda:70": "V100 SXM2",
-    "cuda:75": "T4",
-    "cuda:80": "A100 SXM 80GB",
-    "cuda:86": "A10",
-    "cuda:89": "L40S",
-    "cuda:90": "H100 SXM",
-    "cuda:100": "B200",
-    "cuda:120": "RTX 5090",
-    "hip:gfx90a": "MI250X, one of its two dies",
-    "hip:gfx942": "MI300X",
-    "hip:gfx950": "MI355X",
-    "hip:gfx1100": "RX 7900 XTX",
-}
 
 
 @cache
@@ -214,11 +205,7 @@ def limits_of(device: str) -> DeviceLimits | None:
 
 def limits_for_target(target: str | None) -> DeviceLimits | None:
     """Return the limits to assume for a compile target such as `cuda:90`; None if unknown."""
-    name = _FOR_TARGET.get(target or "")
-    matching_limits = (
-        limits for limits in known_devices() if limits.name == name or target in limits.targets
-    )
-    return next(matching_limits, None)
+    return next((limits for limits in known_devices() if target in limits.targets), None)
 
 
 def limits_named(device: str) -> DeviceLimits:
@@ -267,10 +254,8 @@ def chosen_device(
     if recorded:
         limits = limits_of(recorded[0])
         return None if limits is None else ChosenDevice(limits, "recorded", recorded[0])
-    assumed_limits = next(
-        (limits for target in targets if (limits := limits_for_target(target))), None
-    )
-    return None if assumed_limits is None else ChosenDevice(assumed_limits, "assumed", None)
+    limits = next(filter(None, map(limits_for_target, targets)), None)
+    return None if limits is None else ChosenDevice(limits, "assumed", None)
 
 
 # -- occupancy: warps that fit on a multiprocessor at once, from the compiler's resources ----------

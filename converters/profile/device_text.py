@@ -61,8 +61,8 @@ def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -
         lines.append(
             f"… {plural(len(hidden_rows), 'more row')}, {hidden_time} ({option} shows them)"
         )
-    for sentence in (excluded_sentence(time), step_sentence(time)):
-        lines += [] if sentence is None else wrapped(sentence, width)
+    for sentence in filter(None, (excluded_sentence(time), step_sentence(time))):
+        lines += wrapped(sentence, width)
     return lines
 
 
@@ -160,16 +160,11 @@ def busy_phrase(busy: Busy, devices: int, steps: int = 1) -> str:
 
 
 def step_sentences(gaps: Gaps | None) -> list[str]:
-    """Return a sentence on steps that are slow; [] without such steps."""
-    slow_steps = _slow_steps_sentence(() if gaps is None else gaps.steps)
-    return [] if slow_steps is None else [slow_steps]
-
-
-def _slow_steps_sentence(all_steps: Sequence[StepTimes]) -> str | None:
-    """Return how many steps are slow, and what the slowest has more of; None without such steps.
+    """Return how many steps are slow, and what the slowest has more of; [] without such steps.
 
     A step is slow from `_SLOW_STEP` times the median of its run on.
     """
+    all_steps = () if gaps is None else gaps.steps
     medians = [(steps, median(steps.duration_ns)) for steps in all_steps if steps.duration_ns]
     slow = [
         (ns - usual, steps, number)
@@ -179,19 +174,19 @@ def _slow_steps_sentence(all_steps: Sequence[StepTimes]) -> str | None:
         if ns > _SLOW_STEP * usual
     ]
     if not slow:
-        return None
+        return []
     longer_ns, steps, number = max(slow, key=lambda entry: (entry[0], entry[2]))
     more = {name: ns[number] - median(ns) for name, ns in _parts(steps).items()}
     name = max(more, key=lambda name: more[name])
     total_steps = sum(len(steps.duration_ns) for steps in all_steps)
     shown = steps.first + number
     slow_count = f"{count(len(slow))} of {plural(total_steps, 'step')}"
-    return (
+    return [
         f"{slow_count} took more than {_SLOW_STEP} times the "
         f"median: step {shown} took {duration(steps.duration_ns[number])}, {duration(longer_ns)} "
         f"more than the median, by {duration(more[name])} more of: {name} "
         f"(--steps {shown})"
-    )
+    ]
 
 
 def _parts(steps: StepTimes) -> dict[str, Sequence[int]]:

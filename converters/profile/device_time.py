@@ -18,17 +18,21 @@ from kvtrace.figures.window import Window
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
+#: SQL of the number of a kernel, by which its variants, rows of `kernels`, are grouped.
+KERNEL_NUMBER: Final = """
+    dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, ''))
+"""
+#: SQL columns of what variants of one number have in common, and where the first is defined.
+KERNEL_FACTS: Final = """
+    kernel, any_value(name) AS name, any_value(module) AS module, any_value(source) AS source,
+    min(file) AS file, min(line) AS line
+"""
 #: Executions by name. Those of a known call have the name of its kernel, others their own.
 _ON_DEVICE: Final = f"""
     WITH variant AS MATERIALIZED (
-        SELECT dense_rank() OVER (
-                ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel,
-            run, kernel_id, name, module, source, file, line
-        FROM kernels
+        SELECT {KERNEL_NUMBER} AS kernel, * FROM kernels
     ), kernel AS (
-        SELECT kernel, any_value(name) AS name, any_value(module) AS module,
-            any_value(source) AS source, min(file) AS file, min(line) AS line
-        FROM variant GROUP BY kernel
+        SELECT {KERNEL_FACTS} FROM variant GROUP BY kernel
     ), call AS (
         SELECT c.run, c.call_id, v.kernel
         FROM calls c JOIN variant v ON c.run = v.run AND c.kernel_id = v.kernel_id

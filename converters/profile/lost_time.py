@@ -112,9 +112,7 @@ def collects_in_recording(trace: "Trace", runs: Sequence["Run"]) -> bool:
     return bool(ns.get("collect_recording", 0) > ns.get("collect", 0))
 
 
-def _gap_advice(
-    time: DeviceTime, gaps: Gaps, span: int, *, in_recording: bool = False
-) -> Iterator[Advice]:
+def _gap_advice(time: DeviceTime, gaps: Gaps, span: int, *, in_recording: bool) -> Iterator[Advice]:
     """Yield one piece of advice per cause of gaps that cost enough of `span`, in ns.
 
     Of the cause `host` only pauses count: `_launching_advice` reports the other gaps.
@@ -136,17 +134,21 @@ def _gap_advice(
             has_marked_steps = time.steps is not None and time.steps.name is not None
             if has_marked_steps and 2 * gaps.paused_between_steps_ns > idle_ns:
                 remedy = _BETWEEN_STEPS
-        location = _group_location(groups[0]) if groups else None
         yield Advice(
-            rule, None, location.file if location else None, location.line if location else None,
+            rule, None, *_gap_location(groups),
             f"{description}{_gap_neighbors(groups)}: {remedy}",
             tuple(_gap_figures(idle_ns, number, groups)),
             float(idle_ns),
         )  # fmt: skip
 
 
-def _group_location(group: GapGroup) -> Place | None:
-    return group.place or group.ends.after_place or group.ends.before_place
+def _gap_location(groups: Sequence[GapGroup]) -> tuple[str | None, int | None]:
+    """Return file and line at the first group of gaps, or of an execution around it."""
+    for group in groups[:1]:
+        place = group.place or group.ends.after_place or group.ends.before_place
+        if place is not None:
+            return place.file, place.line
+    return None, None
 
 
 def _gap_neighbors(groups: Sequence[GapGroup]) -> str:
@@ -210,10 +212,8 @@ def _launching_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advic
         for group in gaps.groups
         if group.cause == "launch" or (group.cause == "host" and group.longest_ns < PAUSE)
     ]
-    location = _group_location(groups[0]) if groups else None
     yield Advice(
-        "launch-bound", None, location.file if location else None,
-        location.line if location else None,
+        "launch-bound", None, *_gap_location(groups),
         f"the host launches more slowly than the devices execute{_gap_neighbors(groups)}: {remedy}",
         tuple(figures), float(lost),
     )  # fmt: skip

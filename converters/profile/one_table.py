@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count as count_from
-from pathlib import PurePath
 from typing import Final, Literal
 
 from kvtrace.converters.profile.device_text import MEMORY_KINDS, library_sentence
 from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile_model import KernelProfile, Profile
 from kvtrace.figures.identity import TRITON, is_own, names_apart
-from kvtrace.figures.lines import GENERATED, HASH_SHOWN
+from kvtrace.figures.lines import GENERATED, HASH_SHOWN, Place
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
 
 #: A file that Inductor generated, and the line.
@@ -43,7 +42,7 @@ def table_rows(profile: Profile) -> list[TableRow]:
     and have no timed execution come last.
     """
     time = profile.device_time
-    launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
+    launched = profile.launched
     if time is None:
         names = names_apart(launched)
         return [_kernel_row(k, name) for k, name in zip(launched, names, strict=True)]
@@ -79,8 +78,7 @@ def _kernel_row(kernel: KernelProfile, name: str) -> TableRow:
 
 
 def _location_text(file: str | None, line: int | None) -> str:
-    name = PurePath(file).name if file else ""
-    return f"{name}:{line}" if name and line else name
+    return Place(file, line, None).short if file else ""
 
 
 def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
@@ -160,13 +158,11 @@ def _bytes_cell(row: TableRow) -> str:
 
 def _rate_cell(row: TableRow) -> str:
     """Return the bytes or FLOPs per second of a row, "-" if unknown."""
-    kernel_rate = rate(row)
-    return (
-        "-"
-        if kernel_rate is None
-        else (">" if kernel_rate.at_least else "")
-        + amount(kernel_rate.per_second, kernel_rate.unit)
-    )
+    per_second = rate(row)
+    if per_second is None:
+        return "-"
+    bound = ">" if per_second.at_least else ""
+    return bound + amount(per_second.per_second, per_second.unit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from kvtrace.converters.profile.advice import IMPORTANT, read_advice
 from kvtrace.converters.profile.device_limits import (
     ChosenDevice,
     Position,
-    Work,
     chosen_device,
     joined,
     position,
@@ -37,8 +36,10 @@ from kvtrace.converters.profile.profile_model import (
 from kvtrace.converters.profile.profile_tables import (
     ProfileTables,
     Row,
+    launch_work,
     mask_efficiency,
     ratio,
+    rows_by,
     sector_efficiency,
 )
 from kvtrace.converters.source_lines import SourceLines
@@ -110,7 +111,7 @@ def read_profile(
         line_sums = tables.lines() if lines else []
         accesses = tables.accesses()
         replayed, missing_calls = tables.coverage()
-    flops_of = {key: _rows_by(flops, key) for key in ("place", "kernel")}
+    flops_of = {key: rows_by(flops, key) for key in ("place", "kernel")}
     rooflines = _positions(work, flops_of["place"], chosen_limits)
     call_profiles = _call_profiles(places, sums_by_call, work, flops_of["place"], rooflines)
     profiles = [
@@ -206,34 +207,21 @@ def _positions(
     """
     if device is None:
         return {}
-    roofline_positions = {}
-    for row in work:
-        by_type = _flops_by_type(flops.get(row["place"], ()), once=True)
-        call_work = Work(
-            unique_bytes=row["unique_bytes"] if row["accesses"] else 0,
-            bytes=None if row["unknown"] else row["bytes"] or 0,
-            dots=by_type.dot,
-            others=by_type.other,
+    return {
+        row["place"]: position(
+            launch_work(row, flops.get(row["place"], ())), device.limits, row["runs"]
         )
-        roofline_positions[row["place"]] = position(call_work, device.limits, row["runs"])
-    return roofline_positions
+        for row in work
+    }
 
 
-def _rows_by(rows: Sequence[Row], key: str) -> dict[int, list[Row]]:
-    rows_by_key: dict[int, list[Row]] = {}
-    for row in rows:
-        rows_by_key.setdefault(row[key], []).append(row)
-    return rows_by_key
-
-
-def _flops_by_type(flops: Sequence[Row], *, once: bool = False) -> FlopsByType:
-    """Return the FLOPs of some calls by type, over all runs, or over one run per call (`once`)."""
+def _flops_by_type(flops: Sequence[Row]) -> FlopsByType:
+    """Return the FLOPs of some calls by type, over all runs."""
     sums = FlopsByType({}, {})
     for row in flops:
         sums_by_dtype = sums.dot if row["dot"] else sums.other
-        weight = 1 if once else int(row["runs"])
-        sums_by_dtype[row["dtype"]] = (
-            sums_by_dtype.get(row["dtype"], 0) + int(row["flops"]) * weight
+        sums_by_dtype[row["dtype"]] = sums_by_dtype.get(row["dtype"], 0) + int(
+            row["flops"] * row["runs"]
         )
     return sums
 

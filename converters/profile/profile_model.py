@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from kvtrace import registry
@@ -11,6 +10,7 @@ from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.launch_costs import LaunchCost
+from kvtrace.figures.lines import Place
 from kvtrace.figures.ranks import RanksFigures
 from kvtrace.figures.window import Window
 from kvtrace.text import duration, percent
@@ -59,8 +59,7 @@ class Advice:
     @property
     def where(self) -> str | None:
         """The file's name, followed by the line if that is known."""
-        name = PurePath(self.file).name if self.file else None
-        return f"{name}:{self.line}" if name and self.line else name
+        return Place(self.file, self.line, None).short if self.file else None
 
 
 def advice_lines(advice: Sequence[Advice], span_ns: int | None = None) -> list[str]:

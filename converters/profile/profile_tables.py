@@ -7,6 +7,8 @@ Their inputs are tables of the trace, and times of launches and executions summe
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.converters.profile.device_limits import Work
+from kvtrace.converters.profile.device_time import KERNEL_FACTS, KERNEL_NUMBER
 from kvtrace.figures.identity import NOT_OWN
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
@@ -29,19 +31,15 @@ _COLUMNS_READ: Final = {
 
 #: `place` numbers (run, call_id) and `kernel` numbers kernels (`identity.py`). An access whose
 #: active lanes are not known has null bytes.
-_PREPARE_PLACES: Final = """
-    CREATE TEMP TABLE kernel AS
-    SELECT dense_rank() OVER (
-            ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel,
-        run, kernel_id, name, module, source, file, line, target, compile_ns
-    FROM kernels;
+_PREPARE_PLACES: Final = f"""
+    CREATE TEMP TABLE kernel AS SELECT {KERNEL_NUMBER} AS kernel, * FROM kernels;
 
     CREATE TEMP TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, k.kernel, c.run, c.call_id,
         [c.grid_x, c.grid_y, c.grid_z] AS grid,
-        {args}
+        {{args}}
     FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
-"""
+"""  # noqa: S608
 
 #: Columns of a call's arguments, which are large and not always needed.
 _ARGUMENTS: Final = """
@@ -94,7 +92,6 @@ _PREPARE_WORK: Final = """
         sum(unique_bytes) AS unique_once,
         sum(bytes) FILTER (unique_bytes IS NOT NULL) AS unique_asked,
         count(*) FILTER (is_access AND bytes IS NULL) AS unknown,
-        count(*) FILTER (is_access AND unique_bytes IS NULL) AS uncounted,
         count(*) FILTER (is_access) AS accesses
     FROM done o GROUP BY place, kernel, runs;
 
@@ -115,12 +112,10 @@ _PREPARE_WORK: Final = """
     GROUP BY place;
 """
 
-_KERNELS: Final = """
-    SELECT kernel, any_value(name) AS name, any_value(module) AS module,
-        any_value(source) AS source, min(file) AS file, min(line) AS line,
-        count(*) AS compilations, sum(compile_ns) AS compile_ns
+_KERNELS: Final = f"""
+    SELECT {KERNEL_FACTS}, count(*) AS compilations, sum(compile_ns) AS compile_ns
     FROM kernel GROUP BY kernel ORDER BY kernel
-"""
+"""  # noqa: S608
 
 _SUMS: Final = """
     WITH timed AS (
@@ -156,27 +151,15 @@ _PLACES: Final = """
 """
 
 _WORK: Final = """
-    SELECT w.place, w.kernel, w.runs, w.bytes, w.unknown, w.uncounted, w.accesses,
-        t.unique_bytes
-    FROM work w LEFT JOIN traffic t USING (place) WHERE w.runs > 0 ORDER BY w.place
+    SELECT p.run, p.call_id, w.*, t.unique_bytes
+    FROM work w JOIN place p USING (place) LEFT JOIN traffic t USING (place)
+    WHERE w.runs > 0 ORDER BY place
 """
 
 _FLOPS: Final = """
     SELECT place, kernel, runs, kind = 'dot' AS dot, coalesce(dtype, '?') AS dtype,
         sum(flops) AS flops
     FROM done WHERE flops > 0 AND runs > 0 GROUP BY ALL ORDER BY place, dot, dtype
-"""
-
-_ONE_LAUNCH: Final = """
-    SELECT p.run, p.call_id, w.bytes, w.flops, w.lanes, w.masked, w.sectors, w.sector_bytes,
-        w.unknown, w.accesses, t.unique_bytes
-    FROM work w JOIN place p USING (place) LEFT JOIN traffic t USING (place) ORDER BY place
-"""
-
-_ONE_LAUNCH_FLOPS: Final = """
-    SELECT p.run, p.call_id, kind = 'dot' AS dot, coalesce(dtype, '?') AS dtype,
-        sum(flops) AS flops
-    FROM done JOIN place p USING (place) WHERE flops > 0 GROUP BY ALL ORDER BY ALL
 """
 
 _COVERAGE: Final = """
@@ -188,56 +171,53 @@ _TARGETS: Final = """
     SELECT target FROM kernel WHERE target IS NOT NULL GROUP BY target ORDER BY count(*) DESC
 """
 
-_LINES: Final = """
+_LOCATED: Final = """
     WITH located AS (
         SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
     )
+"""
+
+#: Sums over all launches of the ops of a line, or of one op.
+_OP_SUMS: Final = """
+    sum(o.bytes * o.runs) AS bytes,
+    sum(o.elements * o.runs) FILTER (o.masked_off IS NOT NULL) AS lanes,
+    sum(o.masked_off * o.runs) AS masked,
+    sum(o.sectors * o.runs) AS sectors,
+    sum(o.bytes * o.runs) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
+    sum(o.unique_bytes * o.runs) AS unique_once,
+    sum(o.bytes * o.runs) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked
+"""
+
+_LINES: Final = f"""{_LOCATED}
     SELECT s.file, s.line, list_sort(list(DISTINCT k.name)) AS kernels,
         string_agg(DISTINCT o.kind, ', ' ORDER BY o.kind)
             FILTER (o.kind NOT IN ('other', 'elementwise')) AS accesses,
-        sum(o.bytes * o.runs) AS bytes, sum(o.flops * o.runs) AS flops,
-        sum(o.elements * o.runs) FILTER (o.masked_off IS NOT NULL) AS lanes,
-        sum(o.masked_off * o.runs) AS masked,
-        sum(o.sectors * o.runs) AS sectors,
-        sum(o.bytes * o.runs) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
-        sum(o.unique_bytes * o.runs) AS unique_once,
-        sum(o.bytes * o.runs) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked,
+        {_OP_SUMS}, sum(o.flops * o.runs) AS flops,
         count(*) FILTER (o.is_access AND o.bytes IS NULL) AS unknown
     FROM done o JOIN located s USING (stack_id)
     JOIN (SELECT DISTINCT kernel, name FROM kernel) k USING (kernel)
     WHERE o.runs > 0 AND s.file IS NOT NULL AND s.line IS NOT NULL
     GROUP BY s.file, s.line
     ORDER BY bytes DESC NULLS LAST, flops DESC NULLS LAST, s.file, s.line
-"""
-
+"""  # noqa: S608
 
 #: A line may hold several accesses; each op is a row.
-_ACCESSES: Final = """
-    WITH located AS (
-        SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
-    )
-    SELECT o.kernel, s.file, s.line, o.kind, o.dtype, o.op_index, sum(o.bytes * o.runs) AS bytes,
-        sum(o.bytes * o.runs) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
-        sum(o.sectors * o.runs) AS sectors,
-        sum(o.elements * o.runs) FILTER (o.masked_off IS NOT NULL) AS lanes,
-        sum(o.masked_off * o.runs) AS masked,
-        sum(o.bytes * o.runs) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked,
-        sum(o.unique_bytes * o.runs) AS unique_once
+_ACCESSES: Final = f"""{_LOCATED}
+    SELECT o.kernel, s.file, s.line, o.kind, o.dtype, o.op_index, {_OP_SUMS}
     FROM done o LEFT JOIN located s USING (stack_id)
     WHERE o.runs > 0 AND o.is_access
     GROUP BY ALL ORDER BY o.kernel, o.op_index
-"""
+"""  # noqa: S608
 
 
-def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], list[Row]]:
-    """Return two lists of rows on one launch of each replayed call: its work, and its FLOPs.
+def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> list[tuple[Row, Work]]:
+    """Return a row and the work of one launch of each replayed call; [] without rows of `ops`.
 
-    The work has bytes, FLOPs, lanes and sectors; FLOPs have a row per element type, dots apart. All
-    rows have `run` and `call_id`. Both lists are empty without rows of `ops`.
+    The row has `run`, `call_id`, bytes, FLOPs, lanes and sectors.
     """
-    ops = trace.table("ops", runs, list(_COLUMNS_READ["ops"]))
+    ops = trace.table("ops", runs, _COLUMNS_READ["ops"])
     if not ops.num_rows:
-        return [], []  # without reading the calls' arguments, which are large
+        return []  # without reading the calls' arguments, which are large
     with scratch() as database:
         database.register("ops", ops)
         for name in ("kernels", "calls"):
@@ -245,7 +225,33 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
         database.execute(_PREPARE_PLACES.format(args=_ARGUMENTS))
         database.execute("CREATE TEMP TABLE launched AS SELECT place, 1 AS runs FROM place")
         database.execute(_PREPARE_WORK)
-        return row_dicts(database, _ONE_LAUNCH), row_dicts(database, _ONE_LAUNCH_FLOPS)
+        flops = rows_by(row_dicts(database, _FLOPS), "place")
+        return [
+            (row, launch_work(row, flops.get(row["place"], ())))
+            for row in row_dicts(database, _WORK)
+        ]
+
+
+def rows_by(rows: Iterable[Row], key: str) -> dict[int, list[Row]]:
+    """Return rows by the number in a column."""
+    rows_by_key: dict[int, list[Row]] = {}
+    for row in rows:
+        rows_by_key.setdefault(row[key], []).append(row)
+    return rows_by_key
+
+
+def launch_work(row: Row, flops: Iterable[Row]) -> Work:
+    """Return the work of one launch of a call, from its row of `work` and its rows of `flops`."""
+    dots: dict[str, int] = {}
+    others: dict[str, int] = {}
+    for of_type in flops:
+        (dots if of_type["dot"] else others)[of_type["dtype"]] = int(of_type["flops"])
+    return Work(
+        unique_bytes=row["unique_bytes"] if row["accesses"] else 0,
+        bytes=None if row["unknown"] else row["bytes"] or 0,
+        dots=dots,
+        others=others,
+    )
 
 
 class ProfileTables:
@@ -262,21 +268,16 @@ class ProfileTables:
         Tensors of calls are read if `calls` is true or the table `ops` has rows.
         """
         self._database = scratch()
-        has_ops = False
-        for name in ("ops", "kernels", "stacks", "calls"):
-            columns = list(_COLUMNS_READ[name])
-            if name == "calls" and not calls:
-                columns.remove("args")
-            # Stacks are those of ops, and large.
-            read_runs = runs if name != "stacks" or has_ops else ()
-            if name in ("calls", "kernels"):
-                table = known_rows(trace, read_runs, name, columns)
-            else:
-                table = trace.table(name, read_runs, columns)
-            if name == "ops":
-                has_ops = table.num_rows > 0
-                calls = calls or has_ops
-            self._database.register(name, table)
+        columns = _COLUMNS_READ
+        ops = trace.table("ops", runs, columns["ops"])
+        calls = calls or ops.num_rows > 0
+        columns_of_calls = [name for name in columns["calls"] if calls or name != "args"]
+        # Stacks are those of ops, and large.
+        stacks = trace.table("stacks", runs if ops.num_rows else (), columns["stacks"])
+        self._database.register("ops", ops)
+        self._database.register("stacks", stacks)
+        self._database.register("kernels", known_rows(trace, runs, "kernels", columns["kernels"]))
+        self._database.register("calls", known_rows(trace, runs, "calls", columns_of_calls))
         for name, times in (("launched", host), ("executed", device)):
             self._database.register(f"{name}_sums", times.calls)
             self._database.register(f"{name}_medians", times.kernels)

@@ -172,9 +172,6 @@ def _excluded_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
 
     Excluded are launches of autotuners and warm-ups, and those that compiled or loaded the kernel.
     """
-    has_own_device_times = profile.device_time is None and any(
-        k.measured.device_executions for k in kernels
-    )
     lines = []
     if profile.on_host and profile.device_time is None:
         lines += wrapped("no device was seen: host time is what kernels took on the CPU", width)
@@ -193,7 +190,7 @@ def _excluded_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
         launches = plural(compiling_launches, "launch")
         text = f"host time excludes {launches} that compiled or loaded the kernel"
         lines += wrapped(f"{text} ({duration(compiling_ns)})", width)
-    if has_own_device_times or profile.device_time is not None:
+    if profile.device_time is not None or any(k.measured.device_executions for k in kernels):
         lines += _executed_text(kernels, width)
     return lines
 

@@ -45,7 +45,8 @@ class Change:
     after: str | None
 
     def __str__(self) -> str:
-        return f"{self.what} {_value_text(self.before)} → {_value_text(self.after)}"
+        before, after = ("(none)" if v is None else v for v in (self.before, self.after))
+        return f"{self.what} {before} → {after}"
 
 
 def specialization(kernel: Mapping[str, Any]) -> dict[str, str]:
@@ -90,10 +91,6 @@ def _parameter_facts(parameter: Mapping[str, Any]) -> dict[str, str]:
     if parameter["divisibility"]:
         facts[f"divisibility of {name}"] = str(parameter["divisibility"])
     return facts
-
-
-def _value_text(value: str | None) -> str:
-    return "(none)" if value is None else value
 
 
 # -- recompiled variants ---------------------------------------------------------------------------
@@ -312,7 +309,8 @@ def delayed_launches(
         begin = begin_by_run[run.run_id]
         if since is not None and begin is None:
             continue
-        kernel_by_call = _kernels_of_calls(trace, run)
+        calls = trace.table("calls", [run], ["call_id", "kernel_id"])
+        kernel_by_call = {row["call_id"]: row["kernel_id"] for row in calls.to_pylist()}
         for row in plain_rows(compiling_launches(trace, run)):
             variant = variants.get((run.run_id, kernel_by_call.get(row["call_id"], -1)))
             if variant is None or (begin is not None and row["enter"] < begin):
@@ -363,12 +361,6 @@ def _since_ns(trace: "Trace", run: "Run", since: str | None) -> int | None:
         begin: int | None = pc.min(mark_begins.cast(pa.int64())).as_py()
         return begin
     return None if run.started is None else run.started + round(seconds * _NANOSECONDS)
-
-
-def _kernels_of_calls(trace: "Trace", run: "Run") -> dict[int, int]:
-    calls = trace.table("calls", [run], ["call_id", "kernel_id"])
-    pairs = zip(calls["call_id"].to_pylist(), calls["kernel_id"].to_pylist(), strict=True)
-    return {call: kernel for call, kernel in pairs if kernel is not None}
 
 
 class _ScalarArguments:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.profile.device_limits import DeviceLimits, Work, position
 from kvtrace.converters.profile.profile_tables import (
+    Row,
     mask_efficiency,
     sector_efficiency,
     work_of_calls,
@@ -28,29 +29,6 @@ if TYPE_CHECKING:
 _FIGURES: Final = ("runs", *KERNEL_FIGURES)
 #: Most calls on a page.
 _MOST_CALLS: Final = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class _CallWork:
-    """Work of one launch of a call: a row of `work_of_calls`, and FLOPs by element type."""
-
-    row: Mapping[str, Any]
-    dots: dict[str, int] = field(default_factory=dict)
-    others: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def bytes(self) -> int:
-        """Requested bytes of accesses with known masks."""
-        return self.row["bytes"] or 0
-
-    def unique_bytes(self) -> int | None:
-        """Return the distinct bytes read and written, or None if unknown."""
-        return self.row["unique_bytes"] if self.row["accesses"] else 0
-
-    def work(self) -> Work:
-        """Return the work as `roofline.position` expects it."""
-        requested_bytes = None if self.row["unknown"] else self.bytes
-        return Work(self.unique_bytes(), requested_bytes, self.dots, self.others)
 
 
 @dataclass(slots=True)
@@ -97,8 +75,8 @@ class CallRows:
     """A row for each call, null if the call was neither launched nor executed; None before
     `read_figures`."""
     on_device: bool = False
-    done: dict[int, _CallWork] = field(default_factory=dict)
-    """Index → work, of replayed calls."""
+    done: dict[int, tuple[Row, Work]] = field(default_factory=dict)
+    """Index → row and work of `work_of_calls`, of replayed calls."""
 
     @classmethod
     def read(cls, trace: "Trace", runs: "Sequence[Run]", kernels: "KernelRows") -> Self:
@@ -146,18 +124,10 @@ class CallRows:
     def read_work(self, trace: "Trace", runs: "Sequence[Run]") -> None:
         """Read the work of one launch of each replayed call, and add it to `done`."""
         run_indexes = {run.run_id: index for index, run in enumerate(runs)}
-        work, flops = work_of_calls(trace, runs)
-        for row in work:
-            self.done[self._known_index(run_indexes[row["run"]], row["call_id"])] = _CallWork(row)
-        for row in flops:
-            done = self.done[self._known_index(run_indexes[row["run"]], row["call_id"])]
-            flops_by_type = done.dots if row["dot"] else done.others
-            flops_by_type[row["dtype"]] = flops_by_type.get(row["dtype"], 0) + int(row["flops"])
-
-    def _known_index(self, run: int, call_id: int) -> int:
-        index = self.index(run, call_id)
-        assert index is not None  # the id came from a join with `calls`
-        return index
+        for row, work in work_of_calls(trace, runs):
+            index = self.index(run_indexes[row["run"]], row["call_id"])
+            assert index is not None  # the id came from a join with `calls`
+            self.done[index] = row, work
 
     def evaluated(self) -> int | None:
         """Return the number of replayed calls, or None if there are none."""
@@ -251,8 +221,8 @@ class CallRows:
                 unknown_accesses=None,
                 roofline=None,
             )
-            work = self.done.get(index)
-            calls.append(call if work is None else _with_work(call, work, limits))
+            done = self.done.get(index)
+            calls.append(call if done is None else _with_work(call, *done, limits))
         return tuple(calls)
 
     def _recorded_rows(
@@ -278,14 +248,14 @@ class CallRows:
         by_kernel: dict[int, ReplayedSums] = {}
         kernel = self.kernel
         runs, device_ns, executions = map(self.figure, ("runs", "device_ns", "device_executions"))
-        for index, work in self.done.items():
+        for index, (row, work) in self.done.items():
             sums, run_count = (
                 by_kernel.setdefault(int(kernel[index]), ReplayedSums()),
                 int(runs[index]),
             )
-            sums.bytes += run_count * work.bytes
-            sums.flops += run_count * int(work.row["flops"])
-            roofline = None if limits is None else position(work.work(), limits)
+            sums.bytes += run_count * (row["bytes"] or 0)
+            sums.flops += run_count * int(row["flops"])
+            roofline = None if limits is None else position(work, limits)
             if run_count and roofline is not None:
                 sums.placed += 1
                 sums.best_ns += run_count * roofline.best_ns
@@ -295,17 +265,16 @@ class CallRows:
         return by_kernel
 
 
-def _with_work(call: Call, work: _CallWork, limits: DeviceLimits | None) -> Call:
-    row = work.row
+def _with_work(call: Call, row: Row, work: Work, limits: DeviceLimits | None) -> Call:
     return replace(
         call,
-        bytes=work.bytes,
+        bytes=row["bytes"] or 0,
         flops=int(row["flops"]),
-        unique_bytes=work.unique_bytes(),
+        unique_bytes=work.unique_bytes,
         mask_efficiency=mask_efficiency(row),
         sector_efficiency=sector_efficiency(row),
         unknown_accesses=int(row["unknown"]),
-        roofline=None if limits is None else _roofline(call, work.work(), limits),
+        roofline=None if limits is None else _roofline(call, work, limits),
     )
 
 

@@ -16,6 +16,7 @@ from kvtrace.converters.profile.device_limits import (
     Work,
     chosen_device,
     position,
+    recorded_names,
 )
 from kvtrace.converters.timeline.captions import Facts
 
@@ -70,24 +71,21 @@ class DerivedCalls:
         work = None if call_id is None else self.work.get(call_id)
         if work is None:
             return self.found(call_id)
-        return (("derived", (*work.facts(), *self._limits(work))), *self.found(call_id))
+        limits: Facts = ()
+        if self.device is not None and work.bound is not None:
+            limits = (("limits of", f"{self.device.limits.name} ({self.device.how})"),)
+        return (("derived", (*work.facts(), *limits)), *self.found(call_id))
 
     def found(self, call_id: int | None) -> Facts:
         """Return the errors, warnings and notes of a call under `findings`; () without any."""
         listed = None if call_id is None else self.findings.get(call_id)
         return (("findings", listed),) if listed else ()
 
-    def _limits(self, work: CallWork) -> Facts:
-        if self.device is None or work.bound is None:
-            return ()
-        return (("limits of", f"{self.device.limits.name} ({self.device.how})"),)
-
 
 def derived_calls(trace: "Trace", run: "Run") -> DerivedCalls:
     """Return the derived figures and findings of a run's calls; raises as `Trace.table`."""
-    names = [str(device["name"]) for device in run.devices or () if device["name"]]
-    targets = trace.table("kernels", [run], ["target"])["target"].drop_null()
-    device = chosen_device(None, names, [str(t) for t in pc.unique(targets).to_pylist()])
+    targets = pc.unique(trace.table("kernels", [run], ["target"])["target"].drop_null())
+    device = chosen_device(None, recorded_names([run]), list(map(str, targets.to_pylist())))
     return DerivedCalls(_work_by_call(trace, run, device), _findings_by_call(trace, run), device)
 
 
@@ -96,36 +94,21 @@ def _work_by_call(trace: "Trace", run: "Run", device: ChosenDevice | None) -> di
         return {}  # without opening the database
     from kvtrace.converters.profile.profile_tables import work_of_calls
 
-    rows, flops = work_of_calls(trace, [run])
-    by_type: dict[int, tuple[dict[str, int], dict[str, int]]] = {}
-    for row in flops:
-        dots, others = by_type.setdefault(row["call_id"], ({}, {}))
-        (dots if row["dot"] else others)[row["dtype"]] = int(row["flops"])
     return {
-        row["call_id"]: _call_work(row, *by_type.get(row["call_id"], ({}, {})), device)
-        for row in rows
+        row["call_id"]: _call_work(row, work, device) for row, work in work_of_calls(trace, [run])
     }
 
 
-def _call_work(
-    row: Mapping[str, Any],
-    dots: Mapping[str, int],
-    others: Mapping[str, int],
-    device: ChosenDevice | None,
-) -> CallWork:
-    unique_bytes = row["unique_bytes"] if row["accesses"] else 0
-    unique_bytes = None if unique_bytes is None else int(unique_bytes)
-    all_bytes = int(row["bytes"] or 0)
-    work = Work(unique_bytes, None if row["unknown"] else all_bytes, dots, others)
+def _call_work(row: Mapping[str, Any], work: Work, device: ChosenDevice | None) -> CallWork:
     roofline = None if device is None else position(work, device.limits)
     return CallWork(
-        bytes=all_bytes,
-        unique_bytes=unique_bytes,
+        bytes=row["bytes"] or 0,
+        unique_bytes=work.unique_bytes,
         flops=int(row["flops"]),
         unknown=int(row["unknown"]),
         best_ns=None if roofline is None else roofline.best_ns,
         bound=None if roofline is None else roofline.bound,
-        dot_flops=sum(dots.values()),
+        dot_flops=sum(work.dots.values()),
     )
 
 

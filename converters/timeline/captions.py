@@ -179,11 +179,6 @@ def execution_caption(row: Row, name: str, more: Facts = ()) -> Caption:
     return Caption(name, tuple(facts), ExecutedKernel(symbol, grid, block, row["registers"]))
 
 
-def replay_caption(graph_id: int, kernels: int) -> Caption:
-    """Return the caption of one replay of a graph with `kernels` kernels."""
-    return Caption(f"graph {graph_id}", (("graph_id", graph_id), ("kernels", kernels)))
-
-
 def step_caption(name: str, number: int, measured: Facts) -> Caption:
     """Return the caption of one step: a range of a name that the program marked repeatedly."""
     return Caption(f"{name} {number}", (("step", number), ("measured", measured)))
@@ -238,8 +233,14 @@ def run_facts(run: Run) -> dict[str, str]:
 
 
 def script_name(command: str | None) -> str:
-    """Return the script or module that a command line runs, without folders and options."""
-    words = command_words(command)
+    """Return the script or module that a command line runs, without folders and options.
+
+    Words are split as by a shell, or at spaces if quotes mismatch.
+    """
+    try:
+        words = shlex.split(command or "")
+    except ValueError:
+        words = (command or "").split()
     if not words:
         return "python"
     if "-m" in words[:-1]:
@@ -247,14 +248,6 @@ def script_name(command: str | None) -> str:
     path = PurePath(next((word for word in words if word.endswith(".py")), words[0]))
     name = path.parent.name if path.name == "__main__.py" else ""  # a package that was started
     return (name or path.name)[:_LONGEST_SCRIPT]
-
-
-def command_words(command: str | None) -> list[str]:
-    """Return the words of a command line, split as by a shell, or at spaces if quotes mismatch."""
-    try:
-        return shlex.split(command or "")
-    except ValueError:
-        return (command or "").split()
 
 
 def _known_texts(*pairs: tuple[str, str | None]) -> list[tuple[str, int | str | Facts]]:

@@ -9,6 +9,7 @@ Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsK
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ from kvtrace.converters.timeline.pieces import (
     PartialRows,
     Piece,
     concatenate_rows,
+    used_entries,
 )
 from kvtrace.converters.timeline.timeline import (
     LAUNCH,
@@ -162,8 +164,8 @@ def encode_slices(slices: Slices, thread: str, base: int, run: int) -> Iterator[
 
     """
     comma = "," if slices.launch is not None else ""
-    table, entry_of_caption = _caption_table(
-        slices.captions, slices.caption, slices.category, comma
+    table, entry_of_caption = used_entries(
+        slices.captions, slices.caption, partial(_event_end, slices.category, comma)
     )
     event_start = f'{{"ph":"X",{thread},"ts":'.encode()
     for rows in _index_chunks(slices):
@@ -193,7 +195,9 @@ def _index_chunks(slices: Slices) -> Iterator[Integers]:
 
 def encode_instants(instants: Instants, thread: str, base: int) -> Buffer:
     """Return instants encoded as instant events; arguments as `encode_slices`."""
-    table, entry_of_caption = _caption_table(instants.captions, instants.caption, instants.category)
+    table, entry_of_caption = used_entries(
+        instants.captions, instants.caption, partial(_event_end, instants.category, "")
+    )
     event: list[Piece] = [
         Constant(f'{{"ph":"i","s":"t",{thread},"ts":'.encode()),
         *_microsecond_pieces(instants.time - base),
@@ -238,19 +242,7 @@ def _launch_pieces(launch: Integers) -> list[Piece]:
     ]
 
 
-def _caption_table(
-    captions: Sequence[Caption], caption: Integers, category: str, comma: str = ""
-) -> tuple[ByteTable, Integers]:
-    """Return a table of the used captions, encoded as ends of events, and indexes into it.
-
-    The second array has the index of each caption's entry.
-    """
-    used = np.bincount(caption, minlength=len(captions)) > 0
-    entries = [_event_end(captions[index], category, comma) for index in np.flatnonzero(used)]
-    return ByteTable(entries), np.cumsum(used, dtype=np.int64) - 1
-
-
-def _event_end(caption: Caption, category: str, comma: str) -> bytes:
+def _event_end(category: str, comma: str, caption: Caption) -> bytes:
     """Return a caption's facts, category and name as the end of an event.
 
     `comma` separates the facts from earlier arguments.

@@ -220,7 +220,9 @@ class _TimelineBuilder:
         return steps
 
     def _draw_executions(self, executions: pa.Table, steps: StepLaunches | None) -> None:
-        rows = self._timed_rows(executions, "start", "device executions without a time")
+        untimed = executions["start"].null_count
+        self._leave_out("device executions without a time", untimed)
+        rows = executions.filter(pc.is_valid(executions["start"])) if untimed else executions
         if not rows.num_rows:
             return
         drawing = DeviceDrawing(
@@ -249,8 +251,7 @@ class _TimelineBuilder:
         return {call_id: name for call_id, name in names.items() if name}
 
     def _draw_launches(self, launches: LaunchColumns, executions: pa.Table) -> None:
-        if launches.untimed:
-            self._leave_out("launches without a time", launches.untimed)
+        self._leave_out("launches without a time", launches.untimed)
         # Derived figures are shown at executions; in runs without executions, at launches.
         derived = self._derived.found if executions.num_rows else self._derived.facts
         captions = self._launch_captions(launches.examples, derived)
@@ -336,10 +337,10 @@ class _TimelineBuilder:
 
     def _draw_messages(self) -> None:
         messages = plain_rows(self._table("messages"))
-        timed_messages = [row for row in messages if row["time"] is not None]
-        if len(timed_messages) < len(messages):
-            self._leave_out("messages without a time", len(messages) - len(timed_messages))
-        points = [(row["time"], message_caption(row)) for row in timed_messages]
+        points = [
+            (row["time"], message_caption(row)) for row in messages if row["time"] is not None
+        ]
+        self._leave_out("messages without a time", len(messages) - len(points))
         if points:
             self._draw_instants(self._process.child("kvtrace", rank=2), "message", points)
 
@@ -364,15 +365,9 @@ class _TimelineBuilder:
     def _draw_lanes(self, slices: Slices) -> None:
         self._timeline.slices += slices.on_lanes()
 
-    def _timed_rows(self, rows: pa.Table, column: str, reason: str) -> pa.Table:
-        missing = rows[column].null_count
-        if missing:
-            self._leave_out(reason, missing)
-            rows = rows.filter(pc.is_valid(rows[column]))
-        return rows
-
     def _leave_out(self, reason: str, count: int = 1) -> None:
-        self._timeline.left_out[reason] = self._timeline.left_out.get(reason, 0) + count
+        if count:
+            self._timeline.left_out[reason] = self._timeline.left_out.get(reason, 0) + count
 
 
 def compile_spans(kernel: dict[str, Any]) -> list[tuple[int, int, Caption]]:

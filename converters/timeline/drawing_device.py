@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,6 @@ from kvtrace.converters.timeline.captions import (
     Facts,
     device_symbol,
     execution_caption,
-    replay_caption,
     step_caption,
 )
 from kvtrace.converters.timeline.launch_rows import LaunchColumns
@@ -217,7 +217,8 @@ class DeviceDrawing:
             np.stack([graphs, np.bincount(replay)], axis=1), axis=0, return_inverse=True
         )
         captions = [
-            replay_caption(graph, kernels) for graph, kernels in graphs_and_kernels.tolist()
+            Caption(f"graph {graph}", (("graph_id", graph), ("kernels", kernels)))
+            for graph, kernels in graphs_and_kernels.tolist()
         ]
         slices = Slices(self.process, "graph", begin, end - begin, caption.reshape(-1), captions)
         devices, distinct = combined_codes([rows["device"].take(first)])
@@ -283,16 +284,9 @@ def collective_slices(
 
 def counter_step(span_ns: int) -> int:
     """Return the least interval in ns (1, 2, 5, 10, 20, … ms) of which a span has at most 2,000."""
-    step = _SHORTEST_STEP_NS
-    factors = (2, 5, 10)
-    decade = step
-    factor_count = 0
-    while span_ns // step > _MOST_STEPS:
-        step = decade * factors[factor_count % 3]
-        factor_count += 1
-        if factor_count % 3 == 0:
-            decade = step
-    return step
+    decades = (10**exponent for exponent in count())
+    steps = (digit * decade * _SHORTEST_STEP_NS for decade in decades for digit in (1, 2, 5))
+    return next(int(step) for step in steps if span_ns // step <= _MOST_STEPS)
 
 
 def launch_counter(process: Track, begins: Sequence[Integers]) -> Counter:

@@ -4,11 +4,10 @@ The table is read in pieces and narrowed, so that a launch takes 20 bytes of mem
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import (
@@ -55,31 +54,17 @@ class LaunchColumns:
     untimed: int
 
 
-@dataclass(slots=True)
-class _ThreadPieces:
-    """Pieces of one thread's columns (begin, duration, example, seq), as they are read."""
-
-    columns: tuple[list[Integers], ...] = field(default_factory=lambda: ([], [], [], []))
-
-    def add(self, *columns: Integers) -> None:
-        for pieces, column in zip(self.columns, columns, strict=True):
-            pieces.append(column)
-
-    def joined(self, order: Integers) -> LaunchRows:
-        """Return the concatenated pieces and empty the lists; `order` has examples' new indexes."""
-        begin, duration, example, seq = (_concatenated(column) for column in self.columns)
-        return LaunchRows(begin, duration, order[example], seq)
-
-
 def launch_columns(trace: "Trace", run: "Run") -> LaunchColumns:
     """Return the launches of a run; errors as `Trace.table`."""
     examples: dict[Example, int] = {}
     phases: dict[str | None, int] = {None: -1}
-    threads: dict[int | None, _ThreadPieces] = {}
+    #: By thread, the pieces of begins, durations, examples and `seq`.
+    threads: dict[int | None, tuple[list[Integers], ...]] = {}
     untimed = 0
     for piece in trace.pieces("launches", [run], _COLUMNS):
-        for phase in _dictionary_texts(piece["phase"]):
-            phases.setdefault(phase, len(phases))
+        for chunk in piece["phase"].chunks:
+            for phase in chunk.dictionary.to_pylist():
+                phases.setdefault(phase, len(phases))
         untimed += piece["enter"].null_count
         piece = piece.filter(pc.is_valid(piece["enter"]))
         begin = integers(piece["enter"])
@@ -90,24 +75,22 @@ def launch_columns(trace: "Trace", run: "Run") -> LaunchColumns:
             examples.setdefault((row["call_id"], row["phase"]), len(examples))
             for row in distinct_rows
         ]
-        columns = (begin, duration, np.array(example, np.int64)[codes], integers(piece["seq"]))
+        columns = (duration, np.array(example, np.int64)[codes], integers(piece["seq"]))
         codes, first = combined_codes([piece["thread"]])
         for number, tid in enumerate(dictionary_values(piece["thread"], first)):
             rows = np.flatnonzero(codes == number)
-            begins, *narrow_columns = (column[rows] for column in columns)
-            threads.setdefault(tid, _ThreadPieces()).add(begins, *map(narrow, narrow_columns))
+            of_thread = threads.setdefault(tid, ([], [], [], []))
+            of_thread[0].append(begin[rows])
+            for pieces, column in zip(of_thread[1:], columns, strict=True):
+                pieces.append(narrow(column[rows]))
     sorted_examples = sorted(examples, key=lambda pair: (_none_first(pair[0]), phases[pair[1]]))
     index_of = {pair: index for index, pair in enumerate(sorted_examples)}
     new_indexes = narrow(np.array([index_of[pair] for pair in examples], np.int64))
-    return LaunchColumns(
-        {tid: threads.pop(tid).joined(new_indexes) for tid in sorted(threads, key=_none_first)},
-        sorted_examples,
-        untimed,
-    )
-
-
-def _dictionary_texts(column: pa.ChunkedArray) -> list[str]:
-    return [name for chunk in column.chunks for name in chunk.dictionary.to_pylist()]
+    joined = {}
+    for tid in sorted(threads, key=_none_first):
+        begin, duration, example_index, seq = map(_concatenated, threads.pop(tid))
+        joined[tid] = LaunchRows(begin, duration, new_indexes[example_index], seq)
+    return LaunchColumns(joined, sorted_examples, untimed)
 
 
 def _concatenated(pieces: list[Integers]) -> Integers:

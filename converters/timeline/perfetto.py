@@ -11,7 +11,7 @@ flag that clears the state, readers drop events silently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -40,12 +40,12 @@ from kvtrace.converters.timeline.packets import (
 )
 from kvtrace.converters.timeline.perfetto_stages import encode_stages, queue_of
 from kvtrace.converters.timeline.pieces import (
-    ByteTable,
     Constant,
     Lookup,
     PartialRows,
     Piece,
     concatenate_rows,
+    used_entries,
 )
 from kvtrace.converters.timeline.protobuf import (
     Fixed64,
@@ -201,13 +201,33 @@ def encode_slices(slices: Slices, sequence: int) -> Iterator[Buffer]:
         return
     strings = _InternedStrings()
     launch_key = strings.keys.number(LAUNCH)  # must precede the first packet, which has all strings
-    table, entry_of_caption = _event_table(slices.captions, slices.caption, _BEGIN, strings)
+    table, entry_of_caption = used_entries(
+        slices.captions, slices.caption, partial(_event, _BEGIN, strings)
+    )
     start = int(slices.begin.min())
     yield _first_packet(sequence, slices.track, start, strings, slices.category)
-    sources = _SliceInputs(slices, table, entry_of_caption, launch_key, sequence)
-    yield from in_order(
-        partial(_slice_packets, sources, points, before) for points, before in _point_chunks(slices)
-    )
+    category = Constant(integer_field(_CATEGORY, 1))
+    end: list[Piece] = [Constant(integer_field(_TYPE, _END))]
+
+    def packets(points: Points, before: int) -> Buffer:
+        """Return the packets of a chunk of points; `before` is the time of the point before it."""
+        deltas = np.diff(points.times, prepend=before)
+        begin_points, end_points = np.flatnonzero(~points.ends), np.flatnonzero(points.ends)
+        rows = points.rows[begin_points]
+        begin: list[Piece] = [category]
+        if slices.launch is not None:
+            begin.append(_launch_piece(slices.launch[rows], launch_key))
+        begin.append(Lookup(table, entry_of_caption[slices.caption[rows]]))
+        if slices.flow is not None:
+            begin.append(_flow_piece(slices.flow[rows]))
+        count = points.ends.size
+        pieces = [
+            PartialRows(at, packet_pieces(_TRACK_EVENT, deltas[at], sequence, event), count)
+            for at, event in ((begin_points, begin), (end_points, end))
+        ]
+        return concatenate_rows(pieces, count).data
+
+    yield from in_order(partial(packets, *chunk) for chunk in _point_chunks(slices))
 
 
 def _point_chunks(slices: Slices) -> Iterator[tuple[Points, int]]:
@@ -221,52 +241,12 @@ def _point_chunks(slices: Slices) -> Iterator[tuple[Points, int]]:
             previous_time = int(chunk.times[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class _SliceInputs:
-    """Inputs for encoding one track's slices.
-
-    They are the slices, the table of encoded captions with each caption's entry, the number of the
-    key "launch", and the sequence's id.
-    """
-
-    slices: Slices
-    table: ByteTable
-    entry: Integers
-    launch_key: int
-    sequence: int
-
-
-def _slice_packets(sources: _SliceInputs, points: Points, before: int) -> Buffer:
-    """Return the packets of a chunk of points; `before` is the time of the point before it."""
-    slices, sequence = sources.slices, sources.sequence
-    ends = points.ends
-    deltas = np.diff(points.times, prepend=before)
-    begin_points, end_points = np.flatnonzero(~ends), np.flatnonzero(ends)
-    rows = points.rows[begin_points]
-    begin: list[Piece] = [Constant(integer_field(_CATEGORY, 1))]
-    if slices.launch is not None:
-        begin.append(_launch_piece(slices.launch[rows], sources.launch_key))
-    begin.append(Lookup(sources.table, sources.entry[slices.caption[rows]]))
-    if slices.flow is not None:
-        begin.append(_flow_piece(slices.flow[rows]))
-    end: list[Piece] = [Constant(integer_field(_TYPE, _END))]
-    packets = [
-        PartialRows(
-            begin_points,
-            packet_pieces(_TRACK_EVENT, deltas[begin_points], sequence, begin),
-            ends.size,
-        ),
-        PartialRows(
-            end_points, packet_pieces(_TRACK_EVENT, deltas[end_points], sequence, end), ends.size
-        ),
-    ]
-    return concatenate_rows(packets, ends.size).data
-
-
 def encode_instants(instants: Instants, sequence: int) -> Iterator[Buffer]:
     """Yield the instants of one track encoded as a packet sequence."""
     strings = _InternedStrings()
-    table, entry_of_caption = _event_table(instants.captions, instants.caption, _INSTANT, strings)
+    table, entry_of_caption = used_entries(
+        instants.captions, instants.caption, partial(_event, _INSTANT, strings)
+    )
     start = int(instants.time[0])
     yield _first_packet(sequence, instants.track, start, strings, instants.category)
     event: list[Piece] = [
@@ -403,19 +383,8 @@ class _InternedStrings:
         )
 
 
-def _event_table(
-    captions: Sequence[Caption], caption: Integers, kind: int, strings: _InternedStrings
-) -> tuple[ByteTable, Integers]:
-    """Return a table of the used captions, encoded as bytes of events, and indexes into it.
-
-    The second array has the index of each caption's entry. Strings are added to `strings`.
-    """
-    used = np.bincount(caption, minlength=len(captions)) > 0
-    entries = [_event(captions[index], kind, strings) for index in np.flatnonzero(used)]
-    return ByteTable(entries), np.cumsum(used, dtype=np.int64) - 1
-
-
-def _event(caption: Caption, kind: int, strings: _InternedStrings) -> bytes:
+def _event(kind: int, strings: _InternedStrings, caption: Caption) -> bytes:
+    """Return the bytes of events with a caption, whose strings are added to `strings`."""
     annotations = b"".join(
         bytes_field(_ANNOTATION, annotation) for annotation in _annotations(caption.facts, strings)
     )

@@ -93,10 +93,10 @@ def encode_stages(slices: Slices, queue: Queue, sequence: int) -> Iterator[Buffe
         return
     order = np.lexsort((-slices.duration, slices.begin))
     begin, duration = slices.begin[order], slices.duration[order]
-    used = np.bincount(slices.caption, minlength=len(slices.captions)) > 0
-    captions = [slices.captions[index] for index in np.flatnonzero(used)]
+    used = np.unique(slices.caption)
+    captions = [slices.captions[index] for index in used.tolist()]
     context = slices.track.pid
-    stages = _numbered_stages(captions, first=2)
+    stages = {stage: number for number, stage in enumerate(dict.fromkeys(map(_stage, captions)), 2)}
     interned = (
         _interned(_CONTEXTS, context, integer_field(_PID, context))
         + _specification(1, queue.name, _OTHER)
@@ -112,7 +112,7 @@ def encode_stages(slices: Slices, queue: Queue, sequence: int) -> Iterator[Buffe
         integer_field(_STAGE, stages[_stage(caption)]) + _launch(number, caption.kernel)
         for number, caption in enumerate(captions, 1)
     ])  # fmt: skip
-    entry = (np.cumsum(used, dtype=np.int64) - 1)[slices.caption[order]]
+    entry = np.searchsorted(used, slices.caption[order])
     place = (
         integer_field(_QUEUE, 1) + integer_field(_GPU, queue.gpu) + integer_field(_CONTEXT, context)
     )
@@ -144,11 +144,6 @@ def _submission_piece(launch: Integers) -> Piece:
 
 def _stage(caption: Caption) -> tuple[str, int]:
     return caption.name, _OTHER if caption.kernel is None else _COMPUTE
-
-
-def _numbered_stages(captions: list[Caption], first: int) -> dict[tuple[str, int], int]:
-    """Return the number of each distinct name and category of the captions."""
-    return {stage: n for n, stage in enumerate(dict.fromkeys(map(_stage, captions)), first)}
 
 
 def _interned(field: int, number: int, content: bytes) -> bytes:

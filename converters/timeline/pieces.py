@@ -6,9 +6,9 @@ rows `"n":7` and `"n":42`. `concatenate_rows` computes all lengths by column and
 into one buffer, so the cost is a few NumPy operations per piece, not per row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,12 +53,7 @@ class Decimal:
 
     def __init__(self, values: npt.NDArray[np.integer]) -> None:
         self._values = values.astype(np.int64, copy=False)
-        self._lengths = np.ones(self._values.shape, np.int64)
-        largest = int(self._values.max()) if self._values.size else 0
-        for power in _TENS:
-            if largest < power:
-                break
-            self._lengths += self._values >= power
+        self._lengths = digit_counts(self._values, _TENS)
 
     def lengths(self) -> Lengths:
         """Return the number of digits of each row, 1 to 19."""
@@ -78,6 +73,17 @@ class Decimal:
             )
 
 
+def digit_counts(values: npt.NDArray[np.integer], powers: Sequence[int]) -> Lengths:
+    """Return the number of digits of each value, given the powers of the base from the first on."""
+    lengths = np.ones(values.shape, np.int64)
+    largest = int(values.max()) if values.size else 0
+    for power in powers:
+        if largest < power:
+            break
+        lengths += values >= values.dtype.type(power)
+    return lengths
+
+
 class ByteTable:
     """Encoded byte strings that the rows of a batch refer to by index."""
 
@@ -85,6 +91,21 @@ class ByteTable:
         self.lengths: Lengths = np.array([len(entry) for entry in entries], np.int64)
         self.starts: Index = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)[:-1]
         self.content: Bytes = np.frombuffer(b"".join(entries), np.uint8)
+
+
+Caption = TypeVar("Caption")
+
+
+def used_entries(
+    captions: Sequence[Caption], used: Index, encode: Callable[[Caption], bytes]
+) -> tuple[ByteTable, Index]:
+    """Return a table of the encoded captions whose index is in `used`, and indexes into it.
+
+    The second array has the index of each caption's entry.
+    """
+    is_used = np.bincount(used, minlength=len(captions)) > 0
+    entries = [encode(captions[index]) for index in np.flatnonzero(is_used)]
+    return ByteTable(entries), np.cumsum(is_used, dtype=np.int64) - 1
 
 
 class Lookup:

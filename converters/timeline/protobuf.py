@@ -17,6 +17,7 @@ from kvtrace.converters.timeline.pieces import (
     Index,
     Lengths,
     Piece,
+    digit_counts,
     total_lengths,
     windows,
 )
@@ -51,25 +52,12 @@ def bytes_field(number: int, value: bytes | str) -> bytes:
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
-def varint_lengths(values: Words) -> Lengths:
-    """Return the number of bytes (1 to 10) of each value as a varint."""
-    lengths = np.ones(values.shape, np.int64)
-    if not values.size:
-        return lengths
-    largest = int(values.max())
-    for threshold in _THRESHOLDS:
-        if largest < threshold:
-            break
-        lengths += values >= np.uint64(threshold)
-    return lengths
-
-
 class Varint:
     """An unsigned integer in each row, without its tag."""
 
     def __init__(self, values: npt.NDArray[np.integer]) -> None:
         self._values: Words = values.astype(np.uint64, copy=False)
-        self._lengths = varint_lengths(self._values)
+        self._lengths = digit_counts(self._values, _THRESHOLDS)
 
     def lengths(self) -> Lengths:
         """Return the number of bytes of each row, 1 to 10."""

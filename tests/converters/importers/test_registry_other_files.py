@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.importers.registry import advice_on
+from kvtrace.converters.importers.registry import BadSource, importer_of
 
 #: How files of each kind begin, as the tools' versions of the module's docstring write them.
 BEGINNINGS = {
@@ -55,4 +55,5 @@ def test_a_file_that_has_nothing_to_import_is_named_with_what_has(name, tmp_path
 
 @pytest.mark.parametrize("head", [b"", b"[]", b'{"schema": "mine"}', b"\x80\x04N.", b"segments"])
 def test_other_unknown_files_get_no_advice(head, tmp_path):
-    assert advice_on(tmp_path / "unknown.json", head) is None
+    with pytest.raises(BadSource, match=r"is not recognized as a file of a tool"):
+        importer_of(tmp_path / "unknown.json", head)

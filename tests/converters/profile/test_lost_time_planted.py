@@ -68,7 +68,9 @@ def test_planted_cause_of_lost_time_is_the_first_advice(name, tmp_path):
 def host_bound(profile, **steps):
     """Return the text of the advice on pauses, with other steps of the profile's."""
     time = replace(profile.device_time, steps=replace(profile.device_time.steps, **steps))
-    texts = [one.text for one in _gap_advice(time, profile.gaps, time.busy.span_ns)]
+    texts = [
+        one.text for one in _gap_advice(time, profile.gaps, time.busy.span_ns, in_recording=False)
+    ]
     return next(text for text in texts if "Python and other code" in text)
 
 
