@@ -43,7 +43,7 @@ from kvtrace.schema.layout import (
     sync_folder,
 )
 from kvtrace.schema.merging import merged_rows
-from kvtrace.schema.opened_parts import damaged, open_part, part_facts
+from kvtrace.schema.opened_parts import open_part, part_facts, reading
 from kvtrace.schema.parts import write_part
 from kvtrace.schema.plans import UNSEALED_REASON, carry_out, unfinished
 from kvtrace.schema.recovery import is_running, remove_dead_compactions
@@ -343,11 +343,8 @@ def _count_repeated(groups: dict[str, tuple[Path, ...]], key: str | None) -> int
 
 
 def _key_column(path: Path, key: str) -> pa.Array:
-    with open_part(path) as file:
-        try:
-            return file.read(columns=[key]).column(0).combine_chunks()
-        except (pa.ArrowException, OSError, ValueError, IndexError) as error:
-            raise damaged(path, error) from error
+    with open_part(path) as file, reading(path):
+        return file.read(columns=[key]).column(0).combine_chunks()
 
 
 def _row_count(path: Path) -> int:

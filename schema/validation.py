@@ -29,7 +29,7 @@ from kvtrace.schema.layout import (
     segments,
     segments_aside,
 )
-from kvtrace.schema.opened_parts import damaged, open_part, part_facts
+from kvtrace.schema.opened_parts import open_part, part_facts, reading
 from kvtrace.schema.parts import sorted_rows
 from kvtrace.schema.plans import unfinished, unfinished_removals
 from kvtrace.schema.reading import journal_runs_row, quietly
@@ -150,11 +150,9 @@ def _part_problems(
             yield Problem(str(path), f"it has {file.metadata.num_rows} rows instead of one")
         previous: pa.Table | None = None
         for group in range(file.num_row_groups):
-            try:
+            with reading(path):
                 rows = file.read_row_group(group)
                 rows.validate(full=True)
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise damaged(path, error) from error
             yield from _row_problems(path, table, rows, run_id)
             if set(table.sort) <= set(rows.column_names):
                 yield from _order_problems(path, table, rows, previous)
