@@ -18,6 +18,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.client_tables import merged_definition, table_of_file
+from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.errors import DamagedFile, KvtraceError, TraceWriteError
 from kvtrace.schema.layout import (
     JOURNAL,
@@ -34,11 +36,11 @@ from kvtrace.schema.layout import (
     journal_folder,
     left_behind,
     make_folder,
-    part_numbers,
-    pass_parts,
+    pass_of_part,
     refuse_links,
     run_folder,
     run_ids,
+    run_parts,
     sync_file,
     sync_folder,
 )
@@ -52,8 +54,6 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 
-#: Tables of which several parts may have the same row, with their keys.
-_BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 _MEANWHILE: Final = "another process wrote to it meanwhile; call kvtrace trace compact again"
 
 
@@ -170,7 +170,7 @@ def _compact_table(out: Path, work: Path | None, run_id: str, name: str) -> Merg
     paths = [path for group in groups.values() for path in group]
     if not paths:
         return None
-    repeated = _count_repeated(groups, _BY_CONTENT.get(name))
+    repeated = _count_repeated(groups, BY_CONTENT.get(name))
     if not repeated and all(len(group) == 1 for group in groups.values()):
         return None
     table, parts = _merge_plan(name, run_id, groups)
@@ -208,13 +208,9 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 def _parts_by_pass(folder: Path) -> dict[str, tuple[Path, ...]]:
     """Return a folder's parts by the name of the pass that wrote them; "" for captured parts."""
-    groups: dict[str, list[Path]] = {}
-    for path in part_numbers(folder).values():
-        groups.setdefault("", []).append(path)
-    for path in pass_parts(folder):
-        pass_name = path.name.removeprefix("part-").rpartition("-")[0]
-        groups.setdefault(pass_name, []).append(path)
-    return {name: tuple(paths) for name, paths in groups.items()}
+    captured, of_passes = run_parts(folder)
+    groups = {"": tuple(captured.values())} if captured else {}
+    return groups | {name: tuple(paths) for name, paths in groupby(of_passes, pass_of_part)}
 
 
 def _merge_plan(
@@ -295,7 +291,7 @@ def _write_merged(
     new_folder: Path, table: Table, parts: Sequence[_MergedPart], repeated: int
 ) -> None:
     """Write merged parts to a folder; DamagedFile unless exactly `repeated` rows are left out."""
-    key = _BY_CONTENT.get(table.name)
+    key = BY_CONTENT.get(table.name)
     captured: set[Any] = set()
     dropped = 0
     for part in parts:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
+from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.layout import (
     JOIN,
@@ -29,8 +30,6 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
 from kvtrace.version import __version__
 
-#: Captured tables that a pass may add to, with their keys, which are hashes of content.
-_SHARED: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 #: Captured tables that the pass `JOIN` may add to, as the run recorded no such rows.
 _JOINED: Final = ("gpu_kernels", "host_events", "messages")
 
@@ -156,11 +155,11 @@ def _commit_or_discard(
 def _checked_rows(
     out: Path, run_id: str, pass_name: str, table: Table, content: pa.Table
 ) -> pa.Table:
-    allowed = (*_SHARED, *(_JOINED if pass_name == JOIN else ()))
+    allowed = (*BY_CONTENT, *(_JOINED if pass_name == JOIN else ()))
     if table.origin != "derived" and table.name not in allowed:
         raise SchemaMismatch(f"{table.name} is captured, and no pass may add to it")
     rows = sorted_rows(conformed(table, content), table)
-    key = _SHARED.get(table.name)
+    key = BY_CONTENT.get(table.name)
     if key is None or rows.num_rows == 0:
         return rows
     captured = captured_rows(out, table, run_id, [key], quietly).column(key).combine_chunks()
