@@ -42,11 +42,7 @@ UNSEALED_REASON = "it has a journal; let it end, or seal it by kvtrace trace rec
 def commit_plan(out: Path, kind: str, plan: Mapping[str, Any]) -> Path:
     """Write a plan to a new file and return its path; from then on the change will be completed."""
     path = out / JOURNAL / f"{kind}-{secrets.token_hex(8)}.json"
-
-    def write(temporary: Path) -> None:
-        temporary.write_text(json.dumps(plan), encoding="utf-8")
-
-    write_whole(path, write)
+    write_whole(path, lambda temporary: temporary.write_text(json.dumps(plan), encoding="utf-8"))
     return path
 
 

@@ -246,19 +246,13 @@ def _is_sealed(out: Path, run_id: str) -> bool:
 
 
 def _complete_plans(out: Path, notes: list[str]) -> None:
-    plan_kinds = (
-        (
-            unfinished_removals,
-            carry_out_removal,
-            "an interrupted kvtrace trace prune was completed: its runs are removed",
-        ),
-        (unfinished, carry_out, "the results of a killed pass were put in place"),
+    pruned = "an interrupted kvtrace trace prune was completed: its runs are removed"
+    replaced = "the results of a killed pass were put in place"
+    plans = (
+        *((path, carry_out_removal, pruned) for path in unfinished_removals(out)),
+        *((path, carry_out, replaced) for path in unfinished(out)),
     )
-    for path, complete, note in (
-        (path, carry, note)
-        for unfinished_of, carry, note in plan_kinds
-        for path in unfinished_of(out)
-    ):
+    for path, complete, note in plans:
         try:
             complete(out, path)
             notes.append(note)

@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from kvtrace.schema.client_tables import is_client_table, table_of_file
 from kvtrace.schema.columns import filled, plain_type
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.features import unknown_features, unknown_features_text
+from kvtrace.schema.features import unknown_features_text
 from kvtrace.schema.journal import SegmentReader, damage_text
 from kvtrace.schema.layout import (
     JOURNAL,
@@ -83,26 +83,13 @@ def validate(out: str | os.PathLike[str], profile: Profile | None = None) -> lis
             problems += _folder_problems(trace, name, run_id, tables)
     for run_id in run_ids(trace.path / JOURNAL):
         problems += _journal_problems(trace, run_id)
-    for path in unfinished(trace.path):
-        problems.append(
-            Problem(str(path), "a pass was killed; kvtrace trace recover puts its results in place")
-        )
-    for path in unfinished_removals(trace.path):
-        problems.append(
-            Problem(
-                str(path), "a removal of runs was killed; kvtrace trace recover removes the rest"
-            )
-        )
+    text = "a pass was killed; kvtrace trace recover puts its results in place"
+    problems += [Problem(str(path), text) for path in unfinished(trace.path)]
+    text = "a removal of runs was killed; kvtrace trace recover removes the rest"
+    problems += [Problem(str(path), text) for path in unfinished_removals(trace.path)]
     for path in segments_aside(trace.path):
         problems += _segment_problems(path)
-    for path, process in compaction_folders(trace.path):
-        if not is_running(process):
-            problems.append(
-                Problem(
-                    str(path),
-                    "it is left from a killed compaction; kvtrace trace recover removes it",
-                )
-            )
+    problems += _leftover_problems(compaction_folders(trace.path), "compaction")
     references = [
         reference
         for reference in (*REFERENCES, *_client_references(trace, clients))
@@ -127,11 +114,13 @@ def _folder_problems(
         except OSError as error:
             reason = f"it cannot be read: {error.strerror or error}"
             yield Problem(str(path), reason, unreadable=True)
-    for path, process in left_behind(folder):
-        if not is_running(process):
-            yield Problem(
-                str(path), "it is left from a killed process; kvtrace trace recover removes it"
-            )
+    yield from _leftover_problems(left_behind(folder), "process")
+
+
+def _leftover_problems(files: Iterable[tuple[Path, int]], left_by: str) -> Iterator[Problem]:
+    """Yield a problem for each file whose process does not run."""
+    text = f"it is left from a killed {left_by}; kvtrace trace recover removes it"
+    return (Problem(str(path), text) for path, process in files if not is_running(process))
 
 
 def _part_problems(
@@ -190,9 +179,9 @@ def _row_problems(path: Path, table: Table, rows: pa.Table, run_id: str) -> Iter
         for row in filled(table, rows, ("run_id", "required_features"), str(path)).to_pylist():
             if row["run_id"] != run_id:
                 yield Problem(str(path), f"its row has the run_id {row['run_id']}, not {run_id}")
-            unknown = unknown_features(row["required_features"] or ())
-            if unknown:
-                yield Problem(str(path), unknown_features_text(run_id, unknown), unreadable=True)
+            refusal = unknown_features_text(run_id, row["required_features"] or ())
+            if refusal is not None:
+                yield Problem(str(path), refusal, unreadable=True)
     if table.name != "artifacts":
         return
     names = ("sha256", "size_bytes", "bytes")
