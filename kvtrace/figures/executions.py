@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, Positions, integers
-from kvtrace.figures.scans import row_groups
+from kvtrace.figures.scans import groups_of_executions
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.window import RunWindow, pieces_near, whole_trace
@@ -122,7 +122,7 @@ class ExecutionBlocks:
 
     @cached_property
     def _stretches(self) -> list[tuple[int, int]]:
-        groups = row_groups(self._trace, self._run, "gpu_kernels", "start")
+        groups = groups_of_executions(self._trace, self._run)
         cuts = _cuts(groups, _ROWS)
         self._keeps = not cuts or sum(rows for *_, rows in groups or ()) <= _MOST_KEPT
         return list(zip((-LATEST, *cuts), (*cuts, LATEST + 1), strict=True))

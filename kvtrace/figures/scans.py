@@ -214,21 +214,19 @@ def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) ->
     return count
 
 
-def row_groups(
-    trace: "Trace", run: "Run", name: str, column: str
-) -> list[tuple[int, int, int]] | None:
-    """Return the least and largest value, and number of rows, of each row group of a sealed run.
+def groups_of_executions(trace: "Trace", run: "Run") -> list[tuple[int, int, int]] | None:
+    """Return the first and last begin (ns since 1970), and number of rows, of each row group.
 
-    `column` is of integers or times (ns since 1970). None if the run cannot be scanned in place, or
-    a row group has no value or no statistics.
+    None if the run is not sealed, or cannot be scanned in place, or a row group has no begin or no
+    statistics.
     """
-    parts = _scannable(trace.path, trace.definition(name, [run]), run) if run.sealed else None
+    parts = _scannable(trace.path, TABLES["gpu_kernels"], run) if run.sealed else None
     if parts is None:
         return None
     groups = []
     for part in parts:
         footer = part_footer(part.path)
-        for number, bounds in enumerate(footer.bounds(column)):
+        for number, bounds in enumerate(footer.bounds("start")):
             if bounds is None:
                 return None
             groups.append((*bounds, footer.metadata.row_group(number).num_rows))
