@@ -33,6 +33,7 @@ from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
     compaction_folder,
+    is_temporary,
     journal_folder,
     left_behind,
     make_folder,
@@ -183,7 +184,7 @@ def _compact_table(out: Path, work: Path | None, run_id: str, name: str) -> Merg
     shutil.copymode(folder, new_folder)
     _write_merged(new_folder, table, parts, repeated)
     for file_name in listing:
-        if folder / file_name not in paths and not _is_temporary_file(folder, file_name):
+        if folder / file_name not in paths and not is_temporary(file_name):
             _link_or_copy(folder / file_name, new_folder / file_name)
     sync_folder(new_folder)
     bytes_after = sum((new_folder / part.name).stat().st_size for part in parts)
@@ -260,15 +261,12 @@ def _refuse_foreign(path: Path, facts: FileFacts, run_id: str, pass_name: str) -
 
 def _file_stats(folder: Path) -> dict[str, tuple[int, int, int]]:
     """Return (inode, bytes, modification time in ns) of a folder's files by name; {} if missing."""
-    files = {}
     try:
         entries = list(os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    for entry in entries:
-        status = entry.stat(follow_symlinks=False)
-        files[entry.name] = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return files
+    stats = ((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
+    return {name: (stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats}
 
 
 def _refuse_busy(folder: Path, listing: dict[str, tuple[int, int, int]]) -> None:
@@ -280,11 +278,6 @@ def _refuse_busy(folder: Path, listing: dict[str, tuple[int, int, int]]) -> None
         raise _NotCompactable(
             "it contains a folder that kvtrace did not create; move the folder away"
         )
-
-
-def _is_temporary_file(folder: Path, name: str) -> bool:
-    """Return whether a file of a run's folder has the temporary name of an unfinished part."""
-    return any(path.name == name for path, _ in left_behind(folder))
 
 
 def _write_merged(

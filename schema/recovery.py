@@ -35,7 +35,7 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.older_parts import remove_uncounted
 from kvtrace.schema.parts import write_part
-from kvtrace.schema.plans import carry_out, carry_out_removal, unfinished, unfinished_removals
+from kvtrace.schema.plans import carry_out, carry_out_removal, unfinished
 from kvtrace.schema.reading import journal_runs_row, quietly, run_pieces
 from kvtrace.schema.sealing import Loss, seal_segment
 from kvtrace.schema.spool import spool_folder
@@ -249,7 +249,7 @@ def _complete_plans(out: Path, notes: list[str]) -> None:
     pruned = "an interrupted kvtrace trace prune was completed: its runs are removed"
     replaced = "the results of a killed pass were put in place"
     plans = (
-        *((path, carry_out_removal, pruned) for path in unfinished_removals(out)),
+        *((path, carry_out_removal, pruned) for path in unfinished(out, "removal")),
         *((path, carry_out, replaced) for path in unfinished(out)),
     )
     for path, complete, note in plans:

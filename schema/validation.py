@@ -32,7 +32,7 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.opened_parts import open_part, part_facts, reading
 from kvtrace.schema.parts import sorted_rows
-from kvtrace.schema.plans import unfinished, unfinished_removals
+from kvtrace.schema.plans import unfinished
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
 from kvtrace.schema.references import REFERENCES, Reference
@@ -86,7 +86,7 @@ def validate(out: str | os.PathLike[str], profile: Profile | None = None) -> lis
     text = "a pass was killed; kvtrace trace recover puts its results in place"
     problems += [Problem(str(path), text) for path in unfinished(trace.path)]
     text = "a removal of runs was killed; kvtrace trace recover removes the rest"
-    problems += [Problem(str(path), text) for path in unfinished_removals(trace.path)]
+    problems += [Problem(str(path), text) for path in unfinished(trace.path, "removal")]
     for path in segments_aside(trace.path):
         problems += _segment_problems(path)
     problems += _leftover_problems(compaction_folders(trace.path), "compaction")
