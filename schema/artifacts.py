@@ -10,7 +10,7 @@ from kvtrace.schema.columns import filled
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import part_numbers, pass_parts, refuse_irregular, run_folder, segments
-from kvtrace.schema.opened_parts import damaged, open_part, part_facts
+from kvtrace.schema.opened_parts import open_part, part_facts, reading
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.tables import TABLES
 
@@ -129,10 +129,8 @@ def _rows_by_hash(path: Path) -> dict[str, _ArtifactRow]:
         part_facts(file, path, _TABLE.name)
         artifact_rows = {}
         for group in range(file.num_row_groups):
-            try:
+            with reading(path):
                 rows = file.read_row_group(group, columns=["sha256"])
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise damaged(path, error) from error
             hashes = filled(_TABLE, rows, ["sha256"], str(path)).column(0).to_pylist()
             artifact_rows.update(
                 {sha256: _ArtifactRow(path, inode, group, row) for row, sha256 in enumerate(hashes)}
@@ -143,11 +141,8 @@ def _rows_by_hash(path: Path) -> dict[str, _ArtifactRow]:
 def _read_group(path: Path, group: int) -> pa.Table:
     """Return the rows of a row group."""
     names = ["kind", "size_bytes", "bytes"]
-    with open_part(path) as file:
-        try:
-            rows = file.read_row_group(group, columns=names)
-        except (pa.ArrowException, OSError, ValueError, IndexError) as error:
-            raise damaged(path, error) from error
+    with open_part(path) as file, reading(path):
+        rows = file.read_row_group(group, columns=names)
     return filled(_TABLE, rows, names, str(path))
 
 

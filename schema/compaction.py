@@ -18,6 +18,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,24 +27,26 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.client_tables import merged_definition, table_of_file
+from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.errors import DamagedFile, KvtraceError, TraceWriteError
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
     compaction_folder,
+    is_temporary,
     journal_folder,
     left_behind,
     make_folder,
-    part_numbers,
-    pass_parts,
+    pass_of_part,
     refuse_links,
     run_folder,
     run_ids,
+    run_parts,
     sync_file,
     sync_folder,
 )
 from kvtrace.schema.merging import merged_rows
-from kvtrace.schema.opened_parts import damaged, open_part, part_facts
+from kvtrace.schema.opened_parts import open_part, part_facts, reading
 from kvtrace.schema.parts import write_part
 from kvtrace.schema.plans import UNSEALED_REASON, carry_out, unfinished
 from kvtrace.schema.recovery import is_running, remove_dead_compactions
@@ -52,8 +55,6 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 
-#: Tables of which several parts may have the same row, with their keys.
-_BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 _MEANWHILE: Final = "another process wrote to it meanwhile; call kvtrace trace compact again"
 
 
@@ -170,7 +171,7 @@ def _compact_table(out: Path, work: Path | None, run_id: str, name: str) -> Merg
     paths = [path for group in groups.values() for path in group]
     if not paths:
         return None
-    repeated = _count_repeated(groups, _BY_CONTENT.get(name))
+    repeated = _count_repeated(groups, BY_CONTENT.get(name))
     if not repeated and all(len(group) == 1 for group in groups.values()):
         return None
     table, parts = _merge_plan(name, run_id, groups)
@@ -183,7 +184,7 @@ def _compact_table(out: Path, work: Path | None, run_id: str, name: str) -> Merg
     shutil.copymode(folder, new_folder)
     _write_merged(new_folder, table, parts, repeated)
     for file_name in listing:
-        if folder / file_name not in paths and not _is_temporary_file(folder, file_name):
+        if folder / file_name not in paths and not is_temporary(file_name):
             _link_or_copy(folder / file_name, new_folder / file_name)
     sync_folder(new_folder)
     bytes_after = sum((new_folder / part.name).stat().st_size for part in parts)
@@ -208,13 +209,9 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 def _parts_by_pass(folder: Path) -> dict[str, tuple[Path, ...]]:
     """Return a folder's parts by the name of the pass that wrote them; "" for captured parts."""
-    groups: dict[str, list[Path]] = {}
-    for path in part_numbers(folder).values():
-        groups.setdefault("", []).append(path)
-    for path in pass_parts(folder):
-        pass_name = path.name.removeprefix("part-").rpartition("-")[0]
-        groups.setdefault(pass_name, []).append(path)
-    return {name: tuple(paths) for name, paths in groups.items()}
+    captured, of_passes = run_parts(folder)
+    groups = {"": tuple(captured.values())} if captured else {}
+    return groups | {name: tuple(paths) for name, paths in groupby(of_passes, pass_of_part)}
 
 
 def _merge_plan(
@@ -264,15 +261,12 @@ def _refuse_foreign(path: Path, facts: FileFacts, run_id: str, pass_name: str) -
 
 def _file_stats(folder: Path) -> dict[str, tuple[int, int, int]]:
     """Return (inode, bytes, modification time in ns) of a folder's files by name; {} if missing."""
-    files = {}
     try:
         entries = list(os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    for entry in entries:
-        status = entry.stat(follow_symlinks=False)
-        files[entry.name] = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return files
+    stats = ((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
+    return {name: (stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats}
 
 
 def _refuse_busy(folder: Path, listing: dict[str, tuple[int, int, int]]) -> None:
@@ -286,16 +280,11 @@ def _refuse_busy(folder: Path, listing: dict[str, tuple[int, int, int]]) -> None
         )
 
 
-def _is_temporary_file(folder: Path, name: str) -> bool:
-    """Return whether a file of a run's folder has the temporary name of an unfinished part."""
-    return any(path.name == name for path, _ in left_behind(folder))
-
-
 def _write_merged(
     new_folder: Path, table: Table, parts: Sequence[_MergedPart], repeated: int
 ) -> None:
     """Write merged parts to a folder; DamagedFile unless exactly `repeated` rows are left out."""
-    key = _BY_CONTENT.get(table.name)
+    key = BY_CONTENT.get(table.name)
     captured: set[Any] = set()
     dropped = 0
     for part in parts:
@@ -343,11 +332,8 @@ def _count_repeated(groups: dict[str, tuple[Path, ...]], key: str | None) -> int
 
 
 def _key_column(path: Path, key: str) -> pa.Array:
-    with open_part(path) as file:
-        try:
-            return file.read(columns=[key]).column(0).combine_chunks()
-        except (pa.ArrowException, OSError, ValueError, IndexError) as error:
-            raise damaged(path, error) from error
+    with open_part(path) as file, reading(path):
+        return file.read(columns=[key]).column(0).combine_chunks()
 
 
 def _row_count(path: Path) -> int:

@@ -45,6 +45,9 @@ _PART_BYTES: Final = 8 << 20
 
 _FIELDS = ("file", "line", "column", "function")
 
+#: Tables whose rows several parts of a run may have, as passes add to them, with their keys.
+BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+
 
 def frame_row(frame: AnyFrame) -> dict[str, Any]:
     """Return a frame's file, line, column and function, as an entry of `stacks.frames`."""

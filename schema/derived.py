@@ -1,6 +1,7 @@
 """Parts that a pass derives for a run: replaced together, without touching captured parts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
+from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.layout import (
     JOIN,
@@ -29,8 +31,6 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
 from kvtrace.version import __version__
 
-#: Captured tables that a pass may add to, with their keys, which are hashes of content.
-_SHARED: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 #: Captured tables that the pass `JOIN` may add to, as the run recorded no such rows.
 _JOINED: Final = ("gpu_kernels", "host_events", "messages")
 
@@ -100,17 +100,25 @@ def replace_parts(
     try:
         for path in unfinished(out):
             carry_out(out, path)
-        temporaries = _write_temporaries(out, run_id, pass_name, defined, rows, settings)
-        remote = remote_folder(out)
-        if remote is not None:
-            uploads = [
-                (path, part_path(out, t, run_id, 0, pass_name)) for t, path in temporaries.items()
-            ]
-            table_names = {*TABLES, *client_folders(out), *temporaries}
-            folders = [run_folder(out, name, run_id) for name in table_names]
-            old_parts = {part for folder in folders for part in pass_parts(folder, pass_name)}
-            return remote.replace(uploads, old_parts)
-        carry_out(out, _commit_or_discard(out, run_id, pass_name, temporaries))
+        parts = {name: part_path(out, name, run_id, 0, pass_name) for name in rows}
+        temporaries: dict[str, Path] = {}
+        with _discarded_after_error(temporaries):
+            for name, table_rows in rows.items():
+                facts = derived_facts(name, run_id, pass_name, settings, __version__)
+                temporaries[name] = write_part_aside(
+                    parts[name], defined[name], facts, table_rows.to_batches()
+                )
+            remote = remote_folder(out)
+            if remote is not None:
+                folders = [
+                    run_folder(out, name, run_id) for name in {*TABLES, *client_folders(out), *rows}
+                ]
+                old_parts = {part for folder in folders for part in pass_parts(folder, pass_name)}
+                uploads = [(temporaries[name], part) for name, part in parts.items()]
+                return remote.replace(uploads, old_parts)
+            fresh = {name: temporary.name for name, temporary in temporaries.items()}
+            plan = commit(out, Replacement(run_id, pass_name, fresh))
+        carry_out(out, plan)
     except OSError as error:
         raise TraceWriteError(
             f"the results of the pass {pass_name} cannot be written to {out} "
@@ -118,35 +126,11 @@ def replace_parts(
         ) from error
 
 
-def _write_temporaries(
-    out: Path,
-    run_id: str,
-    pass_name: str,
-    defined: Mapping[str, Table],
-    rows: Mapping[str, pa.Table],
-    settings: Mapping[str, Any],
-) -> dict[str, Path]:
-    temporaries: dict[str, Path] = {}
+@contextmanager
+def _discarded_after_error(temporaries: Mapping[str, Path]) -> Iterator[None]:
+    """Remove the files in `temporaries` if the context ends by an error."""
     try:
-        for name, table_rows in rows.items():
-            path = part_path(out, name, run_id, 0, pass_name)
-            facts = derived_facts(name, run_id, pass_name, settings, __version__)
-            temporaries[name] = write_part_aside(
-                path, defined[name], facts, table_rows.to_batches()
-            )
-    except BaseException:
-        for temporary in temporaries.values():
-            discard(temporary)
-        raise
-    return temporaries
-
-
-def _commit_or_discard(
-    out: Path, run_id: str, pass_name: str, temporaries: Mapping[str, Path]
-) -> Path:
-    temporary_names = {name: temporary.name for name, temporary in temporaries.items()}
-    try:
-        return commit(out, Replacement(run_id, pass_name, temporary_names))
+        yield
     except BaseException:
         for temporary in temporaries.values():
             discard(temporary)
@@ -156,11 +140,11 @@ def _commit_or_discard(
 def _checked_rows(
     out: Path, run_id: str, pass_name: str, table: Table, content: pa.Table
 ) -> pa.Table:
-    allowed = (*_SHARED, *(_JOINED if pass_name == JOIN else ()))
+    allowed = (*BY_CONTENT, *(_JOINED if pass_name == JOIN else ()))
     if table.origin != "derived" and table.name not in allowed:
         raise SchemaMismatch(f"{table.name} is captured, and no pass may add to it")
     rows = sorted_rows(conformed(table, content), table)
-    key = _SHARED.get(table.name)
+    key = BY_CONTENT.get(table.name)
     if key is None or rows.num_rows == 0:
         return rows
     captured = captured_rows(out, table, run_id, [key], quietly).column(key).combine_chunks()

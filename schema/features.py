@@ -12,7 +12,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kvtrace.schema.arrays import memory_of
-from kvtrace.schema.errors import NewerFormat
 from kvtrace.schema.layout import SUMS, TIMES
 
 #: `ending` of a run whose recording ended at its limit.
@@ -101,20 +100,11 @@ def features_of_rows(table: str, rows: pa.RecordBatch) -> set[str]:
     return features
 
 
-def unknown_features(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names that are no feature of this version, in their order."""
-    return tuple(name for name in names if name not in FEATURES)
-
-
-def refuse_unknown_features(run_id: str, names: Iterable[str]) -> None:
-    """Raise NewerFormat if a run requires a feature that this version does not know."""
-    unknown = unknown_features(names)
-    if unknown:
-        raise NewerFormat(unknown_features_text(run_id, unknown))
-
-
-def unknown_features_text(run_id: str, unknown: Iterable[str]) -> str:
-    """Return the sentence that refuses a run because of features that are not known."""
+def unknown_features_text(run_id: str, names: Iterable[str]) -> str | None:
+    """Return the sentence that refuses a run with features that are not known; None without any."""
+    unknown = [name for name in names if name not in FEATURES]
+    if not unknown:
+        return None
     return (
         f"run {run_id} requires {' and '.join(map(repr, unknown))}, which this kvtrace does not "
         "know, so that it would miscount; read it with a newer kvtrace"

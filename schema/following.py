@@ -10,7 +10,7 @@ import os
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from kvtrace.schema.errors import BadSetting, DamagedFile
 from kvtrace.schema.journal import SegmentReader
 from kvtrace.schema.layout import JOURNAL, part_numbers, run_folder, run_ids, segments
 from kvtrace.schema.parts import part_pieces
-from kvtrace.schema.reading import journal_runs_row, quietly, sealed_runs_row
+from kvtrace.schema.reading import RUN_COLUMNS, journal_runs_row, quietly, sealed_runs_row
 from kvtrace.schema.recovery import may_live
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES
@@ -94,7 +94,9 @@ class Follower:
             if not followed.next:
                 self._set_next_segments(run_id, followed, unsealed)
             pieces = list(self._new_pieces(run_id, followed, unsealed))
-            sealed_row = None if run_id in journalled else sealed_runs_row(self._out, run_id, _RUN)
+            sealed_row = (
+                None if run_id in journalled else sealed_runs_row(self._out, run_id, RUN_COLUMNS)
+            )
             row = sealed_row or self._newest_row(run_id, followed)
             live = run_id in journalled and self._may_live(run_id, row)
             run = Run.of_row({**(row or {}), "run_id": run_id}, sealed_row is not None)
@@ -164,9 +166,6 @@ class Follower:
     def _close_run(self, run_id: str) -> None:
         for reader in self._runs.pop(run_id).readers.values():
             reader.close()
-
-
-_RUN: Final = tuple(column.name for column in TABLES["runs"].columns)
 
 
 def _open_segment(path: Path | None) -> SegmentReader | None:

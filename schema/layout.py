@@ -323,9 +323,9 @@ def _with_processes(folder: Path, pattern: re.Pattern[str]) -> tuple[tuple[Path,
     return tuple((path, int(match["process"])) for path, match in matches if match)
 
 
-def sync_file(path: Path) -> None:
-    """Write a file's content to the disk (fsync)."""
-    handle = os.open(path, os.O_RDWR)
+def sync_file(path: Path, flags: int = os.O_RDWR) -> None:
+    """Write a file's content to the disk (fsync); `flags` are those of opening it."""
+    handle = os.open(path, flags)
     try:
         os.fsync(handle)
     finally:
@@ -363,11 +363,7 @@ def sync_folder(path: Path) -> None:
     if _deferred.folders is not None:
         _deferred.folders[path] = None
         return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_file(path, os.O_RDONLY)
 
 
 def remove_journal(out: Path, run_id: str) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.opened_parts import damaged, open_part
+from kvtrace.schema.opened_parts import open_part, reading
 from kvtrace.schema.parts import sorted_rows
 from kvtrace.schema.table_types import Table
 
@@ -120,12 +120,9 @@ class _PartCursor:
             self._next += 1
 
     def _read(self, group: int, names: Sequence[str]) -> pa.Table:
-        with open_part(self._path) as file:
+        with open_part(self._path) as file, reading(self._path):
             stored_names = set(file.schema_arrow.names)
-            try:
-                rows = file.read_row_group(group, columns=[n for n in names if n in stored_names])
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise damaged(self._path, error) from error
+            rows = file.read_row_group(group, columns=[n for n in names if n in stored_names])
         return filled(self._table, rows, list(names), str(self._path))
 
 

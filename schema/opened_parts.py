@@ -1,7 +1,8 @@
 """Opening of Parquet parts: their footers, which are kept, and the files that are refused."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -145,7 +146,7 @@ def opened_part(path: Path, names: Collection[str] | None) -> tuple[Any, Footer]
     identity = _identity(path)
     file_bytes = identity[2]
     footer = _FOOTERS.get(identity)
-    try:
+    with reading(path):
         source = pa.py_buffer(path.read_bytes()) if file_bytes <= _READ_WHOLE else path
         known = None if footer is None else footer.metadata
         file = pq.ParquetFile(source, metadata=known, page_checksum_verification=True)
@@ -156,10 +157,6 @@ def opened_part(path: Path, names: Collection[str] | None) -> tuple[Any, Footer]
             _keep_footer(identity, footer)
         if names is None or names:
             _refuse_swollen_texts(file, footer, identity, names)
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise damaged(path, error) from error
     return file, footer
 
 
@@ -306,19 +303,25 @@ def part_definition(path: Path, name: str) -> Table:
     return table_of_file(name, schema, str(path))
 
 
-def damaged(path: Path, error: Exception) -> DamagedFile:
-    """Return a DamagedFile for a part whose reading raised `error`.
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise DamagedFile if the part that is read in this context cannot be.
 
     Raises:
-        MemoryError: `error` is a MemoryError, so the part may be undamaged.
+        DamagedFile: Arrow or the system fails.
+        FileNotFoundError: the file was removed in the meantime.
+        MemoryError: the part may be undamaged.
 
     """
-    if isinstance(error, MemoryError):  # pa.ArrowMemoryError is one
-        raise error
-    return DamagedFile(
-        f"{path} is damaged ({first_line(error)}); restore it from a copy, or move it out of the "
-        "trace (kvtrace trace validate lists every damaged file)"
-    )
+    try:
+        yield
+    except (FileNotFoundError, MemoryError):  # pa.ArrowMemoryError is a MemoryError
+        raise
+    except (pa.ArrowException, OSError, ValueError, IndexError) as error:
+        raise DamagedFile(
+            f"{path} is damaged ({first_line(error)}); restore it from a copy, or move it out of "
+            "the trace (kvtrace trace validate lists every damaged file)"
+        ) from error
 
 
 def first_line(error: Exception) -> str:

@@ -15,10 +15,10 @@ from kvtrace.schema.layout import write_aside, write_whole
 from kvtrace.schema.opened_parts import (
     Bounds,
     check_part,
-    damaged,
     first_line,
     known_bounds,
     opened_part,
+    reading,
 )
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.versions import FileFacts
@@ -119,15 +119,13 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
     with file:
         check_part(footer, path, table)
         read_names = [name for name in names if name in footer.names]
-        try:
+        with reading(path):
             # Starting threads costs more than reading a small file; a trace has one for each run.
             use_threads = file.metadata.num_rows >= ROW_GROUP_ROWS
             rows = file.read(columns=read_names, use_threads=use_threads)
             _check_dictionaries(chunk for column in rows.columns for chunk in column.chunks)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise damaged(path, error) from error
     if not read_names:
-        rows = _rows_without_columns(file.metadata.num_rows)
+        rows = pa.table({"": pa.nulls(file.metadata.num_rows)})
     return filled(table, rows, names, str(path))
 
 
@@ -159,14 +157,12 @@ def part_pieces(
 def _read_batches(
     file: Any, path: Path, names: Sequence[str], groups: list[int]
 ) -> Iterator[pa.RecordBatch]:
-    try:
+    with reading(path):
         for batch in file.iter_batches(
             ROW_GROUP_ROWS, row_groups=groups, columns=names, use_threads=False
         ):
             _check_dictionaries(batch.columns)
             yield batch
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise damaged(path, error) from error
 
 
 def _check_dictionaries(columns: Iterable[pa.Array]) -> None:
@@ -177,10 +173,6 @@ def _check_dictionaries(columns: Iterable[pa.Array]) -> None:
     for column in columns:
         if pa.types.is_dictionary(column.type):
             column.validate(full=True)
-
-
-def _rows_without_columns(count: int) -> pa.Table:
-    return pa.table({"": pa.nulls(count)})
 
 
 def _writer_options(table: Table) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.errors import DamagedFile
@@ -34,19 +34,17 @@ from kvtrace.schema.layout import (
 from kvtrace.schema.tables import TABLES
 
 T = TypeVar("T")
+#: Kinds of plans: of a pass's files, and of runs.
+Kind = Literal["replacement", "removal"]
 
 #: The reason for which runs with a journal are skipped.
 UNSEALED_REASON = "it has a journal; let it end, or seal it by kvtrace trace recover"
 
 
-def commit_plan(out: Path, kind: str, plan: Mapping[str, Any]) -> Path:
+def commit_plan(out: Path, kind: Kind, plan: Mapping[str, Any]) -> Path:
     """Write a plan to a new file and return its path; from then on the change will be completed."""
     path = out / JOURNAL / f"{kind}-{secrets.token_hex(8)}.json"
-
-    def write(temporary: Path) -> None:
-        temporary.write_text(json.dumps(plan), encoding="utf-8")
-
-    write_whole(path, write)
+    write_whole(path, lambda temporary: temporary.write_text(json.dumps(plan), encoding="utf-8"))
     return path
 
 
@@ -68,7 +66,7 @@ def read_plan(path: Path, parse: Callable[[Any], T], again: str) -> T | None:
         raise DamagedFile(f"{path} is damaged; remove it, and {again}") from error
 
 
-def unfinished_plans(out: Path, kind: str) -> tuple[Path, ...]:
+def unfinished(out: Path, kind: Kind = "replacement") -> tuple[Path, ...]:
     """Return the paths of a kind's plans that are not completed, sorted."""
     return tuple(sorted((out / JOURNAL).glob(f"{kind}-*.json")))
 
@@ -124,11 +122,6 @@ def carry_out(out: Path, path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def unfinished(out: Path) -> tuple[Path, ...]:
-    """Return the paths of plans of replacements that are not completed."""
-    return unfinished_plans(out, "replacement")
-
-
 def _checked_replacement(plan: Any) -> Replacement:
     """Return a plan's replacement; ValueError for a wrong checksum or names outside the trace."""
     stored_checksum = plan.pop("checksum", None)  # plans of older versions have none
@@ -179,11 +172,6 @@ def carry_out_removal(out: Path, path: Path) -> None:
             shutil.rmtree(folder)
     shutil.rmtree(removed_rows)
     path.unlink(missing_ok=True)
-
-
-def unfinished_removals(out: Path) -> tuple[Path, ...]:
-    """Return the paths of plans of removals that are not completed."""
-    return unfinished_plans(out, "removal")
 
 
 def _checked_runs(plan: Any) -> list[str]:

@@ -38,7 +38,6 @@ from kvtrace.schema.plans import (
     commit,
     commit_removal,
     unfinished,
-    unfinished_removals,
 )
 from kvtrace.schema.privacy import made_by_the_run
 from kvtrace.schema.reading import quietly, run_rows
@@ -159,7 +158,7 @@ def prune(
 
 def complete_plans(out: Path) -> None:
     """Complete removals and replacements that killed processes have begun."""
-    for path in unfinished_removals(out):
+    for path in unfinished(out, "removal"):
         carry_out_removal(out, path)
     for path in unfinished(out):
         carry_out(out, path)

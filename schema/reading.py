@@ -55,7 +55,7 @@ def run_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: N
         DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
 
     """
-    rows = _retried(out, table, run_id, lambda: _rows(out, table, run_id, names, note))
+    rows = _retried_rows(out, table, run_id, names, note, with_passes=True)
     return _repaired_with_notes(table, rows, run_id, note)
 
 
@@ -117,18 +117,16 @@ def captured_rows(
     out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
 ) -> pa.Table:
     """Return columns `names` of a run's captured rows, not of passes; errors as `run_rows`."""
-
-    def read() -> pa.Table:
-        return _rows(out, table, run_id, names, note, with_passes=False)
-
-    return _retried(out, table, run_id, read)
+    return _retried_rows(out, table, run_id, names, note, with_passes=False)
 
 
-def _retried(out: Path, table: Table, run_id: str, read: Callable[[], pa.Table]) -> pa.Table:
-    """Return the result of `read`, which is repeated if a file was sealed or replaced meanwhile."""
+def _retried_rows(
+    out: Path, table: Table, run_id: str, names: Sequence[str], note: Note, *, with_passes: bool
+) -> pa.Table:
+    """Return a run's rows, which are read again if a file was sealed or replaced meanwhile."""
     for _ in range(_TRIES):
         try:
-            return read()
+            return _rows(out, table, run_id, names, note, with_passes=with_passes)
         except FileNotFoundError:
             continue
     raise _changing_too_fast(out, table, run_id)
@@ -268,7 +266,7 @@ def _rows(
     names: Sequence[str],
     note: Note,
     *,
-    with_passes: bool = True,
+    with_passes: bool,
 ) -> pa.Table:
     # Segments are listed before parts: a segment sealed in between is then listed twice, not never.
     unsealed = segments(out, run_id).get(table.name, {})

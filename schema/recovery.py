@@ -35,7 +35,7 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.older_parts import remove_uncounted
 from kvtrace.schema.parts import write_part
-from kvtrace.schema.plans import carry_out, carry_out_removal, unfinished, unfinished_removals
+from kvtrace.schema.plans import carry_out, carry_out_removal, unfinished
 from kvtrace.schema.reading import journal_runs_row, quietly, run_pieces
 from kvtrace.schema.sealing import Loss, seal_segment
 from kvtrace.schema.spool import spool_folder
@@ -246,19 +246,13 @@ def _is_sealed(out: Path, run_id: str) -> bool:
 
 
 def _complete_plans(out: Path, notes: list[str]) -> None:
-    plan_kinds = (
-        (
-            unfinished_removals,
-            carry_out_removal,
-            "an interrupted kvtrace trace prune was completed: its runs are removed",
-        ),
-        (unfinished, carry_out, "the results of a killed pass were put in place"),
+    pruned = "an interrupted kvtrace trace prune was completed: its runs are removed"
+    replaced = "the results of a killed pass were put in place"
+    plans = (
+        *((path, carry_out_removal, pruned) for path in unfinished(out, "removal")),
+        *((path, carry_out, replaced) for path in unfinished(out)),
     )
-    for path, complete, note in (
-        (path, carry, note)
-        for unfinished_of, carry, note in plan_kinds
-        for path in unfinished_of(out)
-    ):
+    for path, complete, note in plans:
         try:
             complete(out, path)
             notes.append(note)

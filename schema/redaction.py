@@ -26,6 +26,7 @@ from kvtrace.schema.layout import (
     client_folders,
     part_numbers,
     part_path,
+    pass_of_part,
     pass_parts,
     run_folder,
     run_ids,
@@ -157,7 +158,7 @@ class _RedactedCopy:
         for name in client_folders(self._source):
             for run_id in run_ids(self._source / name):
                 folder = run_folder(self._source, name, run_id)
-                self._passes.update(map(_pass_name, pass_parts(folder)))
+                self._passes.update(map(pass_of_part, pass_parts(folder)))
         left_out = tuple(kind for kind in PRIVATE if kind in self._left_out)
         return Redaction(left_out, runs, tuple(sorted(self._passes)), self._unreadable_ir)
 
@@ -187,7 +188,7 @@ class _RedactedCopy:
                 target = self._out / path.relative_to(self._source)
                 self._write_part(table, path, target, MADE_BY_THE_RUN)
             else:
-                self._passes.add(_pass_name(path))
+                self._passes.add(pass_of_part(path))
 
     def _write_part(
         self, table: Table, source: Path, target: Path, settings: Mapping[str, Any] | None = None
@@ -373,10 +374,6 @@ def _mapped_values(values: pa.Array, kind: pa.DataType, change: Callable[[Any], 
 
 def _is_harmless(literal: str) -> bool:
     return all(map(_LITERAL_WITHOUT_NAMES.fullmatch, filter(None, _BETWEEN.split(literal))))
-
-
-def _pass_name(path: Path) -> str:
-    return path.name.removeprefix("part-").rpartition("-")[0]
 
 
 def _unchanged(text: str) -> str:

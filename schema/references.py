@@ -1,6 +1,6 @@
 """References: columns that name rows of another table of the same run."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,29 +15,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A column whose values must be found in another table of the same run."""
+    """A column whose values must be found in another table of the same run.
+
+    Of a column of lists of entries, `field` is the field of an entry with the value.
+    """
 
     table: str
     column: str
     target: str
     key: str
-    values: Callable[[pa.ChunkedArray], pa.Array | pa.ChunkedArray]
+    field: str | None = None
 
     def referenced_values(self, trace: "Trace", run_id: str) -> Iterator[pa.Array]:
         """Yield the distinct values of each piece of the column; errors as `Trace.table`."""
         for piece in trace.pieces(self.table, [run_id], [self.column]):
-            values = pc.unique(self.values(piece.column(self.column))).drop_null()
+            column = piece.column(self.column)
+            if self.field is not None:
+                column = pc.struct_field(pc.list_flatten(column.combine_chunks()), self.field)
+            values = pc.unique(column).drop_null()
             # Dictionaries differ from piece to piece.
             yield values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-
-
-def unchanged(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column unchanged, for columns whose values are references."""
-    return column
-
-
-def _entry_field(name: str) -> Callable[[pa.ChunkedArray], pa.Array]:
-    return lambda column: pc.struct_field(pc.list_flatten(column.combine_chunks()), name)
 
 
 #: Tables with rows about single launches.
@@ -47,9 +44,9 @@ _LAUNCH_TABLES: Final = (
 )  # fmt: skip
 
 REFERENCES: Final = (
-    Reference("calls", "kernel_id", "kernels", "kernel_id", unchanged),
+    Reference("calls", "kernel_id", "kernels", "kernel_id"),
     *(
-        Reference(table, "call_id", "calls", "call_id", unchanged)
+        Reference(table, "call_id", "calls", "call_id")
         for table in (
             "launches",
             "gpu_kernels",
@@ -60,25 +57,25 @@ REFERENCES: Final = (
             *_LAUNCH_TABLES,
         )
     ),
-    *(Reference(table, "seq", "launches", "seq", unchanged) for table in _LAUNCH_TABLES),
-    Reference("checked_memory", "seq", "checked_launches", "seq", unchanged),
-    Reference("gpu_kernels", "launch_seq", "launches", "seq", unchanged),
+    *(Reference(table, "seq", "launches", "seq") for table in _LAUNCH_TABLES),
+    Reference("checked_memory", "seq", "checked_launches", "seq"),
+    Reference("gpu_kernels", "launch_seq", "launches", "seq"),
     *(
-        Reference(table, "artifact", "artifacts", "sha256", unchanged)
+        Reference(table, "artifact", "artifacts", "sha256")
         for table in ("contents", "checked_memory")
     ),
     *(
-        Reference(table.name, "stack_id", "stacks", "stack_id", unchanged)
+        Reference(table.name, "stack_id", "stacks", "stack_id")
         for table in TABLES.values()
         if table.name != "stacks" and "stack_id" in table.schema.names
     ),
-    Reference("gpu_kernels", "forward_stack_id", "stacks", "stack_id", unchanged),
-    Reference("operations", "operator_id", "operators", "operator_id", unchanged),
-    Reference("kernels", "source_artifact", "artifacts", "sha256", unchanged),
-    Reference("kernels", "files", "artifacts", "sha256", _entry_field("artifact")),
-    Reference("stacks", "files", "artifacts", "sha256", _entry_field("artifact")),
-    Reference("kernels", "stages", "artifacts", "sha256", _entry_field("artifact")),
-    Reference("calls", "args", "artifacts", "sha256", _entry_field("value_artifact")),
+    Reference("gpu_kernels", "forward_stack_id", "stacks", "stack_id"),
+    Reference("operations", "operator_id", "operators", "operator_id"),
+    Reference("kernels", "source_artifact", "artifacts", "sha256"),
+    Reference("kernels", "files", "artifacts", "sha256", "artifact"),
+    Reference("stacks", "files", "artifacts", "sha256", "artifact"),
+    Reference("kernels", "stages", "artifacts", "sha256", "artifact"),
+    Reference("calls", "args", "artifacts", "sha256", "value_artifact"),
 )
 
 

@@ -7,11 +7,13 @@ several parts of a run have, one is read.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.layout import OBSERVED
 from kvtrace.schema.table_types import Table
 
@@ -40,7 +42,7 @@ def repaired(table: Table, rows: pa.Table, report: Callable[[str], None]) -> pa.
             rows = rows.filter(pc.is_valid(rows.column(name)))
             report(f"{_rows_text(null_count)} without {name}, and left out")
     if table.name in _UNIQUE_TABLES:
-        rows = _first_rows(rows, table.keys[0], report)
+        rows = _without_repeated_rows(rows, table.keys[0], report)
     for index, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
             repaired_column, invalid_count = _valid_times(rows.column(index))
@@ -58,16 +60,21 @@ def repaired(table: Table, rows: pa.Table, report: Callable[[str], None]) -> pa.
     return _without_negative_times(table.name, rows, report)
 
 
-def _first_rows(rows: pa.Table, key: str, report: Callable[[str], None]) -> pa.Table:
-    """Return rows without those whose key an earlier row has; `report` receives their number."""
+def _without_repeated_rows(rows: pa.Table, key: str, report: Callable[[str], None]) -> pa.Table:
+    """Return `_first_rows`; `report` receives the number of the others."""
+    first_rows = _first_rows(rows, key)
+    if len(first_rows) < len(rows):
+        repeated = _rows_text(len(rows) - len(first_rows))
+        report(f"{repeated} with a {key} that an earlier row has; left out")
+    return first_rows
+
+
+def _first_rows(rows: pa.Table, key: str) -> pa.Table:
+    """Return rows without those whose key an earlier row has; all rows without the key's column."""
     if key not in rows.column_names or pc.count_distinct(rows.column(key)).as_py() == len(rows):
         return rows
     indices = pa.table({"key": rows.column(key), "place": range(len(rows))})
     first_indices = indices.group_by("key").aggregate([("place", "min")])["place_min"].sort()
-    report(
-        f"{_rows_text(len(rows) - len(first_indices))} with a {key} that "
-        "an earlier row has; left out"
-    )
     return rows.take(first_indices)
 
 
@@ -185,23 +192,11 @@ class _Deduplication(NamedTuple):
     rows: Callable[[pa.Table], pa.Table]
 
 
-def _keep_first_row(key: str) -> _Deduplication:
-    """Return a deduplication that keeps the first row of each key."""
-
-    def rows(table: pa.Table) -> pa.Table:
-        first_rows: dict[Any, int] = {}
-        for index, value in enumerate(table.column(key).to_pylist()):
-            first_rows.setdefault(value, index)
-        if len(first_rows) == table.num_rows:
-            return table
-        return table.take(pa.array(list(first_rows.values()), pa.int64()))
-
-    return _Deduplication((key,), rows)
-
-
 #: By table.
 DEDUPLICATIONS: Final = {
-    "stacks": _keep_first_row("stack_id"),
-    "artifacts": _keep_first_row("sha256"),
+    **{
+        table: _Deduplication((key,), partial(_first_rows, key=key))
+        for table, key in BY_CONTENT.items()
+    },
     "findings": _Deduplication(_KEYS, _without_replaced_findings),
 }

@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from kvtrace.schema.errors import NewerFormat
 from kvtrace.schema.features import (
     features_of_run,
     keeps_collectives_alone,
-    refuse_unknown_features,
+    unknown_features_text,
 )
 from kvtrace.schema.table_types import NAME
 
@@ -87,7 +88,9 @@ class Run:
         values["settings"] = dict(row.get("settings") or ())
         values["devices"] = tuple(row.get("devices") or ())
         values["required_features"] = tuple(row.get("required_features") or ())
-        refuse_unknown_features(values["run_id"], values["required_features"])
+        refusal = unknown_features_text(values["run_id"], values["required_features"])
+        if refusal is not None:
+            raise NewerFormat(refusal)
         return cls(**values, sealed=sealed)
 
 

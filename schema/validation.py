@@ -2,8 +2,9 @@
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ from kvtrace.schema.client_tables import is_client_table, table_of_file
 from kvtrace.schema.columns import filled, plain_type
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.features import unknown_features, unknown_features_text
+from kvtrace.schema.features import unknown_features_text
 from kvtrace.schema.journal import SegmentReader, damage_text
 from kvtrace.schema.layout import (
     JOURNAL,
@@ -29,12 +30,12 @@ from kvtrace.schema.layout import (
     segments,
     segments_aside,
 )
-from kvtrace.schema.opened_parts import damaged, open_part, part_facts
+from kvtrace.schema.opened_parts import open_part, part_facts, reading
 from kvtrace.schema.parts import sorted_rows
-from kvtrace.schema.plans import unfinished, unfinished_removals
+from kvtrace.schema.plans import unfinished
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
-from kvtrace.schema.references import REFERENCES, Reference, unchanged
+from kvtrace.schema.references import REFERENCES, Reference
 from kvtrace.schema.table_types import Profile, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.trace import Trace, open_trace
@@ -82,26 +83,13 @@ def validate(out: str | os.PathLike[str], profile: Profile | None = None) -> lis
             problems += _folder_problems(trace, name, run_id, tables)
     for run_id in run_ids(trace.path / JOURNAL):
         problems += _journal_problems(trace, run_id)
-    for path in unfinished(trace.path):
-        problems.append(
-            Problem(str(path), "a pass was killed; kvtrace trace recover puts its results in place")
-        )
-    for path in unfinished_removals(trace.path):
-        problems.append(
-            Problem(
-                str(path), "a removal of runs was killed; kvtrace trace recover removes the rest"
-            )
-        )
+    text = "a pass was killed; kvtrace trace recover puts its results in place"
+    problems += [Problem(str(path), text) for path in unfinished(trace.path)]
+    text = "a removal of runs was killed; kvtrace trace recover removes the rest"
+    problems += [Problem(str(path), text) for path in unfinished(trace.path, "removal")]
     for path in segments_aside(trace.path):
         problems += _segment_problems(path)
-    for path, process in compaction_folders(trace.path):
-        if not is_running(process):
-            problems.append(
-                Problem(
-                    str(path),
-                    "it is left from a killed compaction; kvtrace trace recover removes it",
-                )
-            )
+    problems += _leftover_problems(compaction_folders(trace.path), "compaction")
     references = [
         reference
         for reference in (*REFERENCES, *_client_references(trace, clients))
@@ -126,11 +114,13 @@ def _folder_problems(
         except OSError as error:
             reason = f"it cannot be read: {error.strerror or error}"
             yield Problem(str(path), reason, unreadable=True)
-    for path, process in left_behind(folder):
-        if not is_running(process):
-            yield Problem(
-                str(path), "it is left from a killed process; kvtrace trace recover removes it"
-            )
+    yield from _leftover_problems(left_behind(folder), "process")
+
+
+def _leftover_problems(files: Iterable[tuple[Path, int]], left_by: str) -> Iterator[Problem]:
+    """Yield a problem for each file whose process does not run."""
+    text = f"it is left from a killed {left_by}; kvtrace trace recover removes it"
+    return (Problem(str(path), text) for path, process in files if not is_running(process))
 
 
 def _part_problems(
@@ -150,11 +140,9 @@ def _part_problems(
             yield Problem(str(path), f"it has {file.metadata.num_rows} rows instead of one")
         previous: pa.Table | None = None
         for group in range(file.num_row_groups):
-            try:
+            with reading(path):
                 rows = file.read_row_group(group)
                 rows.validate(full=True)
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise damaged(path, error) from error
             yield from _row_problems(path, table, rows, run_id)
             if set(table.sort) <= set(rows.column_names):
                 yield from _order_problems(path, table, rows, previous)
@@ -191,9 +179,9 @@ def _row_problems(path: Path, table: Table, rows: pa.Table, run_id: str) -> Iter
         for row in filled(table, rows, ("run_id", "required_features"), str(path)).to_pylist():
             if row["run_id"] != run_id:
                 yield Problem(str(path), f"its row has the run_id {row['run_id']}, not {run_id}")
-            unknown = unknown_features(row["required_features"] or ())
-            if unknown:
-                yield Problem(str(path), unknown_features_text(run_id, unknown), unreadable=True)
+            refusal = unknown_features_text(run_id, row["required_features"] or ())
+            if refusal is not None:
+                yield Problem(str(path), refusal, unreadable=True)
     if table.name != "artifacts":
         return
     names = ("sha256", "size_bytes", "bytes")
@@ -252,11 +240,11 @@ def _has_column(reference: Reference, tables: Mapping[str, Table]) -> bool:
 def _reference_problems(
     trace: Trace, run_id: str, tables: Mapping[str, Table], references: Sequence[Reference]
 ) -> Iterator[Problem]:
-    keys = _KeyCache(trace, run_id)
+    keys = cache(partial(_read_keys, trace, run_id))
     for table, key_name in _UNIQUE.items():
         if table not in tables:
             continue
-        key_set = keys.of(table, key_name)
+        key_set = keys(table, key_name)
         repeated_count = 0 if key_set is None else key_set.rows - len(key_set)
         if repeated_count:
             yield Problem(
@@ -264,7 +252,7 @@ def _reference_problems(
                 f"{repeated_count} rows repeat the {key_name} of an earlier row",
             )
     for reference in references:
-        key_set = keys.of(reference.target, reference.key)
+        key_set = keys(reference.target, reference.key)
         dangling = None if key_set is None else _dangling_values(trace, run_id, reference, key_set)
         if dangling is not None and len(dangling):
             yield Problem(
@@ -310,26 +298,23 @@ def _client_references(trace: Trace, clients: Sequence[str]) -> Iterator[Referen
             continue  # reported where its files are checked
         for column, target in (("call_id", "calls"), ("stack_id", "stacks")):
             if column in schema.names and pa.types.is_signed_integer(schema.field(column).type):
-                yield Reference(name, column, target, column, unchanged)
+                yield Reference(name, column, target, column)
 
 
 class _KeySet:
     """The distinct values of a key column: texts, or integers as ranges to save memory."""
 
-    def __init__(self, column: pa.ChunkedArray) -> None:
-        self._texts: pa.ChunkedArray | None = None
+    def __init__(self, kind: pa.DataType) -> None:
+        self._texts = None if pa.types.is_integer(kind) else pa.nulls(0, kind)
         self._numbers = IntegerSet()
         self.rows = 0
-        self.add(column)
 
     def add(self, column: pa.ChunkedArray) -> None:
         """Add the values of a piece of the column, and its length to `rows`."""
         self.rows += len(column)
-        if pa.types.is_integer(column.type):
+        if self._texts is None:
             for chunk in column.chunks:  # to combine none, Arrow would import pandas
                 self._numbers.add(chunk.drop_null().cast(pa.int64()))
-        elif self._texts is None:
-            self._texts = pc.unique(column)
         else:
             self._texts = pc.unique(pa.concat_arrays([self._texts, pc.unique(column)]))
 
@@ -349,28 +334,15 @@ class _KeySet:
         return pc.is_in(values, value_set=self._texts)
 
 
-class _KeyCache:
-    """Key values of one run's tables, each read once; None if a file is damaged."""
-
-    def __init__(self, trace: Trace, run_id: str) -> None:
-        self._trace = trace
-        self._run_id = run_id
-        self._read: dict[tuple[str, str], _KeySet | None] = {}
-
-    def of(self, table: str, name: str) -> _KeySet | None:
-        if (table, name) not in self._read:
-            self._read[table, name] = self._read_keys(table, name)
-        return self._read[table, name]
-
-    def _read_keys(self, table: str, name: str) -> _KeySet | None:
-        kind = TABLES[table].schema.field(name).type
-        key_set = _KeySet(pa.chunked_array([], kind))
-        try:
-            for piece in self._trace.pieces(table, [self._run_id], [name]):
-                key_set.add(piece.column(name))
-        except KvtraceError:
-            return None
-        return key_set
+def _read_keys(trace: Trace, run_id: str, table: str, name: str) -> _KeySet | None:
+    """Return the values of a key column of a run's table; None if a file is damaged."""
+    key_set = _KeySet(TABLES[table].schema.field(name).type)
+    try:
+        for piece in trace.pieces(table, [run_id], [name]):
+            key_set.add(piece.column(name))
+    except KvtraceError:
+        return None
+    return key_set
 
 
 # -- sets of integers with few gaps, as ids, stored as ranges: a hundred million take two numbers --
@@ -439,7 +411,7 @@ class IntegerSet:
 
 def _ranges(values: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return the first and last integers of the ranges of consecutive integers in `values`."""
-    if len(values) > 1 and not _all(pc.greater(values[1:], values[:-1])):
+    if len(values) > 1 and not pc.all(pc.greater(values[1:], values[:-1])).as_py():
         values = pc.unique(values).sort()
     return _separate_ranges(values, values)
 
@@ -460,7 +432,3 @@ def _separate_ranges(starts: pa.Array, reach: pa.Array) -> tuple[pa.Array, pa.Ar
     edge = pa.array([True])
     begins, ends = pa.concat_arrays([edge, gaps]), pa.concat_arrays([gaps, edge])
     return starts.filter(begins), reach.filter(ends)
-
-
-def _all(flags: pa.Array) -> bool:
-    return bool(pc.all(flags).as_py())

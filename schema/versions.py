@@ -107,7 +107,17 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
             f"{source} has the invalid format version {version!r}; restore the "
             "file, or move it out of the trace"
         ) from error
-    check_major(major, version, source)
+    own_major, _ = version_numbers(FORMAT_VERSION)
+    if major > own_major:
+        raise NewerFormat(
+            f"{source} has format version {version}, and this kvtrace reads up to {own_major}.x; "
+            "read it with a newer kvtrace"
+        )
+    if major < own_major:
+        raise OlderFormat(
+            f"{source} has format version {version}, which this kvtrace (format {FORMAT_VERSION}) "
+            "no longer reads; read it with an older kvtrace"
+        )
     return FileFacts(
         version,
         texts.get(TABLE_KEY, ""),
@@ -126,18 +136,3 @@ def _settings(text: str, source: str) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise DamagedFile(f"{source} has settings that are not a JSON object; run its pass again")
     return settings
-
-
-def check_major(major: int, version: str, source: str) -> None:
-    """Raise NewerFormat or OlderFormat if `major` is not the major version of this reader."""
-    own_major = version_numbers(FORMAT_VERSION)[0]
-    if major > own_major:
-        raise NewerFormat(
-            f"{source} has format version {version}, and this kvtrace reads up to {own_major}.x; "
-            "read it with a newer kvtrace"
-        )
-    if major < own_major:
-        raise OlderFormat(
-            f"{source} has format version {version}, which this kvtrace (format {FORMAT_VERSION}) "
-            "no longer reads; read it with an older kvtrace"
-        )

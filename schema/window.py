@@ -131,23 +131,18 @@ class TraceWindow(Trace):
         limits = [self._limits("kernels", run_id) for run_id in runs.dictionary.to_pylist()]
         edges = zip(*limits, strict=True)
         low, high = (pa.array(edge, pa.int64()).take(runs.indices) for edge in edges)
-        return _with_times_inside(kernels, low, high)
+        for begin, duration in _KERNEL_TIMES:
+            begins = kernels[begin].cast(pa.int64())
+            ends = pc.add(begins, pc.coalesce(kernels[duration], 0))
+            index = kernels.schema.get_field_index(begin)
+            kept_begins = pc.if_else(_overlaps(begins, ends, low, high), kernels[begin], None)
+            kernels = kernels.set_column(index, kernels.schema.field(index), kept_begins)
+        return kernels
 
 
 def whole_trace(trace: Trace) -> Trace:
     """Return the whole trace of a window, or the trace itself if it is not a window."""
     return trace.whole if isinstance(trace, TraceWindow) else trace
-
-
-def _with_times_inside(rows: pa.Table, low: pa.Array, high: pa.Array) -> pa.Table:
-    """Return kernels in which `compile_begin` and `load_begin` are null outside of the window."""
-    for begin, duration in _KERNEL_TIMES:
-        begin_ns = rows[begin].cast(pa.int64())
-        in_window = _overlaps(begin_ns, pc.add(begin_ns, pc.coalesce(rows[duration], 0)), low, high)
-        index = rows.schema.get_field_index(begin)
-        kept_begins = pc.if_else(in_window, rows[begin], None)
-        rows = rows.set_column(index, rows.schema.field(index), kept_begins)
-    return rows
 
 
 def _overlaps(

@@ -214,52 +214,48 @@ def overview_object(overview: Overview) -> dict[str, Any]:
 
 
 def _run_overviews(trace: "Trace", runs: Sequence["Run"]) -> Iterator[RunOverview]:
-    phases = settled(trace, runs, lambda: _phases(trace, runs))
+    phases_of_runs = settled(trace, runs, lambda: _phases(trace, runs))
     executions = settled(trace, runs, lambda: _execution_counts(trace, runs))
     without_ir = runs_without_ir(trace, runs)
     for run in runs:
-        of_run = phases[run.run_id], executions[run.run_id], without_ir.get(run.run_id)
-        yield _run_overview(trace, run, *of_run)
-
-
-def _run_overview(
-    trace: "Trace", run: "Run", phases: "_Phases", executions: int, without_ir: str | None
-) -> RunOverview:
-    return RunOverview(
-        run_id=run.run_id,
-        sealed=run.sealed,
-        started=run.started,
-        ended=run.ended,
-        last_launch=max((last for _, last in phases.values() if last is not None), default=None),
-        command=run.command,
-        host=run.host,
-        pid=run.pid,
-        rank=run.rank,
-        world_size=run.world_size,
-        git_commit=run.git_commit,
-        git_branch=run.git_branch,
-        git_dirty=run.git_dirty,
-        mode=run.mode,
-        ending=run.ending,
-        versions=dict(run.versions),
-        devices=tuple(device.get("name") for device in run.devices),
-        kernels=_row_count(trace, run, "kernels", "kernel_id"),
-        calls=_row_count(trace, run, "calls", "call_id"),
-        launches=sum(launches for launches, _ in phases.values()),
-        known_contents=len(pc.unique(trace.table("contents", [run], ["seq"])["seq"])),
-        phases={phase: launches for phase, (launches, _) in sorted(phases.items())},
-        gpu_kernels=executions,
-        marks=_row_count(trace, run, "marks", "mark_id"),
-        self_overhead_ns=run.self_overhead_ns,
-        overhead=None if run.overhead is None else dict(run.overhead),
-        overhead_percent=overhead_percent(run),
-        dropped_rows=run.dropped_rows,
-        passes=tuple(name for name in trace.pass_names(run.run_id) if name != SUMS),
-        redacted=run.settings.get("redacted"),
-        source=run.source,
-        producer=" ".join(filter(None, (run.producer, run.producer_version))) or None,
-        without_ir=without_ir,
-    )
+        phases = phases_of_runs[run.run_id]
+        yield RunOverview(
+            run_id=run.run_id,
+            sealed=run.sealed,
+            started=run.started,
+            ended=run.ended,
+            last_launch=max(
+                (last for _, last in phases.values() if last is not None), default=None
+            ),
+            command=run.command,
+            host=run.host,
+            pid=run.pid,
+            rank=run.rank,
+            world_size=run.world_size,
+            git_commit=run.git_commit,
+            git_branch=run.git_branch,
+            git_dirty=run.git_dirty,
+            mode=run.mode,
+            ending=run.ending,
+            versions=dict(run.versions),
+            devices=tuple(device.get("name") for device in run.devices),
+            kernels=_row_count(trace, run, "kernels", "kernel_id"),
+            calls=_row_count(trace, run, "calls", "call_id"),
+            launches=sum(launches for launches, _ in phases.values()),
+            known_contents=len(pc.unique(trace.table("contents", [run], ["seq"])["seq"])),
+            phases={phase: launches for phase, (launches, _) in sorted(phases.items())},
+            gpu_kernels=executions[run.run_id],
+            marks=_row_count(trace, run, "marks", "mark_id"),
+            self_overhead_ns=run.self_overhead_ns,
+            overhead=None if run.overhead is None else dict(run.overhead),
+            overhead_percent=overhead_percent(run),
+            dropped_rows=run.dropped_rows,
+            passes=tuple(name for name in trace.pass_names(run.run_id) if name != SUMS),
+            redacted=run.settings.get("redacted"),
+            source=run.source,
+            producer=" ".join(filter(None, (run.producer, run.producer_version))) or None,
+            without_ir=without_ir.get(run.run_id),
+        )
 
 
 #: The number of launches and the end of the last one, in ns since 1970, by phase.

@@ -118,12 +118,6 @@ def _messages_text(messages: Sequence[Message], runs: int, full: bool, width: in
     return lines
 
 
-def _contents_text(run: RunOverview) -> str | None:
-    if not run.known_contents:
-        return None
-    return f"tensor contents recorded for {plural(run.known_contents, 'launch')}"
-
-
 def _run_text(run: RunOverview, width: int) -> list[str]:
     heading = f"run {run.run_id}"
     if run.rank is not None:
@@ -145,7 +139,9 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "host" if run.host else "devices": _machine_text(run),
         "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
         "launches": launches_text,
-        "contents": _contents_text(run),
+        "contents": f"tensor contents recorded for {plural(run.known_contents, 'launch')}"
+        if run.known_contents
+        else None,
         "kernels": plural(run.kernels, "compiled variant"),
         "device": plural(run.gpu_kernels, "execution") if run.gpu_kernels else None,
         "passes": ", ".join(run.passes) or _no_passes_text(run),
@@ -265,11 +261,8 @@ def _recompiles_text(recompiles: "Sequence[Recompile]", width: int) -> list[str]
         listed_variants = [
             variant for variant in group if not variant.first and not variant.is_same_loaded
         ]
-        lines += (
-            wrapped(f"{kernel}, {plural(len(group), 'variant')}", width, 2)
-            if listed_variants
-            else []
-        )
+        if listed_variants:
+            lines += wrapped(f"{kernel}, {plural(len(group), 'variant')}", width, 2)
         lines += [line for variant in listed_variants for line in _recompile_lines(variant, width)]
     if loaded_variants:
         text = f"{plural(len(loaded_variants), 'variant')} more: {loaded_variants[0].reason()}"

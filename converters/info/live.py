@@ -4,7 +4,7 @@ A follower of the journals delivers new rows at each update. Memory does not gro
 call are stored, and seconds and events of the last minute.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -123,22 +123,19 @@ class LivePage:
     seconds: int | None = None
 
 
-#: Figures of `figures/kernels.py` by their names.
+#: Figures of `figures/kernels.py` by their names; and those by kernel and its library.
 _Sums = Counter[str]
+_KernelSums = defaultdict[tuple[KernelKey, str], _Sums]
 
 
 @dataclass(slots=True)
 class _CallSums:
     """Sums of figures by call, and by name and kind for executions without a known call."""
 
-    calls: dict[int, _Sums] = field(default_factory=dict)
-    others: dict[tuple[str, str | None], _Sums] = field(default_factory=dict)
-
-    def sums_of_call(self, call: int) -> _Sums:
-        return self.calls.setdefault(call, _Sums())
-
-    def sums_of_name(self, name: str, kind: str | None) -> _Sums:
-        return self.others.setdefault((name, kind), _Sums())
+    calls: defaultdict[int, _Sums] = field(default_factory=lambda: defaultdict(_Sums))
+    others: defaultdict[tuple[str, str | None], _Sums] = field(
+        default_factory=lambda: defaultdict(_Sums)
+    )
 
 
 @dataclass(slots=True)
@@ -177,10 +174,6 @@ class _Process:
         if second is None:
             return (self.sums,)
         return self.sums, self.recent.setdefault(second, _CallSums())
-
-    @property
-    def has_device(self) -> bool:
-        return self.run.mode == "timeline"
 
 
 class Live:
@@ -235,7 +228,7 @@ class Live:
                 for row in launch_sums(self._database, rows_of_second, process.flags):
                     call = row.pop("call_id")
                     for sums in process.sums_at(second):
-                        _add_figures(sums.sums_of_call(call), row)
+                        _add_figures(sums.calls[call], row)
             _add_seconds(process.launched, table_rows, "enter", weights(table_rows))
         else:
             table_rows = table_rows.filter(
@@ -245,12 +238,8 @@ class Live:
                 for row in execution_sums(self._database, rows_of_second):
                     call, name, kind = (row.pop(key) for key in ("call_id", "name", "kind"))
                     for sums in process.sums_at(second):
-                        sums_of_name = (
-                            sums.sums_of_name(name or "", kind)
-                            if call is None
-                            else sums.sums_of_call(call)
-                        )
-                        _add_figures(sums_of_name, row)
+                        named = sums.others[name or "", kind] if call is None else sums.calls[call]
+                        _add_figures(named, row)
             process.devices.update(table_rows["device"].unique().to_pylist())
             busy_ns = np.maximum(integers(table_rows["end"]) - integers(table_rows["start"]), 0)
             busy_ns *= weights(table_rows)
@@ -369,7 +358,7 @@ def _process_line(process: _Process, now: int) -> ProcessLine:
 
     def share(busy: Counter[int]) -> float | None:
         """Return the share of the devices' time."""
-        if not (process.has_device and process.live):
+        if run.mode != "timeline" or not process.live:
             return None
         return sum(busy[past_second] for past_second in counted_seconds) / device_ns
 
@@ -408,8 +397,8 @@ def _kernel_lines(
     `recent`: of the last minute. `on_device`: device times are recorded.
     """
     files = {key_of(row): row["file"] for process in processes for row in process.kernels.values()}
-    sums_by_kernel: dict[tuple[KernelKey, str], _Sums] = {}
-    all_sums: dict[tuple[KernelKey, str], _Sums] = {}
+    sums_by_kernel: _KernelSums = defaultdict(_Sums)
+    all_sums: _KernelSums = defaultdict(_Sums)
     shown = shown_names(symbol for process in processes for symbol, _ in process.sums.others)
     for process in processes:
         _add_to_kernels(all_sums, process, process.sums, shown)
@@ -436,7 +425,7 @@ def _kernel_lines(
 
 
 def _add_to_kernels(
-    sums_by_kernel: dict[tuple[KernelKey, str], _Sums],
+    sums_by_kernel: _KernelSums,
     process: _Process,
     call_sums: _CallSums,
     shown: Mapping[str, str],
@@ -444,7 +433,7 @@ def _add_to_kernels(
     for call, sums in call_sums.calls.items():
         kernel = process.kernel(call)
         key = key_of(kernel) if kernel else KernelKey("", "")
-        sums_by_kernel.setdefault((key, "launched"), _Sums()).update(sums)
+        sums_by_kernel[key, "launched"].update(sums)
     for (symbol, kind), sums in call_sums.others.items():
         key = KernelKey("", shown[symbol])
-        sums_by_kernel.setdefault((key, kind_of(symbol, kind)), _Sums()).update(sums)
+        sums_by_kernel[key, kind_of(symbol, kind)].update(sums)

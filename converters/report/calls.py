@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 _FIGURES: Final = ("runs", *KERNEL_FIGURES)
+#: Fields of arguments that the page has as they are recorded.
+_SAME: Final = (
+    "name", "kind", "dtype", "device", "offset_bytes", "storage_bytes", "alias_group", "alignment",
+    "scalar",
+)  # fmt: skip
 #: Most calls on a page.
 _MOST_CALLS: Final = 5_000
 
@@ -213,13 +218,6 @@ class CallRows:
                 if self.on_device
                 else None,
                 device_median_ns=figures_of_call["device_median_ns"],
-                bytes=None,
-                flops=None,
-                unique_bytes=None,
-                mask_efficiency=None,
-                sector_efficiency=None,
-                unknown_accesses=None,
-                roofline=None,
             )
             done = self.done.get(index)
             calls.append(call if done is None else _with_work(call, *done, limits))
@@ -296,16 +294,8 @@ def _roofline(call: Call, work: Work, limits: DeviceLimits) -> Roofline | None:
 
 def _argument(entry: Mapping[str, Any]) -> Argument:
     return Argument(
-        name=entry["name"],
-        kind=entry["kind"],
-        dtype=entry["dtype"],
-        device=entry["device"],
+        **{name: entry[name] for name in _SAME},
         shape=None if entry["shape"] is None else tuple(entry["shape"]),
         strides=None if entry["strides"] is None else tuple(entry["strides"]),
-        offset_bytes=entry["offset_bytes"],
-        storage_bytes=entry["storage_bytes"],
-        alias_group=entry["alias_group"],
-        alignment=entry["alignment"],
-        scalar=entry["scalar"],
         value=entry["value_artifact"],
     )

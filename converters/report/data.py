@@ -13,10 +13,12 @@ from kvtrace.converters.findings import others_text, read_findings
 from kvtrace.converters.info.info import overhead_percent, overhead_text
 from kvtrace.converters.notes import notes_on
 from kvtrace.converters.profile.call_tree import CallSums, call_sums
-from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device, recorded_names
+from kvtrace.converters.profile.device_limits import chosen_device, recorded_names
+from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_model import Profile
 from kvtrace.converters.profile.recompiles import recompiles_sentence
-from kvtrace.converters.report.answer import answer_of
+from kvtrace.converters.report.answer import Answer, answer_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.costly_lines import costly_lines
 from kvtrace.converters.report.detail import detail_plan
@@ -80,7 +82,6 @@ def report_data(
         asked: The part of the runs that figures cover; by default the steady part.
     """
     findings = read_findings(trace, runs)  # before launches are read: both take much memory
-    all_left_out = bool(runs) and len(findings.left_out) == len(runs)
     kernel_rows = KernelRows.read(trace, runs)
     tables = _ReportTables(kernel_rows, CallRows.read(trace, runs, kernel_rows))
     _read_compiles(tables)
@@ -99,7 +100,9 @@ def report_data(
     launch_times = host_times(windowed_trace, runs)
     tables.calls.read_figures(runs, launch_times, execution_times)
     tables.calls.read_work(trace, runs)
-    judged_runs = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
+    judged_runs = {
+        run.run_id for run in runs if replayed_parts(run_folder(trace.path, "findings", run.run_id))
+    }
     if findings.tallies or judged_runs:
         tables.findings = place_findings(
             findings,
@@ -113,8 +116,6 @@ def report_data(
     partial, unjudged_calls = read_partial(trace, runs, tables.calls)
     if tables.findings is not None:
         tables.findings = replace(tables.findings, unjudged_calls=unjudged_calls)
-    shown_runs = tuple(_page_run(place, runs) for place in range(len(runs)))
-    limits = chosen_device(None, recorded_names(runs), tables.kernels.targets())
     profile = read_profile(
         windowed_trace,
         runs,
@@ -122,40 +123,20 @@ def report_data(
         times=(launch_times, execution_times),
         window=window,
     )
-    device_time = profile.device_time
     sums = call_sums(
         windowed_trace,
         runs,
         window,
         (launch_times, execution_times),
-        on_device=device_time is not None,
+        on_device=profile.device_time is not None,
     )
     answer = answer_of(profile, list(tables.kernels.identities), origin)
     plan = detail_plan(answer.gaps, answer.begin_ns or 0, end - origin)
     tables.timeline.origin = origin
     tables.timeline.read(trace, runs, tables.calls, tables.kernels, plan, end - origin)
-    report = tables.report(trace, runs, title, shown_as, shown_runs, limits)
-    totals = report.totals
-    if totals.gpu_kernels is not None:
-        totals = replace(totals, device_ns=0 if device_time is None else device_time.device_ns)
-    headlines = {kernel.key: kernel.headline for kernel in profile.kernels}
-    keyed_kernels = zip(report.kernels, report.kernel_keys, strict=True)
-    return replace(
-        report,
-        without_ir=" ".join(findings.left_out[:_LEFT_OUT]) if all_left_out else None,
-        others=others_text(others) if (others := library_executions(trace, runs)) else "",
-        partial=partial,
-        notes=notes_on(trace, runs),
-        kernels=tuple(
-            replace(kernel, headline=headlines.get(key)) for kernel, key in keyed_kernels
-        ),
-        device_time=device_time,
-        window=window,
-        answer=answer,
-        costly_lines=costly_lines(sums),
-        call_sums=sums,
-        totals=totals,
-    )
+    all_left_out = bool(runs) and len(findings.left_out) == len(runs)
+    reason = " ".join(findings.left_out[:_LEFT_OUT]) if all_left_out else None
+    return tables.report(trace, runs, title, shown_as, profile, answer, sums, partial, reason)
 
 
 @dataclass(slots=True)
@@ -183,11 +164,20 @@ class _ReportTables:
         runs: "Sequence[TraceRun]",
         title: str,
         shown_as: str,
-        page_runs: tuple[Run, ...],
-        limits: ChosenDevice | None,
+        profile: Profile,
+        answer: Answer,
+        sums: CallSums,
+        partial: Partial | None,
+        without_ir: str | None,
     ) -> Report:
+        """Return the report, given what is known of the part that figures cover.
+
+        The other arguments are those of `report_data`, and fields of the report.
+        """
         from kvtrace.version import __version__
 
+        limits = chosen_device(None, recorded_names(runs), self.kernels.targets())
+        others = library_executions(trace, runs)
         timeline = self.timeline
         launches, device = Slices.join(timeline.launches), Executions.join(timeline.device)
         origin, end = self.extent()
@@ -204,8 +194,15 @@ class _ReportTables:
             device = replace(device, call=new_calls[device.call])
         sums_of_variants = self.calls.sums(self.calls.variant, shown_variants)
         variants = self.kernels.finished(trace, runs, shown_variants, sums_of_variants, origin or 0)
+        headlines = {kernel.key: kernel.headline for kernel in profile.kernels}
         kernels = kernels_of(
-            self.kernels, self.calls, variants, self.findings, device_limits, self.without_ir
+            self.kernels,
+            self.calls,
+            variants,
+            self.findings,
+            device_limits,
+            self.without_ir,
+            headlines,
         )
         calls = self.calls.finished(
             trace, runs, shown_calls, shown_variants, self.stack_places, device_limits
@@ -216,8 +213,8 @@ class _ReportTables:
             kvtrace=__version__,
             origin=None if origin is None else _iso_time(origin),
             span_ns=0 if origin is None else end - origin,
-            runs=page_runs,
-            totals=self._totals(kernels),
+            runs=tuple(_page_run(place, runs) for place in range(len(runs))),
+            totals=self._totals(kernels, profile.device_time),
             limits=limits,
             measured=MEASURED,
             further=tuple(FurtherFigure(f.name, f.unit, f.label) for f in FURTHER),
@@ -232,11 +229,11 @@ class _ReportTables:
             lints=() if self.findings is None else self.findings.lints,
             finding_counts=finding_counts(self.findings),
             judged=self.findings is not None and self.findings.any_judged,
-            without_ir=None,
-            others="",
-            partial=None,
+            without_ir=without_ir,
+            others=others_text(others) if others else "",
+            partial=partial,
             messages=tuple(self.messages),
-            notes=(),
+            notes=notes_on(trace, runs),
             marks=tuple(
                 replace(m, begin=m.begin - (origin or 0))
                 for m in sorted(self.marks, key=lambda m: m.begin)
@@ -248,10 +245,10 @@ class _ReportTables:
             device_functions=tuple(timeline.names),
             device_kinds=tuple(timeline.kinds),
             own_kinds=tuple(sorted({kind for kind in timeline.kinds if is_own(kind)})),
-            answer=None,
-            costly_lines=None,
-            device_time=None,
-            window=None,
+            answer=answer,
+            costly_lines=costly_lines(sums),
+            device_time=profile.device_time,
+            window=profile.window,
             launches=launches,
             device=device,
             rows=timeline.rows,
@@ -261,7 +258,7 @@ class _ReportTables:
             stack_places=self.stack_places,
             stage_artifacts=tuple(self.kernels.stage_artifacts),
             kernel_keys=tuple(self.kernels.identities),
-            call_sums=CallSums((), ()),
+            call_sums=sums,
         )
 
     def extent(self) -> tuple[int | None, int]:
@@ -290,8 +287,9 @@ class _ReportTables:
         columns = (new_indexes[rows[:, 0]], rows[:, 1] - origin, rows[:, 2], rows[:, 3])
         return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
-    def _totals(self, kernels: Sequence[Kernel]) -> Totals:
+    def _totals(self, kernels: Sequence[Kernel], device_time: DeviceTime | None) -> Totals:
         timeline, evaluated = self.timeline, self.calls.evaluated()
+        device_ns = 0 if device_time is None else device_time.device_ns
         return Totals(
             launches=timeline.launch_count,
             host_ns=int(self.calls.figure("host_ns").sum()),
@@ -300,6 +298,7 @@ class _ReportTables:
             variants=len(self.kernels),
             calls=len(self.calls),
             gpu_kernels=timeline.gpu_kernels,
+            device_ns=None if timeline.gpu_kernels is None else device_ns,
             bytes=sum(kernel.bytes or 0 for kernel in kernels) if evaluated else None,
             flops=sum(kernel.flops or 0 for kernel in kernels) if evaluated else None,
             evaluated_calls=evaluated,
@@ -343,22 +342,19 @@ def _reindexed(
 
 
 def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables) -> None:
-    runs = [run]
-    _read_stacks(plain_rows(trace.table("stacks", runs)), tables)
-    _read_marks(plain_rows(trace.table("marks", runs)), index, tables)
-    for row in plain_rows(trace.table("messages", runs)):
-        tables.messages.append(Message(index, row["level"], row["code"], row["text"], row["count"]))
-
-
-def _was_derived(trace: "Trace", table: str, run: "TraceRun") -> bool:
-    return bool(replayed_parts(run_folder(trace.path, table, run.run_id)))
-
-
-def _read_stacks(rows: Sequence[Mapping[str, Any]], tables: _ReportTables) -> None:
-    for row in rows:
+    for row in plain_rows(trace.table("stacks", [run])):
         frames = tuple((f["file"], f["line"], f["function"]) for f in row["frames"] or ())
-        index = tables.stacks.setdefault(frames, len(tables.stacks))
-        tables.stack_places[row["stack_id"]] = index
+        stack = tables.stacks.setdefault(frames, len(tables.stacks))
+        tables.stack_places[row["stack_id"]] = stack
+    for row in plain_rows(trace.table("marks", [run])):
+        begin, end = row["begin"], row["end"]
+        if begin is None:
+            continue
+        duration = None if end is None else end - begin
+        attributes = {key: str(value) for key, value in row["attributes"] or ()}
+        tables.marks.append(Mark(index, row["name"], begin, duration, row["thread"], attributes))
+    for row in plain_rows(trace.table("messages", [run])):
+        tables.messages.append(Message(index, row["level"], row["code"], row["text"], row["count"]))
 
 
 def _read_compiles(tables: _ReportTables) -> None:
@@ -377,16 +373,6 @@ def _read_compiles(tables: _ReportTables) -> None:
     order = np.argsort(begin[timed], kind="stable")
     columns = (timed, begin[timed], duration[timed], tracks[codes])
     tables.compiles = np.stack([column[order] for column in columns], axis=1)
-
-
-def _read_marks(rows: Sequence[Mapping[str, Any]], run: int, tables: _ReportTables) -> None:
-    for row in rows:
-        begin, end = row["begin"], row["end"]
-        if begin is None:
-            continue
-        duration = None if end is None else end - begin
-        attributes = {key: str(value) for key, value in row["attributes"] or ()}
-        tables.marks.append(Mark(run, row["name"], begin, duration, row["thread"], attributes))
 
 
 def _iso_time(nanoseconds: int) -> str:

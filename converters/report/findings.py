@@ -14,7 +14,6 @@ from kvtrace.converters.findings.model import DEFECTS, UNUSED_IGNORE, Finding, F
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.merged_kernels import KernelRows
 from kvtrace.converters.report.model import Cause, FindingCount, PlacedFinding
-from kvtrace.converters.report.slices import Integers
 
 _ORDER: Final = {"violation": 0, "suppressed": 1, "unknown": 2, "proven": 3}
 
@@ -109,17 +108,13 @@ class _FindingRows:
     """Ids of run, call and finding → index of the op, and of the other op of a race."""
     calls: dict[str, dict[int, None]]
     """Id of the finding → indexes of its calls, in order of rows (keys of a dict)."""
-    variant: Integers
-    """Variant index of each call."""
-    kernel: Integers
-    """Kernel index of each call."""
 
     @classmethod
     def of(
         cls, table: pa.Table, findings: Findings, runs: Mapping[str, int], calls: CallRows
     ) -> "_FindingRows":
         ids = pa.array(sorted({finding.finding_id for finding in findings.listed}), pa.string())
-        finding_rows = cls({}, {}, calls.variant, calls.kernel)
+        finding_rows = cls({}, {})
         for row in table.filter(pc.is_in(table["finding_id"], ids)).to_pylist():
             key = (row["run"], row["call_id"], row["finding_id"])
             finding_rows.ops[key] = (row["op_index"], row["other_op_index"])
@@ -143,11 +138,11 @@ def _placed_finding(
     other_frames = [(frame.file, frame.line, frame.function) for frame in finding.other_stack]
     if not frames and finding.file is not None:
         frames = [(finding.file, finding.line, finding.kernel)]
-    index_columns = (rows.kernel, rows.variant)
+    index_columns = (calls.kernel, calls.variant)
     kernel, variant = (None if call is None else int(column[call]) for column in index_columns)
     all_calls = list(rows.calls.get(finding.finding_id, ()))
-    calls_of_finding = [index for index in all_calls if rows.kernel[index] == kernel]
-    other_kernels = set(rows.kernel[all_calls].tolist()) - {kernel}
+    calls_of_finding = [index for index in all_calls if calls.kernel[index] == kernel]
+    other_kernels = set(calls.kernel[all_calls].tolist()) - {kernel}
     return PlacedFinding(
         replace(finding, stack=(), other_stack=(), operators=()),
         kernel,

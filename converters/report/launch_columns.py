@@ -224,7 +224,7 @@ class Timeline:
                 self.launch_count += int(weights(table).sum())
                 self._count_phases(*coded(table["phase"]), weights(table))
                 if has_executions:
-                    _append_narrowed({name: batch[name] for name in _PLACED}, placed_columns)
+                    _append_narrowed(batch, placed_columns)
             self.launches += _narrowed(_slices(batch, calls))
         if "launches" in self.tiles:
             return None
@@ -268,7 +268,7 @@ class Timeline:
             for table in pieces_near(trace, "launches", run, _LAUNCH, ("seq", "seq"), ranges):
                 launches = table.filter(pc.is_in(table["seq"], pa.array(causes)))
                 batch = self._launch_batch(launches, index, calls.indices[index])
-                _append_narrowed({name: batch[name] for name in _PLACED}, placed_columns)
+                _append_narrowed(batch, placed_columns)
                 slices = _slices(batch, calls)
                 if len(slices):
                     is_there = in_ranges(slices.begin, slices.duration, self.plans["launches"])
@@ -315,16 +315,22 @@ class Timeline:
         )
 
     def _launch_batch(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
-        enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
-        timed = (enter != MISSING) & (leave != MISSING)
         return {
-            "begin": np.where(timed, enter - self.origin, 0),
-            "duration": np.where(timed, leave - np.where(timed, enter, 0), 0),
+            **self._times(table, "launches"),
             "call": lookup.of(integers(table["call_id"], MISSING)),
             "track": self._thread_tracks(table, run),
-            "timed": timed,
             "phase": self._phase_indexes(table),
             "seq": integers(table["seq"], 0),
+        }
+
+    def _times(self, table: pa.Table, name: str) -> dict[str, Integers]:
+        """Return begins and durations of rows of the table `name`, and which rows have both."""
+        begin, end = (integers(table[column], MISSING) for column in _TIMES[name])
+        timed = (begin != MISSING) & (end != MISSING)
+        return {
+            "begin": np.where(timed, begin - self.origin, 0),
+            "duration": np.where(timed, end - np.where(timed, begin, 0), 0),
+            "timed": timed,
         }
 
     def _thread_tracks(self, table: pa.Table, run: int) -> Integers:
@@ -408,13 +414,10 @@ class Timeline:
         rows: CallRows,
         kernels: KernelRows,
     ) -> dict[str, Integers]:
-        start, end = (integers(table[name], MISSING) for name in ("start", "end"))
-        timed = (start != MISSING) & (end != MISSING)
         calls = rows.indices[run].of(integers(table["call_id"], MISSING))
         call, phase = launches.placed(integers(table["launch_seq"], MISSING), calls)
         return {
-            "begin": np.where(timed, start - self.origin, 0),
-            "duration": np.where(timed, end - np.where(timed, start, 0), 0),
+            **self._times(table, "gpu_kernels"),
             "call": call,
             "track": self._stream_tracks(table, run),
             "phase": phase,
@@ -423,7 +426,6 @@ class Timeline:
             "name": self._function_indexes(
                 table, np.append(rows.variant, NO_CALL)[call], call != NO_CALL, kernels
             ),
-            "timed": timed,
         }
 
     def _stream_tracks(self, table: pa.Table, run: int) -> Integers:
@@ -465,9 +467,9 @@ def _timed(batch: dict[str, Integers]) -> dict[str, Integers]:
 
 
 def _append_narrowed(batch: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
-    """Append each column of a batch, narrowed, to the list of its name."""
-    for name, column in batch.items():
-        columns.setdefault(name, []).append(narrow(column))
+    """Append the columns of a batch that have a list, narrowed, to the list of their name."""
+    for name, narrowed in columns.items():
+        narrowed.append(narrow(batch[name]))
 
 
 def _concatenated(columns: list[Integers]) -> Integers:

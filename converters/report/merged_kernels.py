@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 _MOST_VARIANTS: Final = 5_000
 #: Columns of `kernels` that `key_of` reads.
 _KEY: Final = ("module", "name", "source_artifact", "file")
+#: Columns of variants that the page has as they are recorded.
+_SAME: Final = (
+    "kernel_id", "target", "warp_size", "num_warps", "num_ctas", "num_stages", "shared_bytes",
+    "registers", "spills", "cache_hit", "cache_key", "compile_ns",
+)  # fmt: skip
 #: Columns of a kernel's first variant that are shown as the kernel's.
 _FIRST: Final = (*_KEY, "line", "origin")
 #: Figures of a kernel that are summed, or of which the largest is shown, over its variants.
@@ -215,23 +220,12 @@ class KernelRows:
     ) -> dict[str, Any]:
         begin = row["compile_begin"]
         return {
+            **{name: row[name] for name in _SAME},
             "kernel": kernel,
             "run": run,
-            "kernel_id": row["kernel_id"],
-            "target": row["target"],
-            "warp_size": row["warp_size"],
-            "num_warps": row["num_warps"],
-            "num_ctas": row["num_ctas"],
-            "num_stages": row["num_stages"],
             "options": {key: str(value) for key, value in row["options"] or ()},
-            "shared_bytes": row["shared_bytes"],
-            "registers": row["registers"],
-            "spills": row["spills"],
-            "cache_hit": row["cache_hit"],
-            "cache_key": row["cache_key"],
             "compile_begin": None if begin is None else begin - origin,
             "occupancy": occupancy_of(row),
-            "compile_ns": row["compile_ns"],
             "signature": tuple(row["signature"] or ()),
             "stages": self._stages(row["stages"] or (), sizes),
             "files": self._files(row, sizes),
@@ -317,11 +311,13 @@ def kernels_of(
     findings: "PageFindings | None",
     limits: "DeviceLimits | None",
     without_ir: Container[int],
+    headlines: Mapping[KernelKey, str | None],
 ) -> tuple[Kernel, ...]:
     """Return the kernels, by index, with sums over their variants and calls.
 
     `variants` are those on the page; `limits` are those of the rooflines' device; `findings` are
     None if nothing was judged; `without_ir` are the indexes of kernels that cannot be evaluated.
+    `headlines` has the sentence of each kernel of which one is known.
     """
     sums_by_kernel, work_by_kernel = calls.sums(calls.kernel), calls.replayed(limits)
     variants_by_kernel: dict[int, list[int]] = {}
@@ -329,7 +325,8 @@ def kernels_of(
         variants_by_kernel.setdefault(variant.kernel, []).append(index)
     kernels = []
     firsts = rows.table.select(_FIRST).take(pa.array(rows.first_rows)).to_pylist()
-    for kernel, (first, of_variants) in enumerate(zip(firsts, rows.sums(), strict=True)):
+    rows_of_kernels = zip(rows.identities, firsts, rows.sums(), strict=True)
+    for kernel, (key, first, of_variants) in enumerate(rows_of_kernels):
         sums_of_kernel, replayed = sums_by_kernel.get(kernel, {}), work_by_kernel.get(kernel)
         on_device = calls.on_device and bool(sums_of_kernel)
         best_ns = None if replayed is None else replayed.best_of(sums_of_kernel["ran"])
@@ -361,6 +358,7 @@ def kernels_of(
                 unjudged_calls=0 if findings is None else findings.unjudged_calls[kernel],
                 without_ir=kernel in without_ir,
                 further={figure.name: figure.shown(sums_of_kernel) for figure in FURTHER},
+                headline=headlines.get(key),
                 **of_variants,
             )
         )

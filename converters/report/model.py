@@ -250,15 +250,15 @@ class Call:
     device_ns: int | None
     device_executions: int | None
     device_median_ns: float | None
-    bytes: int | None
-    flops: int | None
+    bytes: int | None = None
+    flops: int | None = None
     """Bytes and FLOPs of one launch; bytes are a lower bound if `unknown_accesses` is not 0."""
-    unique_bytes: int | None
+    unique_bytes: int | None = None
     """Distinct bytes that one launch reads, plus those that it writes."""
-    mask_efficiency: float | None
-    sector_efficiency: float | None
-    unknown_accesses: int | None
-    roofline: Roofline | None
+    mask_efficiency: float | None = None
+    sector_efficiency: float | None = None
+    unknown_accesses: int | None = None
+    roofline: Roofline | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,12 +37,12 @@ def json_text(value: Any) -> str:
 
 def text_block(text: str) -> str:
     """Return a block with a text, such as a JSON value."""
-    return _block(text.encode("utf-8", "replace"))
+    return bytes_block(text.encode("utf-8", "replace"))
 
 
 def bytes_block(content: bytes) -> str:
     """Return a block that contains bytes unchanged."""
-    return _block(content)
+    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
 
 
 def columns_block(columns: dict[str, npt.NDArray[np.int64]]) -> str:
@@ -59,7 +59,7 @@ def columns_block(columns: dict[str, npt.NDArray[np.int64]]) -> str:
         bodies.append(body)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(len(text) + 4) % _ALIGNMENT)
-    return _block(struct.pack("<I", len(text)) + text + b"".join(bodies))
+    return bytes_block(struct.pack("<I", len(text)) + text + b"".join(bodies))
 
 
 def fields_of(value: Any) -> dict[str, Any]:
@@ -70,10 +70,6 @@ def fields_of(value: Any) -> dict[str, Any]:
             raise TypeError(f"{kind.__name__} cannot be written as JSON")
         _FIELD_NAMES[kind] = tuple(field.name for field in fields(value))
     return {name: getattr(value, name) for name in _FIELD_NAMES[kind]}
-
-
-def _block(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
 
 
 def _encoded(column: npt.NDArray[np.int64]) -> tuple[dict[str, Any], bytes]:

@@ -94,18 +94,10 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedTime:
-    """Recorded time of a call: the median of `count` executions in ns, and the device as text."""
-
-    median_ns: float
-    where: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Repro:
     """All data of a call that a script needs to launch the call again.
 
+    `recorded` has the median device time in ms, the device as text, and the number of executions.
     `storages` are by name, `contents` has the compressed contents by hash. `rows` are the call's
     recorded arguments. `launch` or `finding` is the row by which the call was chosen, `place` the
     file and line of the kernel. `contents_launch` is the number of the launch that had the
@@ -119,7 +111,7 @@ class Repro:
     arguments: Mapping[str, TensorArgument | DescriptorArgument | Literal]
     storages: Mapping[str, Memory]
     contents: Mapping[str, bytes]
-    recorded: RecordedTime | None
+    recorded: tuple[float, str, int] | None
     run: Run
     call_id: int
     rows: Sequence[Mapping[str, Any]]
@@ -240,23 +232,25 @@ def _chosen_call(
     selection: Selection, choice: Choice
 ) -> tuple[Run, int, Mapping[str, Any] | None, Mapping[str, Any] | None]:
     """Return run, call id, and the row of the launch or finding by which the call was chosen."""
-    fields = [value for value in (choice.launch, choice.call, choice.finding) if value is not None]
-    if len(fields) != 1:
+    chosen = [
+        (noun, *where, value)
+        for noun, where in _SEARCHED.items()
+        if (value := getattr(choice, noun)) is not None
+    ]
+    if len(chosen) != 1:
         raise BadSetting(
             "choose the call to launch again by one of --launch NUMBER, --call ID, --finding ID"
         )
-    table, key, value = _table_and_key(choice)
+    ((noun, table, key, value),) = chosen
     matches = []
     for run in selection.runs:
         rows = _rows_where(selection.trace, table, run, key, value)
         matches += [(run, row) for row in rows]
     if not matches:
-        raise BadSetting(f"{_not_found_text(selection, table, key, value)}.")
+        raise BadSetting(f"{_not_found_text(selection, noun, value)}.")
     if len({run.run_id for run, _ in matches}) > 1 and table != "findings":
         ids = ", ".join(sorted({run.run_id for run, _ in matches}))
-        raise BadSetting(
-            f"{len(matches)} runs have a {_TABLE_NOUNS[table]} {value}: choose by --run {ids}."
-        )
+        raise BadSetting(f"{len(matches)} runs have a {noun} {value}: choose by --run {ids}.")
     run, row = matches[0]
     if row["call_id"] is None:
         raise BadSetting(f"finding {value} has no call: choose a launch or a call instead")
@@ -264,19 +258,16 @@ def _chosen_call(
     return run, int(row["call_id"]), rows_by_table.get("launches"), rows_by_table.get("findings")
 
 
-_TABLE_NOUNS: Final = {"launches": "launch", "calls": "call", "findings": "finding"}
+#: By field of `Choice`: the table that has it, and the column.
+_SEARCHED: Final = {
+    "launch": ("launches", "seq"),
+    "call": ("calls", "call_id"),
+    "finding": ("findings", "finding_id"),
+}
 
 
-def _table_and_key(choice: Choice) -> tuple[str, str, int | str]:
-    if choice.launch is not None:
-        return "launches", "seq", choice.launch
-    if choice.call is not None:
-        return "calls", "call_id", choice.call
-    assert choice.finding is not None
-    return "findings", "finding_id", choice.finding
-
-
-def _not_found_text(selection: Selection, table: str, key: str, value: object) -> str:
+def _not_found_text(selection: Selection, noun: str, value: object) -> str:
+    table, key = _SEARCHED[noun]
     ids = selection.table(table, [key]).column(key).to_pylist()
     path = selection.trace.path
     if not ids and table == "findings":
@@ -286,7 +277,7 @@ def _not_found_text(selection: Selection, table: str, key: str, value: object) -
     first_ids = ", ".join(str(identity)[:12] for identity in ids[:3])
     listed_ids = first_ids + (" …" if len(ids) > 3 else "")
     existing = listed_ids if table == "findings" else f"{min(ids)} to {max(ids)}"
-    return f"{path} has no {_TABLE_NOUNS[table]} {value}; it has {existing}"
+    return f"{path} has no {noun} {value}; it has {existing}"
 
 
 def _rows_where(
@@ -471,8 +462,11 @@ def _compressed_contents(
     return contents, notes
 
 
-def _recorded_time(trace: Trace, run: Run, call_id: int) -> RecordedTime | None:
-    """Return the median device time of a call, or None if no execution was timed."""
+def _recorded_time(trace: Trace, run: Run, call_id: int) -> tuple[float, str, int] | None:
+    """Return a call's median device time in ms, the device as text, and the number of executions.
+
+    None if no execution was timed.
+    """
     import pyarrow.compute as pc
 
     durations = [
@@ -483,7 +477,7 @@ def _recorded_time(trace: Trace, run: Run, call_id: int) -> RecordedTime | None:
     if not durations:
         # The host time of a launch is not the kernel's time.
         return None
-    return RecordedTime(statistics.median(durations), device_text(run), len(durations))
+    return statistics.median(durations) / 1e6, device_text(run), len(durations)
 
 
 def device_text(run: Run) -> str:

@@ -128,7 +128,9 @@ def _invocation(repro: Repro) -> str:
 
 def _docstring(repro: Repro) -> str:
     lines = [f"Launch {repro.kernel}[{repro.grid}] once more, as it was recorded.", ""]
-    for paragraph in (_invocation(repro), _origin_text(repro), *_finding_sentences(repro)):
+    finding = repro.finding
+    found = [] if finding is None else [f"Finding {finding['finding_id']}: {finding['message']}"]
+    for paragraph in (_invocation(repro), _origin_text(repro), *found):
         lines += [*wrapped(paragraph, _WIDTH), ""]
     lines.append("As recorded:")
     lines += _list_lines(_recorded_parts(repro))
@@ -169,11 +171,6 @@ def _origin_text(repro: Repro) -> str:
     text = f"{', '.join(phrases)} ({', '.join([*versions, *devices])})."
     file, line = repro.place
     return text if file is None else f"{text} The kernel is defined in {file}, line {line}."
-
-
-def _finding_sentences(repro: Repro) -> Iterator[str]:
-    if repro.finding is not None:
-        yield f"Finding {repro.finding['finding_id']}: {repro.finding['message']}"
 
 
 def _recorded_parts(repro: Repro) -> tuple[str, ...]:
@@ -253,10 +250,8 @@ def call_lines(repro: Repro, code: str, *, with_contents: bool) -> Iterator[str]
     for name, argument in repro.arguments.items():
         yield f"        {name!r}: {_argument_text(argument)},"
     yield "    },"
-    recorded = repro.recorded
-    time = None if recorded is None else (recorded.median_ns / 1e6, recorded.where, recorded.count)
     yield "    # Median time in milliseconds, the device, and the number of executions."
-    yield f"    recorded={time!r},"
+    yield f"    recorded={repro.recorded!r},"
     stage = "module" if repro.code.text is None else repro.code.stage
     yield f"    stage={stage!r},"
     yield f"    code={code},"

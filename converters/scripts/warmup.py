@@ -57,12 +57,11 @@ def _call_texts(
 ) -> tuple[list[str], list[str]]:
     """Return the distinct calls of delayed launches as Python text, and reasons for omissions."""
     trace = selection.trace
-    calls: dict[tuple[str, int], Mapping[str, Any]] = {}
-    kernels: dict[tuple[str, int], Mapping[str, Any]] = {}
-    for row in plain_rows(trace.table("calls", selection.runs)):
-        calls[row["run"], row["call_id"]] = row
-    for row in plain_rows(trace.table("kernels", selection.runs)):
-        kernels[row["run"], row["kernel_id"]] = row
+    call_rows, kernel_rows = (
+        plain_rows(trace.table(name, selection.runs)) for name in ("calls", "kernels")
+    )
+    calls = {(row["run"], row["call_id"]): row for row in call_rows}
+    kernels = {(row["run"], row["kernel_id"]): row for row in kernel_rows}
     text_with_comment: dict[str, str] = {}
     omission_reasons: dict[str, None] = {}
     for launch in delayed:

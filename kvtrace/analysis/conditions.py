@@ -241,13 +241,10 @@ def kernel_conditions(
     for run in selection.runs:
         columns = ["call_id", "kernel_id", "args", "stack_id"]
         table = selection.trace.table("calls", (run,), columns=columns)
-        rows = table.to_pylist()
-        arguments = {row["call_id"]: row["args"] or [] for row in rows}
+        rows = {row["call_id"]: row for row in table.to_pylist()}
         contracts_of_kernel, contract_errors = _commented_contracts(selection, run)
         failures += contract_errors
-        stacks = {row["call_id"]: row["stack_id"] for row in rows}
         program = ProgramText(selection.trace, run)
-        kernel_of = {row["call_id"]: row["kernel_id"] for row in rows}
         variants_by_kernel: dict[int, _Variant] = {}
         with progress(f"sizes {run.run_id}") as report:
             for number, call in enumerate(calls_of(selection.trace, run), start=1):
@@ -260,20 +257,18 @@ def kernel_conditions(
                         variants_by_kernel[key] = variants.setdefault(
                             conditions, _Variant(conditions, ties=tuple(ties))
                         )
-                    variant, call_arguments = variants_by_kernel[key], arguments[call.call_id]
+                    variant, row = variants_by_kernel[key], rows[call.call_id]
+                    call_arguments, stack = row["args"] or [], row["stack_id"]
                     _add_call(variant, call, run, call_arguments)
                     names = [name_of(n, call) for n in numbers_of(call)]
-                    stack = stacks[call.call_id]
                     variant.stated.append(program.ties(stack, call_arguments, names))
                     variant.outputs.append(program.sole_outputs(stack, call_arguments))
-                    commented = contracts_of_kernel.get(kernel_of[call.call_id], [])
-                    variants_by_kernel[key].assumed |= {
-                        contract.text: contract for contract in commented
-                    }
+                    commented = contracts_of_kernel.get(row["kernel_id"], [])
+                    variant.assumed |= {contract.text: contract for contract in commented}
                     violations = (
                         violation(contract, call) for contract in (*contracts, *commented)
                     )
-                    variants_by_kernel[key].broken |= dict.fromkeys(filter(None, violations))
+                    variant.broken |= dict.fromkeys(filter(None, violations))
                 report(number, table.num_rows)
     extents = extents_of_calls or {}
     relations = [variant.relations() for variant in variants.values()] if sizes else []
@@ -387,9 +382,9 @@ def _at_sizes(
 
 
 def _conditions_of(call: Call) -> KernelConditions:
-    from kvtrace.ir import source_stack
     from kvtrace.symbolic.walk import summarize
     from kvtrace.verdicts.sizes.condition import conditions_of
+    from kvtrace.verdicts.sizes.envelope_rows import source_line
     from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
 
     summary = summarize(call.module)
@@ -399,14 +394,12 @@ def _conditions_of(call: Call) -> KernelConditions:
     assumptions: dict[str, None] = {}
     reach: dict[str, None] = {}
     for condition in conditions_of(call.module):
-        frames = source_stack(condition.op)
         argument = condition.access.argument
         accesses.append(
             AccessLine(
                 condition.access.kind,
                 None if argument is None else names[argument],
-                frames[0].file if frames else None,
-                frames[0].line if frames else None,
+                *source_line(condition.op),
                 None if condition.condition is None else inside_text(condition, summary),
                 condition.exact,
                 condition.reason,
@@ -417,11 +410,9 @@ def _conditions_of(call: Call) -> KernelConditions:
         assumptions |= dict.fromkeys(
             assumption_text(symbol, least, summary) for symbol, least in condition.assumptions
         )
-    frames = source_stack(call.module.main.op)
     return KernelConditions(
         call.kernel,
-        frames[0].file if frames else None,
-        frames[0].line if frames else None,
+        *source_line(call.module.main.op),
         tuple(accesses),
         tuple(widths),
         tuple(assumptions),
@@ -459,10 +450,9 @@ def _outside(
     comparisons: Sequence[ComparedAccess],
     verdicts: Sequence[Verdict],
 ) -> OutsideCall:
-    from kvtrace.ir import source_stack
+    from kvtrace.verdicts.sizes.envelope_rows import source_line
 
     worst = min(verdicts, key=lambda verdict: _GRAVEST.index(verdict.verdict))
-    frames = source_stack(worst.op)
     return OutsideCall(
         run,
         call.call_id,
@@ -470,7 +460,6 @@ def _outside(
         any(comparison.standing == "outside" for comparison in comparisons),
         worst.verdict,
         worst.message,
-        frames[0].file if frames else None,
-        frames[0].line if frames else None,
+        *source_line(worst.op),
         next((comparison.reason for comparison in comparisons if comparison.reason), None),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.progress import RemainingTime, Report, progress
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import EXCERPT, replayed_parts, run_folder
+from kvtrace.schema.without_ir import recorded_stages
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
@@ -81,22 +82,15 @@ def _in_time(trace: "Trace", run: "Run", deadline: float, runs: int) -> "InTime"
 
 
 def _missing_clients(trace: "Trace", run: "Run") -> list[str]:
-    clients = []
-    for client, table in _TABLES.items():
-        if not replayed_parts(run_folder(trace.path, table, run.run_id)):
-            clients.append(client)
-    return clients
+    folders = {client: run_folder(trace.path, t, run.run_id) for client, t in _TABLES.items()}
+    return [client for client, folder in folders.items() if not replayed_parts(folder)]
 
 
 def _has_ir(trace: "Trace", run: "Run") -> bool:
     from kvtrace.clients.recorded import IR_STAGES
 
-    stages = trace.table("kernels", (run,), ["stages"])["stages"].to_pylist()
-    return any(
-        stage["stage"] in IR_STAGES and stage["artifact"]
-        for kernel_stages in stages
-        for stage in kernel_stages or ()
-    )
+    kernels = trace.table("kernels", (run,), ["stages"]).to_pylist()
+    return any(not {*IR_STAGES}.isdisjoint(recorded_stages(kernel)) for kernel in kernels)
 
 
 def _run_passes(
@@ -105,8 +99,10 @@ def _run_passes(
 ) -> str:  # fmt: skip
     from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
     from kvtrace.clients.recorded import replay  # not where nothing is missing
+    from kvtrace.verdicts.rules.choice import rule_ids
 
-    began, rules = time.process_time(), _environment_rule_ids() if "sanitizer" in clients else ()
+    began = time.process_time()
+    rules = rule_ids([environment_rules()]) if "sanitizer" in clients else ()
     with progress(f"replay {run.run_id}") as report:
         calls = plural(trace.table("calls", (run,), ["call_id"]).num_rows, "unique call")
         pass_deadline = deadline if in_time is None else None
@@ -133,13 +129,6 @@ def _run_passes(
     if outcome.ended_early:
         rest = f"{plural(outcome.ended_early, 'call')} took half of the time and was not done"
     return f"{done}, the cheapest first; {rest}: kvtrace report {trace.path} --replay"
-
-
-def _environment_rule_ids() -> tuple[str, ...]:
-    from kvtrace.analysis.judging import environment_rules
-    from kvtrace.verdicts.rules.choice import rule_ids
-
-    return rule_ids([environment_rules()])
 
 
 class TimedProgress:

@@ -61,11 +61,10 @@ def narrowed_to_seconds(
     began = [run.started for run in selection.runs if run.started is not None]
     if not began:
         raise BadSetting("no run has a start time, so --from and --to do not work; omit them.")
-    first_and_last = (
+    begin, end = (
         int(max(-_LONGEST, min(seconds, _LONGEST)) * 1e9) + min(began)
         for seconds in (-_LONGEST if since is None else since, _LONGEST if until is None else until)
     )
-    begin, end = first_and_last
     if begin >= end:
         raise BadSetting(f"--from {since or 0} s is not before --to {until} s; swap them.")
     return Selection(TraceWindow(selection.trace, begin, end), selection.runs)

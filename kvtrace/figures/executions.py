@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, Positions, integers
-from kvtrace.figures.scans import row_groups
+from kvtrace.figures.scans import groups_of_executions
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.window import RunWindow, pieces_near, whole_trace
@@ -117,12 +117,12 @@ class ExecutionBlocks:
         self._keeps = False
         self._kept: dict[int, ExecutionBlock] = {}
         self._names: dict[str, int] = {}
-        self._stacks = _Codes([-1])
+        self._stacks = {-1: 0}
         self._stack_of_call: tuple[Positions, npt.NDArray[np.int32]] | None = None
 
     @cached_property
     def _stretches(self) -> list[tuple[int, int]]:
-        groups = row_groups(self._trace, self._run, "gpu_kernels", "start")
+        groups = groups_of_executions(self._trace, self._run)
         cuts = _cuts(groups, _ROWS)
         self._keeps = not cuts or sum(rows for *_, rows in groups or ()) <= _MOST_KEPT
         return list(zip((-LATEST, *cuts), (*cuts, LATEST + 1), strict=True))
@@ -173,7 +173,7 @@ class ExecutionBlocks:
         if launched.size:
             asked[launched] = launch_begins(self._trace, self._run, launch[launched])
         name, stack, is_kernel = others
-        names_so_far, stacks = tuple(self._names), self._stacks.values
+        names_so_far, stacks = tuple(self._names), np.array(list(self._stacks), np.int64)
         block = ExecutionBlock(
             start, end, device, asked, name, stack, is_kernel, names_so_far, stacks
         )
@@ -198,14 +198,15 @@ class ExecutionBlocks:
         stack = stack_of_call[positions.of(integers(rows["call_id"], -1))]
         has_stack = rows["stack_id"].is_valid().to_numpy()
         if has_stack.any():
-            stack[has_stack] = self._stacks.of(integers(rows["stack_id"], -1)[has_stack])
+            stack[has_stack] = _stack_codes(integers(rows["stack_id"], -1)[has_stack], self._stacks)
         return _name_codes(rows["name"], self._names), stack, rows["kind"].is_null().to_numpy()
 
     def _stacks_of_calls(self) -> tuple[Positions, npt.NDArray[np.int32]]:
         if self._stack_of_call is None:
             calls = self._trace.table("calls", [self._run], ["call_id", "stack_id"])
             calls = calls.sort_by("call_id")
-            stacks = np.append(self._stacks.of(integers(calls["stack_id"], -1)), np.int32(0))
+            codes = _stack_codes(integers(calls["stack_id"], -1), self._stacks)
+            stacks = np.append(codes, np.int32(0))
             self._stack_of_call = Positions(integers(calls["call_id"])), stacks
         return self._stack_of_call
 
@@ -278,22 +279,11 @@ def _cuts(groups: list[tuple[int, int, int]] | None, rows_of_stretch: int) -> li
     return []
 
 
-class _Codes:
-    """Codes of integers, numbered as they come."""
-
-    def __init__(self, values: list[int]) -> None:
-        self._code_of = {value: code for code, value in enumerate(values)}
-
-    @property
-    def values(self) -> Integers:
-        """The value of each code."""
-        return np.array(list(self._code_of), np.int64)
-
-    def of(self, values: Integers) -> npt.NDArray[np.int32]:
-        """Return the code of each value."""
-        distinct, inverse = np.unique(values, return_inverse=True)
-        codes = [self._code_of.setdefault(v, len(self._code_of)) for v in distinct.tolist()]
-        return np.array(codes, np.int32)[inverse]
+def _stack_codes(ids: Integers, stacks: dict[int, int]) -> npt.NDArray[np.int32]:
+    """Return the code of each stack id, and add new ids to `stacks`."""
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    codes = [stacks.setdefault(stack, len(stacks)) for stack in distinct.tolist()]
+    return np.array(codes, np.int32)[inverse]
 
 
 def _name_codes(column: pa.ChunkedArray, names: dict[str, int]) -> npt.NDArray[np.int32]:

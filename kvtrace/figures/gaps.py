@@ -5,7 +5,7 @@ Of sealed runs whose sums are stored, no execution is read (`steps.py`).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import chain
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -275,12 +275,14 @@ def _merged_groups(
     total = summed_by(key, integers(rows["total_ns"]))
     most = np.lexsort(([group[0] for group in groups], -total))[:_GROUPS]
     run_of_row = np.repeat(np.arange(len(runs)), [len(gaps.groups) for _, gaps in of_runs])
-    kernel_names = _KernelNames(trace, runs)
+    names_of = cache(partial(_kernel_names, trace))
     merged = []
     for group in (groups[code] for code in most.tolist()):
         members = rows.take(pa.array(group)).to_pylist()
         compiled = zip(run_of_row[group].tolist(), (row["kernels"] for row in members), strict=True)
-        names = dict.fromkeys(chain(*(kernel_names.of(run, ids) for run, ids in compiled)))
+        names = dict.fromkeys(
+            names_of(runs[run]).get(kernel) or "?" for run, ids in compiled for kernel in ids
+        )
         merged.append(_merged(members, tuple(names), titles, places))
     return merged
 
@@ -324,20 +326,11 @@ def _sums_by_name(
     return sums
 
 
-class _KernelNames:
-    """Names of kernels by their ids, which are read of runs that are asked for."""
-
-    def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
-        self._trace, self._runs = whole_trace(trace), runs
-        self._names: dict[int, dict[int, str | None]] = {}
-
-    def of(self, run: int, ids: Sequence[int]) -> list[str]:
-        """Return the names of kernels of the run with an index; errors as `Trace.table`."""
-        if ids and run not in self._names:
-            rows = self._trace.table("kernels", [self._runs[run]], ["kernel_id", "name"])
-            names = rows["name"].cast(pa.string()).to_pylist()
-            self._names[run] = dict(zip(rows["kernel_id"].to_pylist(), names, strict=True))
-        return [self._names[run].get(kernel) or "?" for kernel in ids]
+def _kernel_names(trace: "Trace", run: "Run") -> dict[int, str | None]:
+    """Return the names of a run's kernels by their ids; errors as `Trace.table`."""
+    rows = whole_trace(trace).table("kernels", [run], ["kernel_id", "name"])
+    names = rows["name"].cast(pa.string()).to_pylist()
+    return dict(zip(rows["kernel_id"].to_pylist(), names, strict=True))
 
 
 def _places(trace: "Trace", runs: Sequence["Run"], groups: pa.Table) -> dict[int, Place | None]:

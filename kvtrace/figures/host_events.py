@@ -1,7 +1,8 @@
 """Activities of the host in a run: what it did while devices were idle."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -86,7 +87,7 @@ class HostEvents:
     _waits: tuple[Integers, Integers]
     #: The union of all activities but launches.
     _union: tuple[Integers, Integers]
-    _launches: "_Launches"
+    _launches_near: Callable[[int, int], tuple[Integers, tuple[Integers, Integers]]]
 
     @classmethod
     def read(cls, trace: "Trace", run: "Run") -> "HostEvents":
@@ -114,12 +115,12 @@ class HostEvents:
         for cause in _BEFORE_LAUNCHES:
             union = union_of(*map(np.concatenate, zip(union, spans[cause], strict=True)))
             coverage[cause] = Coverage(*union)
-        launches = _Launches(trace, run)
+        launches_near = partial(_launches_near, trace, run)
         has_events = events.num_rows > 0
         undated = _undated(trace, run)
         return cls(
             coverage, rows, recording, nothing, kernels, generated, has_events, undated, waits,
-            union, launches,
+            union, launches_near,
         )  # fmt: skip
 
     def move_to(self, begin: int, end: int) -> None:
@@ -127,7 +128,7 @@ class HostEvents:
 
         Errors as `Trace.table`.
         """
-        self.launched, launches = self._launches.near(begin, end)
+        self.launched, launches = self._launches_near(begin, end)
         first = int(np.searchsorted(self._union[1], begin))
         last = int(np.searchsorted(self._union[0], end, "right"))
         near = (edges[first:last] for edges in self._union)
@@ -208,41 +209,29 @@ def _compiled_kernels(trace: "Trace", run: "Run") -> tuple[list[_Compiled], Inte
     return sorted(kernels), np.sort(np.array(generated, np.int64))
 
 
-class _Launches:
-    """The launches of a run, which are read where they are needed."""
+def _launches_near(
+    trace: "Trace", run: "Run", begin: int, end: int
+) -> tuple[Integers, tuple[Integers, Integers]]:
+    """Return when launches began, sorted, and begin and end of those that only launch.
 
-    def __init__(self, trace: "Trace", run: "Run") -> None:
-        self._trace, self._run = trace, run
-
-    def near(self, begin: int, end: int) -> tuple[Integers, tuple[Integers, Integers]]:
-        """Return when launches began, sorted, and begin and end of those that only launch.
-
-        Of launches that began, or took less than `_LONGEST_LAUNCH` and were under way, from `begin`
-        to `end`, all are there; of others, some.
-        """
-        enters, exits, trials = ([np.zeros(0, np.int64)] for _ in range(3))
-        for enter, leave, is_trial in self._pieces(begin, end):
-            enters.append(enter)
-            exits.append(leave)
-            trials.append(enter[is_trial])
-        enter, leave, trial = map(np.concatenate, (enters, exits, trials))
-        trial.sort()
-        only_launched = leave - enter < _LONGEST_LAUNCH
-        if trial.size:
-            holds = np.searchsorted(trial, leave) > np.searchsorted(trial, enter, "right")
-            only_launched &= ~holds
-        return np.sort(enter), (enter[only_launched], leave[only_launched])
-
-    def _pieces(
-        self, begin: int, end: int
-    ) -> Iterator[tuple[Integers, Integers, npt.NDArray[np.bool_]]]:
-        """Yield begin and end of launches, and which are trials."""
-        near = begin - _LONGEST_LAUNCH, end + _LONGEST_LAUNCH
-        columns, span = ("enter", "exit", "phase"), ("enter", "exit")
-        for piece in pieces_near(self._trace, "launches", self._run, columns, span, [near]):
-            rows = piece.filter(pc.is_valid(piece["enter"]))
-            enter = integers(rows["enter"])
-            leave = np.maximum(integers(rows["exit"], -1), enter)
-            is_near = (enter <= near[1]) & (leave >= near[0])
-            is_trial = are_trials(rows).to_numpy()
-            yield enter[is_near], leave[is_near], is_trial[is_near]
+    Of launches that began, or took less than `_LONGEST_LAUNCH` and were under way, from `begin` to
+    `end`, all are there; of others, some.
+    """
+    near = begin - _LONGEST_LAUNCH, end + _LONGEST_LAUNCH
+    columns, span = ("enter", "exit", "phase"), ("enter", "exit")
+    enters, exits, trials = ([np.zeros(0, np.int64)] for _ in range(3))
+    for piece in pieces_near(trace, "launches", run, columns, span, [near]):
+        rows = piece.filter(pc.is_valid(piece["enter"]))
+        enter = integers(rows["enter"])
+        leave = np.maximum(integers(rows["exit"], -1), enter)
+        is_near = (enter <= near[1]) & (leave >= near[0])
+        enters.append(enter[is_near])
+        exits.append(leave[is_near])
+        trials.append(enter[is_near & are_trials(rows).to_numpy()])
+    enter, leave, trial = map(np.concatenate, (enters, exits, trials))
+    trial.sort()
+    only_launched = leave - enter < _LONGEST_LAUNCH
+    if trial.size:
+        holds = np.searchsorted(trial, leave) > np.searchsorted(trial, enter, "right")
+        only_launched &= ~holds
+    return np.sort(enter), (enter[only_launched], leave[only_launched])

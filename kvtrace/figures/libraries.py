@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 _UNKNOWN: Final = "(unknown)"
+#: Sums of the executions with a condition by keys, and if some were `asked`.
 _SUMMED: Final = f"""
     SELECT {{keys}}, bool_or(asked) AS asked, {sums(EXECUTED)}
     FROM (SELECT *, taken_ns AS taken, timed AND NOT tuning AS steady FROM summed) executed
@@ -32,11 +33,13 @@ _COUNTED: Final = """
     SELECT name, sum(weight) FROM summed WHERE call_id IS NULL AND kind IS NULL
     GROUP BY name ORDER BY name
 """
-_OF_LIBRARIES: Final = ("name, kind, stack_id, forward_stack_id", "call_id IS NULL")
+_OF_LIBRARIES: Final = _SUMMED.format(
+    keys="name, kind, stack_id, forward_stack_id", condition="call_id IS NULL"
+)
 #: Executions of calls in a backward, by the stack at which autograd made their node.
-_OF_NODES: Final = (
-    "run, call_id, forward_stack_id",
-    "call_id IS NOT NULL AND forward_stack_id IS NOT NULL",
+_OF_NODES: Final = _SUMMED.format(
+    keys="run, call_id, forward_stack_id",
+    condition="call_id IS NOT NULL AND forward_stack_id IS NOT NULL",
 )
 
 
@@ -78,7 +81,7 @@ class LibraryTime:
 def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
     """Return executions without a Triton launch by name and stack; errors as `Trace.table`."""
     with _summed(trace, runs) as database:
-        rows = row_dicts(database, _sums_by(*_OF_LIBRARIES))
+        rows = row_dicts(database, _OF_LIBRARIES)
     stack_ids = {row[name] for row in rows for name in ("stack_id", "forward_stack_id")} - {None}
     stacks = {}
     if stack_ids:
@@ -128,7 +131,7 @@ def node_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     A row per run, call_id and forward_stack_id, with sums of executions as the view `device_sums`.
     """
     with _summed(trace, runs) as database:
-        return database.sql(_sums_by(*_OF_NODES)).to_arrow_table()
+        return database.sql(_OF_NODES).to_arrow_table()
 
 
 def _summed(trace: "Trace", runs: Sequence["Run"]) -> "duckdb.DuckDBPyConnection":
@@ -137,11 +140,6 @@ def _summed(trace: "Trace", runs: Sequence["Run"]) -> "duckdb.DuckDBPyConnection
     database = scratch()
     database.register("summed", rows)
     return database
-
-
-def _sums_by(keys: str, condition: str) -> str:
-    """Return SQL of sums of the executions with a condition by keys, and if some were `asked`."""
-    return _SUMMED.format(keys=keys, condition=condition)
 
 
 def lines_by_time(times: Sequence[LibraryTime]) -> dict[tuple[str, str], tuple[str, int | None]]:

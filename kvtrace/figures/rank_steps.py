@@ -21,7 +21,7 @@ the last rank began at 30 ms: 18 ms compute, 8 ms transfer, 10 ms waiting, and 4
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -44,10 +44,7 @@ Part = Literal[
     "pause", "launch",
 ]  # fmt: skip
 #: The parts of a step, which add up to it, and those of its idle time.
-PARTS: Final[tuple[Part, ...]] = (
-    "compute", "transfer", "waiting", "unmatched", "recording", "collect", "wait", "unknown",
-    "pause", "launch",
-)  # fmt: skip
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
 IDLE: Final = PARTS[4:]
 _WAITING: Final = PARTS.index("waiting")
 _IS_UNKNOWN: Final = np.array([[name == "unknown"] for name in IDLE])

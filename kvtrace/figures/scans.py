@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.layout import OBSERVED, SHARED, fetch, pass_parts, run_folder, run_parts
 from kvtrace.schema.opened_parts import check_part, open_part, part_footer
 from kvtrace.schema.repair import LATEST
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from kvtrace.schema.table_types import Table
     from kvtrace.schema.trace import Run, Trace
 
-#: Tables of which several parts of a run may have the same row, with their keys.
-_BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 #: Names of folders, and of runs, that DuckDB does not read as patterns or as `name=value`.
 _PLAIN_FOLDER: Final = re.compile(r"[^*?\[\]{}=%\\:]*")
 _PLAIN_RUN: Final = re.compile(r"[A-Za-z0-9_.-]+")
@@ -99,7 +98,7 @@ class Scans:
         if parts:
             types = dict(zip(view.columns, view.types, strict=True))
             scanned = self._rows_of_parts(database, table, parts, types)
-            key = _BY_CONTENT.get(name)
+            key = BY_CONTENT.get(name)
             if key and any(len(run_parts) > 1 for run_parts in parts.values()):
                 distinct = scanned.query("parts", f"SELECT DISTINCT ON (run, {key}) * FROM parts")  # noqa: S608
                 assert distinct is not None  # a query that selects is a relation
@@ -215,21 +214,19 @@ def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) ->
     return count
 
 
-def row_groups(
-    trace: "Trace", run: "Run", name: str, column: str
-) -> list[tuple[int, int, int]] | None:
-    """Return the least and largest value, and number of rows, of each row group of a sealed run.
+def groups_of_executions(trace: "Trace", run: "Run") -> list[tuple[int, int, int]] | None:
+    """Return the first and last begin (ns since 1970), and number of rows, of each row group.
 
-    `column` is of integers or times (ns since 1970). None if the run cannot be scanned in place, or
-    a row group has no value or no statistics.
+    None if the run is not sealed, or cannot be scanned in place, or a row group has no begin or no
+    statistics.
     """
-    parts = _scannable(trace.path, trace.definition(name, [run]), run) if run.sealed else None
+    parts = _scannable(trace.path, TABLES["gpu_kernels"], run) if run.sealed else None
     if parts is None:
         return None
     groups = []
     for part in parts:
         footer = part_footer(part.path)
-        for number, bounds in enumerate(footer.bounds(column)):
+        for number, bounds in enumerate(footer.bounds("start")):
             if bounds is None:
                 return None
             groups.append((*bounds, footer.metadata.row_group(number).num_rows))

@@ -189,33 +189,27 @@ class Steps:
         return len(self.bounds) - 1
 
 
-def program_steps(trace: "Trace", run: "Run", *, search: bool = True) -> Steps | None:
+def program_steps(trace: "Trace", run: "Run") -> Steps | None:
     """Return the steps that the program marks, else those by the period of launches; or None.
 
-    A period is searched (only if `search` is true) where no mark names a step: one that does, even
-    once, is the program's step, and what repeats inside is its layers. Errors as `Trace.table`.
+    A period is searched where no mark names a step: one that does, even once, is the program's
+    step, and what repeats inside is its layers. Errors as `Trace.table`.
     """
-    return _program_steps(trace, [run], search=search)
+    return _program_steps(trace, [run])
 
 
 @once_per_trace
-def _program_steps(trace: "Trace", runs: Sequence["Run"], *, search: bool) -> Steps | None:
+def _program_steps(trace: "Trace", runs: Sequence["Run"]) -> Steps | None:
     (run,) = runs
     stored = run_at_rest(trace, run)
     if stored is not None:
-        return _stored_steps(stored, search=search)
+        rows = stored.steps
+        return Steps(rows["name"][0].as_py(), stored.bounds) if rows.num_rows else None
     mark = ProgramMarks(trace, run).steps()
     if mark is None:
-        return periodic_steps(trace, run) if search else None
+        return periodic_steps(trace, run)
     steps = Steps(mark.name, _recorded(trace, run, mark.bounds))
     return steps if steps.number >= _LEAST_MARKED else None
-
-
-def _stored_steps(stored: RunAtRest, *, search: bool) -> Steps | None:
-    if not stored.steps.num_rows:
-        return None
-    name = stored.steps["name"][0].as_py()
-    return Steps(name, stored.bounds) if search or name is not None else None
 
 
 def named_steps(trace: "Trace", run: "Run", name: str) -> Steps | None:
@@ -229,7 +223,8 @@ def named_steps(trace: "Trace", run: "Run", name: str) -> Steps | None:
         return None
     bounds = _recorded(trace, run, mark.bounds)
     if bounds.size == 1:
-        bounds = np.append(bounds, _end_of_last_launch(trace, run))
+        times = time_bounds(trace, run, "launches")
+        bounds = np.append(bounds, 0 if times is None else times[1])
     return Steps(name, bounds) if bounds.size and bounds[-1] > bounds[0] else None
 
 
@@ -237,11 +232,6 @@ def _recorded(trace: "Trace", run: "Run", bounds: Integers) -> Integers:
     """Return the bounds of steps whose launches were not dropped."""
     times = time_bounds(trace, run, "launches") if keeps_newest(run) else None
     return bounds if times is None else bounds[np.searchsorted(bounds, times[0]) :]
-
-
-def _end_of_last_launch(trace: "Trace", run: "Run") -> int:
-    times = time_bounds(trace, run, "launches")
-    return 0 if times is None else times[1]
 
 
 def time_bounds(

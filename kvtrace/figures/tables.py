@@ -357,7 +357,9 @@ def known_rows(
     `_NAMING_COLUMNS` are cached. Errors as `Trace.table`.
     """
     if not set(columns) <= set(_NAMING_COLUMNS[name]) or not all(run.sealed for run in runs):
-        return _rows(trace, runs, name, columns)
+        if name == "kernels":
+            return kernel_rows(trace, runs, columns)
+        return trace.table(name, runs, columns)
     rows = _known(whole_trace(trace), runs, name)
     if name == "kernels" and isinstance(trace, TraceWindow):
         rows = trace.with_times_inside(rows)
@@ -371,12 +373,6 @@ def _known(trace: "Trace", runs: Sequence["Run"], name: str) -> pa.Table:
     stored.pop("source", None)
     rows = rows_of_runs(trace, runs, name, tuple(stored))
     return with_source(rows) if name == "kernels" else rows
-
-
-def _rows(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]) -> pa.Table:
-    if name == "kernels":
-        return kernel_rows(trace, runs, columns)
-    return trace.table(name, runs, columns)
 
 
 def add_rows(

@@ -42,8 +42,6 @@ from kvtrace.schema.weights import weights
 from kvtrace.schema.window import whole_trace
 
 if TYPE_CHECKING:
-    import duckdb
-
     from kvtrace.schema.trace import Run, Trace
 
 UNKNOWN: Final = "(unknown)"
@@ -333,7 +331,9 @@ def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
     query = """
         SELECT call_id, ns FROM execution_times WHERE steady AND call_id IS NOT NULL ORDER BY record
     """
-    return _rows(trace, run, "execution_times", query)
+    with open_times(trace, [run], "execution_times") as database:
+        for batch in database.sql(query).to_arrow_reader(1 << 17):
+            yield pa.Table.from_batches([batch])
 
 
 def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
@@ -345,12 +345,6 @@ def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
         ).to_arrow_table()
 
 
-def _rows(trace: "Trace", run: "Run", view: str, query: str) -> Iterator[pa.Table]:
-    with open_times(trace, [run], view) as database:
-        for batch in database.sql(query).to_arrow_reader(1 << 17):
-            yield pa.Table.from_batches([batch])
-
-
 # -- new launches and executions of a run that is still being recorded -----------------------------
 # They count as in the views `launch_times` and `execution_times`, which see all rows at once.
 # Executions of trials are not distinguished from others.
@@ -360,7 +354,7 @@ Row = dict[str, Any]
 
 
 def launch_sums(
-    database: "duckdb.DuckDBPyConnection",
+    database: duckdb.DuckDBPyConnection,
     piece: pa.Table,
     flags: LaunchFlags,
 ) -> list[Row]:
@@ -388,7 +382,7 @@ def launch_sums(
     return _summed_rows(database, rows, LAUNCHED, "call_id")
 
 
-def execution_sums(database: "duckdb.DuckDBPyConnection", piece: pa.Table) -> list[Row]:
+def execution_sums(database: duckdb.DuckDBPyConnection, piece: pa.Table) -> list[Row]:
     """Return one row per call, name and kind with the `EXECUTED` figures of timed executions.
 
     Columns of `piece`: call_id, name, kind, start, end and weight; start and end are never null.
@@ -408,7 +402,7 @@ def execution_sums(database: "duckdb.DuckDBPyConnection", piece: pa.Table) -> li
 
 
 def _summed_rows(
-    database: "duckdb.DuckDBPyConnection",
+    database: duckdb.DuckDBPyConnection,
     rows: Mapping[str, Any],
     figures: Sequence[KernelFigure],
     keys: str,

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.columns import Integers, integers, union_of
 from kvtrace.figures.executions import ExecutionBlocks
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.scans import row_count
@@ -397,13 +397,11 @@ def _compiled_before(trace: "Trace", run: "Run", moment: int) -> int:
     """
     names = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
     kernels = trace.table("kernels", [run], names)
-    spans = []
+    begins, ends = [], []
     for begin, length in (names[:2], names[2:]):
         rows = kernels.filter(pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[length])))
-        began = integers(rows[begin])
-        spans += list(zip(began, np.minimum(began + integers(rows[length]), moment), strict=True))
-    total, until = 0, 0
-    for low, high in sorted(spans):
-        total += max(0, int(high) - max(int(low), until))
-        until = max(until, int(high))
-    return total
+        begins.append(integers(rows[begin]))
+        ends.append(np.minimum(begins[-1] + integers(rows[length]), moment))
+    first, last = np.concatenate(begins), np.concatenate(ends)
+    first, last = union_of(first, np.maximum(first, last))
+    return int((last - first).sum())

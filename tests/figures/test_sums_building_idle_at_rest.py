@@ -53,7 +53,7 @@ def figures(path, part):
         narrowed, window = windowed(trace, trace.runs, part)
     except BadSetting as error:
         return str(error)
-    steps = [program_steps(trace, run, search=search) for run in trace.runs for search in (0, 1)]
+    steps = [program_steps(trace, run) for run in trace.runs]
     marked = [step and (step.name, step.bounds.tolist()) for step in steps]
     times = busy_times_of_runs(narrowed, trace.runs), read_gaps(narrowed, trace.runs)
     return repr((window, getattr(narrowed, "windows", None), marked, times))

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from kvtrace.schema.plans import Replacement, commit, commit_removal, unfinished_removals
+from kvtrace.schema.plans import Replacement, commit, commit_removal, unfinished
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
 from tests.support.many_runs import write_run
@@ -40,7 +40,7 @@ def test_recover_completes_a_removal(out):
 
     assert "an interrupted kvtrace trace prune was completed: its runs are removed" in done.notes
     assert open_trace(out).run_ids == (newest,)
-    assert unfinished_removals(out) == ()
+    assert unfinished(out, "removal") == ()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.schema.errors import BadSetting, DamagedFile
 from kvtrace.schema.layout import KEPT_TIMES, part_path
-from kvtrace.schema.plans import unfinished_removals
+from kvtrace.schema.plans import unfinished
 from kvtrace.schema.pruning import prune
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
@@ -187,7 +187,7 @@ def test_a_prune_killed_at_any_moment_leaves_a_valid_trace(tmp_path, asked):
         assert content(united, [runs[-1]])["launches"] == newest
         # and is fine when it is recovered, and pruned when that is asked for again
         recover(united)
-        assert unfinished_removals(united) == ()
+        assert unfinished(united, "removal") == ()
         assert validate(united) == []
         prune(united, **eval(asked))
         assert validate(united) == []

@@ -140,14 +140,9 @@ class RecordedValue:
 
 def recorded_values(context: Context, call: int) -> tuple[RecordedValue, ...]:
     """Return the recorded tensors of a call of the report, in the order of arguments."""
-    report = context.report
-    values = []
-    for position, index in enumerate(report.calls[call].args):
-        argument = report.arguments[index]
-        value = _recorded_value(context, position, argument)
-        if value is not None:
-            values.append(value)
-    return tuple(values)
+    arguments = map(context.report.arguments.__getitem__, context.report.calls[call].args)
+    values = (_recorded_value(context, *numbered) for numbered in enumerate(arguments))
+    return tuple(value for value in values if value is not None)
 
 
 def _recorded_value(context: Context, position: int, argument: Argument) -> RecordedValue | None:

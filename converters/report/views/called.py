@@ -3,7 +3,7 @@
 Runs and times are measured, bytes derived; see `converters/profile/call_tree.py`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final, TypedDict
 
@@ -68,7 +68,8 @@ def _called_block(
     *,
     source: bool,
 ) -> str:
-    steps = list(_steps(call_tree(call_sums, grouping), -1, [0]))
+    steps: list[tuple[int, Branch]] = []
+    _add_steps(steps, call_tree(call_sums, grouping), -1)
     branches = [branch for _, branch in steps]
     figures = {
         name: [getattr(branch.figures, name) for branch in branches]
@@ -96,16 +97,12 @@ def _called_block(
     )
 
 
-def _steps(branch: Branch, parent: int, count: list[int]) -> Iterator[tuple[int, Branch]]:
-    """Yield the index of the parent and the branch, for `branch` and all branches below.
-
-    `count` is a list with the number of branches yielded so far, which is increased.
-    """
-    yield parent, branch
-    index = count[0]
-    count[0] += 1
+def _add_steps(steps: list[tuple[int, Branch]], branch: Branch, parent: int) -> None:
+    """Add the index of the parent and the branch, for `branch` and all branches below."""
+    index = len(steps)
+    steps.append((parent, branch))
     for child in branch.branches:
-        yield from _steps(child, index, count)
+        _add_steps(steps, child, index)
 
 
 SOURCE: Final = BlockSource(

@@ -37,7 +37,6 @@ from kvtrace.addons.suite.writing import (
 from kvtrace.converters.findings.invocation import invocation
 from kvtrace.converters.scripts.repro import (
     DescriptorArgument,
-    RecordedTime,
     Repro,
     device_text,
     repro_of_call,
@@ -196,7 +195,7 @@ def _call_data(rows: CallRows, call: WeighedCall, settings: SuiteSettings) -> Re
         repro = _from_source(rows, call, problem, settings.limit_bytes)
     if call.median_ns is None:
         return repro
-    time = RecordedTime(call.median_ns, device_text(call.run), call.launches)
+    time = (call.median_ns / 1e6, device_text(call.run), call.launches)
     return replace(repro, recorded=time)
 
 

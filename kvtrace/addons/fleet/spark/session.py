@@ -12,6 +12,7 @@ import pyarrow as pa
 from kvtrace.converters.query.query import BadQuery, names_and_rows
 from kvtrace.figures.scans import Scans, in_plain_folders
 from kvtrace.figures.views import VIEWS, tables_of, view_texts
+from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.layout import fetch
 from kvtrace.schema.remote import remote_folder
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from kvtrace.schema.trace import Run, Trace
 
-#: Tables with rows that several parts of a run may repeat, and their keys.
-_BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 _SETTINGS: Final = {
     "spark.sql.legacy.parquet.nanosAsLong": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # a run's id may be a number
@@ -166,8 +165,8 @@ class SparkTrace:
             paths = [path for files in parts.values() for path in files]
             part_rows = self._read_parquet(table.name, schema, paths)
             has_several_parts = any(len(files) > 1 for files in parts.values())
-            if name in _BY_CONTENT and has_several_parts:
-                part_rows = part_rows.dropDuplicates(["run", _BY_CONTENT[name]])
+            if name in BY_CONTENT and has_several_parts:
+                part_rows = part_rows.dropDuplicates(["run", BY_CONTENT[name]])
             frame = part_rows if frame is None else part_rows.unionByName(frame)
         return self.session.createDataFrame(schema.empty_table()) if frame is None else frame
 
