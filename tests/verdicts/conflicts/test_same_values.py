@@ -154,6 +154,20 @@ def accumulated(x, out, n, OWN: tl.constexpr):
 
 
 @triton.jit
+def in_two_orders(x, out, OWN: tl.constexpr):
+    """A sum of three numbers, rounded in another order by each second program if OWN."""
+    first, second, third = tl.load(x), tl.load(x + 1), tl.load(x + 2)
+    is_other = (tl.program_id(0) % 2 == 1) & (OWN != 0)
+    tl.store(out, tl.where(is_other, first + (second + third), (first + second) + third))
+
+
+@triton.jit
+def of_either(x, y, out, OWN: tl.constexpr):
+    """A number of one tensor or, in other programs if OWN, of another."""
+    tl.store(out, tl.where((tl.program_id(0) < 2) | (OWN == 0), tl.load(x), tl.load(y)))
+
+
+@triton.jit
 def by_group(x, out, GROUP: tl.constexpr):
     """Tiles overlap; GROUP elements share a number."""
     places = tl.program_id(0) * 8 + tl.arange(0, 16)
@@ -186,6 +200,9 @@ def test_equal_results_of_an_evaluation_are_no_race_and_no_proof():
 
     assert race_of(accumulated, (4,), **tensors, n=64, OWN=False) == "unknown"
     assert race_of(accumulated, (4,), **tensors, n=64, OWN=True) == "violation"
+    assert race_of(in_two_orders, (4,), **tensors, OWN=True) == "violation"
+    assert race_of(of_either, (4,), **tensors, y=tensor(64), OWN=True) == "violation"
+    assert race_of(of_either, (4,), **tensors, y=tensor(64), OWN=False) != "violation"
     assert race_of(by_group, (4,), **tensors, GROUP=2) == "unknown"
     assert race_of(by_group, (4,), **tensors, GROUP=1) == "proven"
 
