@@ -1,8 +1,9 @@
-"""Decision of claims by intervals, then multiples of assumptions, then a solver.
+"""Decision of claims by intervals, multiples of assumptions, a solver, then point by point.
 
-A claim is decided for all values of its symbols at once, without enumerating programs, lanes and
-trips. A proof holds at every point in the ranges that satisfies the assumptions. A refutation has a
-point that satisfies the assumptions but not the claim, checked with exact arithmetic.
+A claim is decided for all values of its symbols at once; programs, lanes and trips are enumerated
+only where the solver fails and they are few. A proof holds at every point in the ranges that
+satisfies the assumptions. A refutation has a point that satisfies the assumptions but not the
+claim, checked with exact arithmetic.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from functools import reduce
+from math import prod
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
 
 from kvtrace.symbolic.conditions import (
     And,
@@ -22,7 +27,7 @@ from kvtrace.symbolic.conditions import (
     Or,
     conjunction,
 )
-from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.functions import Applied, Choice
 from kvtrace.symbolic.prover.intervals import Ranges
 from kvtrace.symbolic.prover.linear import (
     first_point,
@@ -46,6 +51,8 @@ _MOST_ALTERNATIVES: Final = 16
 _MOST_FORMS: Final = 160
 _MOST_SPLITS: Final = 4
 _MOST_CASES: Final = 16
+_MOST_POINTS: Final = 1 << 18
+_POINTS_A_STEP: Final = 64
 _STEPS_A_CLAIM: Final = 10
 _METHODS: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 """Methods of proofs, the weakest first."""
@@ -178,12 +185,59 @@ def _decide_by_solver(claim: Condition, rest: Condition, given: Given, seconds: 
     solver_ns = time.perf_counter_ns() - started
     if answer is None:
         return Proven("solver", solver_ns)
-    if isinstance(answer, str):
-        return Unknown(answer, solver_ns)
-    point = _completed(answer, claim, given)
-    if not is_counterexample(point, claim, given.exact):
-        return Unknown("a solver's counterexample does not hold exactly", solver_ns)
+    if not isinstance(answer, str):
+        point = _completed(answer, claim, given)
+        if is_counterexample(point, claim, given.exact):
+            return Refuted(point, "solver", solver_ns)
+        answer = "a solver's counterexample does not hold exactly"
+    return _decide_at_each_point(claim, given, solver_ns) or Unknown(answer, solver_ns)
+
+
+def _decide_at_each_point(claim: Condition, given: Given, solver_ns: int) -> Decision | None:
+    """Return the decision on a claim by all numbers of its symbols, None if these are too many."""
+    ranges = given.ranges
+    conditions = [condition.substitute(ranges) for condition in (claim, *given.exact)]
+    symbols = _symbols(conditions)
+    bounds = [ranges.of(symbol) for symbol in symbols]
+    shape = tuple(high - low + 1 for low, high in bounds)
+    is_exact = all(_fits_64_bits(condition, ranges) for condition in conditions)
+    if prod(shape) > _MOST_POINTS or _opaques(conditions) or not is_exact:
+        return None
+    count(prod(shape) / _POINTS_A_STEP)
+    axes = [np.arange(low, high + 1) for low, high in bounds]
+    numbers = dict(zip(symbols, np.ix_(*axes), strict=True))
+    claimed, *assumed = (condition.values(numbers) for condition in conditions)
+    refuting = np.broadcast_to(reduce(np.logical_and, assumed, ~claimed), shape)
+    if not refuting.any():
+        return Proven("solver", solver_ns)
+    places = zip(symbols, axes, np.unravel_index(int(refuting.argmax()), shape), strict=True)
+    point = _completed({symbol: int(axis[at]) for symbol, axis, at in places}, claim, given)
     return Refuted(point, "solver", solver_ns)
+
+
+def _fits_64_bits(condition: Condition, ranges: Ranges) -> bool:
+    """Return whether no sum of a condition, nor of its atoms' arguments, leaves 64 bits."""
+    pending: list[Any] = [condition, *condition.atoms()]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Term):
+            if _size(part, ranges) >= 1 << 62:
+                return False
+        elif isinstance(part, Condition):
+            pending += part.inside()
+        elif isinstance(part, Choice):
+            pending += (part.condition, part.then, part.otherwise)
+        elif isinstance(part, Applied):
+            pending += part.arguments
+    return True
+
+
+def _size(term: Term, ranges: Ranges) -> int | float:
+    """Return a bound of the absolute value of a term and of all its partial sums."""
+    return sum(
+        abs(factor) * max(map(abs, ranges.intervals[monomial]))
+        for monomial, factor in term.coefficients.items()
+    )
 
 
 def is_counterexample(point: Point, claim: Condition, given: Sequence[Condition]) -> bool:

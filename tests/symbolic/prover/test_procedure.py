@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import kvtrace.symbolic.prover
+from kvtrace.symbolic.bits import bitwise
 from kvtrace.symbolic.conditions import Opaque, at_least, equal, less
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.prover import (
@@ -20,7 +21,8 @@ from kvtrace.symbolic.prover import (
     prove,
     strongest,
 )
-from kvtrace.symbolic.terms import lane, program, scalar
+from kvtrace.symbolic.prover.procedure import _decide_at_each_point
+from kvtrace.symbolic.terms import as_term, lane, program, scalar
 from tests.support.thorough import usually
 from tests.symbolic.random_formulas import KNOWN, POINTS, conditions, terms
 
@@ -50,6 +52,37 @@ def test_linear_proofs_and_refutations_are_correct(claim, assumed):
 @given(conditions(), conditions())
 def test_proofs_and_refutations_of_the_solver_are_correct(claim, assumed):
     check(claim, assumed, 0.2)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(conditions(), conditions())
+def test_decisions_point_by_point_are_correct(claim, assumed):
+    decision = _decide_at_each_point(claim, Given((assumed,), Ranges(KNOWN)), 0)
+    broken = [p for p in POINTS if assumed.value(p) and not claim.value(p)]
+
+    if decision is not None:
+        assert isinstance(decision, Refuted if broken else Proven)
+    if isinstance(decision, Refuted):
+        assert assumed.value(decision.model)
+        assert not claim.value(decision.model)
+
+
+def test_bits_of_lanes_are_decided_point_by_point():
+    """The solver follows no single bits of a xor, so that its counterexamples do not hold."""
+    place = lane(0, 16)
+    mixed = bitwise("xor", place, as_term(6), 32)
+    even = Given((equal(bitwise("and", place, as_term(1), 32), 0),), Ranges({}))
+
+    assert isinstance(prove(less(mixed, 15), even), Proven)
+    decision = prove(less(mixed, 14), even)
+    assert isinstance(decision, Refuted)
+    assert set(decision.model.values()) == {8}
+
+
+def test_symbols_without_small_ranges_are_not_enumerated():
+    wide = scalar(0) * scalar(1)
+
+    assert _decide_at_each_point(less(wide, 5), Given((), Ranges({})), 0) is None
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
