@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 #: A function that returns the content of an artifact, None if it was not recorded.
 ContentOf = Callable[[str], bytes | None]
-
 #: Rows of `calls` that are converted to Python objects at a time.
 _ROWS_AT_ONCE: Final = 1_000
 #: Limit of characters of a value in a message.

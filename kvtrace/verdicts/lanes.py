@@ -46,10 +46,17 @@ def lanes_before(op: Op, lanes: Lanes) -> Lanes:
 
 
 def lanes_of_operand(operand: Value, op: Op, lanes: Lanes) -> Lanes:
-    """Return the indices of an elementwise op's operand; None for joins, splits and cats.
-
-    None if the op is a join, split or cat.
-    """
+    """Return the indices of an elementwise op's operand; None for joins, splits and cats."""
     if operator_of(op) in ("join", "split", "cat"):
         return None
     return lanes if shape_of(operand.type) else ()
+
+
+def broadcast_lanes(operand: Value, lanes: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Return the lanes of an operand of equal or broadcast positions."""
+    shape = shape_of(operand.type)
+    if len(shape) != len(lanes):
+        return (ZERO,) * len(shape)
+    return tuple(
+        ZERO if extent == 1 else lane_term for extent, lane_term in zip(shape, lanes, strict=True)
+    )

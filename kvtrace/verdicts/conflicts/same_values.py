@@ -40,7 +40,7 @@ from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
-from kvtrace.verdicts.lanes import lanes_before, own_lanes
+from kvtrace.verdicts.lanes import broadcast_lanes, lanes_before, own_lanes
 from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
 
 if TYPE_CHECKING:
@@ -258,9 +258,8 @@ class _EqualitySearch:
         """Return a value's formula if it is what the kernel computes: no integer wraps around."""
         if value.id not in self._formulas:
             is_exact = not self._is_called and self._bound.are_ideal((value,))
-            self._formulas[value.id] = (
-                self._bound.summary.values.get(value.id) if is_exact else None
-            )
+            formula = self._bound.summary.values.get(value.id)
+            self._formulas[value.id] = formula if is_exact else None
         return self._formulas[value.id]
 
     def _in_own_trip(
@@ -364,7 +363,7 @@ class _EqualitySearch:
                 yield EqualityCondition(formula, traced.path)
             choices = [(op.operand("first"), (formula,)), (op.operand("second"), (~formula,))]
         for value, branch_condition in choices:
-            lanes, path = _broadcast_lanes(value, traced.lanes), (*traced.path, *branch_condition)
+            lanes, path = broadcast_lanes(value, traced.lanes), (*traced.path, *branch_condition)
             yield self._traced(value, lanes, beyond=traced.beyond, path=path)
 
     def _load_sources(
@@ -390,7 +389,7 @@ class _EqualitySearch:
             return [EqualityCondition(None, traced.path)]
         values = [
             self._traced(
-                value, _broadcast_lanes(value, traced.lanes), beyond=traced.beyond, path=traced.path
+                value, broadcast_lanes(value, traced.lanes), beyond=traced.beyond, path=traced.path
             )
             for value in operands
             if value is not None
@@ -422,7 +421,7 @@ class _EqualitySearch:
         """Return operands with the lanes that determine a result's lanes; None: unknown."""
         row, operator = KINDS[op.name], operator_of(op)
         if op.name in _POSITIONWISE or (operator == "extern" and attribute(op, "pure", False)):
-            return [(operand, _broadcast_lanes(operand, lanes)) for operand in op.operands]
+            return [(operand, broadcast_lanes(operand, lanes)) for operand in op.operands]
         if op.name in _REARRANGING and not attribute(op, "allow_reorder", False):
             source_lanes = lanes_before(op, lanes)
             return None if source_lanes is None else [(op.operand("source"), source_lanes)]
@@ -457,16 +456,6 @@ class _EqualitySearch:
         axis_lane = _any_index(shape_of(sources[0].type)[axis])
         operands = [(source, (*lanes[:axis], axis_lane, *lanes[axis:])) for source in sources]
         return [*operands, *((source, _any_lanes(source)) for source in _captured_values(op))]
-
-
-def _broadcast_lanes(operand: Value, lanes: Lanes) -> Lanes:
-    """Return the lanes of an operand of equal or broadcast positions."""
-    shape = shape_of(operand.type)
-    if len(shape) != len(lanes):
-        return (ZERO,) * len(shape)
-    return tuple(
-        ZERO if extent == 1 else lane_term for extent, lane_term in zip(shape, lanes, strict=True)
-    )
 
 
 def _any_lanes(value: Value) -> Lanes:
