@@ -31,7 +31,7 @@ from kvtrace.verdicts.conflicts.lane_orders import (
     WatchedByte,
 )
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
-from kvtrace.verdicts.rules.fills import MADE_UP_NUMBERS, Numbers, evaluated, with_contents
+from kvtrace.verdicts.rules.fills import Numbers, evaluated, with_contents
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.requests import Request
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 
+_MADE_UP_NUMBERS: Final = range(1, 128)
+"""Made-up numbers: their count is a prime, so numbers at strides of powers of two differ."""
 _SAME_VALUE: Final = "lanes that store to the same byte store the same value in the replay"
 #: Limit of pairs of executions that are run in another order.
 _MAX_CANDIDATES: Final = 4
@@ -412,7 +414,7 @@ def _contents_for(bound: BoundCall) -> Any:
         if is_lost or argument.name in deciding_names:
             return None
         if argument.element.kind == "f":
-            return [number / 64 for number in MADE_UP_NUMBERS]
-        return MADE_UP_NUMBERS
+            return [number / 64 for number in _MADE_UP_NUMBERS]
+        return _MADE_UP_NUMBERS
 
     return numbers

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.evaluate import (
+    Access,
+    Argument,
+    Observer,
+    OutOfBounds,
+    Storage,
+    TensorArgument,
+)
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
@@ -23,7 +29,7 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.replaying import program_at, read_only_arguments, run, run_with
-from kvtrace.verdicts.rules.fills import MADE_UP_NUMBERS, with_contents
+from kvtrace.verdicts.rules.fills import with_contents
 from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
 
 if TYPE_CHECKING:
@@ -43,6 +49,8 @@ ONE_RESULT: Final = (
 )
 _MOST_BYTES: Final = 1 << 24
 """Limit of the bytes of a call's storages whose results are compared."""
+_MADE_UP_NUMBERS: Final = 8_191
+"""Numbers of an argument: a prime, so that rows at strides of powers of two differ."""
 _MOST_PROGRAMS_ALONE: Final = 64
 """Limit of programs that are all run for that, each in an evaluation of its own."""
 
@@ -269,6 +277,16 @@ def _is_same_memory(call: Call, orders: Sequence[Sequence[int]]) -> bool:
     return True
 
 
+class _OutsideSeen(Observer):
+    """An observer of accesses out of bounds, where loads give 0 in all programs."""
+
+    happened = False
+
+    def out_of_bounds(self, defect: OutOfBounds) -> None:  # noqa: ARG002
+        """Note that an access left its tensor."""
+        self.happened = True
+
+
 def _is_float(argument: TensorArgument) -> bool:
     return argument.element.kind == "f"
 
@@ -281,9 +299,10 @@ def _memory_after(
 
     def numbers(argument: TensorArgument) -> Sequence[float]:
         """Return numbers that no other argument has; sums of floats are rounded."""
-        first = len(MADE_UP_NUMBERS) * names.index(argument.name)
-        made_up = [first + number for number in MADE_UP_NUMBERS] if is_made_up(argument) else []
-        return [sqrt(number) for number in made_up] if _is_float(argument) else made_up
+        if not is_made_up(argument):
+            return ()
+        made_up = np.arange(1, _MADE_UP_NUMBERS + 1) + _MADE_UP_NUMBERS * names.index(argument.name)
+        return list(np.sqrt(made_up) if _is_float(argument) else made_up)
 
     storages = {a.storage for a in call.arguments if isinstance(a, TensorArgument)}
     if sum(storage.nbytes for storage in storages) > _MOST_BYTES:
@@ -293,8 +312,10 @@ def _memory_after(
         filled,
         lambda storage: Storage(storage.nbytes, np.array(storage.data), storage.address),
     )
+    outside = _OutsideSeen()
     for program in order:
-        if run_with(call, arguments, (), (program,), instrument=None) is not None:
+        failure = run_with(call, arguments, (outside,), (program,), instrument=None)
+        if failure is not None or outside.happened:
             return None
     return tuple(
         argument.storage.data.tobytes()

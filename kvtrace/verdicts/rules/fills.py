@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.binding import BoundCall
 
-MADE_UP_NUMBERS: Final = range(1, 128)
-"""Made-up numbers: their count is a prime, so numbers at strides of powers of two differ."""
 _PATTERN_BYTES: Final = 1 << 26
 """Larger made-up tensors are all zeros, whose pages cost nothing until they are accessed."""
 

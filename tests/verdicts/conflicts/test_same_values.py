@@ -175,6 +175,13 @@ def by_group(x, out, GROUP: tl.constexpr):
 
 
 @triton.jit
+def rows_to_one(x, out, STRIDE: tl.constexpr):
+    """Each program stores a row of its own to the same place."""
+    lanes = tl.arange(0, 16)
+    tl.store(out + lanes, tl.load(x + tl.program_id(0) * STRIDE + lanes))
+
+
+@triton.jit
 def flagged(flag, out, OWN: tl.constexpr):
     """Each program loads the number that it stored before, and all others, too."""
     program = tl.program_id(0)
@@ -205,6 +212,13 @@ def test_equal_results_of_an_evaluation_are_no_race_and_no_proof():
     assert race_of(of_either, (4,), **tensors, y=tensor(64), OWN=False) != "violation"
     assert race_of(by_group, (4,), **tensors, GROUP=2) == "unknown"
     assert race_of(by_group, (4,), **tensors, GROUP=1) == "proven"
+
+
+def test_rows_that_are_loaded_out_of_bounds_or_far_apart_are_not_taken_for_equal():
+    assert race_of(rows_to_one, (4,), x=tensor(16), out=tensor(16), STRIDE=1 << 20) == "violation"
+    for stride in (127, 128, 4096):
+        tensors = {"x": tensor(4 * stride), "out": tensor(16)}
+        assert race_of(rows_to_one, (4,), **tensors, STRIDE=stride) == "violation"
 
 
 def test_a_number_that_each_program_stores_before_it_loads_it_is_no_race():
