@@ -116,7 +116,8 @@ class Table:
                     copy = self.folder / f"copy{number}"
                     shutil.rmtree(copy, ignore_errors=True)
                     shutil.copytree(trace, copy)
-                program = (self.python(side), "-m", "kvtrace", *arguments)
+                # -P: else the kvtrace of the current folder would be measured for each checkout.
+                program = (self.python(side), "-P", "-m", "kvtrace", *arguments)
                 first[side].append(used(program, (0, 1)))
                 if again:
                     second[side].append(used(program, (0, 1)))
@@ -264,7 +265,7 @@ def recorded(table: Table) -> None:
     for _ in range(table.repeats):
         for side in table.checkouts:
             done = subprocess.run(
-                [table.python(side), "-c", text, *options],
+                [table.python(side), "-P", "-c", text, *options],
                 env=os.environ | {"KVTRACE_NATIVE": "0"},
                 capture_output=True,
                 text=True,
