@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
@@ -115,14 +115,7 @@ def modular_ops(value: Value, module: Module) -> list[Op]:
 
 def unsigned_differences(module: Module) -> frozenset[int]:
     """Return the indices of differences that are later read as unsigned integers."""
-    return frozenset(
-        maker.index
-        for op in module.ops
-        if op.name in UNSIGNED
-        for value in op.operands
-        for maker in modular_ops(value, module)
-        if operator_of(maker) == "-"
-    )
+    return frozenset(op.index for op in _read_as_unsigned(module) if operator_of(op) == "-")
 
 
 @once_per_module
@@ -132,14 +125,19 @@ def unsigned_sums_of_cut(module: Module) -> Mapping[int, tuple[Value, ...]]:
     The keys are the indices of the sums and products.
     """
     operands: dict[int, tuple[Value, ...]] = {}
+    for op in _read_as_unsigned(module):
+        sources = (value_before(operand, MOVING) for operand in op.operands)
+        cut = tuple(source for source in sources if _is_truncated(source))
+        if cut and op.name not in MOVING:
+            operands[op.index] = cut
+    return operands
+
+
+def _read_as_unsigned(module: Module) -> Iterator[Op]:
+    """Yield the sums, products, shifts and bit ops behind operands of unsigned ops."""
     for op in module.ops:
         for value in op.operands if op.name in UNSIGNED else ():
-            for maker in modular_ops(value, module):
-                sources = (value_before(operand, MOVING) for operand in maker.operands)
-                cut = tuple(source for source in sources if _is_truncated(source))
-                if cut and maker.name not in MOVING:
-                    operands[maker.index] = cut
-    return operands
+            yield from modular_ops(value, module)
 
 
 def _is_truncated(value: Value) -> bool:

@@ -52,7 +52,7 @@ _MOST_FORMS: Final = 160
 _MOST_SPLITS: Final = 4
 _MOST_CASES: Final = 16
 _MOST_POINTS: Final = 1 << 18
-_POINTS_A_STEP: Final = 64
+_POINTS_A_STEP: Final = 64  # of the work that budgets count
 _STEPS_A_CLAIM: Final = 10
 _METHODS: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 """Methods of proofs, the weakest first."""
@@ -200,8 +200,9 @@ def _decide_at_each_point(claim: Condition, given: Given, solver_ns: int) -> Dec
     symbols = _symbols(conditions)
     bounds = [ranges.of(symbol) for symbol in symbols]
     shape = tuple(high - low + 1 for low, high in bounds)
-    is_exact = all(_fits_64_bits(condition, ranges) for condition in conditions)
-    if prod(shape) > _MOST_POINTS or _opaques(conditions) or not is_exact:
+    if prod(shape) > _MOST_POINTS or _opaques(conditions):
+        return None
+    if not all(_fits_64_bits(condition, ranges) for condition in conditions):
         return None
     count(prod(shape) / _POINTS_A_STEP)
     axes = [np.arange(low, high + 1) for low, high in bounds]

@@ -28,12 +28,12 @@ from kvtrace.ir.ops import effect_of, operator_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
 from kvtrace.verdicts.conflicts.parts import roles_of
+from kvtrace.verdicts.conflicts.sharers import sharers_of
 from kvtrace.verdicts.replaying import program_at, read_only_arguments, run, run_with
 from kvtrace.verdicts.rules.fills import with_contents
 from kvtrace.verdicts.rules.undefined_lanes import uses_undefined
 
 if TYPE_CHECKING:
-    from kvtrace.symbolic.summary import Access as SummaryAccess
     from kvtrace.verdicts.binding import BoundCall
 
 # Orders in which the programs of a call are run one by one: ascending, descending, shuffled.
@@ -235,16 +235,19 @@ def have_one_result(bound: BoundCall, witness: Witness) -> bool:
     """
     call, op = bound.call, witness.first.op
     roles = roles_of(call.module).by_op.values()
-    storage = _storage_of(call, witness.first)
+    argument = call.arguments[witness.first.argument]
+    assert isinstance(argument, TensorArgument)
+    storages = {a.storage for a in call.arguments if isinstance(a, TensorArgument)}
     if (
         effect_of(op) != "store"
         or any(role.kind == "atomic" or role.strong for role in roles)
         or any(
-            access.argument is None or _reaches(call, access, storage)
-            for access in bound.summary.accesses
-            if access.op is not op
+            sharer.storage is None or sharer.storage is argument.storage
+            for sharer in sharers_of(bound)
+            if sharer.access.op is not op
         )
         or op.index in depending_on_data(call.module)
+        or sum(storage.nbytes for storage in storages) > _MOST_BYTES
         or uses_undefined(bound)
     ):
         return False
@@ -256,22 +259,11 @@ def have_one_result(bound: BoundCall, witness: Witness) -> bool:
     return all(_is_same_memory(call, alternatives) for alternatives in orders)
 
 
-def _storage_of(call: Call, touch: Touch) -> Storage:
-    argument = call.arguments[touch.argument]
-    assert isinstance(argument, TensorArgument)
-    return argument.storage
-
-
-def _reaches(call: Call, access: SummaryAccess, storage: Storage) -> bool:
-    assert access.argument is not None
-    argument = call.arguments[access.argument]
-    return isinstance(argument, TensorArgument) and argument.storage is storage
-
-
 def _is_same_memory(call: Call, orders: Sequence[Sequence[int]]) -> bool:
     """Return whether programs leave the same memory in some orders, for two sets of numbers."""
     for is_made_up in (_is_float, lambda _: True):
-        memories = [_memory_after(call, order, is_made_up) for order in orders]
+        arguments = _filled(call, is_made_up)
+        memories = [_memory_after(call, arguments, order) for order in orders]
         if None in memories or any(memory != memories[0] for memory in memories):
             return False
     return True
@@ -291,34 +283,37 @@ def _is_float(argument: TensorArgument) -> bool:
     return argument.element.kind == "f"
 
 
-def _memory_after(
-    call: Call, order: Sequence[int], is_made_up: Callable[[TensorArgument], bool]
-) -> tuple[bytes, ...] | None:
-    """Return all storages after programs ran in an order; None if it failed or is too large."""
+def _filled(call: Call, is_made_up: Callable[[TensorArgument], bool]) -> tuple[Argument, ...]:
+    """Return arguments with recorded integers; other numbers are made up, or zero.
+
+    No two arguments have one number, and sums of floats are rounded.
+    """
     names = [argument.name for argument in call.arguments]
 
     def numbers(argument: TensorArgument) -> Sequence[float]:
-        """Return numbers that no other argument has; sums of floats are rounded."""
         if not is_made_up(argument):
             return ()
         made_up = np.arange(1, _MADE_UP_NUMBERS + 1) + _MADE_UP_NUMBERS * names.index(argument.name)
         return list(np.sqrt(made_up) if _is_float(argument) else made_up)
 
-    storages = {a.storage for a in call.arguments if isinstance(a, TensorArgument)}
-    if sum(storage.nbytes for storage in storages) > _MOST_BYTES:
-        return None
-    filled = with_contents(read_only_arguments(call.arguments, "integers"), numbers)
-    arguments = with_storages(
-        filled,
+    return with_contents(read_only_arguments(call.arguments, "integers"), numbers)
+
+
+def _memory_after(
+    call: Call, arguments: Sequence[Argument], order: Sequence[int]
+) -> tuple[bytes, ...] | None:
+    """Return all storages after programs ran in an order on copies of them; None if it failed."""
+    copies = with_storages(
+        arguments,
         lambda storage: Storage(storage.nbytes, np.array(storage.data), storage.address),
     )
     outside = _OutsideSeen()
     for program in order:
-        failure = run_with(call, arguments, (outside,), (program,), instrument=None)
+        failure = run_with(call, copies, (outside,), (program,), instrument=None)
         if failure is not None or outside.happened:
             return None
     return tuple(
         argument.storage.data.tobytes()
-        for argument in arguments
+        for argument in copies
         if isinstance(argument, TensorArgument) and argument.storage.data is not None
     )

@@ -68,17 +68,12 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         for access in bound.summary.accesses
         if access.calls
     ]
+    doubts = ((_UNSIGNED, True, _may_load_large_unsigned), (_CUT, False, _has_negative_cut))
     verdicts += [
-        (None, access.op, _unknown(bound, arithmetic, _UNSIGNED, 0, evaluating=True))
+        (None, access.op, _unknown(bound, arithmetic, reason, 0, evaluating=evaluating))
+        for reason, evaluating, is_doubtful in doubts
         for arithmetic in bound.summary.arithmetic
-        if not arithmetic.calls and _may_load_large_unsigned(bound, arithmetic)
-        for access in bound.summary.accesses
-        if arithmetic.op.index in feeding(access.op, bound.call.module)
-    ]
-    verdicts += [
-        (None, access.op, _unknown(bound, arithmetic, _CUT, 0))
-        for arithmetic in bound.summary.arithmetic
-        if not arithmetic.calls and _has_negative_cut(bound, arithmetic)
+        if not arithmetic.calls and is_doubtful(bound, arithmetic)
         for access in bound.summary.accesses
         if arithmetic.op.index in feeding(access.op, bound.call.module)
     ]

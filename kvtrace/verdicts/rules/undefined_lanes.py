@@ -85,13 +85,12 @@ def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Ve
     given = _given(bound, sink)
     if bound.is_unreached(sink.place, given):
         return None
-    if sink.undefined.is_nowhere and _is_followed(bound, sink):
-        return None
     decision, is_weak = _decided(bound, sink, given)
     if isinstance(decision, Proven):
-        if _wraps(bound, sink):
+        is_followed = _is_followed(bound, sink)
+        if _wraps(bound, sink) or (is_followed and sink.undefined.is_nowhere):
             return None
-        if not _is_followed(bound, sink):
+        if not is_followed:
             return _unknown(bound, sink, rule, _MAY_WRAP)
         return _proven(bound, sink, rule, decision)
     if not isinstance(decision, Refuted):
