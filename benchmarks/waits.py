@@ -13,7 +13,6 @@ llama      first screens of tests/fixtures/h200/llama, compiled by Inductor
 small      `info` and `profile` of tests/fixtures/h200/planted/good, beside DuckDB by hand
 import     65 MB to Kineto's schema, beside json.load, orjson, msgspec (events alone) and HTA
 convert    the file back: `convert kineto` of 750,000 launches
-judge      the labeled kernel `softmax`, alone, and by one server of `kvtrace mcp`, in a row
 evaluator  five fp32 kernels with op records, again and first in a process, beside torch
 record     a launch recorded without the C extension: cold_launch.py with KVTRACE_NATIVE=0
 
@@ -21,7 +20,6 @@ PYTHON is of an environment with PEERS; without it, they are left out.
 """
 
 import argparse
-import asyncio
 import importlib
 import os
 import shutil
@@ -31,7 +29,6 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -52,8 +49,6 @@ _, status, usage = os.wait4(process, 0)
 seconds = usage.ru_utime + usage.ru_stime
 print(os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss / 1e3)
 """
-_KERNEL: Final = "tests/addons/judge/kernels/right/softmax.py"
-_REFERENCE: Final = "tests/addons/judge/references.py:softmax"
 _IMPORTERS: Final = {
     "json.load": "import json; json.load(open({file!r}, 'rb'))",
     "orjson": "import orjson; orjson.loads(open({file!r}, 'rb').read())",
@@ -184,41 +179,6 @@ def converted(table: Table) -> None:
     table.commands("convert", "convert", "kineto", str(trace), "-o", str(table.folder / "out.json"))
 
 
-def seconds_of_tree(root: int) -> float:
-    """Return the processor seconds of a process, and of its descendants, ended ones too."""
-    parents, ticks = {}, {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # the process has just ended
-        parents[int(folder.name)], ticks[int(folder.name)] = int(fields[1]), fields[11:15]
-    tree = {root}
-    while more := {pid for pid, parent in parents.items() if parent in tree} - tree:
-        tree |= more
-    return sum(int(tick) for pid in tree for tick in ticks[pid]) / os.sysconf("SC_CLK_TCK")
-
-
-async def judge_in_a_row(count: int) -> list[float]:
-    """Return the processor seconds of judgments by one server."""
-    from kvtrace.addons.judge.commands.mcp import Roots, Tools
-
-    tools = Tools(Roots([str(ROOT)]), 600, unconfined=False)
-    seconds = [seconds_of_tree(os.getpid())]
-    for _ in range(count):
-        answer = await tools.judge(str(ROOT / _KERNEL), str(ROOT / _REFERENCE))
-        assert '"verdict": "right"' in answer, answer
-        seconds.append(seconds_of_tree(os.getpid()))
-    return [after - before for before, after in pairwise(seconds)]
-
-
-def judged(table: Table) -> None:
-    """Measure judgments, a process each, and by one server."""
-    table.commands("judge", "judge", str(ROOT / _KERNEL), "--reference", str(ROOT / _REFERENCE))
-    for seconds in asyncio.run(judge_in_a_row(table.repeats)):
-        print(f"judge by mcp           now        {seconds:24.2f} s", flush=True)
-
-
 def _worker(checkout: Path, python: Path, folder: Path, module: str) -> Worker:
     """Start a worker of a checkout's benchmarks."""
     paths = {"PYTHONPATH": f"{checkout / 'benchmarks'}{os.pathsep}{checkout}"}
@@ -280,7 +240,6 @@ ROWS: Final[dict[str, Callable[[Table], None]]] = {
     "small": small,
     "import": imported,
     "convert": converted,
-    "judge": judged,
     "evaluator": evaluated,
     "record": recorded,
 }

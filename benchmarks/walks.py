@@ -40,7 +40,6 @@ WALKS: Final = {
     "bounds, proven": (["sanitize", "--rule", "out-of-bounds"], FIXTURE),
     "bounds, violated": (["sanitize", "--rule", "out-of-bounds"], BROKEN),
     "race": (["sanitize", "--rule", "race"], FIXTURE),
-    "suite": (["suite", "-o", "suite"], FIXTURE),
     "memory": (["sanitize", "--rule", "uninitialized-read"], None),
 }
 WORDS: Final = frozenset(
