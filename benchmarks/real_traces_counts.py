@@ -301,116 +301,12 @@ def _tritonparse(path: Path) -> Counts:
     return counts
 
 
-# XLA's profile: fields of xplane.proto by number, without a package for protocol buffers.
-
-
-def _fields(message: bytes) -> dict[int, list[Any]]:
-    """Return the values of a message by the field's number: integers, and bytes of all else."""
-    values: dict[int, list[Any]] = {}
-    position = 0
-    while position < len(message):
-        key, position = _varint(message, position)
-        kind = key & 7
-        if kind == 0:
-            value, position = _varint(message, position)
-        else:
-            size, position = (
-                _varint(message, position) if kind == 2 else (8 if kind == 1 else 4, position)
-            )
-            value, position = message[position : position + size], position + size
-        values.setdefault(key >> 3, []).append(value)
-    return values
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[position]
-        value |= (byte & 127) << shift
-        position += 1
-        if byte < 128:
-            return value, position
-        shift += 7
-
-
-def _xplane(path: Path) -> Counts:
-    counts = Counts()
-    planes = [_fields(plane) for plane in _fields(_content(path))[1]]
-    start = 0
-    for plane in planes:
-        names, _ = _metadata(plane)
-        for stat in map(_fields, plane.get(6, ())):
-            if names[stat[1][0]] == "profile_start_time":
-                start = next(stat[number][0] for number in (3, 4) if number in stat)
-    for plane in planes:
-        title = plane.get(2, [b""])[0].decode()
-        if title.startswith("/device:GPU:"):
-            _add_plane(counts, plane, int(title.rpartition(":")[2]), start)
-        elif title.startswith("/host:"):
-            _add_host(counts, plane)
-    return counts
-
-
-def _metadata(
-    plane: dict[int, list[Any]],
-) -> tuple[dict[int, str], dict[int, dict[int, list[Any]]]]:
-    """Return the names of stats, and the metadata of events, by number."""
-    names, events = {}, {}
-    for entry in map(_fields, plane.get(5, ())):
-        names[entry.get(1, [0])[0]] = _fields(entry[2][0]).get(2, [b""])[0].decode()
-    for entry in map(_fields, plane.get(4, ())):
-        events[entry.get(1, [0])[0]] = _fields(entry[2][0])
-    return names, events
-
-
-def _add_plane(counts: Counts, plane: dict[int, list[Any]], device: int, start: int) -> None:
-    names, events = _metadata(plane)
-    for line in map(_fields, plane.get(3, ())):
-        title = line.get(2, [b""])[0].decode()
-        if not title.startswith("Stream #"):
-            continue
-        stream = int(title.removeprefix("Stream #").partition("(")[0])
-        origin = line.get(3, [0])[0]
-        shift = start if origin < 10**18 <= start else 0  # else times are of the day already
-        for event in map(_fields, line.get(4, ())):
-            kind_of_event = events[event[1][0]]
-            stats = {names[stat.get(1, [0])[0]].lower(): stat for stat in
-                     map(_fields, [*kind_of_event.get(5, ()), *event.get(4, ())])}  # fmt: skip
-            begin = shift + (origin * 1000 + event.get(2, [0])[0]) // 1000
-            end = begin + (event.get(3, [0])[0] + 500) // 1000
-            kind = "copy" if "memcpy_details" in stats else "kernel"
-            kind = "fill" if "memset_details" in stats else kind
-            size = 0
-            if kind == "copy":
-                words = stats["memcpy_details"]
-                text = words[5][0].decode() if 5 in words else names[words[7][0]]
-                size = max((int(word.partition(":")[2]) for word in text.split()
-                            if word.startswith(("size:", "num_bytes:"))), default=0)  # fmt: skip
-            name = kind_of_event[2][0].decode().removesuffix(".kd")
-            counts.add(kind, name, begin, end, (device, stream), size)
-
-
-def _add_host(counts: Counts, plane: dict[int, list[Any]]) -> None:
-    """Count steps of the program, and what is left out: moments without a duration."""
-    names, events = _metadata(plane)
-    for line in map(_fields, plane.get(3, ())):
-        for event in map(_fields, line.get(4, ())):
-            named = {names[_fields(stat).get(1, [0])[0]] for stat in event.get(4, ())}
-            if "correlation_id" in named:
-                continue
-            if "step_num" in named:
-                counts.ranges[events[event[1][0]][2][0].decode()] += 1
-            if (event.get(3, [0])[0] + 500) // 1000 == 0:
-                counts.left_out["instants of host threads"] += 1
-
-
 _COUNTERS: dict[str, Callable[[Path], Counts]] = {
     "kineto": _kineto,
     "nsys": _nsys,
     "rocprofv3": _rocprofv3,
     "proton": _proton,
     "tritonparse": _tritonparse,
-    "xplane": _xplane,
 }
 
 

@@ -105,12 +105,6 @@ def importer_of(path: Path, head: bytes) -> str:
     for name in importer_names():
         if load_importer(name).recognizes(path, head):
             return name
-    beside = sorted(path.parent.glob("*.xplane.pb")) if ".trace.json" in path.name else []
-    if beside:
-        raise BadSource(
-            f"{path} is the profile of {beside[0].name} beside it for a browser, without what "
-            f"kernels need: import {beside[0]}"
-        )
     for kind in _OTHER_FILES:
         if kind.includes(path, head):
             advice = kind.advice.format(name=path.name)
@@ -159,6 +153,12 @@ _OTHER_FILES: Final = (
         "{name} --page raw --csv` prints the counters",
         endings=(".ncu-rep", ".nsight-cuprof-report"),
         first=b"NVR\0",
+    ),
+    _OtherFile(
+        "a profile of XLA: operations of a program of JAX or TensorFlow",
+        "run the program under `nsys profile` (then `nsys export --type sqlite`) or `rocprofv3`, "
+        "and import what that writes",
+        endings=(".xplane.pb",),
     ),
     _OtherFile(
         "a Chakra execution trace: operators and their tensors, without times",

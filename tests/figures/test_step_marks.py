@@ -13,7 +13,6 @@ from kvtrace.figures.step_marks import ProgramMarks, names_step
 from kvtrace.figures.window import windowed
 from kvtrace.schema.trace import open_trace
 from tests.support.foreign_traces import write_nsys_sqlite
-from tests.support.foreign_xplane import XEvent, XLine, plane, write_space
 
 MS = 1000  # µs, as in torch.profiler's JSON
 #: Kernels of a layer, and layers of a step.
@@ -157,14 +156,3 @@ def test_a_single_instant_that_names_a_step_is_none(tmp_path):
     import_files([path], out)
     assert window_of(open_trace(out)).how == "whole"
     assert main(["convert", "chrome", str(out), "-o", str(tmp_path / "out.json")]) == 0
-
-
-def test_steps_of_a_tpu_are_steps_of_an_xplane(tmp_path):
-    steps = XLine(1, "Steps", tuple(XEvent(str(n), 1000 * n, 900) for n in range(4)))
-    operations = XLine(
-        2, "XLA Ops", tuple(XEvent(f"fusion.{n % 2}", 500 * n, 400) for n in range(8))
-    )
-    path = write_space(tmp_path, (plane("/device:TPU:0", (steps, operations)),))
-    import_files([path], tmp_path / "out")
-    window = window_of(open_trace(tmp_path / "out"))
-    assert (window.how, window.name, window.steps) == ("mark", "Steps", 4)

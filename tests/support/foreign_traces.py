@@ -13,8 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.support.foreign_xplane import XEvent, XLine, plane, times_of_day, write_space
-
 #: 2026-01-02 03:04:05 UTC.
 EPOCH_NS = 1_767_323_045_000_000_000
 KERNEL_NS = 5_250 + 5_250 + 12_000
@@ -426,43 +424,6 @@ def write_proton_lanes(folder: Path) -> Path:
     return path
 
 
-def write_xplane(folder: Path) -> Path:
-    """Write XLA's profile of a GPU: its kernels and a copy, calls of the driver, and a step."""
-    details = "regs:32 static_shared:256 dynamic_shared:256 grid:8,1,1 block:128,1,1 occ_pct:50"
-    operation = {"hlo_op": "added.1", "hlo_module": "jit_step", "name": "jit(step)/add",
-                 "source": "train.py:12"}  # fmt: skip
-
-    def kernel(title: str, begin: int, taken: int, correlation: int, **stats: str) -> XEvent:
-        return XEvent(title, begin, taken, {"correlation_id": correlation,
-                                            "kernel_details": details, **stats})  # fmt: skip
-
-    stream = XLine(7, "Stream #7(Kernel,MemcpyD2H)", (
-        kernel("added", 20_125, 5_250, 11, **operation),
-        kernel("added", 40_250, 5_250, 12, **operation),
-        kernel(GEMM, 80_000, 12_000, 13),
-        XEvent("MemcpyD2H", 110_000, 1_500, {
-            "correlation_id": 14,
-            "memcpy_details": "kind_src:device kind_dst:pinned size:4096 dest:0 async:1"}),
-    ))  # fmt: skip
-    calls = [
-        XEvent("cuLaunchKernel", begin, 4_500, {"device_id": 0, "correlation_id": correlation})
-        for begin, correlation in ((10_000, 11), (30_000, 12), (70_000, 13), (95_000, 14))
-    ]
-    thread = XLine(101, "python", (
-        XEvent("train", 1_000, 200_000, {"step_num": 1, "_r": 1}),
-        XEvent("$train.py:12 step", 1_500, 150_000),
-        *calls,
-    ))  # fmt: skip
-    gpu = {"device_vendor": "Nvidia", "compute_cap_major": 9, "compute_cap_minor": 0,
-           "memory_size": 85_017_493_504, "gpu_device_name": "NVIDIA H100 80GB HBM3"}  # fmt: skip
-    planes = (
-        plane("/device:GPU:0", (stream,), gpu),
-        plane("/host:CPU", (thread,), {"process_id": 100}),
-        times_of_day(EPOCH_NS),
-    )
-    return write_space(folder, planes, host="node7")
-
-
 #: The tool, and what writes a file of it, for all with device times.
 WITH_TIMES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "kineto": ("kineto", write_kineto),
@@ -475,5 +436,4 @@ WITH_TIMES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "proton-tree": ("proton", write_proton_tree),
     "proton-chrome": ("proton", write_proton_chrome),
     "proton-lanes": ("proton", write_proton_lanes),
-    "xplane": ("xplane", write_xplane),
 }

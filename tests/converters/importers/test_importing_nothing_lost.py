@@ -8,7 +8,6 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.importers.event_rows import json_text
 from kvtrace.converters.importers.importing import import_files
-from kvtrace.converters.importers.registry import BadSource
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 
@@ -116,11 +115,3 @@ def test_asynchronous_ranges_are_listed(tmp_path):
     path.write_text(json.dumps({"deviceProperties": [], "traceEvents": events}))
     (run,) = import_files([path], tmp_path / "out")
     assert run.left_out["async"] == 2
-
-
-def test_a_browsers_profile_names_the_one_of_xla_beside_it(tmp_path):
-    path = tmp_path / "vm.trace.json"
-    path.write_text('{"traceEvents": []}')
-    (tmp_path / "vm.xplane.pb").write_bytes(b"")
-    with pytest.raises(BadSource, match=r"import .*vm\.xplane\.pb"):
-        import_files([path], tmp_path / "out")

@@ -13,6 +13,7 @@ BEGINNINGS = {
     "prof.nsys-rep": (b"\x8d\x00binary", "nsys export --type sqlite prof.nsys-rep"),
     "gemm.ncu-rep": (b"NVR\0\x08\x00", "ncu --import gemm.ncu-rep --page raw --csv"),
     "renamed.bin": (b"NVR\0\x08\x00", "a report of Nsight Compute"),
+    "host.xplane.pb": (b"\x0a\x10\x12\x0e/device:GPU:0", "a profile of XLA"),
     "nodes.json": (
         b'{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 1, "time": "2026-11-27", "nodes": []}',
         "a Chakra execution trace",
