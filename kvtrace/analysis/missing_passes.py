@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_SECONDS: Final = 30.0
 #: Seconds that are measured before a pass that must reach all calls is given up.
 _MEASURED: Final = 5.0
-#: Predictions after `_MEASURED` were at most so many times too long (benchmarks/RESULTS.md).
+#: Predictions after `_MEASURED` were at most so many times too long.
 _OFF: Final = 1.6
 #: Seconds that rules of whole kernels get at least, after the calls.
 _LEAST_SECONDS: Final = 5.0

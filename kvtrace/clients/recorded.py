@@ -163,7 +163,7 @@ def estimated_costs(trace: Trace, run: Run) -> dict[int, float]:
 
     The cost is the size of the kernel's IR, and more for each lane if it divides blocks of
     integers: such addresses are counted lane by lane, others as progressions. Of the estimates
-    that need no parsed module, this predicts best (benchmarks/RESULTS.md).
+    that need no parsed module, this predicts best.
     """
     sizes: dict[int, int] = {}
     lane_costs: dict[int, float] = {}

@@ -7,7 +7,6 @@ tensors, that kernels change at once, on other streams, under torch.compile, wit
 of launches in a graph; that results, random numbers and the allocator's figures are as without a
 recording, and that nothing waits for the device. Then it launches a recorded call from its drawn
 contents. Prints what a sampled launch takes; ends with 1 if anything is not as it should be.
-benchmarks/tensor_statistics.py measures the cost, process against process.
 """
 
 import subprocess
