@@ -37,7 +37,6 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `rules` | of the set | `kvtrace.verdicts.rules.choice.AddedRules`: rules and their judge |
 | `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
 | `stores` | a scheme, as `s3` | opens an address, as a `kvtrace.schema.remote.RemoteFolder` |
-| `suite_exports` | of the format | writes a suite's calls for another tool |
 | `trace_methods` | of the method | a function that becomes a method of `kvtrace.open(…)`'s result |
 | `trace_notes` | of the notes | called with trace and runs; yields notes of `info` and the report |
 | `variables` | of the variable | a sentence that says what the variable does |

@@ -95,12 +95,6 @@ OUTSIDE = {"kvtrace.schema"}
 # to, and itself; the core imports no add-on.
 COMMAND_LINE = re.compile(r"kvtrace\.cli\b|kvtrace\.addons\.\w+\.commands\b")
 NOT_IN_READING = {"torch", "triton"}
-#: Modules that are only copied into what users launch again, where they import each other.
-SCRIPT = "kvtrace.converters.scripts.launching"
-COPIED = {SCRIPT} | {
-    f"kvtrace.addons.suite.{name}"
-    for name in ("run", "candidates", "device", "tune", "configuration_files")
-}
 PROVER_FILES = {path.stem for path in (PACKAGE / "symbolic" / "prover").glob("*.py")}
 
 
@@ -310,10 +304,9 @@ def test_reading_a_trace_imports_neither_torch_nor_triton() -> None:
         for name, path in MODULES
         if part_of(name) in reading | {"kvtrace.metrics", "kvtrace.clients", "kvtrace.cli"}
         for target in imports_of(name, path)
-        if target.split(".")[0] in NOT_IN_READING and name != SCRIPT
+        if target.split(".")[0] in NOT_IN_READING
     ]
     assert broken == []
-    assert {n for n, path in MODULES if SCRIPT in imports_of(n, path)} <= COPIED
 
 
 def declared_dependencies() -> tuple[set[str], set[str]]:
@@ -335,7 +328,6 @@ def imported_distributions() -> set[str]:
         for name, path in MODULES
         for target in imports_of(name, path)
         if (top := target.split(".")[0]) not in STANDARD_LIBRARY
-        and (name not in COPIED or top in NOT_IN_READING)
     }
 
 

@@ -11,7 +11,7 @@ What the page needs at once is in the blocks `report`, `launches` and `device`; 
 `pack.py` packs blocks as gzip and base64. The types of the page's data are written from dataclasses
 here (`frontend/model_types.py`), and a test builds `app.html` again and compares the bytes. The
 page's policy allows its own script and styles by hash and nothing else. A page that is no report
-of a trace (`document.py`), as of a fleet or a suite, is the same application with one view.
+of a trace (`document.py`), as of a fleet, is the same application with one view.
 """
 
 import shlex

@@ -220,14 +220,6 @@ def repro_of_call(
     )
 
 
-def source_of_kernel(trace: Trace, kernel: Mapping[str, Any]) -> str | None:
-    """Return the Python source of a row of `kernels` as a module's text, None if not recorded."""
-    try:
-        return _source_code(trace, kernel, "").text
-    except BadSetting:
-        return None
-
-
 def _chosen_call(
     selection: Selection, choice: Choice
 ) -> tuple[Run, int, Mapping[str, Any] | None, Mapping[str, Any] | None]:

@@ -2,20 +2,18 @@
 
 import base64
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple
 from datetime import UTC, datetime
 from importlib.resources import files
-from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kvtrace.converters.findings.invocation import invocation
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.scripts.repro import (
     Choice,
-    Code,
     DescriptorArgument,
     Literal,
     Memory,
@@ -23,16 +21,12 @@ from kvtrace.converters.scripts.repro import (
     TensorArgument,
     read_repro,
 )
-from kvtrace.converters.scripts.repro_source import expression
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 from kvtrace.text import printable, wrapped
 
 _WIDTH: Final = 100
 _MEGABYTE: Final = 1 << 20
-
-#: Where a call's data stand in the text of a script that launches it: behind their classes.
-_DATA_FOLLOWS: Final = "# ---- How calls are launched ----\n"
 
 
 class ReproConverter:
@@ -80,36 +74,10 @@ CONVERTER: Final = ReproConverter()
 
 def script(repro: Repro) -> str:
     """Return the text of the script that launches a call again."""
-    classes, marker, functions = launching_text().partition(_DATA_FOLLOWS)
-    imports, classes = _imports_and_rest(classes.partition('"""\n\n')[2])
-    main = files("kvtrace.converters.scripts").joinpath("repro_script.txt")
-    main_imports, main_text = _imports_and_rest(main.read_text(encoding="utf-8"))
-    data = "\n".join(call_lines(repro, code_literal(repro.code), with_contents=True))
-    return (
-        f'"""{_docstring(repro)}"""\n\n{_merged_imports(imports, main_imports)}\n\n\n{classes}'
-        f"# ---- What was recorded ----\n\n{data}\n\n{marker}{functions}{main_text}"
-    )
-
-
-def launching_text() -> str:
-    """Return the text of the module that launches calls from their data, `launching.py`."""
-    module = files("kvtrace.converters.scripts").joinpath("launching.py")
-    return module.read_text(encoding="utf-8")
-
-
-def _imports_and_rest(text: str) -> tuple[list[str], str]:
-    """Return the lines of imports that a text begins with, and the text after them."""
-    lines = text.splitlines(keepends=True)
-    imports = list(takewhile(lambda line: line.startswith(("import ", "from ", "\n")), lines))
-    return [line.strip() for line in imports if line.strip()], "".join(lines[len(imports) :])
-
-
-def _merged_imports(*groups: Iterable[str]) -> str:
-    """Return import lines in the usual order: the standard library, then torch and Triton."""
-    lines = {line for group in groups for line in group}
-    third_party = sorted(lines & {"import torch", "import triton"})
-    standard = sorted(lines - set(third_party), key=lambda line: (line.startswith("from"), line))
-    return "\n".join([*standard, "", *third_party])
+    file = files("kvtrace.converters.scripts").joinpath("repro_script.txt")
+    data = "\n".join(["# ---- What was recorded ----", "", *_call_lines(repro), ""])
+    body = file.read_text(encoding="utf-8").replace("#DATA#", data, 1)
+    return f'"""{_docstring(repro)}"""\n\n{body}'
 
 
 def _integer_setting(settings: Mapping[str, str], name: str) -> int | None:
@@ -228,14 +196,8 @@ def _different_parts(repro: Repro) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def call_lines(repro: Repro, code: str, *, with_contents: bool) -> Iterator[str]:
-    """Yield the lines of a call's data, an object `Call` of `launching.py`.
-
-    Args:
-        repro: the call.
-        code: the expression of the kernel's code, or of its file in a suite.
-        with_contents: whether recorded contents are written, or lie in files.
-    """
+def _call_lines(repro: Repro) -> Iterator[str]:
+    """Yield the lines of a call's data, an object `Call` of the script."""
     yield "CALL = Call("
     yield f"    kernel={repro.kernel!r},"
     yield f"    grid={repro.grid!r},"
@@ -252,38 +214,17 @@ def call_lines(repro: Repro, code: str, *, with_contents: bool) -> Iterator[str]
     yield "    },"
     yield "    # Median time in milliseconds, the device, and the number of executions."
     yield f"    recorded={repro.recorded!r},"
-    stage = "module" if repro.code.text is None else repro.code.stage
-    yield f"    stage={stage!r},"
-    yield f"    code={code},"
-    if with_contents:
-        yield "    # Recorded contents of storages by hash: base64 of zlib."
-        yield "    contents={"
-        for sha256, compressed in repro.contents.items():
-            yield f'        "{sha256}": """'
-            yield from textwrap.wrap(base64.b64encode(compressed).decode("ascii"), _WIDTH)
-            yield '""",'
-        yield "    },"
-    constants = {row["name"]: _constant(row) for row in repro.rows if row["kind"] == "constexpr"}
-    if constants := {n: v for n, v in constants.items() if v and n not in repro.arguments}:
-        yield "    # Values of parameters that were compiled into the kernel."
-        yield "    constants={"
-        yield from (f"        {name!r}: {value}," for name, value in constants.items())
-        yield "    },"
+    code = repro.code
+    yield f"    stage={'module' if code.text is None else code.stage!r},"
+    yield f"    code={repr(code.module) if code.text is None else _long_text(code.text)},"
+    yield "    # Recorded contents of storages by hash: base64 of zlib."
+    yield "    contents={"
+    for sha256, compressed in repro.contents.items():
+        yield f'        "{sha256}": """'
+        yield from textwrap.wrap(base64.b64encode(compressed).decode("ascii"), _WIDTH)
+        yield '""",'
+    yield "    },"
     yield ")"
-
-
-def _constant(row: Mapping[str, Any]) -> str:
-    """Return a constant parameter's value as an expression of Python's; empty if it has none."""
-    try:
-        text = expression(str(row["scalar"]), str(row["dtype"]), str(row["name"]))
-    except BadSetting:
-        return ""
-    return "" if text.startswith(("triton.", "torch.")) else text
-
-
-def code_literal(code: Code) -> str:
-    """Return a kernel's code, or the name of its module, as a Python expression."""
-    return repr(code.module) if code.text is None else _long_text(code.text)
 
 
 def _storage_text(memory: Memory) -> str:

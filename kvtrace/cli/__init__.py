@@ -190,7 +190,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def is_of_two_words(words: Sequence[str]) -> bool:
-    """Return whether the first two words are an add-on's command, as `suite run` beside `suite`."""
+    """Return whether the first two words are an add-on's command, as `gate save` beside `gate`."""
     name = " ".join(words[:2])
     return any(entry.name == name for entry in registry.own_entries("commands") if " " in name)
 

@@ -14,7 +14,7 @@ _EXACT: Final = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The distribution of a storage's elements; the fields are those of `launching.Drawn`."""
+    """The distribution of a storage's elements; the fields are those of `Drawn` in the script."""
 
     quantiles: tuple[float, ...]
     zeros: float

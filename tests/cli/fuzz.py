@@ -135,17 +135,6 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("repro", "TRACE", "--call", "1", "--source", "-o", "OUT/r.py"),
         ("repro", "TRACE", "--finding", "a", "-o", "OUT/r.py"),
     ),
-    "suite": (
-        ("suite", "TRACE", "-o", "OUT/suite"), ("suite", "TRACE", "-o", "OUT/suite", "--source"),
-        ("suite", "TRACE", "-o", "OUT/suite", "--share", "0.5", "--whole", "--contents", "0"),
-    ),
-    "suite run": (
-        ("suite", "run", "TRACE"), ("suite", "run", "GONE", "--against", "TRACE"),
-    ),
-    "suite judge": (("suite", "judge", "TRACE", "--candidate", "mine.py:kernel"),),
-    "suite tune": (("suite", "tune", "TRACE"), ("suite", "tune", "GONE", "--trials", "TRACE")),
-    "suite export": (("suite", "export", "TRACE", "--to", "dataset", "-o", "OUT/data"),),
-    "suite import": (("suite", "import", "flashinfer", "TRACE", "-o", "OUT/suite"),),
     "sql": (
         ("sql", "TRACE", "SELECT * FROM launched"),
         ("sql", "TRACE", "SELECT * FROM kernels", "--format", "json"),
@@ -179,7 +168,6 @@ READING = frozenset(
         "convert",
         "view",
         "repro",
-        "suite",
         "sql",
         "trace validate",
         "trace redact",

@@ -26,7 +26,6 @@ READING = {
     "trace recover": ("trace", "recover", "TRACE"),
     "trace validate": ("trace", "validate", "TRACE"),
     "repro": ("repro", "TRACE", "--call", "0", "-o", "repro.py"),
-    "suite": ("suite", "TRACE", "-o", "suite"),
     "trace compact": ("trace", "compact", "TRACE"),
     "trace redact": ("trace", "redact", "TRACE", "-o", "copy", "--all"),
     "trace prune": ("trace", "prune", "TRACE", "--keep-last", "1"),

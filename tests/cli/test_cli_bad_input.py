@@ -42,10 +42,7 @@ def rewrite_as_version(part, version):
 #: They run programs; what they are given is tried in tests/addons/ci.
 RUNNING = {"run", "gate", "bisect", "confirm"}
 #: They read no trace; they are tried in tests of their own.
-WITHOUT_TRACE = {
-    "judge", "mcp", "doctor", "env", "import", "suite run", "suite judge", "suite tune",
-    "suite export", "suite import",
-}  # fmt: skip
+WITHOUT_TRACE = {"judge", "mcp", "doctor", "env", "import"}
 
 
 def test_every_command_is_covered_by_these_tests():

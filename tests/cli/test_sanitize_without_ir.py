@@ -233,7 +233,7 @@ def test_nothing_is_launched_again_without_recorded_arguments(tmp_path, capsys):
     out = write_foreign(
         tmp_path / "out", stage="ttir", text=COPY, has_arguments=False
     )  # fmt: skip
-    code, _, err = said(capsys, "suite", out, "-o", tmp_path / "suite")
+    code, _, err = said(capsys, "repro", out, "--call", "0", "-o", tmp_path / "again.py")
     assert code == 2
     assert "its arguments and grid were not recorded" in err
     code, _, err = said(capsys, "convert", "repro", out, "-o", tmp_path / "r", "--call", "0")

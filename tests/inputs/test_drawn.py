@@ -1,6 +1,8 @@
 """Contents drawn from recorded numbers of tensors, compared with the tensors."""
 
 import math
+from importlib.resources import files
+from types import ModuleType
 
 import pytest
 import torch
@@ -8,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.capture.sample_numbers import numbers_of, values_of
-from kvtrace.converters.scripts import launching
 from kvtrace.inputs.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.schema.element_values import LEVELS
 from kvtrace.schema.tensor_statistics import TensorStatistics
 
 COUNT = 20_000
+#: What a script of `kvtrace repro` defines, without a call's data.
+SCRIPT = (files("kvtrace.converters.scripts") / "repro_script.txt").read_text(encoding="utf-8")
+launching = ModuleType("launching")
+exec(SCRIPT, vars(launching))
 
 
 def numbers(values: torch.Tensor) -> TensorStatistics:
@@ -31,7 +36,7 @@ def drawn_like(values: torch.Tensor, count: int = COUNT) -> torch.Tensor:
     storage = launching.Storage(
         count * values.element_size(), name, None, launching.Drawn(*astuple_of(drawn))
     )
-    call = launching.Call("kernel", (1, 1, 1), {}, {}, {}, None, "ttir", "")
+    call = launching.Call("kernel", (1, 1, 1), {}, {}, {}, None, "ttir", "", {})
     return launching.filled(call, storage, 3).view(values.dtype)
 
 

@@ -70,7 +70,7 @@ def test_unreached_parts_keep_the_first_test_of_a_file_and_smoke_tests():
     core = "tests/schema/test_writer.py::test_x"
     first, second, smoke = (f"tests/addons/judge/test_a.py::test_{at}" for at in range(3))
     other = "tests/addons/judge/test_b.py::test_0"
-    reached = "tests/addons/suite/test_a.py::test_1"
+    reached = "tests/addons/memory/test_a.py::test_1"
 
     kept, left_out = partition(
         items(core, first, second, smoke, other, reached, smoke=(smoke,)),

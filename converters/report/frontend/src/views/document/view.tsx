@@ -1,5 +1,5 @@
-// A page that is no report of a trace, as `kvtrace fleet` and `kvtrace suite` write: sentences, bars,
-// tables and facts. It is then the page's only view.
+// A page that is no report of a trace, as `kvtrace fleet` writes: sentences, bars, tables and facts. It
+// is then the page's only view.
 
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
