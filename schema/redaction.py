@@ -35,6 +35,7 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.opened_parts import open_part, part_facts
+from kvtrace.schema.output_folders import check_output_folder
 from kvtrace.schema.parts import sorted_rows, write_part
 from kvtrace.schema.plans import unfinished
 from kvtrace.schema.privacy import (
@@ -93,8 +94,8 @@ def redact(
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
-        BadSetting: `left_out` is empty, `out` exists or is inside the trace, or the trace has runs
-            that are not sealed.
+        BadSetting: `left_out` is empty, `out` has files or is inside the trace, or the trace has
+            runs that are not sealed.
         DamagedFile, NewerFormat: a file cannot be read.
         TraceWriteError: as on a full disk; no copy is left.
 
@@ -102,8 +103,7 @@ def redact(
     folder, target = open_trace(trace).path, Path(out)
     if not left_out:
         raise BadSetting(f"say what to leave out: --{', --'.join(PRIVATE)}, or --all")
-    if target.exists() or target.is_symlink():
-        raise BadSetting(f"{target} already exists; name a new folder")
+    check_output_folder(target, "fill")
     if folder.resolve() in target.resolve().parents:
         raise BadSetting(f"{target} is inside {folder}; name a folder outside of the trace")
     if run_ids(folder / JOURNAL) or spooled_runs(folder) or unfinished(folder):
@@ -111,7 +111,7 @@ def redact(
             f"{folder} has runs that are still running or were killed; let them end, or call "
             "kvtrace trace recover first"
         )
-    work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    work = target.resolve().with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         redaction = _RedactedCopy(folder, work, frozenset(left_out), rewrite).write()
         work.rename(target)

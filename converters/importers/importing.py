@@ -31,6 +31,7 @@ from kvtrace.converters.importers.rows import RunRows, ToGeneric
 from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import JOURNAL, refuse_links
+from kvtrace.schema.output_folders import check_output_folder
 from kvtrace.schema.writer import RunWriter, new_run_id
 
 #: A function that is called with the number of bytes read of the current file.
@@ -175,7 +176,8 @@ def import_files(
     Raises:
         BadSource: no known tool wrote a file, or a file is damaged.
         MemoryError: a file takes more memory than the process may have.
-        BadSetting: the tool is not known, `out` is a file, or a file describes no process.
+        BadSetting: the tool is not known, `out` has files and is no trace, or a file describes no
+            process.
         TraceNotFound: a file does not exist.
         TraceWriteError: the trace cannot be written, for example because the disk is full.
 
@@ -185,15 +187,14 @@ def import_files(
             raise TraceNotFound(f"{path} does not exist")
         if not (path.is_file() or path.is_dir()):
             raise BadSetting(f"{path} is not a regular file: copy its content to a file")
-    if out.exists() and not out.is_dir():
-        raise BadSetting(f"{out} is a file: name a folder for the trace")
+    check_output_folder(out, "add")
     for path in paths:
         _unpack_once(path)
     tools = [(path, source or importer_of(path, head_of(path))) for path in paths]
     for _, name in tools:
         load_importer(name)
     groups = _Groups(f"imported-{secrets.token_hex(6)}")
-    work_folder = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
+    work_folder = out.resolve().with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
     try:
         runs = [
             run

@@ -19,6 +19,7 @@ from pyarrow import csv
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.output_folders import check_output_folder
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Selection
 
@@ -93,10 +94,9 @@ def _write_folder(selection: Selection, output: Path) -> Conversion:
     """Write every table with rows as a file in a new folder, which appears when it is complete.
 
     Raises:
-        BadSetting: the folder exists, or cannot be written.
+        BadSetting: the folder has files, or cannot be written.
     """
-    if output.exists():
-        raise BadSetting(f"{output} exists already: name a new folder for the CSV files")
+    check_output_folder(output, "fill")
     if not output.parent.is_dir():
         raise BadSetting(f"the folder {output.parent} of the output does not exist; make it first.")
     notes = []

@@ -354,11 +354,12 @@ def test_addresses_are_left_out_with_scalars_and_the_rows_stay(table, planted, t
     ("arguments", "said"),
     [
         (["-o", "copy"], "say what to leave out"),
-        (["-o", "there", "--host"], "already exists"),
+        (["-o", "there", "--host"], "exists and is not empty"),
     ],
 )
 def test_impossible_redactions_raise_a_sentence(arguments, said, captured, kvtrace, tmp_path):
     (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "notes.txt").write_text("mine")
 
     code, _, err = kvtrace("trace", "redact", captured, *arguments)
 

@@ -23,6 +23,12 @@ from kvtrace.schema.errors import BadSetting, TraceWriteError
 from kvtrace.schema.layout import EXCERPT, part_path, pass_parts, run_folder
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.opened_parts import open_part, part_facts
+from kvtrace.schema.output_folders import (
+    TRACE_NAMES,
+    check_output_folder,
+    refuse_removal,
+    renew_output_folder,
+)
 from kvtrace.schema.parts import sorted_rows, write_part
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
@@ -73,12 +79,13 @@ def save_baseline(name: str, selection: Selection) -> Baseline:
     """Store runs as the baseline `name`, replacing an earlier one, and return its facts.
 
     Raises:
-        BadSetting: the name is not allowed.
+        BadSetting: the name is not allowed, or its folder is no baseline.
         DamagedFile, NewerFormat: a file of the trace cannot be read.
         TraceWriteError: writing fails, for example on a full disk; an earlier baseline stays.
     """
     folder = baseline_folder(name)
     prepare_project()
+    _refuse_what_is_no_baseline(folder)
     work = folder.with_name(f".{name}.{secrets.token_hex(4)}.tmp")
     previous = folder.with_name(f"{work.name}.before")
     try:
@@ -134,14 +141,19 @@ def remove_baseline(name: str) -> None:
     """Delete a baseline.
 
     Raises:
-        BadSetting: no baseline has that name, or the baseline is a link.
+        BadSetting: no baseline has that name, or its folder is a link, or has other files.
     """
     folder = baseline_folder(name)
     if not folder.is_dir():
         raise BadSetting(no_baseline(name))
-    if folder.is_symlink():
-        raise BadSetting(f"{folder} is a link to a folder elsewhere; remove it yourself.")
+    _refuse_what_is_no_baseline(folder)
     shutil.rmtree(folder)
+
+
+def _refuse_what_is_no_baseline(folder: Path) -> None:
+    if folder.exists():
+        check_output_folder(folder, "add")
+        refuse_removal(folder)
 
 
 def prepare_project() -> None:
@@ -155,6 +167,12 @@ def prepare_project() -> None:
         raise TraceWriteError(
             f"{BASELINES} cannot be created ({error.strerror or error}); nothing is stored there"
         ) from error
+
+
+def renew_recorded() -> None:
+    """Empty the folder that `kvtrace gate` records into."""
+    prepare_project()
+    renew_output_folder(RECORDED, TRACE_NAMES)
 
 
 def _baseline_names() -> list[str]:

@@ -25,6 +25,7 @@ from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compare_runs
 from kvtrace.addons.ci.recording import end_session, record_program
 from kvtrace.converters.diff.gate import read_rules
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.output_folders import renew_output_folder
 from kvtrace.schema.trace import Selection, open_trace
 
 Verdict = Literal["good", "bad", "skip"]
@@ -35,6 +36,8 @@ CODES: Final[dict[Verdict, int]] = {"good": 0, "bad": 1, "skip": 125}
 STOP: Final = 255
 _FIRST_BAD: Final = re.compile(r"^([0-9a-f]{40,64}) is the first '?bad'? commit", re.MULTILINE)
 _HASH: Final = re.compile(r"^[0-9a-f]{40,64}$", re.MULTILINE)
+#: Names of what a bisection puts into its folder.
+_NAMES: Final = r"[0-9a-f]{40,64}|[0-9a-f]{12}\.log|plan\.json|git\.log"
 _STEP: Final = re.compile(r"[0-9a-f]{12}  (?:good|bad |skip)  ")
 
 
@@ -100,20 +103,18 @@ def bisect_commits(
         bad: A later commit that breaks a rule.
         command: The shell command that runs the program.
         rules: Rules as `--fail-on` takes them.
-        out: The folder for traces and the programs' output, emptied first.
+        out: The folder for traces and the programs' output, replaced if it is an earlier one.
         analyses: Analyses of runs.
         tell: Receives a line for each commit.
 
     Raises:
-        BadSetting: a commit does not exist, GOOD cannot be run, the rules cannot be judged, or git
-            stops.
+        BadSetting: a commit does not exist, GOOD cannot be run, the rules cannot be judged, git
+            stops, or the folder `out` has other files.
         KeyboardInterrupt: by Ctrl-C; the checkout has been deleted by then.
     """
     repository = Path.cwd()
     good_commit, bad_commit = (commit_named(repository, name) for name in (good, bad))
-    if out.exists():
-        shutil.rmtree(out)
-    out.mkdir(parents=True)
+    renew_output_folder(out, _NAMES)
     with worktree(repository, good_commit) as checkout:
         plan = Plan(
             command, tuple(rules), str(out.absolute()), good_commit, str(checkout.path),

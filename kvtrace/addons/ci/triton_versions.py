@@ -22,6 +22,7 @@ from typing import Final
 from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compare_runs
 from kvtrace.addons.ci.recording import record_program
 from kvtrace.schema.errors import BadSetting, KvtraceError
+from kvtrace.schema.output_folders import renew_output_folder
 from kvtrace.schema.trace import Selection
 from kvtrace.text import wrapped
 
@@ -59,18 +60,17 @@ def run_versions(
         versions: Versions of the package; others are compared with the first.
         command: The shell command that runs the program.
         rules: Rules as `--fail-on` takes them, or none.
-        out: The folder for traces and the program's output, emptied first.
+        out: The folder for traces and the program's output, replaced if it is an earlier one.
         analyses: Analyses of runs.
         tell: Receives a sentence about each problem.
 
     Raises:
-        BadSetting: no version is given, or a version twice; or a text is not a rule.
+        BadSetting: no version is given, or a version twice; a text is not a rule; or the folder
+            `out` has other files.
     """
     if not versions or len(set(versions)) < len(versions):
         raise BadSetting("--triton needs versions of Triton without repetition: 3.5.1,3.6.0.")
-    if out.exists():
-        shutil.rmtree(out)
-    out.mkdir(parents=True)
+    renew_output_folder(out, rf"{_VERSION.pattern}(\.log)?")
     outcomes = []
     reference: tuple[str, Selection] | None = None
     for version in versions:

@@ -208,3 +208,18 @@ def waited_for(file, process):
             return int(file.read_text())
         time.sleep(0.1)
     raise AssertionError(process.communicate()[0])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("options", [("HEAD~1", "HEAD"), ("--triton", "0.0.1,0.0.2")])
+def test_bisection_removes_no_folder_that_it_did_not_make(repository, capsys, options):
+    before = state_of(repository)
+    (repository / "notes").mkdir()
+    (repository / "notes" / "file.txt").write_text("mine")
+    for folder in ("notes", ".", str(repository.parent)):
+        words = ["bisect", *options, "--run", "true", "-o", folder]
+        assert main(words) == 2
+        assert f"{folder} exists and is not a folder that kvtrace made" in capsys.readouterr().err
+    assert (repository / "notes" / "file.txt").read_text() == "mine"
+    shutil.rmtree(repository / "notes")
+    assert state_of(repository) == before

@@ -51,7 +51,8 @@ def command(
             "--output",
             "-o",
             metavar="FOLDER",
-            help="Folder of traces and logs, emptied first  [default: .kvtrace/bisect]",
+            help="Folder of traces and logs, replaced if bisect made it  "
+            "[default: .kvtrace/bisect]",
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -83,20 +82,22 @@ def command(
         kvtrace gate --fail-on 'findings.new, spills>0' -- pytest tests/
         kvtrace gate --markdown gate.md --sarif gate.sarif -- python bench.py
     """
-    from kvtrace.addons.ci.baselines import RECORDED, baseline_folder, prepare_project
+    from kvtrace.addons.ci.baselines import RECORDED, baseline_folder, renew_recorded
     from kvtrace.addons.ci.commands.analyses import complete_runs
     from kvtrace.addons.ci.comparing import DEFAULT_RULES, write_sarif
     from kvtrace.addons.ci.recording import STANDARD_ERROR, record_program
     from kvtrace.converters.diff.gate import project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs
+    from kvtrace.schema.output_folders import check_output_folder
 
     rules = (project_rules() or list(DEFAULT_RULES)) if fail_on is None else fail_on
     read_rules(rules)
     baseline_folder(against)
     outputs = Outputs(markdown=markdown, html=html, json="-" if json else json_file, junit=junit)
     if output is None:
-        prepare_project()
-        shutil.rmtree(RECORDED, ignore_errors=True)
+        renew_recorded()
+    else:
+        check_output_folder(output, "add")
     # Standard output of the program would be in the middle of the JSON.
     shown_on = STANDARD_ERROR if outputs.printed else None
     program_run = record_program(program, output or RECORDED, output=shown_on)
