@@ -374,7 +374,8 @@ def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
     if not variables.issuperset(name for name in environment if name.startswith("KVTRACE_")):
         variables |= {entry.name for entry in registry.entries("variables")}
     return tuple(
-        f"there is no variable {name}{nearest(name, variables)}; kvtrace env lists them"
+        f"there is no variable {name}{nearest(name, variables)}; kvtrace doctor --settings lists "
+        "them"
         for name in sorted(environment)
         if name.startswith("KVTRACE_") and name not in variables and not name.startswith(_OF_TESTS)
     )

@@ -92,18 +92,18 @@ def test_a_folder_of_that_name_is_no_file(project):
     assert settings_from_project(read_project()) == (DEFAULT, ())
 
 
-def test_env_says_where_each_value_is_from(project, capsys, monkeypatch):
+def test_settings_say_where_each_value_is_from(project, capsys, monkeypatch):
     from kvtrace.cli import main
 
     project.write_text(TABLE)
     monkeypatch.setenv("KVTRACE_TARGET", "cuda:80")
-    assert main(["env"]) == 0
+    assert main(["doctor", "--settings"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert f"KVTRACE_BUDGET=120  ({project}; default 30)" in lines
     assert "KVTRACE_TARGET=cuda:80  (environment; default cuda:90)" in lines
     assert "KVTRACE_MODE=launch" in lines
     assert f"fail-on of kvtrace diff, gate and bisect: ['spills>0']  ({project})" in lines
-    assert main(["env", "--json"]) == 0
+    assert main(["doctor", "--settings", "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
     assert output["sources"]["KVTRACE_TENSORS"] == str(project)
     assert output["sources"]["KVTRACE_TARGET"] == "environment"

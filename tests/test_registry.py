@@ -155,7 +155,8 @@ def test_a_package_adds_a_command(tmp_path: Path) -> None:
     entries = "[kvtrace.commands]\ncount = counting:command\n"
     install(tmp_path / "site", "counting", entries, counting=module)
 
-    assert "\n  count      Count to a number.\n" in run(tmp_path, "-m", "kvtrace", "--help").stdout
+    listed = run(tmp_path, "-m", "kvtrace", "--help", "--all").stdout
+    assert "\n  count         Count to a number.\n" in listed
     assert run(tmp_path, "-m", "kvtrace", "count", "--times", "3", code=3).stdout == ""
 
 
@@ -248,7 +249,7 @@ def test_a_package_adds_a_setting_and_a_method_of_traces(example: Path) -> None:
 
     asked = "import kvtrace; trace = kvtrace.open('out'); print(trace.pace(), 'pace' in dir(trace))"
     assert run(example, "-c", asked).stdout == "1 True\n"
-    told = run(example, "-m", "kvtrace", "env", KVTRACE_PACE="fast").stdout
+    told = run(example, "-m", "kvtrace", "doctor", "--settings", KVTRACE_PACE="fast").stdout
     assert "KVTRACE_PACE=fast  (environment; default slow)\n" in told
     assert "How fast it goes" in run(example, "-m", "kvtrace", "run", "--help").stdout
     shown = "import kvtrace; kvtrace.open('out').space()"

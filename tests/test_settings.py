@@ -144,8 +144,8 @@ def test_a_variable_that_means_nothing_is_told_with_the_nearest():
     settings, problems = settings_from_environment(environment)
     assert settings == DEFAULT
     assert problems == (
-        "there is no variable KVTRACE_SANITISE (did you mean 'KVTRACE_SANITIZE'?); kvtrace env "
-        "lists them",
+        "there is no variable KVTRACE_SANITISE (did you mean 'KVTRACE_SANITIZE'?); "
+        "kvtrace doctor --settings lists them",
     )
 
 

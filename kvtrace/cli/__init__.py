@@ -1,7 +1,8 @@
-"""The command line: `GROUPS` lists the core's commands, each with the module that implements it.
+"""The command line: `commands.GROUPS` lists the core's commands, each with its module.
 
-Add-ons and other packages add commands as entry points of the group `kvtrace.commands`: an add-on's
-entry names a `Command`, which is read for the help, another package's may name a function.
+`kvtrace --help` shows the groups of `EVERYDAY`, with --all the others, too. Add-ons and other
+packages add commands as entry points of the group `kvtrace.commands`: an add-on's entry names a
+`Command`, which is read for the help, another package's may name a function.
 
 A command's module has one function `command(...)`, annotated as `parsing.py` says. Its docstring is
 the help text and ends with an example; it returns None or 0 when all is well and 1 when it found
@@ -15,12 +16,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
+from kvtrace.cli.commands import EVERYDAY, GROUPS, Command
 from kvtrace.cli.own_process import as_own_process, end_own_process, expect_end
 
 if TYPE_CHECKING:
@@ -45,88 +47,11 @@ _QUIET: Final = ContextVar("quiet", default=False)
 READER_GONE: Final = 141
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command: the module of its function, its line in the help, and its heading there.
-
-    Attributes:
-        module: the module of the function `command`.
-        help: the line in `kvtrace --help`.
-        passthrough: words after the first argument belong to the user's program.
-        group: the heading of an add-on's command; the core's are in `GROUPS`.
-        exit_1: what exit code 1 says; empty if the command never ends with 1.
-
-    """
-
-    module: str
-    help: str
-    passthrough: bool = False
-    group: str = "Add-ons"
-    exit_1: str = ""
-
-
-#: The commands in `kvtrace --help`, by heading. Commands of two words share one line.
-GROUPS: Final[dict[str, dict[str, Command]]] = {
-    "Everyday": {
-        "run": Command(
-            "kvtrace.cli.run",
-            "Record a script while it runs",
-            passthrough=True,
-            exit_1="the script ended with 1: its exit code is kept",
-        ),
-        "info": Command("kvtrace.cli.info", "Show runs, kernels and launches at a glance"),
-        "sanitize": Command(
-            "kvtrace.cli.sanitize",
-            "Judge every memory access of each unique call",
-            exit_1="an error that no comment suppresses",
-        ),
-        "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),
-        "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
-        "view": Command("kvtrace.cli.view", "Open the report or the timeline in a browser"),
-        "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
-        "import": Command("kvtrace.cli.import_", "Read traces of other tools"),
-        "diff": Command(
-            "kvtrace.cli.diff",
-            "Compare two traces, runs or commits",
-            exit_1="AFTER must not be merged",
-        ),
-        "sql": Command("kvtrace.cli.sql", "Query the tables in SQL"),
-        "doctor": Command(
-            "kvtrace.cli.doctor",
-            "Show what works on this machine, and how to fix the rest",
-            exit_1="a part is broken",
-        ),
-    },
-    "Kernels": {
-        "sizes": Command(
-            "kvtrace.cli.sizes",
-            "Show for which sizes each kernel is proven",
-            exit_1="a call breaks a condition",
-        ),
-        "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
-        "replay": Command("kvtrace.cli.replay", "Evaluate each unique call: ops, accesses, loops"),
-    },
-    "Many runs": {},  # filled by add-ons
-    "Traces and settings": {
-        "trace validate": Command(
-            "kvtrace.cli.validate", "Check every file of a trace", exit_1="a file breaks the format"
-        ),
-        "trace recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
-        "trace compact": Command("kvtrace.cli.compact", "Merge the small files of a trace"),
-        "trace prune": Command("kvtrace.cli.prune", "Delete old runs, or derived tables"),
-        "trace redact": Command(
-            "kvtrace.cli.redact", "Write a copy without source, paths, names …"
-        ),
-        "top": Command("kvtrace.cli.top", "Watch programs while they are recorded"),
-        "env": Command(
-            "kvtrace.cli.env",
-            "Print the settings in force",
-            exit_1="a variable is unknown, or a value invalid",
-        ),
-    },
-}
+#: The core's commands by name, those of two words, too.
 _CORE: Final[dict[str, Command]] = {
-    name: entry for group in GROUPS.values() for name, entry in group.items()
+    name: replace(entry, group=heading)
+    for heading, group in GROUPS.items()
+    for name, entry in group.items()
 }
 #: Commands of two words, by their first word.
 PARTS: Final[dict[str, dict[str, Command]]] = {
@@ -162,7 +87,7 @@ def _dispatch(arguments: list[str]) -> int:
         print("\n".join(candidates(arguments, os.environ[ASKING])))
         return 0
     if not arguments or arguments[0] in ("--help", "-h", "help"):
-        print(_overview())
+        print(_overview(everything="--all" in arguments))
         return 0 if arguments else BAD_INPUT
     if arguments[0] in ("--version", "-V"):
         print(f"kvtrace {_version()}")
@@ -186,6 +111,15 @@ def _dispatch(arguments: list[str]) -> int:
         name, later_words = " ".join(arguments[:2]), arguments[2:]
     if name not in _CORE and registry.entry("commands", name) is None:
         return complain(_no_command(name))
+    known = _known_command(name)
+    if known is not None and known.instead:
+        if not {"-q", "--quiet"}.intersection(later_words):
+            complain(
+                f"kvtrace {name} is now kvtrace {known.instead}; the old word will be removed in "
+                "0.5."
+            )
+        if not known.module:
+            return _dispatch([*known.instead.split(), *later_words])
     return _run(name, later_words)
 
 
@@ -243,21 +177,27 @@ def _display(title: str, percent: "Percent | None") -> "AbstractContextManager[R
     return progress_on_stderr(title, percent)
 
 
-def _overview() -> str:
+def _overview(*, everything: bool) -> str:
     groups = "\n\n".join(
-        f"{title}:\n{_lines(group)}" for title, group in _groups().items() if group
+        f"{title}:\n{_lines(group)}"
+        for title, group in _groups().items()
+        if title and group and (everything or title in EVERYDAY)
     )
     options = {
         "--help": Command("", "Show this, or the help of a command"),
+        "--help --all": Command("", "Show the other commands, too"),
         "--version": Command("", "Show the version"),
     }
     return _narrowed(
         "Usage: kvtrace COMMAND [OPTIONS] …\n\n"
         "Records every kernel launch of a program; everything else is made later from\n"
-        "the trace. Record with  KVTRACE=out/ python train.py\n\n"
+        "the trace:\n\n"
+        "  KVTRACE=out/ python train.py   record\n"
+        "  kvtrace profile out/           see what took the time\n"
+        "  kvtrace sanitize out/          find defects\n"
+        "  kvtrace diff before/ after/    compare\n\n"
         f"{groups}\n\nOptions:\n{_lines(options)}\n\n"
-        "Exit codes: 0 fine, 1 found what the command looks for, 2 bad input.\n"
-        "Example: kvtrace info out/"
+        "Exit codes: 0 fine, 1 found what the command looks for, 2 bad input."
     )
 
 
@@ -271,8 +211,21 @@ def _narrowed(text: str) -> str:
 
 @cache
 def own_commands() -> dict[str, Command]:
-    """Return the commands of the core and of kvtrace's add-ons, by name."""
+    """Return the commands of the core and of kvtrace's add-ons, without old names."""
+    return {name: entry for name, entry in _known_commands().items() if not entry.instead}
+
+
+@cache
+def _known_commands() -> dict[str, Command]:
+    """Return the commands of the core and of kvtrace's add-ons, and their old names."""
     return _CORE | {entry.name: entry.load() for entry in registry.own_entries("commands")}
+
+
+def _known_command(name: str) -> Command | None:
+    """Return a command of the core or of an add-on; None if another package has it."""
+    entries = (entry for entry in registry.own_entries("commands") if entry.name == name)
+    entry = next(entries, None)
+    return _CORE.get(name) if entry is None else entry.load()
 
 
 def _groups() -> dict[str, dict[str, Command]]:
@@ -290,17 +243,18 @@ def _groups() -> dict[str, dict[str, Command]]:
 def _lines(group: dict[str, Command]) -> str:
     """Return one line per command, and one line for all commands that share a first word."""
     text_by_word: dict[str, str] = {}
+    parts: dict[str, list[str]] = {}
     for name, entry in group.items():
-        first_word, _, other_words = name.partition(" ")
-        line = text_by_word.get(first_word)
-        text_by_word[first_word] = (
-            entry.help
-            if not other_words
-            else f"{line}, {other_words}"
-            if line
-            else f"Manage traces: {other_words}"
-        )
-    return "\n".join(f"  {name:<9}  {text}" for name, text in text_by_word.items())
+        first_word, _, part = name.partition(" ")
+        if part and not name.startswith("-"):
+            text_by_word.setdefault(first_word, "Manage traces")
+            parts.setdefault(first_word, []).append(part)
+        else:
+            text_by_word[name] = entry.help
+    return "\n".join(
+        f"  {word:<12}  {text}" + (f": {', '.join(parts[word])}" if word in parts else "")
+        for word, text in text_by_word.items()
+    )
 
 
 def _overview_of(first: str) -> str:
@@ -336,6 +290,14 @@ def _no_command(name: str) -> str:
     from kvtrace.schema.errors import EmptyTrace, nearest
 
     path = Path(name)
+    known = _known_commands()
+    replacing = [
+        f"kvtrace {entry.instead}"
+        for old_name, entry in known.items()
+        if old_name.startswith(f"{name} ") and entry.instead
+    ]
+    if replacing:
+        return f"kvtrace {name} is now {', '.join(replacing)}."
     if path.is_dir():
         from kvtrace.schema.trace import open_trace
 

@@ -112,7 +112,8 @@ def candidates(words: Sequence[str], begun: str) -> list[str]:
     has_parts = bool(words) and words[0] in PARTS
     name = " ".join(words[: 2 if has_parts or is_of_two_words(words) else 1])
     if not words:
-        matching = dict.fromkeys(command.split()[0] for command in own_commands())
+        listed = (command for command, entry in own_commands().items() if entry.group)
+        matching = dict.fromkeys(command.split()[0] for command in listed)
     elif name in PARTS:
         matching = dict.fromkeys(PARTS[name])
     elif begun.startswith("-") and name in own_commands():

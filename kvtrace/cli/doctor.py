@@ -175,13 +175,17 @@ def _settings(environment: Mapping[str, str]) -> Part:
     settings, problems = settings_in_force(environment)
     if problems:
         return Part(
-            "settings", "broken", "; ".join(problems), "kvtrace env shows the settings in force"
+            "settings", "broken", "; ".join(problems), "kvtrace doctor --settings shows them"
         )
     where = environment.get("KVTRACE")
     return Part("settings", "ok", f"mode {settings.mode}" + (f", into {where}" if where else ""))
 
 
 def command(
+    settings: Annotated[
+        bool,
+        Option("--settings", help="Print the settings of a recording started here, instead"),
+    ] = False,
     as_json: Annotated[bool, Option("--json", help="Print JSON instead of text")] = False,
 ) -> int:
     """Show what works on this machine: recording, the device timeline, judging, rendering.
@@ -189,13 +193,20 @@ def command(
     Each line is ok, missing (no error, but a feature is unavailable) or broken, with what to do.
     The exit code is 1 if something is broken.
 
+    A setting comes from a variable, else from [tool.kvtrace] of the nearest pyproject.toml, as
+    strict = true, else it has its default. With --settings, an unknown variable or an invalid value
+    is reported, with the nearest known name; the exit code is then 1.
+
     Example:
         kvtrace doctor
-        kvtrace doctor --json
+        KVTRACE_TENSORS=int kvtrace doctor --settings
 
     """
     from kvtrace.cli.options import say
+    from kvtrace.cli.settings import print_settings
 
+    if settings:
+        return print_settings(as_json=as_json)
     parts = machine_parts(os.environ)
     if as_json:
         print(json.dumps([asdict(part) for part in parts], indent=2))

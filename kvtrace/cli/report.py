@@ -45,7 +45,7 @@ BudgetOption = Annotated[
         metavar="SECONDS",
         min=0.0,
         help="Seconds of processor time for replaying and judging calls, the cheapest first  "
-        "[default: 30, or as kvtrace env shows]",
+        "[default: 30, or as kvtrace doctor --settings shows]",
     ),
 ]
 SourceOption = Annotated[

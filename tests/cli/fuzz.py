@@ -70,8 +70,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "sizes": (("sizes", "TRACE"), ("sizes", "TRACE", "--json")),
     "judge": (("judge", "PROGRAM"), ("judge", "PROGRAM", "--entry", "gone", "--text")),
-    "doctor": (("doctor",), ("doctor", "--json")),
-    "env": (("env",), ("env", "--json")),
+    "doctor": (("doctor",), ("doctor", "--json"), ("doctor", "--settings", "--json")),
     "mcp": (("mcp", "--help"),),
     "check": (("check", "TRACE"), ("check", "TRACE", "--json"), ("check", "TRACE", "--sarif")),
     "invariance": (

@@ -42,7 +42,7 @@ def rewrite_as_version(part, version):
 #: They run programs; what they are given is tried in tests/addons/ci.
 RUNNING = {"run", "gate", "bisect", "confirm"}
 #: They read no trace; they are tried in tests of their own.
-WITHOUT_TRACE = {"judge", "mcp", "doctor", "env", "import"}
+WITHOUT_TRACE = {"judge", "mcp", "doctor", "import"}
 
 
 def test_every_command_is_covered_by_these_tests():
@@ -157,7 +157,7 @@ def test_an_unknown_option_is_reported(kvtrace, command):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "env", "mcp"}))
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "mcp"}))
 def test_missing_arguments_are_reported(kvtrace, command):
     code, _, err = kvtrace(*command.split())
     assert code == 2

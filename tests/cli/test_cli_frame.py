@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from kvtrace import __version__, registry
-from kvtrace.cli import GROUPS, main, own_commands
+from kvtrace.cli import main, own_commands
+from kvtrace.cli.commands import EVERYDAY, GROUPS
 from kvtrace.cli.own_process import as_own_process, expect_end
 from kvtrace.schema.errors import BadSetting
 from tests.support.tree import ROOT
@@ -35,15 +36,50 @@ def python(*arguments, **settings):
     )
 
 
-def test_help_lists_every_command(kvtrace):
+def headings(text):
+    """Return the words of the commands that a help lists, by heading."""
+    lists = re.findall(r"^(\S.*):\n((?:  .+\n)+)", text, re.MULTILINE)
+    return {
+        heading: re.findall(r"^  (\w+) {2}", rows, re.MULTILINE)
+        for heading, rows in lists
+        if heading != "Options"
+    }
+
+
+def test_help_lists_what_is_wanted_every_day_and_all_of_it_with_all(kvtrace):
     code, out, err = kvtrace("--help")
-    assert code == 0
-    assert not err
+    everyday = headings(out)
+    assert (code, err) == (0, "")
+    assert tuple(everyday) == EVERYDAY
+    words = [word for listed in everyday.values() for word in listed]
+    assert {"run", "profile", "sanitize", "diff"} <= {*words}
+    assert len(words) <= 14
+    assert len(out.splitlines()) <= 42
+
+    everything = kvtrace("--help", "--all")[1]
+    listed = {word for words in headings(everything).values() for word in words}
+    assert listed == {name.split()[0] for name, entry in COMMANDS.items() if entry.group}
     for name, entry in COMMANDS.items():
-        first, _, part = name.partition(" ")
-        assert f"  {first} " in out
-        assert (part or entry.help) in out
-    assert len(out.splitlines()) < 50
+        assert not entry.group or (name.partition(" ")[2] or entry.help) in everything
+
+
+def test_a_hidden_word_works_and_no_help_or_completion_has_it(kvtrace, sound_trace, monkeypatch):
+    assert kvtrace("replay", sound_trace, "--help")[0] == 0
+    assert "replay" not in kvtrace("--help", "--all")[1]
+    monkeypatch.setenv("_KVTRACE_COMPLETE", "re")
+    assert kvtrace()[1].split() == ["report", "repro"]
+
+
+def test_an_old_word_does_what_replaces_it_and_names_it_on_one_line(kvtrace):
+    code, out, err = kvtrace("env", "--json")
+    assert (code, out) == kvtrace("doctor", "--settings", "--json")[:2]
+    assert err == (
+        "kvtrace: kvtrace env is now kvtrace doctor --settings; the old word will be removed in "
+        "0.5.\n"
+    )
+    assert kvtrace("env", "-q")[2] == ""
+    assert "env" not in COMMANDS
+    assert "  env " not in kvtrace("--help", "--all")[1]
 
 
 def test_commands_of_two_words_have_an_overview(kvtrace):
@@ -127,7 +163,7 @@ def test_a_command_loads_no_more_modules_than_before(words, most, sound_trace, t
 def test_each_command_that_reads_or_writes_a_trace_leaves_pandas():
     """By `select` or at once: pyarrow tries the import at its first array, in any of them."""
     modules = {command.module for commands in GROUPS.values() for command in commands.values()}
-    without_arrays = {f"kvtrace.cli.{name}" for name in ("run", "doctor", "env")}
+    without_arrays = {"", "kvtrace.cli.run", "kvtrace.cli.doctor"}
     leaving = re.compile(r"\b(select|leave_pandas)\(")
     assert [
         module
@@ -140,7 +176,7 @@ def test_each_command_that_reads_or_writes_a_trace_leaves_pandas():
 
 def test_the_readme_names_every_command():
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    named = (name for name in COMMANDS if not name.startswith("trace "))
+    named = (name for name in COMMANDS if COMMANDS[name].group and not name.startswith("trace "))
     assert [name for name in named if f"kvtrace {name}" not in readme] == []
 
 

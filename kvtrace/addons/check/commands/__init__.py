@@ -7,6 +7,6 @@ from kvtrace.cli import Command
 CHECK: Final = Command(
     "kvtrace.addons.check.commands.check",
     "Compare GPU results with the values that the IR means",
-    group="Kernels",
+    group="Find a defect",
     exit_1="a launch differs, or has the first NaN",
 )

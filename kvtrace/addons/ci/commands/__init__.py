@@ -11,7 +11,7 @@ GATE: Final = Command(
     f"{__name__}.gate",
     "Record a program and compare it with a baseline",
     passthrough=True,
-    group="Many runs",
+    group="Compare",
     exit_1="the change must not be merged, or the program ended with 1",
 )
 BISECT: Final = Command(

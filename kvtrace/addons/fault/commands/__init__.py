@@ -6,7 +6,7 @@ from kvtrace.cli import Command
 
 FAULT: Final = Command(
     "kvtrace.addons.fault.commands.fault",
-    "Say which launch, line and argument a GPU fault or hang came from",
-    group="Kernels",
+    "Name the launch, line and argument of a GPU fault or hang",
+    group="Find a defect",
     exit_1="there is a fault",
 )

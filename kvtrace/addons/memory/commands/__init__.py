@@ -6,7 +6,7 @@ from kvtrace.cli import Command
 
 CONFIRM: Final = Command(
     "kvtrace.addons.memory.commands.confirm",
-    "Say whether a program's output depends on memory that nobody wrote",
+    "Say whether output depends on memory that nobody wrote",
     group="Kernels",
     exit_1="output depends on memory that nobody wrote",
 )

@@ -1,30 +1,19 @@
-"""`kvtrace env`: the settings in force, with their defaults."""
+"""The settings in force, with their defaults: `kvtrace doctor --settings`."""
 
 import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
-
-from kvtrace.cli.parsing import Option
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kvtrace.project import Project
 
 
-def command(
-    as_json: Annotated[bool, Option("--json", help="Print JSON instead of text")] = False,
-) -> int:
+def print_settings(*, as_json: bool) -> int:
     """Print the settings that a recording started here would have, and where they come from.
 
-    A setting comes from a variable, else from [tool.kvtrace] of the nearest pyproject.toml, as
-    strict = true, else it has its default.
     An unknown variable or an invalid value is reported, with the nearest known name; the exit code
     is then 1.
-
-    Example:
-        kvtrace env
-        KVTRACE_TENSORS=int kvtrace env --json
-
     """
     from kvtrace.cli import complain
     from kvtrace.cli.options import say
