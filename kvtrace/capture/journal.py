@@ -221,9 +221,14 @@ class Journal:
         self._write_rows()
         writer.append(table, columns)
 
-    def add_artifact(self, kind: str, content: bytes, producer: Producer = UNKNOWN) -> str:
-        """Queue a row of `artifacts` unless this content has one; return its SHA-256."""
-        digest = content_hash(content)
+    def add_artifact(
+        self, kind: str, content: bytes, producer: Producer = UNKNOWN, digest: str | None = None
+    ) -> str:
+        """Queue a row of `artifacts` unless this content has one; return its SHA-256.
+
+        `digest` is the SHA-256 if it is known.
+        """
+        digest = digest or content_hash(content)
         if digest not in self._written:
             self._written.add(digest)
             self._artifacts.append((digest, kind, content, producer))

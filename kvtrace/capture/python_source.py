@@ -5,15 +5,19 @@ import io
 import keyword
 import re
 import tokenize
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from weakref import ref
 
 from kvtrace.capture.records import Frame
+from kvtrace.capture.stacks import is_generated
+from kvtrace.schema.content import content_hash
 from kvtrace.settings import Source
 
 _ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "&=", ":="})
@@ -91,14 +95,65 @@ class _LogicalLine:
     def is_function(self) -> bool:
         return self.words[:1] == ["def"] or self.words[:2] == ["async", "def"]
 
+    @property
+    def defines(self) -> bool:
+        return self.is_function or self.words[:1] == ["class"]
 
-@dataclass(frozen=True, slots=True)
+
 class _Statement:
-    """A top-level statement: its lines, whether it is always kept, and names that it binds."""
+    """A top-level statement: its lines, the names that it binds, and those that it reads."""
 
-    lines: list[_LogicalLine]
-    is_always_kept: bool
-    bound_names: set[str]
+    def __init__(self, lines: list[_LogicalLine]) -> None:
+        self.lines = lines
+        self.bound_names = _bound_names(lines)
+
+    @cached_property
+    def free_names(self) -> set[str]:
+        return _free_names(self.lines)
+
+    @property
+    def numbers(self) -> range:
+        return range(self.lines[0].block_start, self.lines[-1].block_end + 1)
+
+
+class _Module:
+    """The top-level statements of a file, by line and by the names that they bind."""
+
+    def __init__(self, statements: list[_Statement]) -> None:
+        self._statements = statements
+        self._starts = [statement.numbers.start for statement in statements]
+        self._binding: dict[str, list[_Statement]] = {}
+        for statement in statements:
+            for name in statement.bound_names:
+                self._binding.setdefault(name, []).append(statement)
+        self.always_kept = [one for one in statements if _is_always_kept(one.lines)]
+
+    def at(self, number: int) -> _Statement | None:
+        """Return the statement that has a line."""
+        index = bisect_right(self._starts, number) - 1
+        has_line = index >= 0 and number in self._statements[index].numbers
+        return self._statements[index] if has_line else None
+
+    def used_by(self, names: Iterable[str]) -> list[_Statement]:
+        """Return the statements that bind some names, or names which such statements read."""
+        used: dict[int, _Statement] = {}
+        known = set(names)
+        waiting = [*known, *(name for one in self.always_kept for name in one.free_names)]
+        while waiting:
+            for statement in self._binding.get(waiting.pop(), ()):
+                if id(statement) not in used:
+                    used[id(statement)] = statement
+                    waiting += statement.free_names - known
+                    known |= statement.free_names
+        return [*used.values(), *self.always_kept]
+
+    def code_lines(self) -> list[int]:
+        """Return the numbers of the statements that are no definitions of functions or classes."""
+        return [
+            statement.numbers.start
+            for statement in self._statements
+            if not any(line.defines for line in statement.lines if not line.depth)
+        ]
 
 
 def used_part(text: str, lines: Collection[int], *, outermost: bool = False) -> str:
@@ -120,29 +175,33 @@ def used_part(text: str, lines: Collection[int], *, outermost: bool = False) -> 
 
 @lru_cache(maxsize=16)  # variants of a kernel come from the same lines
 def _used_part(text: str, lines: frozenset[int], outermost: bool) -> str:
-    file_lines = text.splitlines(keepends=True)
+    file_lines = _lines_of(text)
     try:
-        logical_lines, statements = _parsed_module(text)
-        kept_numbers = _used_line_numbers(logical_lines, statements, lines, outermost)
-        kept_numbers |= _comment_lines_above(
-            [line for line in logical_lines if line.block_end in kept_numbers], file_lines
-        )
+        kept_numbers = _used_line_numbers(_parsed_module(text), file_lines, lines, outermost)
     except (tokenize.TokenError, SyntaxError):
-        kept_numbers = set(lines)
-    kept_or_blank = [
-        line if number in kept_numbers else "\n" for number, line in enumerate(file_lines, 1)
-    ]
-    return "".join(kept_or_blank).rstrip("\n") + "\n" * bool(kept_numbers)
+        kept_numbers = {number for number in lines if 0 < number <= len(file_lines)}
+    return _only(file_lines, kept_numbers)
+
+
+def _only(file_lines: Sequence[str], kept_numbers: Collection[int]) -> str:
+    """Return the lines with the given numbers, and blank lines between them."""
+    parts: list[str] = []
+    previous = 0
+    for number in sorted(kept_numbers):
+        parts += ["\n" * (number - previous - 1), file_lines[number - 1]]
+        previous = number
+    return "".join(parts).rstrip("\n") + "\n" * bool(kept_numbers)
+
+
+@lru_cache(maxsize=8)
+def _lines_of(text: str) -> list[str]:
+    """Return a text's lines with their ends, cached: do not change them."""
+    return text.splitlines(keepends=True)
 
 
 @lru_cache(maxsize=8)  # a file has many kernels, and takes a millisecond for every 25 lines
-def _parsed_module(text: str) -> tuple[list[_LogicalLine], list[_Statement]]:
-    """Return a file's logical lines and statements, both cached: do not change them."""
-    lines = _logical_lines(text)
-    statements = [
-        _Statement(s, _is_always_kept(s), _bound_names(s)) for s in _module_statements(lines)
-    ]
-    return lines, statements
+def _parsed_module(text: str) -> "_Module":
+    return _Module([_Statement(lines) for lines in _module_statements(_logical_lines(text))])
 
 
 def _logical_lines(text: str) -> list[_LogicalLine]:
@@ -182,46 +241,43 @@ def _logical_lines(text: str) -> list[_LogicalLine]:
 
 
 def _used_line_numbers(
-    lines: list[_LogicalLine],
-    statements: list[_Statement],
-    numbers: Collection[int],
-    outermost: bool,
+    module: _Module, file_lines: Sequence[str], numbers: Collection[int], outermost: bool
 ) -> set[int]:
     """Return the numbers of lines to keep: functions around `numbers`, and statements they use."""
     kept_numbers: set[int] = set()
     used_names: set[str] = set()
-    blocks = [statement.lines for statement in statements]
+    touched: dict[int, _Statement] = {}
+    seen_blocks: set[int] = set()
     for number in numbers:
-        enclosing_lines = [line for line in lines if line.block_start <= number <= line.block_end]
+        statement = module.at(number)
+        if statement is None:
+            continue
+        touched[id(statement)] = statement
+        enclosing_lines = [
+            line for line in statement.lines if line.block_start <= number <= line.block_end
+        ]
         functions = [line for line in enclosing_lines if line.is_function]
         functions = functions[:1] if outermost else functions
-        block = next((b for b in blocks if b[0].block_start <= number <= b[-1].block_end), [])
+        block = statement.lines
         kept_blocks = functions[-1:] or (block if outermost else block[-1:])
         for line in kept_blocks:
+            if id(line) in seen_blocks:
+                continue
+            seen_blocks.add(id(line))
             kept_numbers.update(range(line.block_start, line.block_end + 1))
             used_names |= _free_names(
-                [inner for inner in lines if line.block_start <= inner.first_line <= line.block_end]
+                [inner for inner in block if line.block_start <= inner.first_line <= line.block_end]
             )
         if functions:
             for enclosing in enclosing_lines:
                 if enclosing.depth < functions[-1].depth:
                     kept_numbers.update(range(enclosing.first_line, enclosing.last_line + 1))
-    while used_statements := [
-        candidate
-        for candidate in statements
-        if candidate.is_always_kept or not used_names.isdisjoint(candidate.bound_names)
-    ]:
-        statements = [
-            candidate
-            for candidate in statements
-            if not candidate.is_always_kept and used_names.isdisjoint(candidate.bound_names)
-        ]
-        for statement in used_statements:
-            used_names |= _free_names(statement.lines)
-            kept_numbers.update(
-                range(statement.lines[0].block_start, statement.lines[-1].block_end + 1)
-            )
-    return kept_numbers
+    for statement in module.used_by(used_names):
+        touched[id(statement)] = statement
+        kept_numbers.update(statement.numbers)
+    lines = [line for statement in touched.values() for line in statement.lines]
+    kept_lines = [line for line in lines if line.block_end in kept_numbers]
+    return kept_numbers | _comment_lines_above(kept_lines, file_lines)
 
 
 def _comment_lines_above(kept: Sequence[_LogicalLine], file_lines: Sequence[str]) -> set[int]:
@@ -334,12 +390,31 @@ _CALL_LINES: Final = 8
 _UNUSUAL_ESCAPE: Final = re.compile(r"\\[^\n\\'\"abfnrtv0-7xNuU]")
 
 
-def launching_files(frames: Sequence[Frame], keep: Source) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and kept text of a stack's innermost frames, up to one without known text.
+class RunningText(NamedTuple):
+    """The kept text of what a code object runs: its file, all lines of that, text and SHA-256."""
+
+    path: str
+    lines: Sequence[str]
+    content: bytes
+    sha256: str
+
+
+#: Texts by identity of the code and the setting `source`; the references tell whether that code
+#: still lives, and do not keep it alive.
+_texts: Final[dict[tuple[int, Source], tuple[ref[CodeType], RunningText | None]]] = {}
+_TEXTS_LIMIT: Final = 1 << 12
+#: Bytes of the line table of a function, some 1,500 lines, beyond which a program has written it.
+_TABLE_LIMIT: Final = 16 << 10
+
+
+def launching_files(frames: Sequence[Frame], keep: Source) -> Iterator[RunningText]:
+    """Yield the kept text of a stack's innermost frames, up to one without known text.
 
     Text is kept only if it is what ran: its function is compiled and compared with the running
-    code. Of a caller it is kept while its line names the function that it calls, which is how
-    readers follow numbers outwards. To be used in the journal's thread, since files are read.
+    code, once for each code object. Of a caller it is kept while its line names the function that
+    it calls, which is how readers follow numbers outwards. Functions that a program has written are
+    not kept: their numbers do not say how a user's sizes follow. To be used in the journal's
+    thread, since files are read.
 
     Args:
         frames: the stack of a launch, the innermost frame first.
@@ -349,14 +424,36 @@ def launching_files(frames: Sequence[Frame], keep: Source) -> Iterator[tuple[str
     called: str | None = None
     for frame in frames[:_MOST_FRAMES] if keep != "off" else ():
         code, line = frame.code, frame.line
-        text = _file_text(frame.file)
-        if code is None or line is None or text is None or not _names(text, line, called):
+        text = None if code is None or line is None else _text_of(code, keep)
+        if code is None or line is None or text is None or not _names(text.lines, line, called):
             return
-        part, codes = _compiled_part(text, line, whole=frame.function == "<module>")
-        if code not in codes:
-            return
-        yield frame.file, (text if keep == "files" else part).encode()
+        yield text
         called = code.co_name
+
+
+def _text_of(code: CodeType, keep: Source) -> RunningText | None:
+    """Return the text of what a code object runs, None if it is not known; decided once."""
+    reference, text = _texts.get((id(code), keep), (None, None))
+    if reference is not None and reference() is code:
+        return text
+    text = _decided_text(code, keep)
+    if len(_texts) >= _TEXTS_LIMIT:
+        _texts.clear()
+    _texts[id(code), keep] = ref(code), text
+    return text
+
+
+def _decided_text(code: CodeType, keep: Source) -> RunningText | None:
+    path = code.co_filename
+    by_program = is_generated(path) or len(code.co_linetable) > _TABLE_LIMIT
+    text = None if by_program else _file_text(path)
+    if text is None:
+        return None
+    part, codes = _compiled_part(text, code.co_firstlineno, whole=code.co_name == "<module>")
+    if code not in codes:
+        return None
+    content = (text if keep == "files" else part).encode()
+    return RunningText(path, _lines_of(text), content, content_hash(content))
 
 
 def _file_text(path: str) -> str | None:
@@ -376,22 +473,20 @@ def _content(file: Path, _: int) -> str:
     return file.read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=1024)
-def _names(text: str, line: int, called: str | None) -> bool:
+def _names(lines: Sequence[str], line: int, called: str | None) -> bool:
     """Return whether a call in a line names the function that it calls; None is any."""
-    if called is None:
-        return True
-    return called in "\n".join(text.splitlines()[line - 1 : line - 1 + _CALL_LINES])
+    return called is None or called in "".join(lines[line - 1 : line - 1 + _CALL_LINES])
 
 
 @lru_cache(maxsize=64)
 def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[CodeType, ...]]:
     """Return the outermost function around a line, with what it uses, and the code in it; cached.
 
-    `whole` compiles all of the text, as code of a file's top level is made of it. Nothing is
-    compiled that does not compile, or that Python might warn of.
+    `whole` compiles all of the text, as code of a file's top level is made of it, and returns the
+    statements of the top level that are no definitions, with what they use. Nothing is compiled
+    that does not compile, or that Python might warn of.
     """
-    part = used_part(text, [line], outermost=True)
+    part = _top_level(text) if whole else used_part(text, [line], outermost=True)
     compiled = text if whole else part
     if _UNUSUAL_ESCAPE.search(compiled):
         return part, ()
@@ -400,6 +495,14 @@ def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[Cod
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return part, ()
     return part, tuple(_codes(code))
+
+
+def _top_level(text: str) -> str:
+    try:
+        lines = _parsed_module(text).code_lines()
+    except (tokenize.TokenError, SyntaxError):
+        return ""
+    return used_part(text, lines, outermost=True)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -58,8 +58,11 @@ def _launching_files(journal: Journal, frames: Sequence[Frame], keep: Source) ->
     from kvtrace.capture.python_source import launching_files
 
     return [
-        {"path": path, "artifact": journal.add_artifact("program", content)}
-        for path, content in launching_files(frames, keep)
+        {
+            "path": text.path,
+            "artifact": journal.add_artifact("program", text.content, digest=text.sha256),
+        }
+        for text in launching_files(frames, keep)
     ]
 
 

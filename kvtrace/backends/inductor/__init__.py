@@ -31,21 +31,24 @@ class InductorBackend:
     def install(self, session: "Session") -> None:
         """Hook Inductor's runtime, which has just been imported."""
         from kvtrace.backends.inductor.launches import InductorHooks
-        from kvtrace.backends.inductor.origins import origins_of_line
-        from kvtrace.capture.stacks import LINE_ORIGINS
+        from kvtrace.backends.inductor.origins import is_generated, origins_of_line
+        from kvtrace.capture.stacks import GENERATED, LINE_ORIGINS
 
         self._hooks = InductorHooks(session)
         self._hooks.install()
         keep_code = session.settings.source != "off"
         self._line_origins = partial(origins_of_line, keep_code=keep_code)
         LINE_ORIGINS.append(self._line_origins)
+        GENERATED.append(is_generated)
 
     def uninstall(self) -> None:
         """Remove the hooks."""
         if self._hooks is not None:
-            from kvtrace.capture.stacks import LINE_ORIGINS
+            from kvtrace.backends.inductor.origins import is_generated
+            from kvtrace.capture.stacks import GENERATED, LINE_ORIGINS
 
             LINE_ORIGINS.remove(self._line_origins)
+            GENERATED.remove(is_generated)
             self._hooks.uninstall()
             self._hooks = None
 

@@ -11,8 +11,8 @@ import re
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypeAlias
@@ -48,6 +48,19 @@ _CODE_CACHE: Final = "torch._inductor.codecache"
 
 #: The origins of calls by the comment above them; equal comments have several calls, in order.
 CallsByComment: TypeAlias = dict[str, list[tuple[Origin, ...]]]
+
+
+class GeneratedLines(tuple[str, ...]):
+    """The lines of a generated file."""
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """The indices of equal comments, by comment."""
+        places: dict[str, list[int]] = {}
+        for index, line in enumerate(self):
+            if line.lstrip().startswith("#"):
+                places.setdefault(line.strip(), []).append(index)
+        return places
 
 
 class Origins:
@@ -93,7 +106,7 @@ class Origins:
             while len(self._calls) > _LIMIT:
                 self._calls.popitem(last=False)
 
-    def of_call(self, file: str, lines: Sequence[str], index: int) -> tuple[Origin, ...] | None:
+    def of_call(self, file: str, lines: GeneratedLines, index: int) -> tuple[Origin, ...] | None:
         """Return the origins of the call below the comment `lines[index]` of a generated file.
 
         Equal comments of a file are told apart by their order; if calls are missing, their origins
@@ -103,7 +116,7 @@ class Origins:
         calls = self._calls.get(file, {}).get(comment)
         if not calls:
             return None
-        places = [i for i, line in enumerate(lines) if line.strip() == comment]
+        places = lines.places.get(comment, [])
         if len(places) == len(calls):
             return calls[places.index(index)] or None
         return tuple(dict.fromkeys(origin for origins in calls for origin in origins)) or None
@@ -133,9 +146,14 @@ def origins_of(
     return origins if keep_code else _without_code(origins)
 
 
+def is_generated(file: str) -> bool:
+    """Return whether Inductor has written a file."""
+    return _GENERATED.search(file) is not None
+
+
 def origins_of_line(file: str, line: int | None, *, keep_code: bool) -> tuple[Origin, ...] | None:
     """Return the origins of a line of a generated module; None for any other line."""
-    if line is None or not _GENERATED.search(file):
+    if line is None or not is_generated(file):
         return None
     lines = _lines_of(file)
     for above in range(min(line, len(lines)) - 1, max(line - 2 - _ABOVE, -1), -1):
@@ -306,13 +324,13 @@ def _commented(module: str) -> dict[str, tuple[Origin, ...]]:
 
 
 @lru_cache(maxsize=8)
-def _lines_of(module: str) -> tuple[str, ...]:
+def _lines_of(module: str) -> GeneratedLines:
     path = Path(module)
     try:
         text = path.read_text("utf-8", "replace") if path.stat().st_size <= _MODULE_LIMIT else ""
     except OSError:
-        return ()
-    return tuple(text.splitlines())
+        return GeneratedLines()
+    return GeneratedLines(text.splitlines())
 
 
 def _of_comment(comment: re.Match[str] | None) -> tuple[Origin, ...]:

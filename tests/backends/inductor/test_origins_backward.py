@@ -113,7 +113,7 @@ def test_equal_comments_of_two_files_have_calls_of_their_own() -> None:
     known = origins.Origins()
     comment = "# Topologically Sorted Source Nodes: [mm], Original ATen: [aten.mm]"
     first, second = (origins.Origin("aten.mm", "mm", module) for module in ("a", "b"))
-    lines = ["def call():", f"    {comment}", "    extern_kernels.mm(x, y)"]
+    lines = origins.GeneratedLines(["def call():", f"    {comment}", "    extern_kernels.mm(x, y)"])
     for file, origin in (("one.py", first), ("two.py", second)):
         known.add_call(comment, [origin])
         known.add_file(file, "\n".join(lines))
@@ -128,7 +128,9 @@ def test_equal_comments_of_one_file_are_told_apart_by_order_unless_one_is_missin
     both = [origins.Origin("aten.mm", "mm", module) for module in ("a", "b")]
     for origin in both:
         known.add_call(comment, [origin])
-    lines = [comment, "extern_kernels.mm(x, y)", comment, "extern_kernels.mm(y, z)"]
+    lines = origins.GeneratedLines(
+        [comment, "extern_kernels.mm(x, y)", comment, "extern_kernels.mm(y, z)"]
+    )
     known.add_file("one.py", "\n".join(lines))
     assert [known.of_call("one.py", lines, index) for index in (0, 2)] == [(o,) for o in both]
-    assert known.of_call("one.py", lines[:2], 0) == tuple(both)
+    assert known.of_call("one.py", origins.GeneratedLines(lines[:2]), 0) == tuple(both)
