@@ -107,7 +107,7 @@ def _dispatch(arguments: list[str]) -> int:
         if later_words[0] not in PARTS[name]:
             return complain(_no_part(name, later_words[0]))
         name, later_words = f"{name} {later_words[0]}", later_words[1:]
-    elif is_of_two_words(arguments):
+    elif _is_of_two_words(arguments):
         name, later_words = " ".join(arguments[:2]), arguments[2:]
     if name not in _CORE and registry.entry("commands", name) is None:
         return complain(_no_command(name))
@@ -123,7 +123,7 @@ def _dispatch(arguments: list[str]) -> int:
     return _run(name, later_words)
 
 
-def is_of_two_words(words: Sequence[str]) -> bool:
+def _is_of_two_words(words: Sequence[str]) -> bool:
     """Return whether the first two words are an add-on's command, as `gate save` beside `gate`."""
     name = " ".join(words[:2])
     return any(entry.name == name for entry in registry.own_entries("commands") if " " in name)
@@ -236,7 +236,8 @@ def _groups() -> dict[str, dict[str, Command]]:
             command = command_or_function
             if not isinstance(command, Command):
                 command = Command("", (command.__doc__ or "").strip().partition("\n")[0])
-            groups.setdefault(command.group, {}).setdefault(name, command)
+            if not command.instead:
+                groups.setdefault(command.group, {}).setdefault(name, command)
     return groups
 
 

@@ -8,10 +8,8 @@ from typing import Final
 
 from kvtrace.cli import (
     ASKING,
-    PARTS,
     command_line,
     complain,
-    is_of_two_words,
     own_commands,
 )
 from kvtrace.schema.errors import BadSetting, KvtraceError
@@ -109,13 +107,14 @@ def completed(option: str, *shell: str) -> int:
 
 def candidates(words: Sequence[str], begun: str) -> list[str]:
     """Return the commands or options that may follow `words` and begin with `begun`."""
-    has_parts = bool(words) and words[0] in PARTS
-    name = " ".join(words[: 2 if has_parts or is_of_two_words(words) else 1])
+    of_two_words = " ".join(words[:2])
+    name = of_two_words if of_two_words in own_commands() else " ".join(words[:1])
     if not words:
         listed = (command for command, entry in own_commands().items() if entry.group)
         matching = dict.fromkeys(command.split()[0] for command in listed)
-    elif name in PARTS:
-        matching = dict.fromkeys(PARTS[name])
+    elif len(words) == 1 and not begun.startswith("-"):
+        listed = (command for command in own_commands() if command.startswith(f"{name} "))
+        matching = dict.fromkeys(command.split()[1] for command in listed)
     elif begun.startswith("-") and name in own_commands():
         options = command_line(name).options
         matching = dict.fromkeys(flag for o in options for flag in (*o.on, *o.off, "--help"))

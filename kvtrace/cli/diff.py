@@ -37,7 +37,7 @@ def command(
         Option(
             "--against",
             metavar="NAME",
-            help="The baseline to use as BEFORE (kvtrace baseline); give only AFTER",
+            help="The baseline to use as BEFORE (kvtrace gate save); give only AFTER",
         ),
     ] = None,
     base: Annotated[

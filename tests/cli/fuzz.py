@@ -114,10 +114,12 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("join", "TRACE", "--times", "TIMES"), ("join", "TRACE", "--times", "TIMES", "--by-order"),
         ("join", "SOUND", "--times", "TRACE", "--dry-run", "--json"),
     ),
-    "baseline": (
-        ("baseline", "save", "main", "TRACE"), ("baseline", "list"), ("baseline", "rm", "main"),
-        ("baseline", "save", "main", "TRACE", "--no-replay", "--json"),
+    "gate save": (
+        ("gate", "save", "main", "TRACE"),
+        ("gate", "save", "main", "TRACE", "--no-replay", "--json"),
     ),
+    "gate list": (("gate", "list"), ("gate", "list", "--json")),
+    "gate rm": (("gate", "rm", "main"),),
     "gate": (("gate", "-o", "TRACE", "--", "true"), ("gate", "-o", "OUT/t", "--", "false")),
     "confirm": (
         ("confirm", "--", "true"), ("confirm", "--json", "--at", "a.py:1", "--", "false"),

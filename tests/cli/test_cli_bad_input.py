@@ -41,12 +41,14 @@ def rewrite_as_version(part, version):
 
 #: They run programs; what they are given is tried in tests/addons/ci.
 RUNNING = {"run", "gate", "bisect", "confirm"}
+#: What they are given is tried in tests/addons/ci, too.
+OF_BASELINES = {"gate save", "gate list", "gate rm"}
 #: They read no trace; they are tried in tests of their own.
 WITHOUT_TRACE = {"judge", "mcp", "doctor", "import"}
 
 
 def test_every_command_is_covered_by_these_tests():
-    assert {*READING, *RUNNING, *WITHOUT_TRACE, "baseline"} >= set(COMMANDS)
+    assert {*READING, *RUNNING, *WITHOUT_TRACE, *OF_BASELINES} >= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", READING)
@@ -157,7 +159,7 @@ def test_an_unknown_option_is_reported(kvtrace, command):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "mcp"}))
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "mcp", "gate list"}))
 def test_missing_arguments_are_reported(kvtrace, command):
     code, _, err = kvtrace(*command.split())
     assert code == 2

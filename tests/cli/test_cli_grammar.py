@@ -15,8 +15,8 @@ from tests.cli.reading_commands import READING
 from tests.support.tiers import some
 
 COMMANDS = own_commands()
-#: Speaks a protocol on standard input and output: nothing is printed, nothing written.
-SERVING = {"mcp"}
+#: They print no data: one speaks a protocol on standard input and output, one deletes a folder.
+WITHOUT_DATA = {"mcp", "gate rm"}
 #: Commands that print data of a trace, soon.
 QUICK = [
     name
@@ -39,7 +39,7 @@ def source_of(name):
 def test_every_command_has_the_common_options(name):
     options = options_of(name)
     assert options["-q"] is options["--quiet"]
-    assert name in SERVING or "--json" in options or "-o" in options
+    assert name in WITHOUT_DATA or "--json" in options or "-o" in options
     if "--json" in options:
         assert options["--json"].is_flag
         assert "-o" in options

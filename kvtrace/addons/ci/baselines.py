@@ -51,7 +51,7 @@ _NOT_COMMITTED: Final = f"/{RECORDED.name}/\n/{BISECTED.name}/\n/report/\n"  # o
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Facts on a baseline, as `kvtrace baseline list` shows them.
+    """Facts on a baseline, as `kvtrace gate list` shows them.
 
     `judged`: its launches were checked for findings. `started`: the earliest run's start, in ns.
     """
@@ -122,7 +122,7 @@ def no_baseline(name: str) -> str:
     existing_names = ", ".join(_baseline_names())
     existing = f" (there are {existing_names})" if existing_names else ""
     return (
-        f"there is no baseline {name!r} in {BASELINES}{existing}; save one with kvtrace baseline "
+        f"there is no baseline {name!r} in {BASELINES}{existing}; save one with kvtrace gate "
         f"save {name} TRACE, or with kvtrace gate --save --against {name}."
     )
 

@@ -26,10 +26,10 @@ def traces(tmp_path, monkeypatch):
 
 def test_a_baseline_is_saved_listed_compared_with_and_removed(traces, capsys):
     before, after = (str(side.trace.path) for side in traces)
-    assert main(["baseline", "save", "main", before, "--no-replay"]) == 0
+    assert main(["gate", "save", "main", before, "--no-replay"]) == 0
     assert validate(BASELINES / "main") == []
     capsys.readouterr()
-    assert main(["baseline", "list", "--json"]) == 0
+    assert main(["gate", "list", "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)
     assert (listed["name"], listed["kernels"], listed["judged"]) == ("main", 1, True)
     assert 0 < listed["size_bytes"] < 100_000
@@ -37,11 +37,21 @@ def test_a_baseline_is_saved_listed_compared_with_and_removed(traces, capsys):
     assert main(["diff", "--against", "main", before, *rules]) == 0
     assert main(["diff", "--against", "main", after, *rules]) == 1
     assert "FAIL: 1 rule violated" in capsys.readouterr().out
-    assert main(["baseline", "rm", "main"]) == 0
+    assert main(["gate", "rm", "main"]) == 0
     assert not (BASELINES / "main").exists()
     capsys.readouterr()
-    assert main(["baseline", "list"]) == 0
+    assert main(["gate", "list"]) == 0
     assert "no baseline in .kvtrace/baselines" in capsys.readouterr().out
+
+
+def test_old_words_save_list_and_delete_too_and_name_the_new_ones(traces, capsys):
+    assert main(["baseline", "save", "main", str(traces[0].trace.path), "--no-replay"]) == 0
+    assert "kvtrace baseline save is now kvtrace gate save; " in capsys.readouterr().err
+    assert main(["baseline", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["name"] == "main"
+    assert main(["baseline", "rm", "main", "-q"]) == 0
+    assert capsys.readouterr().err == ""
+    assert not (BASELINES / "main").exists()
 
 
 def test_saving_again_replaces_the_baseline(traces, capsys):
@@ -93,12 +103,12 @@ def test_invalid_name_is_a_one_sentence_error(name):
         (["diff", "--against", "none", "AFTER"], "there is no baseline 'none'"),
         (["diff", "--against", "main", "AFTER", "AFTER"], "give two sides"),
         (["diff", "AFTER"], "give two sides"),
-        (["baseline", "rm", "none"], "there is no baseline 'none'"),
-        (["baseline", "keep", "main"], "one of save NAME"),
-        (["baseline", "save"], "one of save NAME"),
-        (["baseline", "list", "main"], "list takes no name"),
-        (["baseline", "rm", "main", "AFTER"], "rm takes no trace"),
-        (["baseline", "save", "main"], "there is no directory .kvtrace/gate"),
+        (["gate", "rm", "none"], "there is no baseline 'none'"),
+        (["gate", "save"], "gate save needs NAME"),
+        (["gate", "list", "main"], "gate list has no argument for 'main'"),
+        (["gate", "rm", "main", "AFTER"], "gate rm has no argument for"),
+        (["gate", "save", "main"], "there is no directory .kvtrace/gate"),
+        (["baseline", "keep", "main"], "baseline is now kvtrace gate save, kvtrace gate list,"),
     ],
 )
 def test_invalid_command_is_a_one_sentence_error(traces, words, message, capsys):

@@ -77,6 +77,9 @@ def command(
     is not known. 2 if there is no baseline (unless --save makes it), no kernel, or a rule that
     cannot be judged. Otherwise 0.
 
+    kvtrace gate save NAME, list and rm NAME save, list and delete baselines; a program of such a
+    name has to follow --.
+
     Example:
         kvtrace gate --save -- python bench.py
         kvtrace gate --fail-on 'findings.new, spills>0' -- pytest tests/

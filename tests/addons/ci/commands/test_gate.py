@@ -46,7 +46,7 @@ def test_missing_baseline_is_an_error_that_says_how_to_save_it(project, capsys):
     assert "the file of --markdown is not written" in errors
     assert json.loads((project / "gate.sarif").read_text())["version"] == "2.1.0"
     # as the error says
-    assert main(["baseline", "save", "main"]) == 0
+    assert main(["gate", "save", "main"]) == 0
     assert main(["diff", "--against", "main", str(RECORDED), "--exit-code"]) == 0
 
 
