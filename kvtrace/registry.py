@@ -28,7 +28,6 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `importers` | of the tool | a `kvtrace.converters.importers.registry.Importer` |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
 | `machine_parts` | of the part | returns a row of `doctor`: a `kvtrace.analysis.machine.Part` |
-| `mcp_tools` | of the tool | returns a tool of `kvtrace mcp`, see its `Tools.added` |
 | `missing_passes` | of the pass | runs the pass if a trace lacks it: `analysis/completing.py` |
 | `modules` | of a module below `kvtrace` | that module, `:attribute` left out |
 | `profile_sections` | of the section | a `ProfileSection` of `converters/profile/` |

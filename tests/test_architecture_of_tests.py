@@ -10,8 +10,8 @@ import pytest
 from tests.support.tree import ROOT
 
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-#: Programs that are judged, or copied to a machine with a GPU, each as the one file that it is.
-PROGRAMS = ("addons/judge/attacks", "addons/judge/cheats", "addons/judge/kernels", "gpu")
+#: Programs that are copied to a machine with a GPU, each as the one file that it is.
+PROGRAMS = ("gpu",)
 #: A body of so many lines is a helper; a shorter one is a name for an expression.
 LEAST_LINES = 2
 

@@ -80,11 +80,11 @@ def _reasons_against_yes(
     unknown = [meaning for meaning in meanings if meaning.same == "not known"]
     if unknown:
         text = f"{meaning_subject(unknown[0])}: {unknown[0].evidence}{_more(unknown)}"
-        yield text, "record both with KVTRACE_CHECK=kernel:GLOB, or use kvtrace judge"
+        yield text, "record both with KVTRACE_CHECK=kernel:GLOB, or use kvtrace.testing"
     one_sided = [kernel.name for kernel in difference.kernels if kernel.status != "changed"]
     if one_sided:
         text = f"{_names(one_sided)} {'is' if len(one_sided) == 1 else 'are'} on one side alone"
-        yield text, "kvtrace judge compares with a reference"
+        yield text, "kvtrace.testing compares with a reference"
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
     first = difference.results.first if difference.results is not None else None
     if first is not None and (exactly or not meanings):

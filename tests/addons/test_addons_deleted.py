@@ -67,6 +67,7 @@ for line, code in (
 
 #: What an add-on alone does, and the sentence that says that it is not there.
 GONE = {
+    "agents": (("-m kvtrace mcp", 2, "there is no command 'mcp'"),),
     "check": (
         ("-m kvtrace check out", 2, "there is no command 'check'"),
         ("-m kvtrace run --check first program.py", 2, "run has no option --check"),
@@ -94,10 +95,6 @@ GONE = {
             "there is no rule 'not-invariant'",
         ),
     ),
-    "judge": (
-        ("-m kvtrace judge kernel.py", 2, "there is no command 'judge'"),
-        ("-m kvtrace mcp", 2, "there is no command 'mcp'"),
-    ),
     "memory": (("-m kvtrace confirm -- true", 2, "there is no command 'confirm'"),),
     "tolerance": (
         ("-m pytest --kvtrace-tolerances", 4, "needs an add-on of kvtrace that derives tolerances"),
@@ -114,7 +111,6 @@ REST = (
     "tests/backends/test_backends_known_calls.py",
     "tests/backends/compiled_kernels/test_contents_to_copy.py",
     "tests/capture/test_session.py",
-    "tests/cli/test_env.py",
     "tests/cli/test_cli_bad_input.py",
     "tests/cli/test_cli_frame.py",
     "tests/cli/test_options.py",

@@ -69,7 +69,6 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("sanitize", "TRACE", "--rule", "all", "--strict", "--junit", "OUT/junit.xml"),
     ),
     "sizes": (("sizes", "TRACE"), ("sizes", "TRACE", "--json")),
-    "judge": (("judge", "PROGRAM"), ("judge", "PROGRAM", "--entry", "gone", "--text")),
     "doctor": (("doctor",), ("doctor", "--json"), ("doctor", "--settings", "--json")),
     "mcp": (("mcp", "--help"),),
     "check": (("check", "TRACE"), ("check", "TRACE", "--json"), ("check", "TRACE", "--sarif")),

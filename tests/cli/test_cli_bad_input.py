@@ -44,7 +44,7 @@ RUNNING = {"run", "gate", "bisect", "confirm"}
 #: What they are given is tried in tests/addons/ci, too.
 OF_BASELINES = {"gate save", "gate list", "gate rm"}
 #: They read no trace; they are tried in tests of their own.
-WITHOUT_TRACE = {"judge", "mcp", "doctor", "import"}
+WITHOUT_TRACE = {"mcp", "doctor", "import"}
 
 
 def test_every_command_is_covered_by_these_tests():

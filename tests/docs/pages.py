@@ -14,9 +14,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 #: One page for each use, before all others: a screen with a picture and a command that runs.
-ENTRY_PAGES: Final = tuple(
-    ROOT / "docs" / f"{name}.md" for name in ("find-a-bug", "see-the-time", "judge-a-kernel")
-)
+ENTRY_PAGES: Final = tuple(ROOT / "docs" / f"{name}.md" for name in ("find-a-bug", "see-the-time"))
 TUTORIALS: Final = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 
 _BLOCK: Final = re.compile(

@@ -95,7 +95,7 @@ def _git(*arguments: str) -> str | None:
 
 
 def unreached_parts(paths: frozenset[str]) -> frozenset[str]:
-    """Return the parts that no path of a change reaches, as `addons/judge`."""
+    """Return the parts that no path of a change reaches, as `addons/agents`."""
     if any(path.startswith(OF_ALL) for path in paths):
         return frozenset()
     if not paths:

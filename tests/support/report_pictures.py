@@ -1,16 +1,14 @@
 """Pictures of the report's views in both themes, from recorded programs.
 
     python -m tests.support.report_pictures docs/report          # those of the documentation
-    python -m tests.support.report_pictures docs/report judge    # one of them
+    python -m tests.support.report_pictures docs/report compare  # one of them
     python -m tests.support.report_pictures FOLDER --all         # every view, to be looked at
 
 The last writes each view as a whole in the windows that `page_layout.WINDOWS` names.
 """
 
 import argparse
-import html
 import io
-import os
 import runpy
 import shutil
 import tempfile
@@ -34,7 +32,6 @@ FIXTURES: Final = ROOT / "tests/fixtures"
 EXAMPLES: Final = ROOT / "examples"
 #: Window of the documentation's pictures, in pixels.
 WIDTH, HEIGHT = 1440, 1000
-TERMINAL_HEIGHT: Final = 330
 
 #: Traces of the pages by name, beside those that `_recorded` makes.
 TRACES: Final = {
@@ -65,7 +62,6 @@ DOCUMENTED: Final = {
     "compare": ("compare", "#/compare", ""),
     "graph": ("graph", "#/graph/0", ""),
     "onchip": ("onchip", "#/onchip/1", ""),
-    "judge": ("judge", "", ""),
 }
 #: What `--all` shows beside the documentation's addresses, by page.
 FURTHER: Final = {
@@ -86,9 +82,8 @@ def documentation(folder: Path, names: Collection[str]) -> None:
         shots = {}
         for name, scheme in product(names, SCHEMES):
             page, address, top = DOCUMENTED[name]
-            height = TERMINAL_HEIGHT if page == "judge" else HEIGHT
             shown = pages.address(page, address)
-            shot = Shot(pages.page(page), shown, scheme, WIDTH, height, top)
+            shot = Shot(pages.page(page), shown, scheme, WIDTH, HEIGHT, top)
             shots[folder / f"{name}-{scheme}.png"] = shot
         _write(shots)
 
@@ -199,30 +194,8 @@ def _compare(page: Path) -> None:
     main(["diff", "v1", "v2", "--html", str(page)])
 
 
-_TERMINAL: Final = """<!doctype html><html data-ready="true"><meta charset="utf-8"><style>
-:root {{ color-scheme: light dark }}
-body {{ margin: 0; padding: 16px 24px; font: 15px/22px "DejaVu Sans Mono", monospace;
-  background: light-dark(#ffffff, #14171b); color: light-dark(#1b1f24, #e4e8ed);
-  max-inline-size: 100ch; white-space: pre-wrap; overflow-wrap: anywhere }}
-b {{ color: light-dark(#b3261e, #ff8a80) }}
-i {{ color: light-dark(#5a6472, #9aa5b1); font-style: normal }}
-</style>{text}</html>"""
-
-
-def _judge(page: Path) -> None:
-    """Write a page that shows a terminal with the command of docs/judge-a-kernel.md."""
-    command = (
-        "judge examples/judged/softmax.py --reference examples/judged/reference.py:softmax --text"
-    )
-    with chdir(ROOT), redirect_stdout(io.StringIO()) as printed:
-        main([*command.split(), "--seed", "7"])
-    text = html.escape(printed.getvalue().replace(f"{ROOT}{os.sep}", ""), quote=False)
-    text = text.replace("error[", "<b>error</b>[").replace(": wrong (", ": <b>wrong</b> (")
-    page.write_text(_TERMINAL.format(text=f"<i>$ kvtrace {command}</i>\n{text}"), encoding="utf-8")
-
-
 #: Pages that are not the report of one trace, by name.
-_MADE: Final[dict[str, Callable[[Path], None]]] = {"compare": _compare, "judge": _judge}
+_MADE: Final[dict[str, Callable[[Path], None]]] = {"compare": _compare}
 
 
 if __name__ == "__main__":

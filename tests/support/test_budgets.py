@@ -77,7 +77,7 @@ def test_slower_machine_has_as_much_more_processor_time(inner, monkeypatch):
     ("nodeid", "folder"),
     [
         ("tests/schema/test_writer.py::test_a[x/y]", "schema"),
-        ("tests/addons/judge/commands/test_judge.py::test_b", "addons/judge"),
+        ("tests/addons/agents/commands/test_mcp.py::test_b", "addons/agents"),
         ("tests/test_forks.py::test_c", "."),
     ],
 )

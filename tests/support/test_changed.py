@@ -18,14 +18,14 @@ def items(*nodeids, smoke=()):
 
 def test_without_a_change_no_part_is_reached():
     assert unreached_parts(frozenset()) == ALL
-    assert {"addons/judge", "converters/diff", "converters/report"} < ALL
+    assert {"addons/agents", "converters/diff", "converters/report"} < ALL
 
 
 @pytest.mark.parametrize(
     ("path", "part"),
     [
-        ("kvtrace/addons/judge/kernels.txt", "addons/judge"),
-        ("tests/addons/judge/test_new.py", "addons/judge"),
+        ("kvtrace/addons/agents/kernels.txt", "addons/agents"),
+        ("tests/addons/agents/test_new.py", "addons/agents"),
         ("converters/importers/proton.py", "converters/importers"),
         ("converters/report/frontend/src/app/view.ts", "converters/report"),
         ("tests/converters/diff/conftest.py", "converters/diff"),
@@ -41,7 +41,7 @@ def test_module_that_every_part_imports_reaches_all():
 
 def test_module_that_only_the_tests_of_a_part_import_reaches_it():
     assert "converters/diff" not in unreached_parts(frozenset({"kvtrace/verdicts/widths.py"}))
-    assert "addons/judge" not in unreached_parts(frozenset({"tests/cli/conftest.py"}))
+    assert "addons/agents" not in unreached_parts(frozenset({"tests/cli/conftest.py"}))
 
 
 def test_file_beside_the_tests_of_converters_reaches_all_converters():
@@ -68,13 +68,13 @@ def test_files_of_the_product_have_the_names_they_are_imported_by(path, module):
 
 def test_unreached_parts_keep_the_first_test_of_a_file_and_smoke_tests():
     core = "tests/schema/test_writer.py::test_x"
-    first, second, smoke = (f"tests/addons/judge/test_a.py::test_{at}" for at in range(3))
-    other = "tests/addons/judge/test_b.py::test_0"
+    first, second, smoke = (f"tests/addons/agents/test_a.py::test_{at}" for at in range(3))
+    other = "tests/addons/agents/test_b.py::test_0"
     reached = "tests/addons/memory/test_a.py::test_1"
 
     kept, left_out = partition(
         items(core, first, second, smoke, other, reached, smoke=(smoke,)),
-        frozenset({"addons/judge"}),
+        frozenset({"addons/agents"}),
     )
 
     assert [item.nodeid for item in kept] == [core, first, smoke, other, reached]

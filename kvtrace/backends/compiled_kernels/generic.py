@@ -135,7 +135,7 @@ def readable_file(text: str) -> Iterator[str]:
     """
     try:
         descriptor = os.memfd_create("kvtrace-ir")
-    except (AttributeError, OSError):  # another system, or refused, as under kvtrace judge
+    except (AttributeError, OSError):  # another system, or refused by a filter
         with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
             path = Path(folder) / "module.mlir"
             path.write_text(text, encoding="utf-8")
