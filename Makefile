@@ -5,8 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.[ch]) \
   $(wildcard kvtrace/addons/*/*/*.[ch])
-PYTHON_FOLDERS := kvtrace schema converters docs_site examples benchmarks tests setup.py
-SPELLED := kvtrace schema converters docs_site examples benchmarks docs $(wildcard *.md)
+PYTHON_FOLDERS := kvtrace schema converters docs_site examples benchmarks corpus tests setup.py
+SPELLED := kvtrace schema converters docs_site examples benchmarks corpus docs $(wildcard *.md)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes; those that read bytecode need not compile every module of ours anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -5,7 +5,7 @@
 Method: each edit replaces a pattern in a copy of a public file. Kernels of both versions run on the
 same CPU tensors, recorded without a GPU; then changed kernels are compared as `kvtrace diff` does.
 *Same results?* must never be yes for an edit that breaks results, nor no for one that keeps them.
-Modules are those of `benchmarks/edit_sources`. Liger's is installed; the others need the folder
+Modules are those of `corpus/edits`. Liger's is installed; the others need the folder
 EDIT_SOURCES with the packages `fla-core`, `einops` and `torchao` unpacked, `sglang/kernels`,
 Triton's `tutorials` and TritonBench's `TritonBench_G_v1`; which takes network to get.
 """
@@ -25,12 +25,13 @@ import kvtrace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.edit_sources import MODULES
-from benchmarks.edit_sources.edit import Edit, Source, file_of_source, module
+from corpus import files
+from corpus.questions.edits import Edit, Source, file_of_source, module
 from kvtrace.addons.invariance.differences import kernel_meanings
 from kvtrace.schema.trace import Selection, open_trace
 
 _SECONDS: Final = 30.0
+_MODULES: Final = {each.__name__.rpartition(".")[2]: each for each in files("edits")}
 
 
 def recorded(source: Source, file: Path, folder: Path, edit: Edit | None) -> Selection:
@@ -96,16 +97,16 @@ def print_answers(sources: dict[str, Source], edits: list[Edit]) -> None:
 
 def main() -> None:
     """Compare the edits whose names contain a word of the command line, or all edits."""
-    parser = argparse.ArgumentParser("benchmarks.edits", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="parts of names of edits")
-    parser.add_argument("--of", nargs="*", choices=list(MODULES), default=list(MODULES))
+    parser.add_argument("--of", nargs="*", choices=list(_MODULES), default=list(_MODULES))
     arguments = parser.parse_args()
-    modules = [MODULES[name] for name in arguments.of]
+    modules = [_MODULES[name] for name in arguments.of]
     sources = {source.name: source for edit_module in modules for source in edit_module.SOURCES}
     edits = [
         edit
         for edit_module in modules
-        for edit in edit_module.EDITS
+        for edit in edit_module.CASES
         if not arguments.names or any(name_part in edit.name for name_part in arguments.names)
     ]
     print_answers(sources, edits)

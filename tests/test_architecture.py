@@ -401,6 +401,7 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
 
 #: Folders of tests that are of no one room.
 OTHER_TESTS = {
+    "corpus",
     "docs",
     "engine",
     "examples",
@@ -462,5 +463,9 @@ def test_a_folder_at_the_top_is_a_link_in_the_package_and_imported_by_that_alone
 
 
 def test_the_package_holds_nothing_else_of_the_checkout() -> None:
-    found = [name for name in ("tests", "benchmarks", "kvtrace") if find_spec(f"kvtrace.{name}")]
+    found = [
+        name
+        for name in ("tests", "benchmarks", "corpus", "kvtrace")
+        if find_spec(f"kvtrace.{name}")
+    ]
     assert found == []

@@ -22,7 +22,8 @@ IMPORT = re.compile(r"\bfrom (tests[\w.]*) import ([^\n]*)|\bimport (tests\.[\w.
 
 def test_no_module_imports_a_test_module() -> None:
     broken = []
-    for path in [*TESTS, *sorted((ROOT / "benchmarks").rglob("*.py"))]:
+    others = (path for folder in ("benchmarks", "corpus") for path in (ROOT / folder).rglob("*.py"))
+    for path in [*TESTS, *sorted(others)]:
         for package, names, module in IMPORT.findall(path.read_text(encoding="utf-8")):
             if re.search(r"\.test_\w+$", package or module) or re.search(r"\btest_", names):
                 broken.append(f"{path.relative_to(ROOT)} imports {package or module}")

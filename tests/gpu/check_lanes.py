@@ -19,16 +19,16 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from kvtrace.evaluate import TensorArgument
-from kvtrace.recorded_calls.recorded import Call
-from kvtrace.verdicts.judge import judge
-from tests.kernels.defects.lane_conflicts import (
+from corpus.defects.lane_conflicts import (
     cut,
     indexed,
     looped,
     placed,
     tiled,
 )
+from kvtrace.evaluate import TensorArgument
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.verdicts.judge import judge
 from tests.kernels.launching import bind, compile_for
 
 WARPS = (1, 2, 4, 8)

@@ -2,7 +2,7 @@
 
     python tests/gpu/check_sanitizer.py [--only WORDS] [--jobs N] [--device cuda|cpu] [--json FILE]
 
-Each sample of tests/kernels/defects that has a defect which compute-sanitizer's memcheck can see
+Each sample of corpus/defects that has a defect which compute-sanitizer's memcheck can see
 (an access outside its storage, a null or misaligned pointer) runs on the GPU in a process of its
 own under memcheck. Samples without a defect run many to a process, and memcheck must report nothing
 of them; nor of those whose only defect it cannot see (a race, an overflow that stays inside).
@@ -38,10 +38,10 @@ import triton
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
+from corpus.questions.defects import Expected, Sample, Tensor  # noqa: E402
 from kvtrace.evaluate.types import element_of_short_name  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
-from tests.kernels.defects.corpus import CORPUS  # noqa: E402
-from tests.kernels.defects.sample import Expected, Sample, Tensor  # noqa: E402
+from tests.support.defects import CORPUS  # noqa: E402
 
 SEEN_BY_MEMCHECK = {"out-of-bounds", "null-pointer", "misaligned"}
 ENDS_THE_PROGRAM = {"device-assert", "descriptor-contract"}

@@ -2,7 +2,7 @@
 
     python tests/gpu/check_thread_attacks.py [--only WORDS] [--launches N]
 
-Each kernel of benchmarks/attacks/threads is launched many times, on new tensors, and what it
+Each kernel of corpus/races is launched many times, on new tensors, and what it
 leaves is compared with what kvtrace's evaluator leaves, which does all in the kernel's order. Right
 ones are to have no wrong element. Of wrong ones it is counted how often the device shows it, which
 it need not.
@@ -28,9 +28,11 @@ import triton
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
+
 import kvtrace  # noqa: E402
-from benchmarks.attacks.case import Case  # noqa: E402
-from benchmarks.attacks.threads import ATTACKS, CASES  # noqa: E402
+from corpus import load  # noqa: E402
+from corpus.case import Case  # noqa: E402
+from corpus.questions.races import ATTACKS  # noqa: E402
 
 CASE_SECONDS = 60
 
@@ -71,7 +73,7 @@ def main() -> int:
     parser.add_argument("--launches", type=int, default=300)
     parser.add_argument("--evaluate", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    cases = [case for case in CASES if options.only in case.name]
+    cases = [case for case in load("races") if options.only in case.name]
     if options.evaluate is not None:
         evaluated(options.evaluate, cases)
         return 0

@@ -2,7 +2,7 @@
 
     python tests/gpu/check_within.py [--only WORDS] [--launches N] [--device cuda|none]
 
-Each sample of tests/kernels/defects/within.py of one program runs as thousands of programs, each on
+Each sample of corpus/defects/within.py of one program runs as thousands of programs, each on
 tensors of its own that hold the same, with several numbers of warps, many times. What each program
 leaves is compared with what the program leaves in order, each op done by all lanes at once, by
 kvtrace's evaluator. Beside it stands kvtrace's verdict on that launch, recorded with its TTGIR and
@@ -37,6 +37,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 import kvtrace  # noqa: E402
+from corpus.defects.within import CASES  # noqa: E402
+from corpus.questions.defects import Sample, Tensor  # noqa: E402
 from kvtrace.backends.compiled_kernels import generic  # noqa: E402
 from kvtrace.evaluate import TensorArgument, evaluate, parsed  # noqa: E402
 from kvtrace.evaluate.types import element_of_short_name  # noqa: E402
@@ -44,8 +46,6 @@ from kvtrace.recorded_calls.compiled_code import compiled_code  # noqa: E402
 from kvtrace.recorded_calls.recorded import Call, calls_of  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
-from tests.kernels.defects.sample import Sample, Tensor  # noqa: E402
-from tests.kernels.defects.within import SAMPLES  # noqa: E402
 
 RULE = "race-within-program"
 PROGRAMS = 2048
@@ -66,7 +66,7 @@ class Case:
 
 
 def cases(words: str) -> Iterator[Case]:
-    for sample in SAMPLES:
+    for sample in CASES:
         if sample.grid != (1,) or words not in sample.name:
             continue
         planted = bool(sample.violations)
@@ -104,10 +104,10 @@ def repeated(sample: Sample, folder: Path) -> Any:
         given.append(f"{name} + tl.program_id(0) * {sizes[owner][0]}" if owner else name)
     text = (
         "import triton\nimport triton.language as tl\n\n"
-        f"from tests.kernels.defects.within import {inner}\n\n\n"
+        f"from corpus.defects.within import {inner}\n\n\n"
         f"@triton.jit\ndef many({', '.join(head)}):\n    {inner}({', '.join(given)})\n"
     )
-    path = folder / f"many_{SAMPLES.index(sample)}.py"
+    path = folder / f"many_{CASES.index(sample)}.py"
     path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None

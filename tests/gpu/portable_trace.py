@@ -30,7 +30,7 @@ ABSOLUTE = re.compile(
     r"(?:/[\w.+@-]+)+"
 )
 _KEPT = re.compile(
-    r"/(site-packages/.*|python3\.\d+/.*|(?:examples|tests|benchmarks|kvtrace)(?:/.*)?)$"
+    r"/(site-packages/.*|python3\.\d+/.*|(?:examples|tests|benchmarks|corpus|kvtrace)(?:/.*)?)$"
 )
 _INDUCTOR = re.compile(r"/([a-z0-9]{2}/[a-z0-9]{30,}\.py)$")
 

@@ -10,8 +10,8 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.ir.feeding import feeding, loads_behind
 from kvtrace.verdicts.replaying import run
-from tests.kernels.defects.corpus import CORPUS
 from tests.metrics import kernels as older
+from tests.support.defects import CORPUS
 from tests.verdicts import bounds_kernels as kernels
 from tests.verdicts import zero_kernels
 from tests.verdicts.calls import call, tensor

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from corpus.questions.defects import Sample
 from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.evaluate.instrument import Instrument
@@ -20,7 +21,6 @@ from kvtrace.evaluate.observe import Access, FailedAssertion
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, Unknown, sum_of_terms, to_array
 from kvtrace.ir import Module, Op, parse
-from tests.kernels.defects.sample import Sample
 
 
 @dataclass

@@ -11,9 +11,9 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules.table import RULES, chosen_rules, default_rules
 from tests.kernels.catalog import CASES
-from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import bind, compile_for, to_tensor
 from tests.metrics import kernels
+from tests.support.defects import CORPUS
 from tests.support.thorough import usually
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.mutants import call_of, evaluated, mutants

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from triton.compiler.errors import CompilationError
 
+from corpus.defects import within
+from corpus.questions.defects import Sample
 from kvtrace.evaluate import Observer, TensorArgument, evaluate
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.ir import Op
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules.table import RULES, default_rules
 from kvtrace.verdicts.verdict import Verdict
-from tests.kernels.defects import within
-from tests.kernels.defects.corpus import CORPUS, LEFT_OUT
-from tests.kernels.defects.sample import Sample
+from tests.support.defects import CORPUS, LEFT_OUT
 from tests.support.thorough import usually
 from tests.support.tiers import some
 from tests.verdicts import brute_force

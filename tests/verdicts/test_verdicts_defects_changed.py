@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from corpus.questions.defects import Sample
 from kvtrace.verdicts.judge import judge
-from tests.kernels.defects.corpus import CORPUS
-from tests.kernels.defects.sample import Sample
+from tests.support.defects import CORPUS
 from tests.support.thorough import usually
 from tests.verdicts import brute_force
 

@@ -53,9 +53,9 @@ def test_at_least_sixty_programs_are_recorded_judged_and_replayed_by_each(by_ver
 @pytest.mark.process
 @pytest.mark.night("13 s; .ci/run runs quick tests with the oldest and newest Triton")
 def test_no_version_shows_a_race_in_a_program_that_has_none(by_version):
-    from tests.kernels.defects import within
+    from corpus.defects import within
 
-    right = {f"within: {sample.name}" for sample in within.SAMPLES if sample.is_clean}
+    right = {f"within: {sample.name}" for sample in within.CASES if sample.is_clean}
     wrong = {
         (version, program, fact)
         for version, found in by_version.items()

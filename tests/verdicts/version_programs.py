@@ -15,9 +15,9 @@ from typing import Any, Final
 import torch
 
 import kvtrace
+from corpus.defects import within
+from corpus.questions.defects import Sample, Tensor
 from tests.kernels import attention, basic, liger_operators, normalization
-from tests.kernels.defects import within
-from tests.kernels.defects.sample import Sample, Tensor
 from tests.public.packages import PACKAGES, folder_of, load
 from tests.public.work import cases_of
 
@@ -48,7 +48,7 @@ def programs() -> dict[str, Program]:
         **{f"tutorial: {name}": run for name, run in _tutorials()},
         **{f"liger: {name}": partial(_operator, name) for name in LIGER},
         **{f"fla: {name}": partial(_public, "fla", name) for name in _present("fla", FLA)},
-        **{f"within: {sample.name}": partial(_sample, sample) for sample in within.SAMPLES},
+        **{f"within: {sample.name}": partial(_sample, sample) for sample in within.CASES},
     }
 
 

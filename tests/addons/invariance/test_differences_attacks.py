@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.attacks.case import Answer
-from benchmarks.attacks.laws import CASES
+from corpus import load
+from corpus.case import Answer
 from tests.support.tiers import some
 
 #: Values between 0 and where all of them vanish; large numbers; a version that was not evaluated.
@@ -22,7 +22,7 @@ NEVER_ANOTHER = ("log1p for log", "expm1 for exp", "a quotient of a sum")
 
 def answer(name: str) -> Answer:
     """Return kvtrace's answer about a pair."""
-    (case,) = (case for case in CASES if case.name == name)
+    (case,) = (case for case in load("laws") if case.name == name)
     asked = case.ask()
     return asked[0] if isinstance(asked, tuple) else asked
 

@@ -6,8 +6,9 @@ import pytest
 import triton
 import triton.language as tl
 
-from benchmarks.invariance_traps.rows import ROWS, RowKernel
-from benchmarks.invariance_traps.versions import VERSIONS, KernelVersions, launched
+from corpus import load
+from corpus.questions.row_traps import RowKernel
+from corpus.questions.version_traps import KernelVersions, launched
 from kvtrace.addons.invariance.output_results import OutputResult
 from kvtrace.addons.invariance.over import output_answers
 from kvtrace.addons.invariance.results import invariance_of
@@ -19,6 +20,8 @@ from tests.addons.invariance.inputs import tensor
 from tests.support.tiers import some
 
 Recorded = Callable[[Callable[[], object]], Selection]
+ROWS: tuple[RowKernel, ...] = load("row_traps")
+VERSIONS: tuple[KernelVersions, ...] = load("version_traps")
 
 #: What a witness shows; of other varying kernels, reasons are enough.
 WITNESSED = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.attacks.case import Answer
-from benchmarks.attacks.versions import CASES
+from corpus import load
+from corpus.case import Answer
 from tests.support.tiers import some
 
 #: Integers that leave their width; numbers that were not tried; zeros; rows of NaNs.
@@ -17,7 +17,7 @@ NEVER_THE_SAME = (
 
 def answers(name: str) -> list[Answer]:
     """Return kvtrace's answers about a pair."""
-    found = [case.ask() for case in CASES if case.name.partition(":")[0] == name]
+    found = [case.ask() for case in load("versions") if case.name.partition(":")[0] == name]
     assert found
     return found
 

@@ -14,8 +14,8 @@ import pytest
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from tests.kernels.catalog import CASES
-from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
+from tests.support.defects import CORPUS
 from tests.support.thorough import in_turn, usually
 from tests.verdicts.racing import TooMany, call_of, clashes, judged
 

@@ -11,6 +11,9 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from corpus.defects import within
+from corpus.questions.defects import Sample
+from corpus.questions.defects import tensor as described
 from kvtrace.backends.compiled_kernels import generic
 from kvtrace.evaluate import parsed
 from kvtrace.ir.ops import MEMORY, effect_of
@@ -18,15 +21,12 @@ from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
 from kvtrace.recorded_calls.compiled_code import compiled_code, cta_splits
 from kvtrace.verdicts.conflicts.barriers import Order
 from kvtrace.verdicts.judge import judge
-from tests.kernels.defects import within
-from tests.kernels.defects.sample import Sample
-from tests.kernels.defects.sample import tensor as described
 from tests.support.thorough import usually
 from tests.verdicts import pipelined_kernels, within_kernels
 from tests.verdicts.calls import call, tensor
 
 RULE = "race-within-program"
-SAMPLES = {sample.name: sample for sample in within.SAMPLES}
+SAMPLES = {sample.name: sample for sample in within.CASES}
 
 
 def answers(judged):

@@ -12,8 +12,8 @@ import kvtrace
 from kvtrace.evaluate import parsed
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
-from tests.kernels.defects.corpus import CORPUS
 from tests.support.compile_ttir import compile_generic
+from tests.support.defects import CORPUS
 from tests.verdicts.calls import call, tensor
 
 RULE = "descriptor-contract"

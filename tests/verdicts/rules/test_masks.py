@@ -10,7 +10,7 @@ from kvtrace.evaluate import Observer
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import run
-from tests.kernels.defects.corpus import CORPUS
+from tests.support.defects import CORPUS
 from tests.support.thorough import usually
 from tests.verdicts import definedness_kernels as kernels
 from tests.verdicts.calls import call, tensor

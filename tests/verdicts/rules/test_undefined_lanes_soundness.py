@@ -22,8 +22,8 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.verdicts.judge import judge
 from tests.kernels.catalog import CASES
-from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
+from tests.support.defects import CORPUS
 from tests.support.thorough import in_turn, usually
 from tests.verdicts.brute_force import _Fill, with_contents
 from tests.verdicts.mutants import mutants

@@ -11,7 +11,7 @@ from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import Clock
-from tests.kernels.defects.corpus import CORPUS
+from tests.support.defects import CORPUS
 from tests.verdicts import generic_kernels
 from tests.verdicts import promise_kernels as kernels
 from tests.verdicts.calls import call, ids, tensor

@@ -4,7 +4,7 @@ import pytest
 
 from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.relations import Relations
-from tests.kernels.defects.corpus import CORPUS
+from tests.support.defects import CORPUS
 from tests.support.thorough import THOROUGH
 from tests.verdicts.sizes.envelope_rows import by_kind
 

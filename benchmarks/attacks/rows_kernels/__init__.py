@@ -1,1 +1,0 @@
-"""Kernels that attack `kvtrace invariance`, one file per subject."""

@@ -1,1 +1,0 @@
-"""Pairs of versions of a kernel, one file per subject."""

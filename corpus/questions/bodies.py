@@ -1,0 +1,58 @@
+"""Comparison of two bodies of a kernel, recorded as versions of it, by `kvtrace diff`."""
+
+import contextlib
+import importlib.util
+import io
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import kvtrace
+from corpus.case import Answer
+from kvtrace.converters.diff import compare
+from kvtrace.schema.trace import resolve
+
+#: Launches one version: is given its kernel.
+Launches = Callable[[Any], None]
+
+
+def kernel_of(text: str, folder: Path) -> Any:
+    """Write a program's text to a file in `folder`, import it, and return its kernel `changed`."""
+    path = folder / "kernel.py"
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("versions", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.changed
+
+
+def same_results(
+    *versions: tuple[str, Launches, dict[str, Any]],
+) -> tuple[Answer, str]:  # fmt: skip
+    """Record both versions; return the answer to "same results?" and its evidence.
+
+    Args:
+        versions: (text of the program, function that launches its kernel, capture's options) each.
+
+    """
+    root = Path(tempfile.mkdtemp())
+    try:
+        folders = [root / name for name in ("before", "after")]
+        for folder, (text, launch, settings) in zip(folders, versions, strict=True):
+            folder.mkdir()
+            kernel = kernel_of(text, folder)
+            with (
+                contextlib.redirect_stderr(io.StringIO()),
+                kvtrace.capture(folder / "out", **settings),
+            ):
+                launch(kernel)
+        same_results_answer = compare(*(resolve(folder / "out") for folder in folders)).answers[1]
+    finally:
+        shutil.rmtree(root)
+    answer = {"yes": Answer.YES, "no": Answer.NO}.get(same_results_answer.word, Answer.UNKNOWN)
+    return answer, re.sub(r"\s+", " ", same_results_answer.evidence)
