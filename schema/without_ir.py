@@ -174,8 +174,8 @@ def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
         if origins == {IMPORTED}:
             reasons[run.run_id] = (
                 f"{run.run_id} was imported from a trace of {run.source}, which has times and no "
-                "IR, so there is nothing to evaluate or judge; kvtrace join adds its times to a "
-                "recording with IR."
+                "IR, so there is nothing to evaluate or judge; kvtrace import --into adds its "
+                "times to a recording with IR."
             )
         else:
             makers = {kernel.maker for kernel in kernels.values() if kernel.origin != GLUON}

@@ -461,7 +461,8 @@ class _KinetoEvents:
     def _lacks(self, times: tuple[int, int] | None) -> Iterator[str]:
         yield (
             "torch.profiler records neither arguments of Triton's launches nor IR, so figures that "
-            "need them are missing; kvtrace join adds these times to a recording that has both"
+            "need them are missing; kvtrace import --into adds these times to a recording that has "
+            "both"
         )
         if not self._calls:
             yield (

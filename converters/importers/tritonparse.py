@@ -35,7 +35,7 @@ _COLUMN_KEYS: Final = frozenset(
     | {"env", "src_attrs", "src_constants", "src_cache_key", "times", "cache_hit"}
 )
 _LACKS: Final = (
-    "tritonparse has no device times: kvtrace join adds those of a profiler",
+    "tritonparse has no device times: kvtrace import --into adds those of a profiler",
     "tritonparse does not record how large storages are, so whether an access past the end of a "
     "tensor is out of bounds is unknown",
 )

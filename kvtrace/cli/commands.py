@@ -44,7 +44,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             passthrough=True,
             exit_1="the script ended with 1: its exit code is kept",
         ),
-        "import": Command("kvtrace.cli.import_", "Read traces of other tools"),
+        "import": Command(
+            "kvtrace.cli.import_", "Read traces of other tools, or add their times (--into)"
+        ),
         "doctor": Command(
             "kvtrace.cli.doctor",
             "Show what works on this machine, and how to fix the rest",

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 from kvtrace.cli import note
-from kvtrace.cli.options import JsonOption, leave_pandas, say, tell
+from kvtrace.cli.options import JsonOption, leave_pandas, say, select, tell
 from kvtrace.cli.parsing import Argument, Option
-from kvtrace.registry import own_entries
+from kvtrace.registry import loaded, own_entries
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.converters.importers.importing import ImportedRunFile
     from kvtrace.converters.importers.rows import ToGeneric
+    from kvtrace.schema.trace import Selection
 
 _MEGABYTE = 1_000_000
 
@@ -28,7 +29,18 @@ class TooMuchMemory(KvtraceError):
     slug = "too-much-memory"
 
 
-_SOURCES = [entry.name for entry in own_entries("importers")]
+class Adding(Protocol):
+    """A function that adds what files hold to recorded runs: `kvtrace.import_into`."""
+
+    def __call__(
+        self, recording: "Selection", files: Sequence[Path], source: str | None, *,
+        by_order: bool, dry_run: bool, as_json: bool,
+    ) -> None:  # fmt: skip
+        """Add it, or with `dry_run` only print how."""
+
+
+_SOURCES: Final = [entry.name for entry in own_entries("importers")]
+_CANNOT_ADD: Final = not own_entries("import_into")
 
 
 def command(
@@ -41,9 +53,40 @@ def command(
         ),
     ],
     output: Annotated[
-        Path,
-        Option("--output", "-o", metavar="FOLDER", help="The trace to add the runs to"),
-    ] = Path("imported"),
+        Path | None,
+        Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="The trace to add the runs to  [default: imported]",
+        ),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        Option(
+            "--into",
+            metavar="TRACE",
+            help="Add device times to the launches of this recording of the same program, or of "
+            "TRACE/RUN, instead",
+            hidden=_CANNOT_ADD,
+        ),
+    ] = None,
+    by_order: Annotated[
+        bool,
+        Option(
+            "--by-order",
+            help="With --into, match launches by their order even if both clocks agree",
+            hidden=_CANNOT_ADD,
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        Option(
+            "--dry-run",
+            help="With --into, show the matches without writing them",
+            hidden=_CANNOT_ADD,
+        ),
+    ] = False,
     memory: Annotated[int, Option("--memory", help="Most memory to use, in MB", min=64)] = 4000,
     as_json: JsonOption = False,
 ) -> None:
@@ -52,12 +95,18 @@ def command(
     Data that a tool does not record is null, and reported as missing. All files of one command
     form one group of runs, like the ranks of a job; second files of the same rank form another.
 
+    With --into, executions are matched with recorded launches by host times if both are of one
+    process, else by the order on their streams; replays of CUDA graphs by the kernels that were
+    captured. Each match has a grade of certainty; executions without a match are counted by reason.
+    Afterwards profile, report, diff and convert show the times like kvtrace's own. A second call
+    replaces the first.
+
     Example:
         kvtrace import rank0.pt.trace.json.gz rank1.pt.trace.json.gz -o imported/
 
         kvtrace import nsys profile.sqlite -o imported/
 
-        kvtrace import traces/ -o imported/
+        kvtrace import rank0.pt.trace.json --into out/
 
     """
     from kvtrace.converters.importers.folders import source_files
@@ -73,18 +122,19 @@ def command(
     if not files:
         raise BadSetting(f"no file of {source} is named; kvtrace import {source} FILE -o FOLDER")
     named = ", ".join(map(str, files))
+    if into is not None:
+        if output is not None:
+            raise BadSetting("--into and -o cannot be combined; choose one.")
+        adding, recording = _adding(), select(into)
+        with _limits(named, memory):
+            adding(recording, files, source, by_order=by_order, dry_run=dry_run, as_json=as_json)
+        return
+    if by_order or dry_run:
+        raise BadSetting("--by-order and --dry-run need --into TRACE.")
+    output = output or Path("imported")
     found = source_files(files, source)
-    try:
-        with limited_memory(memory * _MEGABYTE):
-            runs = import_files(found.files, output, source, to_generic=_generic_printer())
-    except MemoryError as error:
-        raise TooMuchMemory(
-            f"{named} takes more than {memory:,} MB of memory, and nothing was imported; allow "
-            f"more with --memory {2 * memory}, or record a shorter part"
-        ) from error
-    except KeyboardInterrupt:
-        print(f"kvtrace: interrupted; nothing of {named} was imported", file=sys.stderr)
-        raise
+    with _limits(named, memory):
+        runs = import_files(found.files, output, source, to_generic=_generic_printer())
     missing = list(dict.fromkeys(text for run in runs for text in run.lacks))
     if as_json:
         print(json.dumps(_runs_object(output, runs, missing), indent=2))
@@ -100,6 +150,31 @@ def command(
             note(f"skipped {plural(len(skipped), 'file')} {reason}: {_listed(skipped)}")
     if not as_json and any(run.has_kernels for run in runs):
         tell(f"kvtrace profile {output} shows what took the time")
+
+
+def _adding() -> Adding:
+    from kvtrace.schema.errors import BadSetting
+
+    for _, adding in loaded("import_into"):
+        function: Adding = adding
+        return function
+    raise BadSetting("no add-on here adds times to a recording, so --into does not work.")
+
+
+@contextmanager
+def _limits(named: str, memory: int) -> Iterator[None]:
+    """Limit the memory of an import, in MB; an error or Ctrl-C says that nothing was imported."""
+    try:
+        with limited_memory(memory * _MEGABYTE):
+            yield
+    except MemoryError as error:
+        raise TooMuchMemory(
+            f"{named} takes more than {memory:,} MB of memory, and nothing was imported; allow "
+            f"more with --memory {2 * memory}, or record a shorter part"
+        ) from error
+    except KeyboardInterrupt:
+        print(f"kvtrace: interrupted; nothing of {named} was imported", file=sys.stderr)
+        raise
 
 
 def _runs_object(

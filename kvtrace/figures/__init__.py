@@ -9,7 +9,7 @@ a figure of its table with `further` is named nowhere else: profile, report and 
 `tables.py` opens a database in which runs are numbers, once for an opened trace of sealed runs.
 Whatever groups executions by name takes `names.shown_names`, in which no two functions share a
 name. `causes.py` has the rules by which executions are joined to launches in order, for the
-recording, `kvtrace join` and importers alike.
+recording, `kvtrace import --into` and importers alike.
 
 What the launches and executions of a long sealed run add up to is stored at first use:
 `sums_building.add_up` writes the tables of the pass "sums" from the definitions above,

@@ -5,10 +5,10 @@ which their launches returned, a graph in the order in which they were captured.
 requests, and an execution has its request's number; all executions of a graph replay share one.
 
 There are three joins. CUPTI's timeline receives launches and executions in batches while the
-program runs, and joins only pairs that are certain (`backends/cupti/joining.py`). `kvtrace join`
-reads all launches and executions, whose streams, processes and clocks may differ, and grades each
-pair (`addons/join`). Importers have only requests (`converters/importers/`). This module imports
-only NumPy, as it runs in recorded programs.
+program runs, and joins only pairs that are certain (`backends/cupti/joining.py`). `kvtrace import
+--into` reads all launches and executions, whose streams, processes and clocks may differ, and
+grades each pair (`addons/join`). Importers have only requests (`converters/importers/`). This
+module imports only NumPy, as it runs in recorded programs.
 """
 
 from collections.abc import Iterator, Sequence

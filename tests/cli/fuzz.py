@@ -96,6 +96,9 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "import": (
         ("import", "PROGRAM", "-o", "OUT/i"), ("import", "kineto", "PROGRAM", "-o", "OUT/i"),
+        ("import", "TIMES", "--into", "TRACE"),
+        ("import", "TIMES", "--into", "TRACE", "--by-order"),
+        ("import", "TRACE", "--into", "SOUND", "--dry-run", "--json"),
     ),
     "report": (
         ("report", "TRACE", "-o", "OUT/r.html"), ("report", "TRACE", "-o", "OUT/r", "--no-replay"),
@@ -109,10 +112,6 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("diff", "TRACE", "SOUND", "--no-replay", "--meaning", "1"),
     ),
     "fleet": (("fleet", "TRACE", "-o", "OUT/f.html", "--full"), ("fleet", "TRACE", "--json")),
-    "join": (
-        ("join", "TRACE", "--times", "TIMES"), ("join", "TRACE", "--times", "TIMES", "--by-order"),
-        ("join", "SOUND", "--times", "TRACE", "--dry-run", "--json"),
-    ),
     "gate save": (
         ("gate", "save", "main", "TRACE"),
         ("gate", "save", "main", "TRACE", "--no-replay", "--json"),

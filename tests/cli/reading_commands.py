@@ -20,7 +20,7 @@ READING = {
     "report": ("report", "TRACE", "-o", "out.html"),
     "diff": ("diff", "TRACE", "TRACE"),
     "fleet": ("fleet", "TRACE", "-o", "fleet.html"),
-    "join": ("join", "TRACE", "--times", _TIMES),
+    "import": ("import", _TIMES, "--into", "TRACE"),
     "view": ("view", "TRACE"),
     "sql": ("sql", "TRACE", "SELECT count(*) FROM launched, marks, runs, artifacts, findings"),
     "trace recover": ("trace", "recover", "TRACE"),

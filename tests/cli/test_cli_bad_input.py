@@ -44,7 +44,7 @@ RUNNING = {"run", "gate", "bisect", "confirm"}
 #: What they are given is tried in tests/addons/ci, too.
 OF_BASELINES = {"gate save", "gate list", "gate rm"}
 #: They read no trace; they are tried in tests of their own.
-WITHOUT_TRACE = {"mcp", "doctor", "import"}
+WITHOUT_TRACE = {"mcp", "doctor"}
 
 
 def test_every_command_is_covered_by_these_tests():
@@ -79,6 +79,8 @@ def test_an_empty_directory_is_reported(kvtrace, tmp_path, command):
 def test_an_unknown_run_is_reported(kvtrace, sound_trace, command, run):
     if command == "diff":
         arguments = ("diff", sound_trace, f"{sound_trace}/{run}")
+    elif command == "import":
+        arguments = asked(command, f"{sound_trace}/{run}")
     else:
         arguments = (*asked(command, sound_trace), "--run", run)
     code, out, err = kvtrace(*arguments)

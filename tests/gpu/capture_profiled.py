@@ -5,8 +5,8 @@
 Starts one process for each program below, with KVTRACE=OUT/PROGRAM/kvtrace, and writes what
 torch.profiler saw of it to OUT/PROGRAM/rank0.pt.trace.json. kvtrace leaves CUPTI to torch.profiler
 while that runs, so device times are in the second file and arguments in the first: it is what
-`kvtrace join` is for. With `--proton`, Triton's own profiler looks at the program "eager" in place
-of torch.profiler, and writes its tree and its Chrome trace.
+`kvtrace import --into` is for. With `--proton`, Triton's own profiler looks at the program "eager"
+in place of torch.profiler, and writes its tree and its Chrome trace.
 
 eager     Triton kernels on three streams, Liger's layers in a Llama, forward and backward
 compiled  the same Llama, compiled by torch.compile

@@ -1,4 +1,4 @@
-"""`kvtrace join`: device times of another tool, added to a recording's launches.
+"""`kvtrace import --into`: device times of another tool, added to a recording's launches.
 
 A recording has arguments and IR, a trace of another profiler has times. `sides.py` reads both, with
 the looks by which kernels are compared, `joining.py` matches executions with launches by time, by

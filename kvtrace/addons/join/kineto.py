@@ -195,7 +195,7 @@ class Annotations:
         if not self.done["kernels"]:
             raise BadSetting(
                 f"no execution in {path} was joined to run {self.run_id}; first run "
-                f"kvtrace join TRACE --times {path}"
+                f"kvtrace import {path} --into TRACE"
             )
 
     def sentences(self) -> tuple[str, ...]:

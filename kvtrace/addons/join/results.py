@@ -1,4 +1,4 @@
-"""The steps of `kvtrace join`: pair the times with recorded runs, match executions, and write."""
+"""The steps of `kvtrace import --into`: pair times with runs, match executions, write."""
 
 import tempfile
 from collections import Counter
@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 
 from kvtrace.addons.join.joining import JoinedExecutions, join_run
 from kvtrace.addons.join.orders import REASONS, Grade, Reason
+from kvtrace.converters.importers.folders import source_files
 from kvtrace.converters.importers.importing import import_files
 from kvtrace.figures.causes import NONE, Integers
 from kvtrace.figures.columns import integers
 from kvtrace.figures.scans import row_count
-from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.errors import BadSetting, EmptyTrace
 from kvtrace.schema.layout import JOIN
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.runs import Run
@@ -45,7 +46,7 @@ def sentence(counts: Mapping[str, int]) -> str:
 
 
 def lines(counts: Mapping[str, int], title: str) -> list[str]:
-    """Return the lines that `kvtrace join` prints on a run, whose id is `title`.
+    """Return the lines that `kvtrace import --into` prints on a run, whose id is `title`.
 
     JoinedExecutions executions are counted by grade, others by reason.
     """
@@ -97,20 +98,33 @@ class JoinedRun:
 
 
 @contextmanager
-def opened_times(paths: Sequence[Path]) -> Iterator[Selection]:
+def opened_times(paths: Sequence[Path], source: str | None = None) -> Iterator[Selection]:
     """Yield the runs of a trace; files of another tool are first imported into a temporary one.
+
+    `source` is the name of the tool; None: it is recognized by each file's content.
 
     Raises:
         BadSource: a file is of no known tool, or damaged.
         TraceNotFound, EmptyTrace, UnknownRun: as `select_runs`.
     """
-    if len(paths) == 1 and not paths[0].is_file():
+    if len(paths) == 1 and not paths[0].is_file() and not _is_of_files(paths[0]):
         yield select_runs(paths[0])
         return
     with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
-        import_files(paths, Path(folder) / "times")
+        import_files(source_files(paths, source).files, Path(folder) / "times", source)
         trace = open_trace(Path(folder) / "times")
         yield Selection(trace, trace.runs)
+
+
+def _is_of_files(path: Path) -> bool:
+    """Return whether a path is a folder of files, not of a trace."""
+    if not path.is_dir():
+        return False
+    try:
+        open_trace(path)
+    except EmptyTrace:
+        return any(path.iterdir())
+    return False
 
 
 def join(recording: Selection, times: Selection, *, by_order: bool = False) -> list[JoinedRun]:
@@ -128,7 +142,7 @@ def join(recording: Selection, times: Selection, *, by_order: bool = False) -> l
     """
     if recording.trace.path.resolve() == times.trace.path.resolve():
         raise BadSetting(
-            f"{times.trace.path} is the recording itself; --times needs another tool's times."
+            f"{times.trace.path} is the recording itself; name a trace or files of another tool."
         )
     joined_runs = []
     for run, time_runs in _times_by_recorded_run(recording, times).items():
@@ -162,7 +176,7 @@ def _times_by_recorded_run(recording: Selection, times: Selection) -> dict[Run, 
         raise BadSetting(f"{recording.trace.path} has no launches to join times to.")
     if not time_runs:
         raise BadSetting(
-            "what --times names has no times of kernels on a device: record it with the device's "
+            "the trace to add has no times of kernels on a device: record it with the device's "
             "activity (torch.profiler: ProfilerActivity.CUDA)"
         )
     pairs: dict[Run, list[Run]] = {}

@@ -153,7 +153,7 @@ def test_times_of_another_run_are_refused(made: Known, tmp_path: Path) -> None:
     events = [{**event, "ts": event["ts"] + 1000} for event in events_of(made)]
     source = tmp_path / "before.json"
     source.write_text(json.dumps({"baseTimeNanoseconds": BASE, "traceEvents": events}))
-    with pytest.raises(BadSetting, match="first run kvtrace join"):
+    with pytest.raises(BadSetting, match="first run kvtrace import"):
         converted(made, tmp_path / "after.json", trace=str(source))
     assert not (tmp_path / "after.json").exists()
 

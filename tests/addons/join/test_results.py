@@ -1,4 +1,4 @@
-"""`kvtrace join` from traces to tables: what is written, and what is refused."""
+"""`kvtrace import --into` from traces to tables: what is written, and what is refused."""
 
 import shutil
 from pathlib import Path

@@ -1,0 +1,47 @@
+"""Addition of another profiler's device times to a recording: `kvtrace import --into`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kvtrace.cli.options import complain_of, print_lines
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
+
+
+def add_times(
+    recording: "Selection", files: Sequence[Path], source: str | None, *, by_order: bool,
+    dry_run: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Match the executions in files with recorded launches, write their times, and print counts.
+
+    Args:
+        recording: The runs that get the times, in place of those of an earlier call.
+        files: Another tool's files, or the folder of one imported trace.
+        source: Name of the tool; None: it is recognized by each file's content.
+        by_order: Match launches by their order even if both clocks agree.
+        dry_run: Write nothing.
+        as_json: Print JSON.
+
+    """
+    from kvtrace.addons.join.results import join, lines, opened_times, write
+
+    names = ", ".join(path.name for path in files)
+    with opened_times(files, source) as times:
+        joined_runs = join(recording, times, by_order=by_order)
+        if not dry_run:
+            write(recording, times, joined_runs, names)
+    if as_json:
+        objects = [
+            {"run": joined.run.run_id, "written": not dry_run, **joined.settings(names)}
+            for joined in joined_runs
+        ]
+        print(json.dumps(objects, indent=2))
+    else:
+        print_lines(
+            line for joined in joined_runs for line in lines(joined.counts, joined.run.run_id)
+        )
+    complain_of(recording.trace)
+    complain_of(times.trace)
