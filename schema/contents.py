@@ -55,12 +55,19 @@ class CallContents:
         return sum(len(contents.launches) for contents in self.sets)
 
 
-def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
-    """Return the recorded contents of a run by call id; calls without contents are left out.
+def contents_of(trace: "Trace", run: "Run", call_id: int | None = None) -> dict[int, CallContents]:
+    """Return the recorded contents of a run, or of one call, by call id.
+
+    Calls without contents are left out.
 
     Contents after a launch that did not run are left out, too: on a device they would differ.
     """
-    rows = trace.table("contents", (run,)).to_pylist()
+    table = trace.table("contents", (run,))
+    if call_id is not None:
+        import pyarrow.compute as pc
+
+        table = table.filter(pc.equal(table["call_id"], call_id))
+    rows = table.to_pylist()
     rows = [row for row in rows if row["artifact"] and row["arg"] >= 0]
     last_seq = _last_launch_that_ran(trace, run) if rows else None
     if last_seq is not None:
@@ -109,31 +116,33 @@ def _last_launch_that_ran(trace: "Trace", run: "Run") -> int | None:
 
 
 def first_contents(
-    trace: "Trace", runs: Sequence["Run"], launches: Mapping[tuple[str, int], int] | None = None
+    trace: "Trace",
+    runs: Sequence["Run"],
+    call_id: int | None = None,
+    seq: int | None = None,
 ) -> dict[tuple[str, int], dict[int, StorageContents]]:
     """Return the contents of whole storages at each call's first launch with recorded contents.
 
-    `launches` has the `seq` of other launches, whose contents are returned if they were recorded.
-    The result, as `launches`, is keyed by (run id, call id), and then by the argument's index.
+    With `call_id` they are of that call alone, and of its launch `seq` if these were recorded. The
+    result is keyed by (run id, call id), and then by the argument's index.
     """
     first: dict[tuple[str, int], dict[int, StorageContents]] = {}
     for run in runs:
-        by_call = contents_of(trace, run)
+        by_call = contents_of(trace, run, call_id)
         if not by_call:
             continue
         calls = trace.table("calls", (run,), columns=["call_id", "args"]).to_pylist()
         args = {row["call_id"]: row["args"] or () for row in calls}
-        for call_id, contents in by_call.items():
-            seq = (launches or {}).get((run.run_id, call_id))
+        for known_id, contents in by_call.items():
             chosen = next((one for one in contents.sets if seq in one.launches), contents.sets[0])
             whole_storages = {
                 part.arg: part
                 for part in chosen.held
-                if part.arg < len(args.get(call_id, ()))
-                and _covers_storage(part, args[call_id][part.arg])
+                if part.arg < len(args.get(known_id, ()))
+                and _covers_storage(part, args[known_id][part.arg])
             }
             if whole_storages:
-                first[run.run_id, call_id] = whole_storages
+                first[run.run_id, known_id] = whole_storages
     return first
 
 

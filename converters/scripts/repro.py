@@ -1,17 +1,16 @@
 """Data of one recorded call, from which a script that launches the call again is written."""
 
 import re
-import statistics
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kvtrace.converters.scripts.kept_memory import KeptParts, kept_memory
 from kvtrace.converters.scripts.repro_source import expression, kernel_module, literal_value
-from kvtrace.figures.times import steady_executions
+from kvtrace.figures.times import device_times
 from kvtrace.inputs.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.schema.contents import (
-    StorageContents,
     first_contents,
     least_storage_bytes,
     with_values,
@@ -101,7 +100,8 @@ class Repro:
     `storages` are by name, `contents` has the compressed contents by hash. `rows` are the call's
     recorded arguments. `launch` or `finding` is the row by which the call was chosen, `place` the
     file and line of the kernel. `contents_launch` is the number of the launch that had the
-    contents; None: the call's first one with known contents. `notes` are sentences on omitted data.
+    contents; None: the call's first one with known contents. `kept` are parts of memory before and
+    after the launch `kept_launch`. `notes` are sentences on omitted data.
     """
 
     kernel: str
@@ -119,6 +119,8 @@ class Repro:
     finding: Mapping[str, Any] | None = None
     place: tuple[str | None, int | None] = (None, None)
     contents_launch: int | None = None
+    kept_launch: int | None = None
+    kept: tuple[KeptParts, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
 
@@ -141,67 +143,27 @@ def read_repro(
     trace = selection.trace
     call = _row_of(trace, "calls", run, "call_id", call_id)
     kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
-    key = run.run_id, call_id
-    chosen = {} if launch is None else {key: int(launch["seq"])}
-    contents = first_contents(trace, [run], chosen).get(key, {})
-    repro = repro_of_call(trace, run, call, kernel, contents, source, limit_bytes)
-    recorded = _recorded_time(trace, run, call_id)
-    launches = trace.table("contents", (run,), ["seq"])["seq"].to_pylist()
-    contents_launch = None if launch is None or launch["seq"] not in launches else launch["seq"]
-    return replace(
-        repro,
-        recorded=recorded,
-        launch=launch,
-        finding=finding,
-        contents_launch=contents_launch,
-    )
-
-
-def repro_of_call(
-    trace: Trace,
-    run: Run,
-    call: Mapping[str, Any],
-    kernel: Mapping[str, Any],
-    contents_of_call: Mapping[int, StorageContents],
-    source: bool = False,
-    limit_bytes: int = 64 << 20,
-) -> Repro:
-    """Return a call and all data that its launch needs, without its recorded time.
-
-    Args:
-        trace: the trace, for artifacts.
-        run: the call's run.
-        call: its row of `calls`.
-        kernel: its kernel's row of `kernels`.
-        contents_of_call: contents of whole storages by argument, see `first_contents`.
-        source: as for `read_repro`.
-        limit_bytes: as for `read_repro`.
-
-    Raises:
-        BadSetting: data that the launch needs was not recorded.
-
-    """
-    call_id = int(call["call_id"])
     call_text = f"call {call_id} of kernel {kernel['name']}"
     code = _source_code(trace, kernel, call_text) if source else _ir_code(trace, kernel, call_text)
-    missing = [name for name in ("args", "grid_x") if call[name] is None]
-    if missing:
-        what = " and ".join("arguments" if name == "args" else "grid" for name in missing)
-        raise BadSetting(
-            f"{call_text} cannot be launched again, as its {what} were not recorded; record the "
-            "program with kvtrace, or have the trace's producer write calls.args and calls.grid_x"
-        )
-    rows = with_values(call["args"], contents_of_call)
+    _require_launch(call, call_text)
+    first, kept = kept_memory(trace, run, call_id, call["args"], limit_bytes) or (None, ())
+    seq = first if launch is None else int(launch["seq"])
+    held = first_contents(trace, [run], call_id, seq).get((run.run_id, call_id), {})
+    rows = with_values(call["args"], held)
+    if seq != first or [_place(row) for row in rows] != [_place(row) for row in call["args"]]:
+        first, kept = None, ()
     types = {parameter["name"]: parameter["type"] for parameter in kernel["signature"] or ()}
     passed_rows = [row for row in rows if source or types.get(row["name"]) != "constexpr"]
     arguments = {row["name"]: _argument(row, rows, call_text, source) for row in passed_rows}
     contents, notes = _compressed_contents(trace, passed_rows, limit_bytes)
+    contents_kept = {part.artifact: trace.artifact(part.artifact) or b"" for part in kept}
     statistics = call_statistics(trace, run, call_id)
     storages = dict.fromkeys(
         tensor.storage
         for value in arguments.values()
         if (tensor := _base_tensor(value)) is not None
     )
+    with_contents = trace.table("contents", (run,), ["seq"])["seq"].to_pylist()
     x, y, z = (int(call[f"grid_{axis}"] or 1) for axis in "xyz")
     return Repro(
         kernel=str(kernel["name"]),
@@ -210,14 +172,35 @@ def repro_of_call(
         options=options_of(kernel, source),
         arguments=arguments,
         storages={name: _memory(name, rows, contents, statistics) for name in storages},
-        contents=contents,
-        recorded=None,
+        contents=contents | {sha: zlib.compress(kept) for sha, kept in contents_kept.items()},
+        recorded=_recorded_time(trace, run, call_id),
         run=run,
         call_id=call_id,
         rows=rows,
+        launch=launch,
+        finding=finding,
         place=(kernel["file"], kernel["line"]),
+        contents_launch=seq if seq in with_contents else None,
+        kept_launch=first,
+        kept=tuple(part for part in kept if part.storage in storages),
         notes=tuple(notes),
     )
+
+
+def _require_launch(call: Mapping[str, Any], call_text: str) -> None:
+    """Raise BadSetting if arguments or grid of a call were not recorded."""
+    missing = [name for name in ("args", "grid_x") if call[name] is None]
+    if missing:
+        what = " and ".join("arguments" if name == "args" else "grid" for name in missing)
+        raise BadSetting(
+            f"{call_text} cannot be launched again, as its {what} were not recorded; record the "
+            "program with kvtrace, or have the trace's producer write calls.args and calls.grid_x"
+        )
+
+
+def _place(row: Mapping[str, Any]) -> tuple[object, object]:
+    """Return which storage an argument lies in, and where."""
+    return row["alias_group"], row["offset_bytes"]
 
 
 def _chosen_call(
@@ -373,7 +356,7 @@ def _tensor_argument(
         raise BadSetting(f"argument {name} of {what} is a bare pointer: its size is not known")
     dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     offset = int(row["offset_bytes"] or 0)
-    if offset % item_bytes(dtype):
+    if offset % _item_bytes(dtype):
         raise BadSetting(
             f"argument {name} of {what} begins at byte {offset} of its storage, where torch "
             f"cannot place a tensor of {dtype}"
@@ -427,7 +410,7 @@ def _memory(
     return Memory(int(size), dtype, None, None if numbers is None else drawn_from(numbers))
 
 
-def item_bytes(dtype: str) -> int:
+def _item_bytes(dtype: str) -> int:
     """Return the bytes of an element of a torch type, from the width in the type's name."""
     if dtype == "bool" or dtype.startswith("float8"):
         return 1
@@ -461,18 +444,16 @@ def _recorded_time(trace: Trace, run: Run, call_id: int) -> tuple[float, str, in
     """
     import pyarrow.compute as pc
 
-    durations = [
-        ns
-        for rows in steady_executions(trace, run)
-        for ns in rows.filter(pc.equal(rows["call_id"], call_id))["ns"].to_pylist()
-    ]
-    if not durations:
+    figures = device_times(trace, (run,)).calls
+    rows = figures.filter(pc.equal(figures["call_id"], call_id)).to_pylist()
+    if not rows or not rows[0]["device_executions"]:
         # The host time of a launch is not the kernel's time.
         return None
-    return statistics.median(durations) / 1e6, device_text(run), len(durations)
+    median = rows[0]["device_median_ns"] / 1e6
+    return median, _device_text(run), int(rows[0]["device_executions"])
 
 
-def device_text(run: Run) -> str:
+def _device_text(run: Run) -> str:
     """Return where a run's kernels ran, as `on NVIDIA H200`."""
     names = {str(device["name"]) for device in run.devices if device["name"]}
     return f"on {', '.join(sorted(names))}" if names else "on the device"

@@ -1,8 +1,9 @@
-"""Converter to a script that launches one recorded call again."""
+"""Converter to scripts that launch recorded calls again."""
 
 import base64
+import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -12,6 +13,7 @@ from typing import Final
 from kvtrace.converters.findings.invocation import invocation
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
+from kvtrace.converters.scripts.heaviest import heaviest_calls
 from kvtrace.converters.scripts.repro import (
     Choice,
     DescriptorArgument,
@@ -27,10 +29,12 @@ from kvtrace.text import printable, wrapped
 
 _WIDTH: Final = 100
 _MEGABYTE: Final = 1 << 20
+#: Calls that are tried for each script of `top`: not all can be launched again.
+_TRIED: Final = 10
 
 
 class ReproConverter:
-    """Converter to a standalone script that launches one recorded call again."""
+    """Converter to standalone scripts that launch recorded calls again."""
 
     summary = "A script that launches one call again: --set launch=N, call=ID or finding=ID"
     default_output = "repro.py"
@@ -40,44 +44,95 @@ class ReproConverter:
     ) -> Conversion:
         """Write the script to `output`, and return its path and sentences about it.
 
-        Settings: `launch`, `call` or `finding` choose the call; `source=1` compiles the kernel's
-        Python source in place of its IR; `contents` is the largest storage, in MiB, whose recorded
-        contents the script includes (64).
+        Settings: `launch`, `call` or `finding` choose the call, or `top` that many of the calls
+        that took most time, each a script in the folder `output`; `bench=1` has scripts time
+        themselves; `source=1` compiles the kernel's Python source in place of its IR; `contents` is
+        the largest storage, in MiB, whose recorded contents the script includes (64).
 
         Raises:
             BadSetting: the call or a setting does not exist, data that the launch needs was not
                 recorded, or the output cannot be written.
 
         """
-        reject_unknown_settings(
-            "repro", settings, ("launch", "call", "finding", "source", "contents")
-        )
-        choice = Choice(
-            _integer_setting(settings, "launch"),
-            _integer_setting(settings, "call"),
-            settings.get("finding"),
-        )
+        names = ("launch", "call", "finding", "top", "bench", "source", "contents")
+        reject_unknown_settings("repro", settings, names)
         limit = _integer_setting(settings, "contents")
-        repro = read_repro(
-            selection,
-            choice,
-            source=settings.get("source", "0") not in ("", "0"),
-            limit_bytes=(64 if limit is None else limit) * _MEGABYTE,
-        )
-        with whole_file(output) as file:
-            file.write(script(repro).encode("utf-8"))
+
+        def read(selection: Selection, choice: Choice) -> Repro:
+            limit_bytes = (64 if limit is None else limit) * _MEGABYTE
+            return read_repro(selection, choice, _is_set(settings, "source"), limit_bytes)
+
+        top, bench = _integer_setting(settings, "top"), _is_set(settings, "bench")
+        if top is not None:
+            if settings.keys() & {"launch", "call", "finding"}:
+                raise BadSetting("--top chooses calls: leave out --launch, --call and --finding")
+            return _write_heaviest(selection, top, read, output, bench=bench)
+        number, call_id = (_integer_setting(settings, name) for name in ("launch", "call"))
+        repro = read(selection, Choice(number, call_id, settings.get("finding")))
+        _write(output, script(repro, bench=bench))
         return Conversion((output,), (_invocation(repro), *_different_parts(repro)))
 
 
 CONVERTER: Final = ReproConverter()
 
 
-def script(repro: Repro) -> str:
-    """Return the text of the script that launches a call again."""
+def _write_heaviest(
+    selection: Selection,
+    top: int,
+    read: Callable[[Selection, Choice], Repro],
+    folder: Path,
+    *,
+    bench: bool,
+) -> Conversion:
+    """Write scripts of the `top` calls with the most time that can be launched again."""
+    if top < 1:
+        raise BadSetting(f"--top is a number of calls, 1 or more, not {top}")
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise BadSetting(f"{folder} exists and is no empty folder: name a new one")
+    texts: dict[Path, str] = {}
+    notes, refusals = [], []
+    for call in heaviest_calls(selection)[: _TRIED * top]:
+        try:
+            repro = read(Selection(selection.trace, (call.run,)), Choice(call=call.call_id))
+        except BadSetting as problem:
+            refusals.append(f"left out: {problem} ({call.phrase})")
+            continue
+        file = folder / f"{len(texts) + 1:0{len(str(top))}}-{_file_name(repro.kernel)}.py"
+        texts[file] = script(repro, bench=bench)
+        notes.append(f"{file.name}: {call.phrase}; {_invocation(repro)}")
+        if len(texts) == top:
+            break
+    if not texts:
+        raise BadSetting(f"no call can be launched again; {refusals[0]}")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as problem:
+        raise BadSetting(f"cannot make {folder}: {problem.strerror or problem}") from problem
+    for file, text in texts.items():
+        _write(file, text)
+    return Conversion(tuple(texts), (*notes, *refusals))
+
+
+def _file_name(kernel: str) -> str:
+    return re.sub(r"\W+", "_", kernel, flags=re.ASCII)[:60]
+
+
+def _write(file: Path, text: str) -> None:
+    with whole_file(file) as stream:
+        stream.write(text.encode("utf-8"))
+
+
+def script(repro: Repro, *, bench: bool = False) -> str:
+    """Return the text of the script that launches a call again; with `bench`, it times it."""
     file = files("kvtrace.converters.scripts").joinpath("repro_script.txt")
-    data = "\n".join(["# ---- What was recorded ----", "", *_call_lines(repro), ""])
+    timing = f"#: Whether the launch is timed.\nBENCH = {bench}"
+    data = "\n".join(["# ---- What was recorded ----", "", *_call_lines(repro), timing, ""])
     body = file.read_text(encoding="utf-8").replace("#DATA#", data, 1)
     return f'"""{_docstring(repro)}"""\n\n{body}'
+
+
+def _is_set(settings: Mapping[str, str], name: str) -> bool:
+    return settings.get(name, "0") not in ("", "0")
 
 
 def _integer_setting(settings: Mapping[str, str], name: str) -> int | None:
@@ -106,7 +161,7 @@ def _docstring(repro: Repro) -> str:
     lines += _list_lines(_different_parts(repro))
     lines += [
         "",
-        "It needs torch and triton, and prints checksums and the median time of some launches:",
+        "It needs torch and triton, and prints checksums of what the launch left:",
         "",
         "    python repro.py --check                # on a GPU",
         "    kvtrace run -o out/ repro.py --check   # without one, in kvtrace's evaluator",
@@ -153,17 +208,28 @@ def _recorded_parts(repro: Repro) -> tuple[str, ...]:
         "of each tensor: element type, shape, strides; of each storage: its size, where tensors "
         "begin in it, and which share it",
     ]
-    if repro.contents:
-        names = ", ".join(name for name, memory in repro.storages.items() if memory.contents)
+    names = ", ".join(name for name, memory in repro.storages.items() if memory.contents)
+    if names:
         number = repro.contents_launch
         launch = "the call's first launch" if number is None else f"launch {number}"
         sentences.append(f"contents of {names}: as they were before {launch}")
+    kept = ", ".join(dict.fromkeys(part.storage for part in repro.kept))
+    if kept:
+        sentences.append(
+            f"of {kept}: the parts that launch {repro.kept_launch} read or wrote, before and after "
+            "it; what the script leaves there is compared with the recorded result"
+        )
     return tuple(sentences)
 
 
 def _different_parts(repro: Repro) -> tuple[str, ...]:
     sentences = []
-    unknown = [name for name, memory in repro.storages.items() if memory.contents is None]
+    kept = {part.storage for part in repro.kept if part.when == "before"}
+    unknown = [
+        name
+        for name, memory in repro.storages.items()
+        if memory.contents is None and name not in kept
+    ]
     drawn = [name for name in unknown if repro.storages[name].drawn is not None]
     missing = [name for name in unknown if name not in drawn]
     if drawn:
@@ -191,7 +257,7 @@ def _different_parts(repro: Repro) -> tuple[str, ...]:
             f"{', '.join(unaligned)}: the storage did not begin at a multiple of 16 bytes"
         )
     sentences.append(
-        "what ran before and beside it; timed launches find the device's cache cleared"
+        "what ran before and beside it: triton.testing.do_bench clears the device's cache"
     )
     return tuple(sentences)
 
@@ -224,6 +290,11 @@ def _call_lines(repro: Repro) -> Iterator[str]:
         yield from textwrap.wrap(base64.b64encode(compressed).decode("ascii"), _WIDTH)
         yield '""",'
     yield "    },"
+    yield "    # Parts of storages before and after the launch: begins, sizes, hash of their bytes."
+    for when in ("before", "after"):
+        parts = [part for part in repro.kept if part.when == when]
+        kept = ", ".join(f"{p.storage!r}: Kept({p.spans!r}, {p.artifact!r})" for p in parts)
+        yield f"    {when}={{{kept}}},"
     yield ")"
 
 

@@ -1,4 +1,4 @@
-"""`kvtrace repro`: a script that launches one recorded call again."""
+"""`kvtrace repro`: scripts that launch recorded calls again."""
 
 from typing import Annotated
 
@@ -18,6 +18,13 @@ def command(
         str | None,
         Option("--finding", metavar="ID", help="Id of a finding of sanitize, or its start"),
     ] = None,
+    top: Annotated[
+        int | None,
+        Option(metavar="N", help="The N calls that took most time on the device, or else the host"),
+    ] = None,
+    bench: Annotated[
+        bool, Option("--bench", help="Have scripts time the launch by triton.testing.do_bench")
+    ] = False,
     source: Annotated[
         bool, Option("--source", help="Use the kernel's Python source instead of its IR")
     ] = False,
@@ -28,10 +35,11 @@ def command(
     output: OutputOption = None,
     run: RunOption = None,
 ) -> None:
-    """Write one Python script that launches a recorded call again, and times it.
+    """Write a Python script that launches a recorded call again; with --top N, N of them.
 
     The script has the kernel and its recorded arguments; contents that were not recorded are
-    random. It needs torch and triton, and a GPU, or kvtrace run on a machine without one.
+    random. It compares what it leaves with the result that KVTRACE_CHECK recorded. It needs torch
+    and triton, and a GPU, or kvtrace run on a machine without one. --top writes to a new folder.
 
     The script runs recorded code, with --source as Python: if the trace is not yours, read the
     script before you run it.
@@ -39,18 +47,18 @@ def command(
     Example:
         kvtrace repro out/ --launch 17 -o repro.py
         kvtrace repro out/ --finding 3fa9 --source
+        kvtrace repro out/ --top 10 --bench -o folder/
 
     """
     from kvtrace.converters.registry import load_converter
     from kvtrace.text import size
 
     converter = load_converter("repro")
-    named = {"launch": launch, "call": call, "finding": finding, "contents": contents}
+    named = {"launch": launch, "call": call, "finding": finding, "contents": contents, "top": top}
     settings = {name: str(value) for name, value in named.items() if value is not None}
-    if source:
-        settings["source"] = "1"
+    settings |= {name: "1" for name, is_set in (("source", source), ("bench", bench)) if is_set}
     selection = select(trace, run)
-    with written_to(output, converter.default_output) as (target, tell):
+    with written_to(output, converter.default_output if top is None else "repro") as (target, tell):
         conversion = converter.convert(selection, target, settings)
         size_bytes = conversion.size_bytes
     tell(f"wrote {output or target} ({size(size_bytes)})")

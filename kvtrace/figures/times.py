@@ -5,7 +5,7 @@ where sums are stored (`medians.py`). `times_of_engine` computes the same figure
 engine.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -324,16 +324,6 @@ def figures_of_calls(host: Times, device: Times) -> pa.Table:
         database.register("launched", host.calls)
         database.register("executed", device.calls)
         return database.sql(_BOTH).to_arrow_table()
-
-
-def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
-    """Yield tables with call_id and duration `ns` of steady executions, sorted by `record`."""
-    query = """
-        SELECT call_id, ns FROM execution_times WHERE steady AND call_id IS NOT NULL ORDER BY record
-    """
-    with open_times(trace, [run], "execution_times") as database:
-        for batch in database.sql(query).to_arrow_reader(1 << 17):
-            yield pa.Table.from_batches([batch])
 
 
 def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:

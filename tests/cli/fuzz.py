@@ -133,6 +133,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("repro", "TRACE", "--launch", "0", "-o", "OUT/r.py"),
         ("repro", "TRACE", "--call", "1", "--source", "-o", "OUT/r.py"),
         ("repro", "TRACE", "--finding", "a", "-o", "OUT/r.py"),
+        ("repro", "TRACE", "--top", "2", "--bench", "-o", "OUT/r"),
     ),
     "sql": (
         ("sql", "TRACE", "SELECT * FROM launched"),

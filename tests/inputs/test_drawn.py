@@ -36,7 +36,7 @@ def drawn_like(values: torch.Tensor, count: int = COUNT) -> torch.Tensor:
     storage = launching.Storage(
         count * values.element_size(), name, None, launching.Drawn(*astuple_of(drawn))
     )
-    call = launching.Call("kernel", (1, 1, 1), {}, {}, {}, None, "ttir", "", {})
+    call = launching.Call("kernel", (1, 1, 1), {}, {}, {}, None, "ttir", "", {}, {}, {})
     return launching.filled(call, storage, 3).view(values.dtype)
 
 

@@ -1,0 +1,48 @@
+"""Unique calls of a trace by the time that their launches took."""
+
+from dataclasses import dataclass
+
+from kvtrace.figures.times import device_times, figures_of_calls, host_times
+from kvtrace.figures.window import windowed
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.runs import Run
+from kvtrace.schema.trace import Selection
+from kvtrace.text import duration, plural
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyCall:
+    """A unique call, and a phrase on the time of its launches."""
+
+    run: Run
+    call_id: int
+    phrase: str
+
+
+def heaviest_calls(selection: Selection) -> list[HeavyCall]:
+    """Return the calls of the steady part of the selected runs, those with the most time first.
+
+    It is time on devices, or that of launching on the host if no execution was timed.
+
+    Raises:
+        BadSetting: nothing was launched.
+    """
+    trace, _ = windowed(selection.trace, selection.runs)
+    device = device_times(trace, selection.runs)
+    rows = figures_of_calls(host_times(trace, selection.runs), device).to_pylist()
+    if not rows:
+        raise BadSetting(f"{trace.path} has no launch of a known kernel")
+    is_timed = any(row["device_ns"] for row in rows)
+    figure, place = ("device_ns", "on the device") if is_timed else ("host_ns", "on the host")
+    rows.sort(key=lambda row: (-(row[figure] or 0), row["run"], row["call_id"]))
+    total = sum(row[figure] or 0 for row in rows) or 1
+    runs = {run.run_id: run for run in selection.runs}
+    return [
+        HeavyCall(
+            runs[row["run"]],
+            int(row["call_id"]),
+            f"{plural(int(row['runs'] or 0), 'launch')}, {duration(row[figure] or 0)} {place}, "
+            f"{(row[figure] or 0) / total:.1%} of that of all calls",
+        )
+        for row in rows
+    ]
