@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ClickHouse: the mean of eleven times of November 2023, integers in nanoseconds, is in September 1970.
+# Relied on by: docs/compatibility.md
 #
 # Guess: avg of integers is a Float64, and its sum is wide enough, as in DuckDB, Polars, DataFusion and pyarrow.
 # Seen:  avg of Int64 and UInt64 divides a sum of 64 bits, which wraps around without a word: of times of today from the

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Daft: which columns a folder of Parquet files has is decided anew by each read.
+# Relied on by: docs/compatibility.md
 #
 # Guess: files of one folder that differ in columns are united by name, or the columns are those of the first file
 #   in the order of names; in any case, two reads of one folder agree.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # CPython: a cache keyed by code objects takes a function of one file for that of another.
+# Relied on by: kvtrace/addons/graphs/hlo/errors.py
 #
 # Guess: a code object is equal only to itself, or at least only to one of the same file, since it has
 #   co_filename; so (frame.f_code, frame.f_lasti) identifies a place in a program.

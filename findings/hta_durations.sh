@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # HTA: a kernel of half a microsecond lasts -1 us, and one of 5.5 us 4.
+# Relied on by: docs/join.md
 #
 # Guess: Kineto's times, which have three decimals, are kept, or rounded to the nearest microsecond.
 # Seen:  starts are rounded up and ends down, so that each event loses up to 2 us, and one within a microsecond has a

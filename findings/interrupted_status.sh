@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # CPython: a string that is executed at exit changes the status of a program ended by Ctrl-C.
+# Relied on by: kvtrace/_boot.py
 #
 # Guess: a program that an unhandled KeyboardInterrupt ends has status 130 (death by SIGINT), whatever its
 #   exit functions do.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # IREE on a CPU: (-2)^3 and 0^0 are NaN, the sine of 1e7 is 0.54, and true + true is false.
+# Relied on by: docs/hlo.md
 #
 # Guess: one StableHLO program has one meaning but for last bits and what the specification leaves open, in IREE as in XLA.
 # Seen:  power is exp(y log x), so it is NaN for each negative x, for 0^0, 1^NaN and NaN^0; in StableHLO, as in IEEE 754,

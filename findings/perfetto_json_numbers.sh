@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Perfetto: numbers of Chrome's JSON that its engine rounds, replaces or negates, and slices that vanish by it.
+# Relied on by: converters/timeline/chrome.py
 #
 # Guess: `ts` in microseconds with three decimals is exact to the nanosecond, as it is written; thread ids are told
 #   apart whatever their size; an integer argument of 2^63 and more is kept, or is a large real.

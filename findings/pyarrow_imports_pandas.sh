@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # pyarrow: making an array from a list imports pandas where that is installed.
+# Relied on by: schema/arrays.py
 #
 # Guess: pyarrow needs pandas for to_pandas() and from_pandas() alone; a program that never mentions pandas
 #   does not load it.

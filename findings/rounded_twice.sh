@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # XLA and ml_dtypes: float64 to 8 and 16 bits is rounded once or twice, by library and type.
+# Relied on by: docs/hlo.md
 #
 # Guess: a conversion rounds once, to the nearest number of the result's type; and a library that does so for
 #   one narrow type does so for all.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Triton: an argument of 1 is computed with as Python computes, and any other as C does.
+# Relied on by: kvtrace/verdicts/sizes/sized_claims.py
 #
 # Guess: an expression of integer arguments has the same value whether or not the compiler specializes on them:
 #   `do_not_specialize` costs or saves time alone.

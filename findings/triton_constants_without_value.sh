@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Triton: a constant beyond its type is stored as whatever a register holds, though an argument saturates.
+# Relied on by: docs/rules/undefined-lanes.md
 #
 # Guess: `tl.full(..., 3e9, tl.float32).to(tl.int32)` is 2147483647, as the device's conversion of a loaded 3e9 is, and
 #   `x << 32` is 0, as the device's shift by a loaded 32 is; or both are refused.

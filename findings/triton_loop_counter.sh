@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Triton: after its loop, a loop's counter is no number at all.
+# Relied on by: docs/rules/undefined-lanes.md
 #
 # Guess: after `for i in range(n)` the counter is n - 1, as in Python and in Triton's interpreter, or using it is an
 #   error; an `i = 5` before the loop is what an empty loop leaves.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Triton: `tl.reduce` combines elements out of order; of a recurrence it has another result than the scan's last.
+# Relied on by: docs/check.md
 #
 # Guess: an associative function is enough, as for `tl.associative_scan`: elements are combined from left to right, in
 #   whatever grouping, so reduce((a, b)) of the maps x -> a x + b is the composition of all, the scan's last element.

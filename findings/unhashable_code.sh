@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # PyTorch: a frame under torch.compile may have a code object that cannot be hashed.
+# Relied on by: kvtrace/addons/graphs/hlo/errors.py
 #
 # Guess: code objects are hashable, so a profiler or tracer may use frame.f_code as a key of a dictionary.
 # Seen:  where a compiled function has, across a graph break, a closure that a function of another module

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # XLA: an expression of a constant is another number than the same expression of an argument.
+# Relied on by: docs/hlo.md
 #
 # Guess: `jax.jit(f)(x)` and `jax.jit(lambda: f(x))()`, where x is a constant of the graph, have the same bits: the
 #   compiler folds constants as it would compute them.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # XLA on a CPU: log(1e-40) is -103.97 in an array of three and -inf in one of four; cbrt(1e-40) is negative.
+# Relied on by: docs/hlo.md
 #
 # Guess: a function of one number depends on this number alone. XLA takes numbers below the least normal one as zero, or
 #   computes with them: log is -inf or -92.1, cbrt 0 or 4.6e-14, atan2(x, x) 0 or pi / 4.

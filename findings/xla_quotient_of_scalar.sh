@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # XLA: a compiled division of an array by a number is a product, so floor(x / 41) of 41 is 0.
+# Relied on by: docs/hlo.md
 #
 # Guess: division is correctly rounded, as IEEE 754 has it and as XLA does without fast math: x / 41 of 41 is 1.
 # Seen:  an array divided by a scalar, constant or argument, is multiplied by its reciprocal: of the multiples of 41 up

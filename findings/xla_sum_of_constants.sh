@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # XLA: `(x + c) - c` of a compiled function is x, so that tricks of rounding and compensated sums are gone.
+# Relied on by: docs/hlo.md
 #
 # Guess: XLA keeps the order of additions of floats, as it does not use fast math on a CPU: `jax.jit(f)(x)` and `f(x)`
 #   differ in last bits at most.

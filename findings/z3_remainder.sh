@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Z3 for Python: of bit vectors `/` truncates and `%` floors, so `x == x / y * y + x % y` is false.
+# Relied on by: kvtrace/symbolic/prover/solver.py
 #
 # Guess: both operators are of one kind: as in C, as in Python, or as of Z3's own integers.
 # Seen:  of bit vectors -7 / 2 is -3, as in C, and -7 % 2 is 1, as in Python; their sum is -5. `SRem` belongs to `/`. Of

@@ -86,7 +86,7 @@ def _seal() -> None:
     if api is not None:
         api.process_ends()
     elif folder is None or isinstance(error, KeyboardInterrupt):
-        return  # an import could change how Python ends after Ctrl-C
+        return  # an import may change Ctrl-C's exit status: findings/interrupted_status.sh
     elif "torch" in sys.modules or _is_own_command():
         from kvtrace.capture.closing_line import print_closing_line
 

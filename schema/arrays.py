@@ -1,8 +1,9 @@
 """Conversion between Python values and Arrow arrays in recorded programs, without pandas and NumPy.
 
 `pyarrow.array`, `pyarrow.scalar` and `Array.to_numpy` first import pandas if installed, even for a
-list of integers. That would cost the program 0.3 s and 36 MB, and happen in a thread: a fork would
-inherit locks that are held, and at the interpreter's end the import, and so recording, would fail.
+list of integers (findings/pyarrow_imports_pandas.sh). That would cost the program 0.3 s and 36 MB,
+and happen in a thread: a fork would inherit locks that are held, and at the interpreter's end the
+import, and so recording, would fail.
 NumPy may be missing; `numpy_arrays.py` is for code that needs NumPy anyway. Memory layouts follow
 Arrow's columnar format 1.5.
 """

@@ -50,6 +50,7 @@ Buffer = bytes | memoryview
 _CHUNK: Final = 1 << 16
 #: Thread numbers that no system assigns (Linux ends at 2^22), for tracks that are not threads.
 _FIRST_FREE_TID: Final = 1 << 22
+#: Perfetto takes ids of 2^32 and more for the process's (findings/perfetto_json_numbers.sh).
 _LARGEST_TID: Final = (1 << 31) - 1
 #: A flow's number has the run's index above these bits and the launch's number below (under 2^53).
 _LAUNCH_BITS: Final = 40

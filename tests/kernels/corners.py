@@ -423,6 +423,7 @@ def exchanged(out, n):
     tl.store(out + 1, b)
 
 
+# Before Triton 3.9 a square block is divided by other sums: findings/triton_softmax_rows.sh
 @triton.jit
 def of_softmax(x, out, KEEP: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
     place = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]

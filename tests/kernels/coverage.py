@@ -152,7 +152,7 @@ def rows(table: Table) -> dict[str, Row]:
             op = subject_of(question.op)
             row = result[op]
             if isinstance(answer, str):
-                if "PassManager" in answer:
+                if "PassManager" in answer:  # findings/triton_late_refusals.sh
                     row.failing.append(question.dtype)
             elif (op, question.dtype) in differences:
                 row.listed.append(question.dtype)

@@ -174,7 +174,10 @@ class _Translation:
         return self._divided(*atom.arguments, floor=atom.floor)
 
     def _divided(self, left: Term, right: Term, *, floor: bool) -> Any:
-        """Return a quotient; Z3's division rounds down for positive divisors."""
+        """Return a quotient; Z3's division rounds down for positive divisors.
+
+        For negative ones it rounds up, which no machine does (findings/z3_remainder.sh).
+        """
         dividend_expression, divisor_expression = self.term(left), self.term(right)
         low, high = self._ranges.interval(right)
         lowest_dividend = self._ranges.interval(left)[0]

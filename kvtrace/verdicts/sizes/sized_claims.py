@@ -183,7 +183,7 @@ def _same_as_constants(op: Op, summary: Summary) -> Condition:
     """Return the condition that a division of scalars is the same if all scalars are constants.
 
     Triton compiles an argument of 1 as a constant, and divides constants as Python does: -1 // 4 is
-    -1, and 0 in compiled code.
+    -1, and 0 in compiled code (findings/triton_argument_one.sh).
     """
     terms = [summary.values.get(value.id) for value in op.operands]
     formulas = [term for term in terms if isinstance(term, Term)]

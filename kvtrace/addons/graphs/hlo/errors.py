@@ -31,7 +31,8 @@ _HIDDEN: Final = tuple(
 )
 
 
-# Keyed by identity: hashing a code object hashes all its constants.
+# Keyed by identity: hashing a code object hashes all its constants, which may raise
+# (findings/unhashable_code.sh), and equal code may be of two files (findings/equal_code.sh).
 _hidden: dict[int, tuple[CodeType, bool]] = {}
 _interned: dict[tuple[int, ...], Stack] = {}
 _INTERNED_LIMIT: Final = 1 << 18
