@@ -9,7 +9,8 @@ import os
 import sys
 import time
 
-from kvtrace import registry
+from kvtrace import registry, surroundings
+from kvtrace.surroundings import print_error
 
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def boot() -> None:
         return
     # The directory at process start counts, for this process and for those it starts elsewhere.
     out = os.environ["KVTRACE"] = os.path.abspath(value)  # noqa: PTH100
+    surroundings.is_begin_of_process()
     if "KVTRACE_GROUP" not in os.environ:
         os.environ["KVTRACE_GROUP"] = f"{os.getpid():x}-{os.urandom(6).hex()}"
     for entry in registry.own_entries("at_start"):
@@ -63,7 +65,7 @@ def _call(entry: "Entry", folder: str) -> None:
     try:
         entry.load()(folder)
     except Exception as error:  # noqa: BLE001 - no error of kvtrace may reach the user's program
-        print(f"kvtrace: {entry.name}: {type(error).__name__}: {error}", file=sys.stderr)
+        print_error(f"{entry.name}: {type(error).__name__}: {error}")
 
 
 def in_subinterpreter() -> bool:
@@ -134,7 +136,7 @@ def _imported(name: str) -> None:
 
             api.library_imported(name)
     except Exception as error:  # noqa: BLE001 - no error of kvtrace may reach the user's program
-        print(f"kvtrace: cannot record {name}: {type(error).__name__}: {error}", file=sys.stderr)
+        print_error(f"cannot record {name}: {type(error).__name__}: {error}")
 
 
 class _Finder:
@@ -186,9 +188,7 @@ def _stand_in(
         other_finders = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
         return spec_of(name, path, target, other_finders) if recording else None
     except Exception as error:  # noqa: BLE001 - no error of kvtrace may reach the user's program
-        print(
-            f"kvtrace: no replacement for {name}: {type(error).__name__}: {error}", file=sys.stderr
-        )
+        print_error(f"no replacement for {name}: {type(error).__name__}: {error}")
         return None
 
 
@@ -272,4 +272,4 @@ class _Imported:
 try:
     boot()
 except Exception as error:  # noqa: BLE001 - a Python process must start, whatever is wrong here
-    print(f"kvtrace: does not record: {type(error).__name__}: {error}", file=sys.stderr)
+    print_error(f"does not record: {type(error).__name__}: {error}")

@@ -9,12 +9,13 @@ the child finds their data consistent.
 from __future__ import annotations
 
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Final
+
+from kvtrace.surroundings import RLock
 
 #: Seconds that a fork waits for all `taken` locks together. A disk that does not answer must not
 #: hold up the program; the child then starts with new data.
@@ -33,7 +34,7 @@ class Lock:
     __slots__ = ("__weakref__", "_held", "_lock", "_renewed", "_taken")
 
     def __init__(self, *, taken: bool = False, renewed: Callable[[], None] | None = None) -> None:
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._taken = taken
         self._renewed = renewed
         self._held = False
@@ -90,7 +91,7 @@ def _after_in_child() -> None:
         if lock._lock.acquire(blocking=False):  # free, or held by the thread that forked
             lock._lock.release()
         else:
-            lock._lock = threading.RLock()
+            lock._lock = RLock()
     for lock in all_locks:
         if lock._renewed is not None:
             lock._renewed()

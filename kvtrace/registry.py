@@ -153,8 +153,10 @@ def loaded_or_none(entry: Entry) -> "Any":
     except Exception as error:  # noqa: BLE001 - whatever another package raises
         if entry.place not in _failed:
             _failed.add(entry.place)
+            from kvtrace.surroundings import print_error
+
             problem = f"{type(error).__name__}: {error}"
-            print(f"kvtrace: {entry.group}: {entry} cannot be loaded: {problem}", file=sys.stderr)
+            print_error(f"{entry.group}: {entry} cannot be loaded: {problem}")
         return None
 
 

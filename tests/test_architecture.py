@@ -39,8 +39,9 @@ _OPENED = (
 )
 ALLOWED = {
     "kvtrace.schema": {"kvtrace.registry", "kvtrace.version"},
-    "kvtrace.forks": set(),
-    "kvtrace.registry": set(),
+    "kvtrace.forks": {"kvtrace.surroundings"},
+    "kvtrace.registry": {"kvtrace.surroundings"},
+    "kvtrace.surroundings": set(),
     "kvtrace.project": set(),
     "kvtrace.lazy": {"kvtrace.registry"},
     "kvtrace.version": set(),
@@ -89,7 +90,13 @@ STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
 SCHEMA_LIBRARIES = {"numpy", "pyarrow"}
 # A lock is made with forks.Lock, wherever in `kvtrace/` it is; whatever add-ons add to is asked of
 # the registry; a package finds its public names with lazy.public_name.
-EVERYWHERE = {"kvtrace.forks", "kvtrace.registry", "kvtrace.lazy", "kvtrace.version"}
+EVERYWHERE = {
+    "kvtrace.forks",
+    "kvtrace.surroundings",
+    "kvtrace.registry",
+    "kvtrace.lazy",
+    "kvtrace.version",
+}
 OUTSIDE = {"kvtrace.schema"}
 # An add-on may import all of the core besides the command line, which its folder `commands` adds
 # to, and itself; the core imports no add-on.

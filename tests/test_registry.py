@@ -97,7 +97,8 @@ def test_a_backend_of_another_package_records_by_the_variable_alone(
 
     done = run(example, "program.py", KVTRACE="out")
 
-    assert done.stderr == ""
+    # on a busy machine a line says that sealing takes a while
+    assert [line for line in done.stderr.splitlines() if "is being sealed" not in line] == []
     trace = open_trace(example / "out")
     assert trace.table("kernels")["name"].to_pylist() == ["blur"]
     assert trace.table("launches").num_rows == 3

@@ -88,6 +88,7 @@ static int start_thread(void *(*work)(void *), void *given) {
   int failed = pthread_attr_setstacksize(&small, STACK_BYTES) ||
                pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED) ||
                pthread_create(&thread, &small, work, given);
+  if (!failed) pthread_setname_np(thread, "kvtrace-thread"); /* by which forks know it: threads.py */
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&small);
   return failed ? -1 : 0;

@@ -10,11 +10,11 @@ from typing import Any
 
 from kvtrace import _boot, registry
 from kvtrace.capture import groups
-from kvtrace.capture.messages import warn
 from kvtrace.capture.session import Session
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import RecordingUnavailable
 from kvtrace.settings import settings_from_arguments, settings_in_force
+from kvtrace.surroundings import print_error
 
 #: The message on systems other than Linux, where recording is not tested.
 ELSEWHERE = "recording works on Linux only; here traces can be read, replayed and reported."
@@ -249,7 +249,7 @@ def _say_last(session: Session, error: BaseException | None) -> None:
         for _, explain in registry.loaded("at_failure") if isinstance(error, Exception) else ():
             explain(session, error)
     except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001 - the program ends as it would
-        warn(f"the program's end is not explained: {type(failure).__name__}: {failure}")
+        print_error(f"the program's end is not explained: {type(failure).__name__}: {failure}")
 
 
 def _end(ending: str) -> None:
@@ -276,7 +276,7 @@ def _session_of_environment() -> Session | None:
         return None
     if sys.platform != "linux":
         _boot.out = None  # print the message once
-        warn(ELSEWHERE)
+        print_error(ELSEWHERE)
         return None
     with _lock:
         if _current is None and not _ended:

@@ -5,13 +5,13 @@ Afterwards nothing of the recording is in the program but imported modules.
 
 import select
 import socket
-import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
 from kvtrace import _boot
 from kvtrace.capture.threads import running
 from kvtrace.schema.errors import RecordingUnavailable
+from kvtrace.surroundings import get_ident
 
 #: What the command reads once the recording has begun.
 BEGAN: Final = "began\n"
@@ -33,12 +33,12 @@ def record(
     if current is not None or _boot.out is not None:
         folder = _boot.out if current is None else current.out
         raise RecordingUnavailable(f"it is being recorded already, into {folder}")
-    running.add(threading.get_ident())
+    running.add(get_ident())
     try:
         session = api.visit(out, settings)
         connection.sendall(BEGAN.encode())
         select.select([connection], [], [], seconds)
     finally:
         api.leave()
-        running.discard(threading.get_ident())
+        running.discard(get_ident())
     connection.sendall(f"{session.run_id or ''}\n".encode())

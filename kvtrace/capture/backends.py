@@ -7,7 +7,7 @@ backend is imported only after one of these libraries. All backends of kvtrace h
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from kvtrace import registry
-from kvtrace.capture.messages import warn
+from kvtrace.surroundings import print_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +109,7 @@ def _uninstall(backend: Backend) -> None:
     try:
         backend.uninstall()
     except Exception as error:  # noqa: BLE001 - the program continues, or ends, as it would
-        warn(f"the backend {backend.name} stays hooked: {error}")
+        print_error(f"the backend {backend.name} stays hooked: {error}")
 
 
 def _install(entry: "Entry", session: "Session") -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.groups import VARIABLE, number
 from kvtrace.capture.host_devices import has_accelerator
-from kvtrace.capture.messages import warn
 from kvtrace.schema.layout import first_run_id
+from kvtrace.surroundings import print_error
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -43,9 +43,9 @@ def print_closing_line(
     if number(os.environ, "RANK"):
         return
     if error is not None and _needs_gpu(error) and _lacks_gpu(session):
-        warn(f"this machine has no GPU; {_REMEDY}")
+        print_error(f"this machine has no GPU; {_REMEDY}")
     elif _should_have_launched(session, out, began_ns):
-        warn(_nothing_launched(session, out, error))
+        print_error(_nothing_launched(session, out, error))
 
 
 _REMEDY: Final = (

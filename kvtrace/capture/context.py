@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,6 +17,7 @@ from typing import Any, Final
 from kvtrace.capture.groups import group_id, rank_facts
 from kvtrace.capture.host_devices import lies_in_host_memory
 from kvtrace.capture.threads import RecordingThread
+from kvtrace.surroundings import output_of
 
 #: Seconds that one `git` command may take, and that the end of a run waits for all commands.
 GIT_TIMEOUT: Final = 10.0
@@ -43,7 +43,7 @@ def library_versions() -> dict[str, str]:
     versions = {
         "python": platform.python_version(),
         "kvtrace": __version__,
-        "platform": platform.platform(),
+        "platform": _platform(),
     }
     for name in ("triton", "torch", "numpy", "jax"):
         version = getattr(sys.modules.get(name), "__version__", None)
@@ -156,19 +156,10 @@ def _git(folder: str, *arguments: str) -> str | None:
     environment = {key: value for key, value in os.environ.items() if key != "KVTRACE"}
     environment["GIT_OPTIONAL_LOCKS"] = "0"
     try:
-        process = subprocess.run(
-            ["git", "-C", folder, *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=GIT_TIMEOUT,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
+        output = output_of(["git", "-C", folder, *arguments], environment, GIT_TIMEOUT)
+    except OSError:
         return None  # no git, or it hangs: the run is recorded without its commit
-    if process.returncode != 0:
-        return None
-    return process.stdout.decode("utf-8", "replace").strip()
+    return None if output is None else output.decode("utf-8", "replace").strip()
 
 
 def _directory() -> str | None:
@@ -176,6 +167,14 @@ def _directory() -> str | None:
         return str(Path.cwd())
     except OSError:
         return None  # the working directory was removed
+
+
+@lru_cache(maxsize=1)
+def _platform() -> str:
+    """Return what `platform.platform()` does, which starts a process to find it."""
+    system = os.uname()
+    libc = "".join(platform.libc_ver())
+    return f"{system.sysname}-{system.release}-{system.machine}" + (f"-with-{libc}" if libc else "")
 
 
 @lru_cache(maxsize=1)

@@ -9,10 +9,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from kvtrace.capture.threads import RecordingThread
+from kvtrace.surroundings import get_ident
 
 #: Called with each `kvtrace.capture.session.Session` when its first rows are about to be written;
 #: entries of the registry's group `at_start` add to these.
@@ -59,9 +61,11 @@ def _in_thread(
     wait: Callable[[], None], act: Callable[[], None], may_end: Callable[[], None]
 ) -> None:
     """Call in a thread, once `wait` has returned, `act` and then `may_end`."""
+    starter = get_ident()
 
     def work() -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        if get_ident() != starter:  # in a thread of the program, it could not be ended
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         wait()
         try:
             act()
@@ -89,7 +93,8 @@ def before_finalization(take_back: Callable[[], None]) -> None:
 
 def _collecting(_phase: str, _facts: Mapping[str, int]) -> None:
     while _at_finalization and sys.is_finalizing():
-        _at_finalization.pop()()
+        with suppress(Exception):  # which Python would print
+            _at_finalization.pop()()
 
 
 def sigterm_may_end() -> None:

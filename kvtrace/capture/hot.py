@@ -16,6 +16,7 @@ from kvtrace.capture.adapters import Adapter, Describe, Problem
 from kvtrace.capture.hot_key import CallKeys, Pointer
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, RUN
 from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW
+from kvtrace.surroundings import Local
 
 #: Most launches that wait for the background thread; further launches are counted as dropped.
 ROWS_LIMIT: Final = 1 << 22
@@ -39,7 +40,7 @@ _INTERRUPTED: Final = 1_000_000
 _HANDLE_BITS: Final = 63
 
 
-class _Thread(threading.local):
+class _Thread(Local):
     """State of the running thread.
 
     `contents` is the number of the next launch's copies; `launching` the id of the object in whose

@@ -11,7 +11,6 @@ processed. Example: after 5 submissions launches are drained; they are written a
 import math
 import os
 import platform
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,7 @@ from kvtrace.capture.context import GitFacts, devices, library_versions, process
 from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
-from kvtrace.capture.messages import CLOCK_MESSAGE, GRAPH_MESSAGE, message_row, warn
+from kvtrace.capture.messages import CLOCK_MESSAGE, GRAPH_MESSAGE, message_row
 from kvtrace.capture.overhead import Overhead
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool, remove_useless_memories
@@ -33,6 +32,7 @@ from kvtrace.forks import Lock
 from kvtrace.schema.content import UNKNOWN, Producer, content_hash
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.spool import ROW
+from kvtrace.surroundings import Event, print_error
 
 if TYPE_CHECKING:
     from kvtrace.schema.writer import RunWriter
@@ -137,9 +137,9 @@ class Journal:
         self._spooled = 0  # number of submissions when the spool was switched
         self._context: dict[str, Any] = {}
         self.listeners: list[Listener] = []
-        self._ended = threading.Event()
-        self._closed = threading.Event()
-        self._wake = threading.Event()
+        self._ended = Event()
+        self._closed = Event()
+        self._wake = Event()
         self._thread = RecordingThread(self._work)
 
     # -- from any thread --------------------------------------------------------------------
@@ -466,11 +466,11 @@ class Journal:
         seconds = (time.monotonic_ns() - begin) / 1e9
         if seconds > PATIENCE:
             text = "the rest stays in the journal: run kvtrace trace recover"
-            warn(f"sealing the trace has taken {seconds:.0f} s; {text} {self._out}")
+            print_error(f"sealing the trace has taken {seconds:.0f} s; {text} {self._out}")
             return False
         if seconds > _QUIET and not self._said_slow:
             self._said_slow = True
-            warn(f"the trace in {self._out} is being sealed, for {PATIENCE:g} s at most")
+            print_error(f"the trace in {self._out} is being sealed, for {PATIENCE:g} s at most")
         return True
 
     def _seal(self, ending: str, hurry: bool, begin: int) -> None:

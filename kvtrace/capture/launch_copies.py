@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from kvtrace.capture.device_copies import Copy, DeviceCopies, device_copies
 from kvtrace.capture.messages import message_row
+from kvtrace.surroundings import pause
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -183,7 +184,7 @@ class LaunchCopier(Generic[T]):
                 continue
             if not any(map(_under_way, self._waiting)) or time.monotonic() > until:
                 break
-            time.sleep(0.001)
+            pause(0.001)
         self._end(journal)
 
     def _write(self, journal: "Journal", taken: T, seq: int, call_id: int) -> None:

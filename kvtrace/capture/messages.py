@@ -1,12 +1,12 @@
 """Messages of kvtrace about a run: a row when new, and a count of repetitions at the end."""
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.records import capped
+from kvtrace.surroundings import print_error
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -51,7 +51,7 @@ class Messages:
             return
         self._repeated[key] = 0
         if level == "warning":
-            warn(text)
+            print_error(text)
         self._write(level, code, text, times)
 
     @property
@@ -75,14 +75,6 @@ def message_row(level: str, code: str, text: str, count: int = 1) -> dict[str, A
     return {
         "time": time.time_ns(), "level": level, "code": code, "text": capped(text), "count": count
     }  # fmt: skip
-
-
-def warn(text: str) -> None:
-    """Print a line on standard error; do nothing if that is closed."""
-    try:
-        print(f"kvtrace: {text}", file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):
-        return  # standard error is closed
 
 
 def text_of(value: Any) -> str:

@@ -18,7 +18,7 @@ from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
-from kvtrace.capture.messages import Messages, place_of, warn
+from kvtrace.capture.messages import Messages, place_of
 from kvtrace.capture.record_rows import call_row, kernel_row, mark_row, spooled_call
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelSource
 from kvtrace.capture.run_limits import RunLimits
@@ -30,6 +30,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import new_run_id
 from kvtrace.schema.spool import PHASES
 from kvtrace.settings import Settings, without_missing_packages
+from kvtrace.surroundings import print_error
 
 if TYPE_CHECKING:
     from kvtrace.capture.copied_contents import Contents
@@ -473,7 +474,7 @@ class Session:
         if number in (errno.EMFILE, errno.ENFILE):
             text = "the program uses up all file descriptors; raise their number with ulimit -n"
             error = OSError(text)
-        warn(f"recording has ended: {error}")
+        print_error(f"recording has ended: {error}")
 
     # -- forks ------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from kvtrace.capture.threads import RecordingThread
 from kvtrace.forks import Lock
 from kvtrace.settings import RecordedPart
+from kvtrace.surroundings import Event
 
 #: Stands for the end of a span that is still open; ns since 1970.
 _OPEN: Final = (1 << 63) - 1
@@ -38,12 +39,12 @@ class Window:
         self._begins, self._ends = array("q"), array("q")
         self._steps = 0  # number of the counted marks so far
         self._depth = 0  # number of open marks of the name
-        self._ended = threading.Event()
+        self._ended = Event()
         self._began, self._began_ns = time.monotonic(), time.time_ns()
 
     def renew(self) -> None:
         """Begin again in a forked process: times count from now, and an open window stays open."""
-        self._ended = threading.Event()
+        self._ended = Event()
         self._began, self._began_ns = time.monotonic(), time.time_ns()
         self._begins, self._ends = array("q"), array("q")
         if self._is_open:

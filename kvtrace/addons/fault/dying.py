@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.surroundings import print_error
+
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
@@ -49,8 +51,8 @@ def explain_failure(session: "Session", error: BaseException) -> None:
     if results and not results[0]["calls"]:
         return
     lines = failure_lines(text, session.out, session.run_id, results)
-    sys.stderr.write("".join(f"kvtrace: {line}\n" for line in lines))
-    sys.stderr.flush()
+    for line in lines:
+        print_error(line)
 
 
 def gpu_error(error: BaseException) -> str | None:

@@ -13,6 +13,8 @@ import atexit
 import os
 import sys
 
+from kvtrace.surroundings import print_error
+
 TYPE_CHECKING = False  # as type checkers read it; every process that is recorded imports this
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -106,8 +108,8 @@ def _explain(folder: str, run_id: "str | None") -> None:
         text = done.stdout if done.returncode in (0, 1) else done.stderr
     except (OSError, subprocess.SubprocessError):
         text = f"kvtrace: a GPU fault may be behind this abort: kvtrace fault {folder}\n"
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    for line in text.splitlines():
+        print_error(line.removeprefix("kvtrace: "))
     _make_smaller(folder)
     _remove_pipes(folder)
 
@@ -122,7 +124,7 @@ def _make_smaller(folder: str) -> None:
         try:
             reduce_dump(dump)
         except UnreadableDump as error:
-            sys.stderr.write(f"kvtrace: {error}\n")
+            print_error(str(error))
 
 
 def _is_of_recording(name: str) -> bool:

@@ -22,10 +22,10 @@ from kvtrace.capture.copied_contents import LIMIT_BYTES, SMALL_BYTES
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.hot import NO_DEVICE
 from kvtrace.capture.hot_choice import make_recorder
-from kvtrace.capture.messages import warn
 from kvtrace.capture.records import ArgumentRecord
 from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.errors import BadSetting, KernelDefect, KvtraceError
+from kvtrace.surroundings import print_error
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.call_judge import CallJudge, NewCall
@@ -164,7 +164,7 @@ class LaunchJudge:
             is_refused = self._raises and live.refuses(findings)
             defect = live.defect(findings, color=not is_refused and _shows_color())
             if defect is not None and not is_refused and live.mark_reported(findings):
-                warn(f"{launch.kernel} is launched with a defect:\n{defect}")
+                print_error(f"{launch.kernel} is launched with a defect:\n{defect}")
             if defect is not None:
                 self._add_message(launch, findings[0].rule, len(findings), is_refused)
         except Exception as error:  # noqa: BLE001 - counted; the launch continues unjudged
@@ -225,7 +225,7 @@ def record_defects(
     is_refused = session.settings.sanitize == "raise" and live.refuses(findings)
     defect = live.defect(findings, color=not is_refused and _shows_color())
     if live.mark_reported(findings) and not is_refused:
-        warn(f"{launch.kernel} was launched with a defect:\n{defect}")
+        print_error(f"{launch.kernel} was launched with a defect:\n{defect}")
     return defect if is_refused else None
 
 
@@ -312,7 +312,7 @@ def storage_contents(value: Any) -> bytes | None:
 def _shows_color() -> bool:
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     try:
-        return not is_plain and sys.stderr.isatty()
+        return not is_plain and sys.stderr is not None and sys.stderr.isatty()
     except (AttributeError, ValueError):
         return False  # standard error is closed, or replaced by something simple
 

@@ -10,6 +10,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kvtrace.surroundings import Local
+
 #: Most loads that are stored until their kernel is launched.
 _LIMIT: Final = 10_000
 
@@ -28,7 +30,7 @@ class Loads:
 
     def __init__(self) -> None:
         self._loads: OrderedDict[str, Load] = OrderedDict()
-        self._begun = threading.local()
+        self._begun = Local()
 
     def take(self, cache_key: str) -> Load | None:
         """Return and remove the last load of the kernel with that hash, or None."""

@@ -23,6 +23,7 @@ from kvtrace.figures.causes import NONE, RequestRows
 from kvtrace.schema.arrays import array_of
 from kvtrace.schema.numpy_arrays import array_of_numpy
 from kvtrace.schema.table_types import NAME
+from kvtrace.surroundings import Local, get_ident
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -183,7 +184,7 @@ class Collections:
         """Begin to record; `problem` is called with kvtrace's failures."""
         self._problem = problem
         self._process = os.getpid()
-        self._began = threading.local()
+        self._began = Local()
         self._collections: list[_Collection] = []
         gc.callbacks.append(self._notice)
 
@@ -206,7 +207,7 @@ class Collections:
             begin = getattr(self._began, "at", now)
             if now - begin < _SHORTEST or os.getpid() != self._process:
                 return
-            is_own = threading.get_ident() in recording_threads.running
+            is_own = get_ident() in recording_threads.running
             kind = _COLLECT_RECORDING if is_own else _COLLECT
             self._collections.append((kind, begin, now, threading.get_native_id(), current_stack()))
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem

@@ -15,7 +15,6 @@ stacks have in common, here Attention.forward.
 
 import ctypes
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.capture.records import Frame
+from kvtrace.capture.threads import RecordingThread
 from kvtrace.figures.modules import engine_row, module_rows, node_row
 from kvtrace.schema.errors import KvtraceError
 
@@ -261,7 +261,7 @@ def _in_own_thread(torch: Any, thread_number: Any) -> bool | None:
         except Exception as error:  # noqa: BLE001 - raised below, in the calling thread
             results.append(error)
 
-    thread = threading.Thread(target=run, name="kvtrace-autograd", daemon=True)
+    thread = RecordingThread(run)
     try:
         thread.start()
     except RuntimeError as error:  # the interpreter is ending and starts no threads

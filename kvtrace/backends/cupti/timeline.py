@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -35,6 +34,7 @@ from kvtrace.backends.cupti.records import (
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
+from kvtrace.capture.threads import RecordingThread
 from kvtrace.figures.causes import NONE, Launches, device_look, places
 from kvtrace.figures.names import readable
 from kvtrace.forks import Lock
@@ -44,6 +44,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.features import keeps_collectives_alone
 from kvtrace.schema.numpy_arrays import array_of_numpy, numpy_of
 from kvtrace.schema.table_types import NAME
+from kvtrace.surroundings import pause
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -173,7 +174,7 @@ class Timeline:
             return
         self._ended = True
         self._sharing.end()
-        waiting_thread = threading.Thread(target=self._wait, name="kvtrace-wait", daemon=True)
+        waiting_thread = RecordingThread(self._wait)
         try:
             waiting_thread.start()
             waiting_thread.join(_PATIENCE)
@@ -205,7 +206,7 @@ class Timeline:
         while self._host.is_capturing:
             if time.monotonic() > end:
                 return
-            time.sleep(0.001)
+            pause(0.001)
         self._cupti.wait()
 
     def _end_cupti(self, journal: Journal) -> None:

@@ -9,7 +9,6 @@ Seen in torch 2.11 and 2.13.
 
 import re
 import sys
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -20,6 +19,7 @@ from typing import Any, Final, TypeAlias
 from kvtrace.backends.inductor.libraries import GENERATOR
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.records import Origin, capped
+from kvtrace.surroundings import Local
 
 #: Most generated kernels that are stored until they are launched.
 _LIMIT: Final = 10_000
@@ -74,7 +74,7 @@ class Origins:
         self._kernels: OrderedDict[tuple[str, str], dict[Origin, None]] = OrderedDict()
         self._calls: OrderedDict[str, CallsByComment] = OrderedDict()
         #: of each thread that generates code: the calls that are not in a file yet
-        self._pending = threading.local()
+        self._pending = Local()
 
     def add(self, name: str, code: str, origins: Iterable[Origin]) -> None:
         """Add origins of a kernel to the origins stored for its name and code."""

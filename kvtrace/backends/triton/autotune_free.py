@@ -22,12 +22,12 @@ import functools
 import inspect
 import math
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.device_free_state import EQUAL_TIME, preparing, state
+from kvtrace.surroundings import Local
 
 #: Functions of `triton.testing` that measure; not every version of Triton has all.
 _MEASURING_FUNCTIONS: Final = (
@@ -38,7 +38,7 @@ _MEASURING_FUNCTIONS: Final = (
 _turns: dict[int, int] | None = None
 
 
-class _Decided(threading.local):
+class _Decided(Local):
     """Arguments of the running thread's finished tunings, until its next launch.
 
     They are a new object for each tuning, so they identify the tuning.

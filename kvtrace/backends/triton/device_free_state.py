@@ -1,8 +1,9 @@
 """State of execution without a GPU: the changes made to Triton, and the session to report to."""
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.surroundings import Local
 
 if TYPE_CHECKING:
     from kvtrace.backends.replacements import Replacements
@@ -39,7 +40,7 @@ class _State:
 state: Final = _State()
 
 
-class _Preparing(threading.local):
+class _Preparing(Local):
     """A flag of the running thread: whether it compiles for a launch that follows."""
 
     active = False

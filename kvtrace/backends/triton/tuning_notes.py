@@ -5,13 +5,13 @@ program pruned, and all trials without a GPU are not, so each tuning also has a 
 """
 
 import math
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.capture.session import Session
+from kvtrace.surroundings import Local
 
 #: Most messages on tunings in one session, since a run's messages are limited.
 _MOST: Final = 200
@@ -30,7 +30,7 @@ class _Tuning:
     failures: dict[int, str] = field(default_factory=dict)
 
 
-class _Running(threading.local):
+class _Running(Local):
     """The tunings of the running thread by id of the tuner's cache, and the error of a trial."""
 
     def __init__(self) -> None:

@@ -7,7 +7,6 @@ the same from the files.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import triton
 from kvtrace.clients.observation import Launch, Observation
 from kvtrace.clients.registry import load_clients
 from kvtrace.recorded_calls.compiled_code import CompiledFacts, compiled_code
+from kvtrace.surroundings import Local
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -99,7 +99,7 @@ class Watch:
             self.observation.finish(self.session.out, run_id)
 
 
-_chosen = threading.local()
+_chosen = Local()
 _watches: weakref.WeakKeyDictionary[Session, Watch] = weakref.WeakKeyDictionary()
 
 

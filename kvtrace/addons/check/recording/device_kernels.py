@@ -7,7 +7,6 @@ each replay. Answers are read from host memory.
 
 import ctypes
 import itertools
-import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from kvtrace.addons.check.recording.device_code import (
 )
 from kvtrace.capture.device_copies import CopyFailed, has_failed, relaxed_capture
 from kvtrace.forks import Lock
+from kvtrace.surroundings import Local
 
 #: Most launches with unread answers; half of them may be nodes of graphs.
 FINITE_SLOTS: Final = 1 << 16
@@ -118,7 +118,7 @@ def digest_table(pieces: Sequence[Piece]) -> Table:
     return Table(rows, len(pieces), len(pieces), vectors)
 
 
-class _ThreadBuffers(threading.local):
+class _ThreadBuffers(Local):
     """Buffers for calls of the driver, one set per thread."""
 
     def __init__(self) -> None:

@@ -36,6 +36,7 @@ from kvtrace.addons.check.recording.plans import (
 )
 from kvtrace.addons.check.settings import CHECK_BYTES, checks_of
 from kvtrace.capture.launch_copies import LaunchCopier, LaunchCopies
+from kvtrace.surroundings import pause
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -313,7 +314,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
             )
             if not has_pending or time.monotonic() > deadline:
                 break
-            time.sleep(0.001)
+            pause(0.001)
         self.round(journal)
         self._end(journal)
 

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.ends import before_finalization
 from kvtrace.capture.host_devices import has_accelerator, lie_in_host_memory
-from kvtrace.capture.messages import warn
+from kvtrace.surroundings import print_error
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -143,7 +143,7 @@ def _report_requests(session: "Session") -> None:
         return
     session.message("info", "device-summary", text)
     if multiprocessing.parent_process() is None:  # once, not again in each process that it starts
-        warn(text)
+        print_error(text)
 
 
 class LibraryBackend:

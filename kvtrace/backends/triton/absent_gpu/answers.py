@@ -19,7 +19,7 @@ from kvtrace.backends.triton.absent_gpu.facts import (
     properties_of,
 )
 from kvtrace.backends.triton.absent_gpu.streams import DeviceContext, Event, Stream
-from kvtrace.capture.messages import warn
+from kvtrace.surroundings import print_error
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -228,7 +228,7 @@ def _first_answer_reporter(session: "Session", name: str, target: str) -> Callab
 
 def _report(session: "Session", text: str) -> None:
     session.message("info", "device-answers", text)
-    warn(text)
+    print_error(text)
 
 
 def _calling_line() -> str:
