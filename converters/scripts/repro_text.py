@@ -24,6 +24,7 @@ from kvtrace.converters.scripts.repro import (
     read_repro,
 )
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.output_folders import check_output_folder
 from kvtrace.schema.trace import Selection
 from kvtrace.text import printable, wrapped
 
@@ -87,8 +88,7 @@ def _write_heaviest(
     """Write scripts of the `top` calls with the most time that can be launched again."""
     if top < 1:
         raise BadSetting(f"--top is a number of calls, 1 or more, not {top}")
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise BadSetting(f"{folder} exists and is no empty folder: name a new one")
+    check_output_folder(folder, "fill")
     texts: dict[Path, str] = {}
     notes, refusals = [], []
     for call in heaviest_calls(selection)[: _TRIED * top]:

@@ -84,11 +84,6 @@ def intern(kind: type[Any], key: tuple[Any, ...], make: Callable[[], Any]) -> An
         return atom
 
 
-def interned_count() -> int:
-    """Return the number of atoms that are alive."""
-    return len(_interned)
-
-
 class Symbol(Atom):
     """An integer that represents itself, from `low` to `high`.
 

@@ -9,10 +9,6 @@ A program that measures with `triton.testing.do_bench` or with the driver's benc
 by itself, has its function called once and gets the same time for each choice; so the first choice
 wins.
 
-After `take_turns`, trials are also launched, as on a device, and each tuning of a kernel begins
-with the next configuration: errors of a single configuration, and effects that add up from trial to
-trial, then show.
-
 The replacements are made at the beginning of a recording, since the launch for which Triton chooses
 a driver may be autotuned. They read Triton's active driver only when Triton itself would.
 """
@@ -33,9 +29,6 @@ from kvtrace.surroundings import Local
 _MEASURING_FUNCTIONS: Final = (
     "do_bench", "do_bench_cudagraph", "do_bench_proton", "do_bench_cudagraph_proton",
 )  # fmt: skip
-
-#: Finished tunings by id of the tuner's cache; None: each begins with the first configuration.
-_turns: dict[int, int] | None = None
 
 
 class _Decided(Local):
@@ -88,12 +81,6 @@ def install() -> Replacements:
     return replaced
 
 
-def take_turns() -> None:
-    """From now on, launch trials, and begin each tuning with the next configuration."""
-    global _turns
-    _turns = {}
-
-
 def call_once(
     function: Callable[[], Any],
     *_: Any,
@@ -142,15 +129,12 @@ def _try_configuration(
 ) -> Sequence[float]:
     """Compile and check one configuration, and return three times: infinite unless it is chosen.
 
-    The first valid configuration of a tuning, from its turn on, is chosen. The trial uses a copy
-    of the tuner: other threads launch through the tuner itself meanwhile.
+    The first valid configuration of a tuning is chosen. The trial uses a copy of the tuner: other
+    threads launch through the tuner itself meanwhile.
     """
     never = [math.inf] * 3  # a list: Triton compares it with lists
     arguments = tuner.nargs
     if any(decided is arguments for decided in _decided.arguments):
-        return never
-    turn = 0 if _turns is None else _turns.setdefault(id(tuner.cache), 0)
-    if config in tuner.configs[: turn % len(tuner.configs)]:
         return never
     trial = copy.copy(tuner)
     trial.nargs = arguments
@@ -160,8 +144,6 @@ def _try_configuration(
     if math.isfinite(times[0]):
         _clear_at_next_launch()
         _decided.arguments.append(arguments)
-        if _turns is not None:
-            _turns[id(tuner.cache)] = turn + 1
     return times
 
 
@@ -171,7 +153,7 @@ def _call_without_timing(kernel_call: Callable[[], Any], **_: Any) -> Sequence[f
 
 
 class _UnlaunchedKernel:
-    """A kernel whose `run` compiles and checks, and launches only after `take_turns`."""
+    """A kernel whose `run` compiles and checks, and launches nothing."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
@@ -187,8 +169,6 @@ class _UnlaunchedKernel:
         load = getattr(compiled, "_init_handles", None)
         if load is not None:
             load()  # raises OutOfResources where a launch would
-        if _turns is not None:
-            self._kernel.run(*args, **kwargs)
         return compiled
 
     def __getattr__(self, name: str) -> Any:

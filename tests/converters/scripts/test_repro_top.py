@@ -21,7 +21,7 @@ if torch.cuda.is_available():
 ROOT = Path(__file__).resolve().parents[3]
 DEVICE_TRACE = ROOT / "tests/fixtures/h200/planted/good"
 
-#: `scaled` takes most time; `doubled`, which takes descriptors, cannot be launched from its IR.
+#: `doubled`, which takes descriptors, cannot be launched from its IR.
 PROGRAM = """
 import torch, triton
 import triton.language as tl
@@ -78,9 +78,10 @@ def test_the_heaviest_calls_leave_the_recorded_results(
     folder = tmp_path / "folder"
     assert main(["repro", str(recorded), "--top", "3", "--bench", "-o", str(folder)]) == 0
     printed = capsys.readouterr().out
-    assert sorted(path.name for path in folder.iterdir()) == ["1-scaled.py", "2-added.py"]
+    names = sorted(path.name for path in folder.iterdir())  # the host's times decide the order
+    assert names in (["1-scaled.py", "2-added.py"], ["1-added.py", "2-scaled.py"])
     assert "left out: argument source of call 2 of kernel doubled is a tensor descriptor" in printed
-    assert "1-scaled.py: 3 launches, " in printed
+    assert f"{names[0]}: 3 launches, " in printed
     assert "on the host" in printed
     for path in sorted(folder.iterdir()):
         told = ran(tmp_path, str(path), KVTRACE="again")
@@ -141,9 +142,9 @@ def test_nothing_of_the_users_is_overwritten(
 ) -> None:
     mine = tmp_path / "1-scaled.py"
     mine.write_text("mine")
-    for output in (tmp_path, mine):
+    for output, sentence in ((tmp_path, "exists and is not empty"), (mine, "is a file")):
         assert main(["repro", str(recorded), "--top", "1", "-o", str(output)]) == 2
-        assert "exists and is no empty folder: name a new one" in capsys.readouterr().err
+        assert sentence in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["1-scaled.py"]
     assert mine.read_text() == "mine"
 
