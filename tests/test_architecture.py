@@ -59,7 +59,7 @@ ALLOWED = {
     "kvtrace.figures.names": set(),  # and this
     "kvtrace.converters.findings.envelope": {"kvtrace.text"},  # rows that `verdicts/sizes` makes
     "kvtrace.converters": _LANGUAGE
-    | {"kvtrace.inputs", "kvtrace.converters.findings.envelope"}
+    | {"kvtrace.converters.findings.envelope"}
     | {f"kvtrace.figures{part}" for part in ("", ".causes", ".modules", ".names")}
     | {"kvtrace.text", "kvtrace.progress", "kvtrace.project"},
     "kvtrace.evaluate": _LANGUAGE,
@@ -71,7 +71,6 @@ ALLOWED = {
     "kvtrace.clients": _VERDICTS | {"kvtrace.progress"},
     "kvtrace.amounts": {"kvtrace.schema"},
     "kvtrace.settings": {"kvtrace.amounts", "kvtrace.schema", "kvtrace.project"},
-    "kvtrace.inputs": {"kvtrace.schema"},
     "kvtrace._boot": {"kvtrace.capture"},
     "kvtrace.capture": {"kvtrace.amounts", "kvtrace.schema", "kvtrace.settings", "kvtrace._boot"},
     "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.backends.triton"},  # for its types

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kvtrace.converters.scripts.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.converters.scripts.kept_memory import KeptParts, kept_memory
 from kvtrace.converters.scripts.repro_source import expression, kernel_module, literal_value
 from kvtrace.figures.times import device_times
-from kvtrace.inputs.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.schema.contents import (
     first_contents,
     least_storage_bytes,

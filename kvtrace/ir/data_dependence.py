@@ -6,18 +6,13 @@ of a module. Values that the analysis cannot follow exactly count as tainted. Ex
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
 
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import called, deciding, enclosing_ops, flow_of, forward, jumps
 from kvtrace.ir.model import once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, KINDS, LOOPS, MEMORY, READING, named
-from kvtrace.ir.types import FloatType, PointerType, TensorType
+from kvtrace.ir.ops import BRANCHES, CALLS, LOOPS, MEMORY, READING
+from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.ir.updates import data_of
-
-#: Ops that may use a value in ways that this analysis does not follow: addresses as numbers,
-#: assembly, which may access memory, and functions in regions, which may branch.
-_NOT_FOLLOWED: Final = named(lambda row: row.operator in ("ptr_to_int", "inline_asm", "map"))
 
 
 @once_per_module
@@ -51,35 +46,6 @@ def leading_integers(module: Module) -> frozenset[int]:
     return frozenset(leading)
 
 
-@once_per_module
-def parameters_deciding_work(module: Module) -> frozenset[int]:
-    """Return the positions of the kernel's parameters that decide what work a launch does.
-
-    Some address (but for the pointer that it begins at), mask, branch or loop bound depends on such
-    a parameter, so that launches with other values of it may do other work. Others only change
-    numbers that are computed, as a scale or a seed of random numbers does. A value that is stored
-    counts as deciding where contents of tensors decide, since a load may read it again.
-    """
-    parameters = module.main.arguments
-    if any(op.name in _NOT_FOLLOWED or op.name not in KINDS for op in module.ops):
-        return frozenset(range(len(parameters)))
-    reads_again = contents_decide_work(module)
-    deciding_parameters = set()
-    for position, parameter in enumerate(parameters):
-        if isinstance(parameter.type, PointerType):
-            continue
-        taint = _Taint(module, {parameter})
-        if taint.decides_work() or (reads_again and taint.is_stored()):
-            deciding_parameters.add(position)
-    return frozenset(deciding_parameters)
-
-
-@once_per_module
-def contents_decide_work(module: Module) -> bool:
-    """Return whether an address, mask, branch or loop bound depends on contents of tensors."""
-    return _Taint(module, _loaded(_reading(module))).decides_work()
-
-
 class _Taint:
     """Taint of the values that are computed from some values."""
 
@@ -106,25 +72,6 @@ class _Taint:
             for op in self._module.ops
             if self.is_doubtful(op)
             or any(value.id in self.tainted for value in op.operands if value not in _data(op))
-        )
-
-    def decides_work(self) -> bool:
-        """Return whether a memory op's address, mask or execution depends on tainted values."""
-        dependent = self.dependent_ops()
-        return any(
-            op.name in MEMORY or self.is_doubtful(op)
-            for op in self._module.ops
-            if op.index in dependent
-        )
-
-    def is_stored(self) -> bool:
-        """Return whether tainted values are stored to memory."""
-        self.dependent_ops()
-        return any(
-            value.id in self.tainted
-            for op in self._module.ops
-            if op.name in MEMORY
-            for value in _data(op)
         )
 
     def _onwards(self, op: Op, value: Value) -> Sequence[Value]:

@@ -7,12 +7,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.ir import parse, source_stack
-from kvtrace.ir.data_dependence import (
-    contents_decide_work,
-    depending_on_data,
-    leading_integers,
-    parameters_deciding_work,
-)
+from kvtrace.ir.data_dependence import depending_on_data, leading_integers
 from tests.support.compile_ttir import compile_generic
 
 
@@ -114,70 +109,3 @@ def test_leading_integers_select_addresses_or_are_compared():
 
     assert len(markers) == 7
     assert leading_integers(module) == {index for index, text in markers.items() if text == "leads"}
-
-
-@triton.jit
-def weighted(x, out, n, stride, rows, factor, seed, low, unused, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK,), tl.float32)
-    for row in range(rows):
-        total += tl.load(x + row * stride + i, mask=i < n, other=0.0) * factor
-    total = tl.where(total > low, total, tl.rand(seed, i))
-    tl.store(out + i, total)
-
-
-@triton.jit
-def conditional(x, out, factor, bias, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    value = tl.load(x + i) * factor
-    if bias > 0.0:
-        value += bias
-    tl.store(out + i, value)
-
-
-@triton.jit
-def read_again(x, out, start, factor, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    tl.store(x + i, start + i)
-    tl.store(out + tl.load(x + i), 1.0 * factor)
-
-
-@triton.jit
-def by_address(x, out, factor, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    aligned = x.to(tl.int64) % 128 == 0
-    tl.store(out + i, tl.load(x + i, mask=aligned, other=0.0) * factor)
-
-
-@triton.jit
-def assembled(x, out, value, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    done = tl.inline_asm_elementwise(
-        "mov.b32 $0, $1;", "=r,r", [value], dtype=tl.int32, is_pure=True, pack=1
-    )
-    tl.store(out + i, tl.load(x + i) * done)
-
-
-WORK = {
-    weighted: ("n stride rows", False),
-    conditional: ("bias", False),
-    read_again: ("start factor", True),  # what is stored may be loaded as an address again
-    by_address: ("x out factor", False),  # an address as a number is not followed
-    assembled: ("x out value", False),  # nor is assembly
-}
-
-
-@pytest.mark.parametrize("kernel", WORK)
-def test_parameters_of_addresses_masks_and_loops_decide_work(kernel):
-    floats = {"factor": "fp32", "low": "fp32", "bias": "fp32", "x": "*fp32", "out": "*fp32"}
-    names = [name for name in kernel.arg_names if name != "BLOCK"]
-    types = {name: floats.get(name, "i32") for name in names} | {"BLOCK": "constexpr"}
-    if kernel is read_again:
-        types["x"] = "*i32"
-    module = parse(compile_generic(kernel, types, {"BLOCK": 16}))
-
-    deciding = {names[position] for position in parameters_deciding_work(module)}
-
-    expected, by_contents = WORK[kernel]
-    assert deciding == set(expected.split())
-    assert contents_decide_work(module) is by_contents

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow.compute as pc
 
+from kvtrace.addons.invariance.input_kinds import INPUTS, OPTIONAL
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.text import MEANINGS, versions_text
 from kvtrace.addons.invariance.versions import ROUNDINGS, same_meaning
 from kvtrace.addons.invariance.witness import is_finite
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
-from kvtrace.inputs.kinds import INPUTS, OPTIONAL
 from kvtrace.ir.model import attribute
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
@@ -26,10 +26,10 @@ from kvtrace.schema.launch_flags import are_trials
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
+    from kvtrace.addons.invariance.input_kinds import Inputs
     from kvtrace.addons.invariance.versions import OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
     from kvtrace.converters.diff.model import Word
-    from kvtrace.inputs.kinds import Inputs
     from kvtrace.ir.model import Op
     from kvtrace.schema.trace import Run, Selection, Trace
 

@@ -16,7 +16,6 @@ from typing import Any, Final, Literal
 
 from kvtrace.evaluate.dialects.libdevice import function_name
 from kvtrace.forks import Lock
-from kvtrace.inputs.values import constants_to_exceed
 from kvtrace.ir.floats import float_from_bits
 from kvtrace.ir.ops import KINDS
 from kvtrace.symbolic.conditions import Condition
@@ -57,8 +56,11 @@ _SYMBOL: Final = re.compile(r"['\"](\w+)['\"]")
 _FILLING: Final = (2.0**-10, 2.0**10)
 """Bounds of constants that tensors are filled with; others are an eps, or stand for infinity."""
 
-_MOST_EXCEEDED: Final = 2.0**120
+_LARGEST_EXCEEDED: Final = 2.0**120
 """Twice a larger constant is infinite in float32."""
+
+_MOST_EXCEEDED: Final = 4
+"""The number of constants that rows of numbers lie beyond."""
 
 _interned: weakref.WeakValueDictionary[Any, Tree] = weakref.WeakValueDictionary()
 _interning = Lock(taken=True)
@@ -155,10 +157,10 @@ def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
 
 
 def exceeded_constants(trees: Iterable[Tree]) -> tuple[float, ...]:
-    """Return the constants of trees that whole rows of numbers may lie beyond."""
+    """Return the largest constants of trees that whole rows of numbers may lie beyond."""
     values = (constant_of(node) for tree in trees for node in tree.walk())
-    finite = [value for value in values if value and isfinite(value)]
-    return tuple(constants_to_exceed(finite, most=_MOST_EXCEEDED))
+    exceeded = {value for value in values if value and 1 < abs(value) <= _LARGEST_EXCEEDED}
+    return tuple(sorted(exceeded, key=abs, reverse=True)[:_MOST_EXCEEDED])
 
 
 def bound(level: int, extent: int) -> Symbol:

@@ -10,6 +10,14 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.invariance.input_kinds import (
+    NO_FILL_VALUES,
+    PLAIN,
+    WITH_INTEGERS,
+    WITHOUT_OVERFLOW,
+    FillValues,
+    numbers_of,
+)
 from kvtrace.addons.invariance.launches import (
     MOST_STEPS,
     Fill,
@@ -25,19 +33,11 @@ from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import exact_values
-from kvtrace.inputs.kinds import (
-    NO_FILL_VALUES,
-    PLAIN,
-    WITH_INTEGERS,
-    WITHOUT_OVERFLOW,
-    FillValues,
-    numbers_of,
-)
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
+    from kvtrace.addons.invariance.input_kinds import Inputs
     from kvtrace.evaluate.shadows.errors.exact_values import ExactValues
-    from kvtrace.inputs.kinds import Inputs
     from kvtrace.recorded_calls.recorded import Call
 
 _EXTREMES: Final = tuple(

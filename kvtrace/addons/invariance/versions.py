@@ -12,6 +12,17 @@ from kvtrace.addons.invariance.compared import (
     differing_integers,
 )
 from kvtrace.addons.invariance.determinism import FREE
+from kvtrace.addons.invariance.input_kinds import (
+    CANCELING,
+    EXPONENTS,
+    INPUTS,
+    OVERFLOWING,
+    PLAIN,
+    SINGULAR,
+    WITH_INTEGERS,
+    FillValues,
+    Inputs,
+)
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.loaded_integers import compared_integers
 from kvtrace.addons.invariance.rounding_bounds import bound_text
@@ -25,17 +36,6 @@ from kvtrace.addons.invariance.version_values import (
 )
 from kvtrace.addons.invariance.witness import Witness, is_finite
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.inputs.kinds import (
-    CANCELING,
-    EXPONENTS,
-    INPUTS,
-    OVERFLOWING,
-    PLAIN,
-    SINGULAR,
-    WITH_INTEGERS,
-    FillValues,
-    Inputs,
-)
 from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.invariance.input_kinds import Inputs, numbers_of
 from kvtrace.addons.invariance.launches import (
     elements_of,
     output_after,
     positions_of_leading,
 )
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
-from kvtrace.inputs.kinds import Inputs, numbers_of
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

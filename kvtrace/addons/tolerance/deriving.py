@@ -13,6 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kvtrace.addons.tolerance.condition import (
+    Condition,
+    Draw,
+    Inputs,
+    conditions,
+    granted,
+    inputs_of,
+)
 from kvtrace.addons.tolerance.launched import (
     NotDerived,
     ReplayableLaunch,
@@ -24,7 +32,6 @@ from kvtrace.addons.tolerance.launched import (
 from kvtrace.addons.tolerance.outputs import Tolerance, exact_outputs, output_of
 from kvtrace.addons.tolerance.references import ReferenceResults, call_reference
 from kvtrace.evaluate import TensorArgument, evaluate
-from kvtrace.evaluate.condition import Condition, Draw, Inputs, conditions, granted, inputs_of
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
 from kvtrace.evaluate.narrow import (

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.tolerance.launched import NotDerived
-from kvtrace.backends.triton.log_sums import by_log_sums
-from kvtrace.evaluate.condition import (
+from kvtrace.addons.tolerance.condition import (
     FLOATS,
     Condition,
     Draw,
@@ -22,6 +20,8 @@ from kvtrace.evaluate.condition import (
     inputs_of,
     reference_losses,
 )
+from kvtrace.addons.tolerance.launched import NotDerived
+from kvtrace.addons.tolerance.log_sums import by_log_sums
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
 

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
+from kvtrace.addons.invariance.input_kinds import Inputs
 from kvtrace.addons.invariance.stores import stored_elements
 from kvtrace.addons.invariance.version_values import (
     Bounds,
@@ -14,7 +15,6 @@ from kvtrace.addons.invariance.version_values import (
     error_bounds,
     versions_differ,
 )
-from kvtrace.inputs.kinds import Inputs
 from kvtrace.recorded_calls.recorded import calls_of
 from tests.addons.invariance.conftest import Recorded
 from tests.addons.invariance.inputs import tensor

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kvtrace.evaluate.condition import (
+from kvtrace.addons.tolerance.condition import (
     Condition,
     Draw,
     are_alike,

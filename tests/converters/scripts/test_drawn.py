@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.capture.sample_numbers import numbers_of, values_of
-from kvtrace.inputs.drawn import Drawn, drawn_from, statistics_of_storage
+from kvtrace.converters.scripts.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.schema.element_values import LEVELS
 from kvtrace.schema.tensor_statistics import TensorStatistics
 

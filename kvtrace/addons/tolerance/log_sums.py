@@ -1,7 +1,4 @@
-"""Log probabilities of torch computed as kernels do, to see what that loses.
-
-Two add-ons ask this, `judge` and `tolerance`; the core does not.
-"""
+"""Log probabilities of torch computed as kernels do, to see what that loses."""
 
 from __future__ import annotations
 

@@ -10,8 +10,6 @@ For example a variance of 1,000 numbers around 10,000, with a deviation of 1, in
 move by 2⁻²⁴ · 10,000 at most, and the result by about 2 · 10⁻⁵. E[x²] - E[x]² is off by some
 units of 10⁸ · 2⁻²⁴, which is 6: as large as the result.
 
-Two add-ons ask this, `judge` and `tolerance`; the core does not.
-
 Conditions are measured, by a stated number of draws. `granted` returns the bound, with a stated
 growth. `docs/tolerances.md` has the mathematics.
 """

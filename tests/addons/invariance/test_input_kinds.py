@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kvtrace.inputs.kinds import INPUTS, Inputs, numbers_of
+from kvtrace.addons.invariance.input_kinds import INPUTS, Inputs, numbers_of
 
 _TYPES = {
     "fp16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),

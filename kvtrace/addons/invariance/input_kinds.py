@@ -14,8 +14,6 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.inputs.values import BEYOND_CONSTANTS, ROWS, ZERO, awkward_numbers, structured
-
 Inputs = Literal["random numbers", "small numbers", "negative numbers",
                  "numbers up to the limit of exp", "numbers around 10,000", "large numbers",
                  "huge numbers", "minute numbers", "tiny numbers",
@@ -82,6 +80,11 @@ _SMALL: Final = 2.0**-10
 _LOG_OF_FLOAT32: Final = 88.0
 """The largest exponent of exp in float32, in which narrower types are computed, too."""
 _CANCELING_SIZE: Final = 1e4
+_FAR_FROM_ZERO: Final = 200.0
+"""Exponentials of numbers this far below zero are 0 in float32, and in narrower types."""
+_FROM_ZERO: Final = 16.0
+_APART: Final = 150.0
+"""Distance of rows: exponentials of numbers that far below others are 0."""
 _SOME_INFINITE: Final = (1.0, 1.0, 1.0, np.inf)
 _ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
 
@@ -150,20 +153,21 @@ def numbers_of(
             numbers = specials.reshape(plain.shape)
         case "nothing but -infinities":
             numbers = np.full(shape, -np.inf)
-        case "numbers far below zero" | "numbers far above zero":
-            kind = inputs.removeprefix("numbers ")
-            numbers = _awkward(plain, random, kind, dtype)
+        case "numbers far below zero":
+            numbers = -np.minimum(np.abs(plain) + _FAR_FROM_ZERO, largest)
+        case "numbers far above zero":
+            numbers = np.minimum(np.abs(plain) + _FAR_FROM_ZERO, largest)
         case "numbers beyond the constants":
             rows = np.array(plain, ndmin=1).reshape(-1, shape[-1] if len(shape) > 1 else 1)
             count = len(constants) if len(rows) > len(constants) and len(shape) > 1 else 1
             for number, constant in enumerate(constants[:count]):
                 part = rows[number::count]
-                part[...] = _awkward(part, random, BEYOND_CONSTANTS, dtype, (constant,))
+                part[...] = _beyond(constant, part, largest)
             numbers = rows.reshape(plain.shape)
         case "zeros in one tensor":
-            numbers = _awkward(plain, random, ZERO, dtype)
+            numbers = _with_zeros(plain, random)
         case "rows far apart":
-            numbers = structured(ROWS, plain, random)
+            numbers = _with_rows_apart(plain, random)
         case "operands that cancel":
             numbers = _canceling(plain, seed)
         case "random numbers" | "other integers" | "integers that are 0" | "negative integers":
@@ -173,12 +177,26 @@ def numbers_of(
     ).astype(dtype)
 
 
-def _awkward(
-    plain: NDArray[Any], random: np.random.Generator, kind: str, dtype: np.dtype[Any],
-    constants: Sequence[float] = (),
-) -> NDArray[Any]:  # fmt: skip
-    numbers = np.asarray(plain, np.float64).ravel()
-    return awkward_numbers(numbers, random, kind, dtype.name, constants).reshape(plain.shape)
+def _beyond(constant: float, plain: NDArray[Any], largest: float) -> NDArray[Any]:
+    """Return numbers that all lie beyond a constant, on its side of zero; `plain` if none can."""
+    sizes = np.abs(plain)
+    far = constant * (2.0 + sizes / max(float(sizes.max()), 1.0) / 64)
+    return np.asarray(far if float(np.abs(far).max()) < largest else plain)
+
+
+def _with_zeros(plain: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
+    """Return numbers with zeros of both signs, and some that a sum with exp(0) loses."""
+    draws = random.random(plain.shape)
+    far = plain * _FROM_ZERO
+    return np.select([draws < 1 / 4, draws < 1 / 2, draws < 3 / 4], [-0.0, 0.0, far], plain)
+
+
+def _with_rows_apart(plain: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
+    """Shift each row by -150, 0 or 150; large rows lie before smaller ones."""
+    rows = plain.reshape(-1, plain.shape[-1] if plain.ndim > 1 else 1)
+    shifts = random.choice([-_APART, 0.0, _APART], (len(rows), 1))
+    shifts[: len(rows) // 2 : 2] = _APART
+    return np.asarray(rows + shifts).reshape(plain.shape)
 
 
 def _canceling(plain: NDArray[Any], seed: int) -> NDArray[Any]:
