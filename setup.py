@@ -133,49 +133,30 @@ def extension(
     )
 
 
+def headers(folder: str) -> list[str]:
+    """Return the headers in a folder."""
+    return sorted(map(str, Path(folder).glob("*.h")))
+
+
 NATIVE = [
     extension(
         "kvtrace.capture._hot",
         "kvtrace/capture/_hot.c",
-        *(
-            f"kvtrace/capture/_hot_{part}.h"
-            for part in (
-                "state",
-                "collector",
-                "key",
-                "addresses",
-                "tables",
-                "copies",
-                "looks",
-                "look",
-                "record",
-                "launch",
-                "property",
-                "direct",
-                "signal",
-                "spool",
-                "rows",
-            )
-        ),
+        *headers("kvtrace/capture"),
         "kvtrace/schema/spool.py",
         macros=(launch_fields(),),
         # Fewer cache lines a launch: calls into Python go by their address, not through a stub.
         flags=("-fno-plt",),
     ),
-    extension("kvtrace.backends.cupti._buffers", "kvtrace/backends/cupti/_buffers.c"),
-    extension(
-        "kvtrace.backends.cupti._requests",
-        "kvtrace/backends/cupti/_requests.c",
-        "kvtrace/backends/cupti/_frames.h",
-    ),
     *(
         extension(
             ".".join(file.with_suffix("").parts),
             str(file),
-            *map(str, file.parent.glob("*.h")),
-            "kvtrace/backends/cupti/_frames.h",
+            *headers(str(file.parent)),
+            *headers("kvtrace/backends/cupti"),
         )
-        for file in sorted(Path("kvtrace/addons").rglob("_*.c"))
+        for folder in ("kvtrace/backends/cupti", "kvtrace/addons")
+        for file in sorted(Path(folder).rglob("_*.c"))
     ),
 ]
 

@@ -24,8 +24,6 @@
 #include "_hot_rows.h"
 #include "_hot_spool.h"
 
-static PyTypeObject *recorder_type;
-
 /* ---- the recorder's methods ------------------------------------------------------------------- */
 
 static int use_exchange(recorder *self, PyObject *types) {
@@ -433,60 +431,82 @@ static PyType_Spec direct_spec = {"kvtrace.capture._hot.DirectLaunch", sizeof(di
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
                                   direct_slots};
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_hot",
-                                        "The launch hot path in C; see hot.py.", -1,
-                                        signal_functions};
+static PyTypeObject *recorder_type;
 
-static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, const char *name) {
-  PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
-  if (!type) return NULL;
-  if (PyModule_AddObjectRef(module, name, type)) {
-    Py_DECREF(type);
-    return NULL;
+static const struct {
+  const char *name;
+  PyType_Spec *spec;
+  PyTypeObject **type;
+} types[] = {
+    {"Recorder", &recorder_spec, &recorder_type}, {"LaunchFunction", &launch_spec, &launch_type},
+    {"BoundLaunch", &bound_spec, &bound_type},    {"GridProbe", &probe_spec, &probe_type},
+    {"Looks", &looks_spec, &looks_type},          {"Look", &look_spec, &look_type},
+    {"LaunchGetter", &getter_spec, &getter_type}, {"DirectLaunch", &direct_spec, &direct_type},
+    {"LauncherProperty", &property_spec, &property_type},
+};
+
+static const struct {
+  const char *text;
+  PyObject **name;
+} names[] = {
+    {"grid", &name_grid},
+    {"warmup", &name_warmup},
+    {"new_kernel", &name_new_kernel},
+    {"new_call", &name_new_call},
+    {"launchers", &name_launchers},
+    {"stream", &name_stream},
+    {"_kvtrace_watch", &name_watch},
+    {"data_ptr", &read_names[0]},
+    {"shape", &read_names[1]},
+    {"stride", &read_names[2]},
+    {"dtype", &read_names[3]},
+    {"device", &read_names[4]},
+    {"untyped_storage", &name_storage},
+    {"data_ptr", &name_data_ptr},
+    {"nbytes", &name_nbytes},
+    {"src", &name_src},
+    {"fn", &name_fn},
+};
+
+/* Makes types and names, of which the process has one: a module that is imported again has the same. */
+static int make_once(PyObject *module) {
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!*names[i].name && !(*names[i].name = PyUnicode_InternFromString(names[i].text))) return -1;
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    if (!*types[i].type)
+      *types[i].type = (PyTypeObject *)PyType_FromModuleAndSpec(module, types[i].spec, NULL);
+    if (!*types[i].type ||
+        PyModule_AddObjectRef(module, types[i].name, (PyObject *)*types[i].type))
+      return -1;
   }
-  return (PyTypeObject *)type;
+  return 0;
 }
 
-PyMODINIT_FUNC PyInit__hot(void) {
-  PyObject *module = PyModule_Create(&definition);
-  if (!module || PyModule_AddFunctions(module, row_functions) ||
-      PyModule_AddFunctions(module, collector_functions)) {
-    Py_XDECREF(module);
-    return NULL;
-  }
 #define FIELD_NAME(name) #name " "
-  if (PyModule_AddStringConstant(module, "FIELDS", LAUNCH_FIELDS(FIELD_NAME, FIELD_NAME))) {
-    Py_DECREF(module);
-    return NULL;
+
+static int fill_module(PyObject *module) {
+  static int follows_forks;
+  if (PyInterpreterState_GetID(PyInterpreterState_Get())) {
+    PyErr_SetString(PyExc_ImportError, "this module is for the main interpreter only");
+    return -1;
   }
-  name_grid = PyUnicode_InternFromString("grid");
-  name_warmup = PyUnicode_InternFromString("warmup");
-  name_new_kernel = PyUnicode_InternFromString("new_kernel");
-  name_new_call = PyUnicode_InternFromString("new_call");
-  name_launchers = PyUnicode_InternFromString("launchers");
-  name_stream = PyUnicode_InternFromString("stream");
-  name_watch = PyUnicode_InternFromString("_kvtrace_watch");
-  static const char *const read[] = {"data_ptr", "shape", "stride", "dtype", "device"};
-  for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-    read_names[i] = PyUnicode_InternFromString(read[i]);
-  name_base = PyUnicode_InternFromString("base");
-  name_storage = PyUnicode_InternFromString("untyped_storage");
-  name_data_ptr = PyUnicode_InternFromString("data_ptr");
-  name_nbytes = PyUnicode_InternFromString("nbytes");
-  recorder_type = add_type(module, &recorder_spec, "Recorder");
-  launch_type = add_type(module, &launch_spec, "LaunchFunction");
-  bound_type = add_type(module, &bound_spec, "BoundLaunch");
-  probe_type = add_type(module, &probe_spec, "GridProbe");
-  looks_type = add_type(module, &looks_spec, "Looks");
-  look_type = add_type(module, &look_spec, "Look");
-  name_src = PyUnicode_InternFromString("src");
-  name_fn = PyUnicode_InternFromString("fn");
-  getter_type = add_type(module, &getter_spec, "LaunchGetter");
-  direct_type = add_type(module, &direct_spec, "DirectLaunch");
-  property_type = add_type(module, &property_spec, "LauncherProperty");
-  if (PyErr_Occurred()) {
-    Py_DECREF(module);
-    return NULL;
+  if (!follows_forks && pthread_atfork(NULL, NULL, spools_leave)) {
+    PyErr_SetString(PyExc_OSError, "forks cannot be followed");
+    return -1;
   }
-  return module;
+  follows_forks = 1;
+  return make_once(module) || PyModule_AddFunctions(module, row_functions) ||
+                 PyModule_AddFunctions(module, collector_functions) ||
+                 PyModule_AddStringConstant(module, "FIELDS", LAUNCH_FIELDS(FIELD_NAME, FIELD_NAME))
+             ? -1
+             : 0;
 }
+
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, (void *)(intptr_t)fill_module}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_hot", "The launch hot path in C; see hot.py.",
+    0, signal_functions, module_slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__hot(void) { return PyModuleDef_Init(&definition); }

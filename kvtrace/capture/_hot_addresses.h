@@ -72,8 +72,10 @@ static PyObject *recorder_place(PyObject *object, PyObject *addresses) {
   struct key *key = ((recorder *)object)->keeps_addresses ? thread_facts.making : NULL;
   if (!key) Py_RETURN_NONE;
   Py_ssize_t count = PyTuple_Size(addresses);
-  if (count < 0 || !(key->places = PyMem_Realloc(key->places, (size_t)(count + 1) * 8)))
-    return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+  if (count < 0) return NULL;
+  uint64_t *places = PyMem_Realloc(key->places, (size_t)(count + 1) * 8);
+  if (!places) return PyErr_NoMemory();
+  key->places = places;
   key->places[0] = (uint64_t)count;
   for (Py_ssize_t i = 0; i < count; i++) {
     char *pointer = PyLong_AsVoidPtr(PyTuple_GetItem(addresses, i));

@@ -146,6 +146,10 @@ static PyObject *end_uncounted(PyObject *module, PyObject *unused) {
 /* Frozen objects of a type; no function of Python's returns them, and none of the program's is called. */
 static PyObject *frozen_objects(PyObject *module, PyObject *type) {
   (void)module;
+  if (!PyType_Check(type)) {
+    PyErr_SetString(PyExc_TypeError, "a type is needed");
+    return NULL;
+  }
   PyObject *found = PyList_New(0);
   if (!found || !collector.pending) return found;
   for (void **entry = collector.frozen[0]; entry != collector.frozen; entry = entry[0]) {

@@ -44,12 +44,13 @@ static struct {
   size_t first, count;
 } arena;
 
-/* `pinned` is `device_copies.pinned_memory`. Returns the driver's error, -1 without a driver, or 0. */
+/* `pinned` is `device_copies.pinned_memory`. Returns the driver's error, -1 without a driver, or 0; with
+ * an exception that is the program's, too, nothing is decided. */
 SELDOM static int arena_make(PyObject *pinned, size_t size) {
   PyObject *result = PyObject_CallFunction(pinned, "n", (Py_ssize_t)size);
   long long address = result ? PyLong_AsLongLong(result) : 0;
   Py_XDECREF(result);
-  PyErr_Clear();
+  if (drop_exception()) return -1;
   if (arena.base) return 0; /* made by another thread in the meantime */
   if (address <= 0) return address ? (int)-address : -1;
   arena.base = (char *)(uintptr_t)address;
@@ -125,13 +126,18 @@ static int may_copy(const struct driver *driver, void *stream) {
          !driver->is_capturing(stream, &capturing) && !capturing;
 }
 
-/* Enqueues a copy. 1: enqueued; 0: not possible now; -1: the driver's error is in `failed`. Waits for
+/* Enqueues a copy. 1: enqueued; 0: not possible now; -1: the driver's error is in `failed`, or an
+ * exception is set. Waits for
  * the driver, if at all, without the interpreter's lock. */
 static int device_copy(const struct driver *driver, PyObject *pinned, size_t arena_bytes,
                        void *owner, const struct span *spans, size_t count, void *stream,
                        struct copy *out, char **place, int *failed) {
   if (!may_copy(driver, stream)) return 0;
-  if (!arena.base && (*failed = arena_make(pinned, arena_bytes))) return -1;
+  int refused = arena.base ? 0 : arena_make(pinned, arena_bytes);
+  if (refused) {
+    if (!PyErr_Occurred()) *failed = refused;
+    return -1;
+  }
   *place = arena_place(owner, spans, count, out);
   if (!*place) return 0;
   char *target = *place;

@@ -20,15 +20,16 @@ typedef struct {
 static PyTypeObject *getter_type, *direct_type;
 static PyObject *name_src, *name_fn; /* interned */
 
-/* The owner of a launch: the kernel's function, by which Triton launches, or else the kernel. */
+/* The owner of a launch: the kernel's function, by which Triton launches, or else the kernel; only its
+ * address counts. NULL with an exception. */
 static void *owner_of(PyObject *kernel) {
   PyObject *source = PyObject_GetAttr(kernel, name_src);
   PyObject *function = source ? PyObject_GetAttr(source, name_fn) : NULL;
   void *owner = function && function != Py_None ? function : kernel;
-  PyErr_Clear();
-  Py_XDECREF(function); /* the kernel keeps a reference */
+  int failed = drop_exception();
+  Py_XDECREF(function);
   Py_XDECREF(source);
-  return owner;
+  return failed ? NULL : owner;
 }
 
 static PyObject *direct_call(PyObject *object, PyObject *args, PyObject *kwargs) {
@@ -42,9 +43,11 @@ static PyObject *direct_call(PyObject *object, PyObject *args, PyObject *kwargs)
   hold_if_ending();
   renew_thread_facts();
   int64_t new_ns = recorder->new_ns, begin = begin_timing(recorder);
+  void *owner = owner_of(self->kernel);
+  if (!owner) return NULL;
   thread_facts.contents = 0;
   void *outer = thread_facts.launching;
-  thread_facts.launching = owner_of(self->kernel);
+  thread_facts.launching = owner;
   int64_t enter = now();
   PyObject *result = PyObject_Call(self->launch, args, kwargs);
   int64_t leave = now();
@@ -64,8 +67,7 @@ static PyObject *getter_call(PyObject *object, PyObject *args, PyObject *kwargs)
   if (!launch || Py_SIZE(args) != 2) return launch;
   PyObject *references[] = {object, launch, PyTuple_GetItem(args, 0), PyTuple_GetItem(args, 1)};
   PyObject *direct = owner_new(direct_type, sizeof(direct_launch), 4, references);
-  Py_DECREF(launch);
-  return direct;
+  return instead(self->recorder, direct, launch);
 }
 
 static PyObject *getter_get(PyObject *object, PyObject *kernel, PyObject *type) {
@@ -77,11 +79,9 @@ static PyObject *getter_get(PyObject *object, PyObject *kernel, PyObject *type) 
   /* Bound methods of functions; their type binds the wrapper as well. */
   descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(self->function), Py_tp_descr_get);
   PyObject *bound = bind(self->function, kernel, type);
-  PyObject *made = bound ? PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(bound), object, kernel,
-                                                        NULL)
-                         : NULL;
-  Py_XDECREF(bound);
-  return made;
+  if (!bound) return NULL;
+  PyObject *made = PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(bound), object, kernel, NULL);
+  return instead(self->recorder, made, bound);
 }
 
 /* `Recorder.wrap_getitem(function, adapter)`. */

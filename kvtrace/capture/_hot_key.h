@@ -9,7 +9,8 @@
 
 static PyObject *name_grid, *name_warmup, *name_storage, *name_data_ptr, *name_nbytes; /* interned */
 
-enum { WORDS_AT_HAND = 256, POINTERS_AT_HAND = 32 };
+/* Values within values within … : as `arguments.MOST_NESTED`. */
+enum { WORDS_AT_HAND = 256, POINTERS_AT_HAND = 32, MOST_NESTED = 128 };
 
 /* A distinct data pointer of a launch, and the bytes that its tensors span. `joined`: index of the
  * first pointer of those whose spans overlap, one by one, up to this one. */
@@ -23,6 +24,7 @@ struct key {
   size_t count, size;
   struct pointer *pointers;
   size_t pointer_count, pointer_size;
+  int depth;        /* of the value that is being added, in lists, tuples and fields */
   uint64_t *places; /* see _hot_addresses.h; NULL: not known */
   uint64_t words_at_hand[WORDS_AT_HAND];
   struct pointer pointers_at_hand[POINTERS_AT_HAND];
@@ -52,6 +54,7 @@ static void key_begin(struct key *key) {
   key->pointers = key->pointers_at_hand;
   key->pointer_size = POINTERS_AT_HAND;
   key->count = key->pointer_count = 0;
+  key->depth = 0;
   key->places = NULL;
 }
 
@@ -172,15 +175,8 @@ SELDOM static int key_described(struct key *key, PyObject *identity, PyObject *p
 static int64_t kind_number(recorder *self, PyTypeObject *type, PyObject *fields);
 static int key_uncommon(recorder *self, struct key *key, PyObject *value);
 
-/* Adds an argument that only Python can describe. Objects that never change, like dtypes, are
- * described once; for types that are distinguished by fields, the fields' names are stored. */
-SELDOM static int key_by_python(recorder *self, struct key *key, PyObject *value) {
-  size_t slot = ((uintptr_t)value >> 4) % CONSTANTS;
-  while (self->constants[slot].object) {
-    if (self->constants[slot].object == value)
-      return key_described(key, self->constants[slot].identity, Py_None);
-    slot = (slot + 1) % CONSTANTS;
-  }
+/* As `key_by_python`, of a value that is held and not known. */
+SELDOM static int key_asked(recorder *self, struct key *key, PyObject *value) {
   PyObject *found = PyObject_CallFunctionObjArgs(self->describe, value, NULL);
   if (!found) return -1;
   PyObject *identity = PyTuple_GetItem(found, 0);
@@ -192,7 +188,7 @@ SELDOM static int key_by_python(recorder *self, struct key *key, PyObject *value
   }
   int failed = pointers ? key_described(key, identity, pointers) : -1;
   if (!failed && pointers == Py_None && self->constant_count < CONSTANTS / 2) {
-    slot = ((uintptr_t)value >> 4) % CONSTANTS; /* the callback may have let other threads run */
+    size_t slot = ((uintptr_t)value >> 4) % CONSTANTS;
     while (self->constants[slot].object && self->constants[slot].object != value)
       slot = (slot + 1) % CONSTANTS;
     if (!self->constants[slot].object) {
@@ -204,6 +200,21 @@ SELDOM static int key_by_python(recorder *self, struct key *key, PyObject *value
     }
   }
   Py_DECREF(found);
+  return failed;
+}
+
+/* Adds an argument that only Python can describe. Objects that never change, like dtypes, are
+ * described once; for types that are distinguished by fields, the fields' names are stored. */
+SELDOM static int key_by_python(recorder *self, struct key *key, PyObject *value) {
+  size_t slot = ((uintptr_t)value >> 4) % CONSTANTS;
+  while (self->constants[slot].object) {
+    if (self->constants[slot].object == value)
+      return key_described(key, self->constants[slot].identity, Py_None);
+    slot = (slot + 1) % CONSTANTS;
+  }
+  Py_INCREF(value); /* Python may change what has it */
+  int failed = key_asked(self, key, value);
+  Py_DECREF(value);
   return failed;
 }
 
@@ -249,7 +260,7 @@ static void tensor_reach(const dl_tensor *tensor, int64_t *before, int64_t *afte
 static int key_tensor(recorder *self, struct key *key, PyObject *value) {
   dl_tensor tensor;
   if (self->exchange->view(value, &tensor)) {
-    PyErr_Clear(); /* a type or layout that DLPack does not know */
+    if (drop_exception()) return -1; /* else a type or layout that DLPack does not know */
     return key_by_python(self, key, value);
   }
   size_t dimensions = (size_t)tensor.dimensions;
@@ -346,21 +357,24 @@ SELDOM static int64_t number_by(PyObject *object, PyObject *method) {
   return number;
 }
 
-/* Reads the address and the bytes of a tensor's storage; -1 with an exception. */
-SELDOM static int storage_of(PyObject *tensor, char **start, int64_t *size) {
+/* Reads the address and the bytes of a tensor's storage, and returns the storage, without which its
+ * memory may be gone; NULL with an exception. */
+SELDOM static PyObject *storage_of(PyObject *tensor, char **start, int64_t *size) {
   PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
-  if (!storage) return -1;
+  if (!storage) return NULL;
   *start = (char *)(intptr_t)number_by(storage, name_data_ptr);
   *size = PyErr_Occurred() ? 0 : number_by(storage, name_nbytes);
-  Py_DECREF(storage);
-  return PyErr_Occurred() ? -1 : 0;
+  if (PyErr_Occurred()) Py_CLEAR(storage);
+  return storage;
 }
 
 /* Adds the place of a tensor's data pointer in its storage, and the storage's bytes. */
 SELDOM static int key_storage(struct key *key, PyObject *tensor, const char *pointer) {
   char *start;
   int64_t size;
-  if (storage_of(tensor, &start, &size) || key_reserve(key, 2)) return -1;
+  PyObject *storage = storage_of(tensor, &start, &size);
+  Py_XDECREF(storage); /* only numbers are used */
+  if (!storage || key_reserve(key, 2)) return -1;
   key->words[key->count++] = (uint64_t)(pointer - start);
   key->words[key->count++] = (uint64_t)size;
   return 0;
@@ -374,8 +388,7 @@ SELDOM static int key_descriptor(recorder *self, struct key *key, PyObject *cons
   int dimensions = extents_of(fields[1], shape);
   if (!PyType_IsSubtype(Py_TYPE(fields[0]), self->fast_types[0]) || dimensions < 0 ||
       extents_of(fields[2], strides) != dimensions || self->exchange->view(fields[0], &tensor)) {
-    PyErr_Clear();
-    return 0;
+    return drop_exception();
   }
   tensor_reach(&tensor, &own_before, &own_after);
   tensor.dimensions = dimensions;
@@ -409,14 +422,20 @@ SELDOM static int key_fields(recorder *self, struct key *key, PyObject *value, P
 SELDOM static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
   int64_t number = kind_number(self, Py_TYPE(value), NULL);
   if (!number) return key_by_python(self, key, value);
-  if (number < 0 || key_reserve(key, 1) || Py_EnterRecursiveCall(" in an argument of a launch"))
+  if (number < 0 || key_reserve(key, 1)) return -1;
+  if (key->depth == MOST_NESTED) {
+    PyErr_Format(PyExc_RecursionError, "an argument is nested more than %d deep", MOST_NESTED);
     return -1;
+  }
   struct kind kind = self->kinds[number - 1];
   key->words[key->count++] = KIND | (uint64_t)number << 8;
+  key->depth++;
+  Py_INCREF(value); /* Python may change what has it */
   int failed = kind.fields        ? key_fields(self, key, value, kind.fields)
                : kind.is_sequence ? key_items(self, key, value)
                                   : key_tensor(self, key, value);
-  Py_LeaveRecursiveCall();
+  Py_DECREF(value);
+  key->depth--;
   return failed;
 }
 
@@ -455,7 +474,7 @@ static int key_value(recorder *self, struct key *key, PyObject *value) {
   }
   if (type == &PyUnicode_Type) {
     if (key_text(key, TEXT, value) == 0) return 0;
-    PyErr_Clear(); /* lone surrogates have no UTF-8 */
+    if (drop_exception()) return -1; /* lone surrogates have no UTF-8 */
   }
   return key_uncommon(self, key, value);
 }

@@ -26,6 +26,7 @@ typedef struct {
   OWNER_HEAD
   launch_function *launch;
   PyObject *self;
+  PyObject *method; /* the function, bound */
 } bound_launch;
 
 typedef struct {
@@ -36,11 +37,20 @@ typedef struct {
 static PyTypeObject *launch_type, *bound_type, *probe_type;
 static PyObject *name_launchers, *name_stream; /* interned */
 
+/* A callable grid's replacement, which keeps what the grid gives; NULL with an exception. */
+static grid_probe *probe_new(PyObject *grid) {
+  grid_probe *probe = PyObject_New(grid_probe, probe_type);
+  if (!probe) return NULL;
+  Py_INCREF(grid);
+  probe->function = grid;
+  probe->given = NULL;
+  return probe;
+}
+
 static PyObject *call_observed(launching *launch, PyObject *grid, int warmup) {
   recorder *recorder = launch->by->recorder;
   PyObject *adapter = launch->by->adapter, *kwargs = launch->kwargs;
   PyObject *kernel;
-  grid_probe *probe = NULL;
   int64_t enter, leave;
   if (Py_TYPE(grid) == &PyTuple_Type || !PyCallable_Check(grid)) {
     enter = now();
@@ -48,20 +58,13 @@ static PyObject *call_observed(launching *launch, PyObject *grid, int warmup) {
     leave = now();
     Py_INCREF(grid);
   } else {
-    PyObject *given = PyDict_Copy(kwargs);
-    probe = PyObject_New(grid_probe, probe_type);
-    if (!given || !probe) {
+    grid_probe *probe = probe_new(grid);
+    PyObject *given = probe ? PyDict_Copy(kwargs) : NULL;
+    if (!given || PyDict_SetItem(given, name_grid, (PyObject *)probe)) {
       Py_XDECREF(given);
       Py_XDECREF((PyObject *)probe);
-      return NULL;
-    }
-    Py_INCREF(grid);
-    probe->function = grid;
-    probe->given = NULL;
-    if (PyDict_SetItem(given, name_grid, (PyObject *)probe)) {
-      Py_DECREF(given);
-      Py_DECREF(probe);
-      return NULL;
+      recorder->dropped++;
+      return report(recorder) ? NULL : PyObject_Call(launch->callable, launch->args, kwargs);
     }
     enter = now();
     kernel = PyObject_Call(launch->callable, launch->args, given);
@@ -102,7 +105,7 @@ static PyObject *call_returning(launching *launch) {
   }
   int warm = warmup == Py_False ? 0 : warmup ? PyObject_IsTrue(warmup) : -1;
   if (!grid || warm < 0) {
-    PyErr_Clear(); /* the function itself says what is wrong */
+    if (drop_exception()) return NULL; /* any other the function itself raises */
     return PyObject_Call(launch->callable, launch->args, launch->kwargs);
   }
   Py_INCREF(grid);
@@ -173,13 +176,13 @@ static PyObject *call_choosing(launching *launch) {
   PyObject *stream = NULL, *kwargs = launch->kwargs;
   if (kwargs) stream = PyDict_GetItemWithError(kwargs, name_stream);
   if (!stream) {
-    PyErr_Clear(); /* the function itself says what is missing */
+    if (drop_exception()) return NULL; /* the function itself says what is missing */
     return PyObject_Call(launch->callable, launch->args, kwargs);
   }
   if (PyDict_Size(kwargs) > 1) return call_uncommon(launch);
   PyObject *launcher = chosen(launch->self);
   struct kernel *kernel = launcher ? kernel_find(launch->by->recorder, launcher) : NULL;
-  PyErr_Clear(); /* the function itself says what is wrong */
+  if (drop_exception()) return NULL; /* any other the function itself raises */
   if (kernel && kernel->apart) {
     Py_DECREF(launcher);
     return call_uncommon(launch);
@@ -228,12 +231,16 @@ static PyObject *launch_call(PyObject *self, PyObject *args, PyObject *kwargs) {
 }
 
 static PyObject *launch_get(PyObject *self, PyObject *object, PyObject *type) {
-  (void)type;
+  launch_function *by = (launch_function *)self;
   if (!object || object == Py_None) {
     Py_INCREF(self);
     return self;
   }
-  return owner_new(bound_type, sizeof(bound_launch), 2, (PyObject *[]){self, object});
+  PyObject *method = by->bind(by->function, object, type ? type : (PyObject *)Py_TYPE(object));
+  if (!method) return NULL;
+  PyObject *references[] = {self, object, method};
+  PyObject *made = owner_new(bound_type, sizeof(bound_launch), 3, references);
+  return instead(by->recorder, made, method);
 }
 
 static PyObject *attribute_or(PyObject *self, PyObject *name, PyObject *other) {
@@ -260,13 +267,8 @@ static int launch_clear(PyObject *self) {
 
 static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs) {
   bound_launch *bound = (bound_launch *)self;
-  launch_function *by = bound->launch;
-  PyObject *method = by->bind(by->function, bound->self, (PyObject *)Py_TYPE(bound->self));
-  if (!method) return NULL;
-  launching under_way = {by, bound->self, method, args, kwargs, 0};
-  PyObject *result = launch(&under_way);
-  Py_DECREF(method);
-  return result;
+  launching under_way = {bound->launch, bound->self, bound->method, args, kwargs, 0};
+  return launch(&under_way);
 }
 
 static PyObject *bound_attribute(PyObject *self, PyObject *name) {

@@ -62,7 +62,7 @@ static PyObject *target_value(const struct target *target, PyObject *args, Py_ss
   if (first + target->index >= Py_SIZE(args)) return NULL;
   PyObject *value = PyTuple_GetItem(args, first + target->index);
   for (Py_ssize_t i = 0; target->within && i < Py_SIZE(target->within); i++) {
-    Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GetItem(target->within, i));
+    Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GetItem(target->within, i)); /* not negative */
     int is_list = PyList_Check(value);
     if (!is_list && !PyTuple_Check(value)) return NULL;
     if (index >= Py_SIZE(value)) return NULL;
@@ -71,14 +71,14 @@ static PyObject *target_value(const struct target *target, PyObject *args, Py_ss
   return value;
 }
 
+/* -1 with an exception. */
 static int is_on_host(looks *self, PyObject *value) {
   dl_tensor seen;
   PyObject *tensor = tensor_of(self, value);
   int found = tensor && !self->exchange->view(tensor, &seen) &&
               (seen.device.type == DL_CPU || seen.device.type == self->host_kind);
   Py_XDECREF(tensor);
-  PyErr_Clear();
-  return found;
+  return drop_exception() ? -1 : found;
 }
 
 /* Inspects a launch before it is made, when the wait is over. */
@@ -99,12 +99,14 @@ static int64_t look_now(look *self, PyObject *args, Py_ssize_t first, void *stre
     places[count] = self->targets[i].place;
     values[count++] = value;
   } /* from here on other threads may run, and change the targets */
-  for (size_t i = 0; i < count && on_host; i++) on_host = is_on_host(by, values[i]);
+  for (size_t i = 0; i < count && on_host > 0; i++) on_host = is_on_host(by, values[i]);
   int trial = !on_host && thread_facts.generation == generation &&
               thread_facts.phase == AUTOTUNE_PHASE;
   int early = !self->settled && self->taken < by->in_a_row;
   int64_t number = 0;
-  if (!self->taken || (!trial && (early || has_time(by)))) {
+  if (on_host < 0) {
+    number = -1;
+  } else if (!self->taken || (!trial && (early || has_time(by)))) {
     look_took(self, on_host);
     number = take(by, values, places, count, stream, self->watch, 0);
   } else {
@@ -129,7 +131,10 @@ static int look_set_targets(look *self, PyObject *listed) {
   size_t count = (size_t)Py_SIZE(held);
   struct target *made = count > TARGETS_LIMIT ? NULL : PyMem_Calloc(count + 1, sizeof *made);
   if (!made) {
-    PyErr_SetString(PyExc_ValueError, "too many arguments to look at");
+    if (count > TARGETS_LIMIT)
+      PyErr_SetString(PyExc_ValueError, "too many arguments to look at");
+    else
+      PyErr_NoMemory();
     Py_DECREF(held);
     return -1;
   }
@@ -141,7 +146,9 @@ static int look_set_targets(look *self, PyObject *listed) {
     if (failed) break;
     made[i].index = Py_SIZE(path) ? PyLong_AsSsize_t(PyTuple_GetItem(path, 0)) : -1;
     if (Py_SIZE(path) > 1) made[i].within = PyTuple_GetSlice(path, 1, Py_SIZE(path));
-    failed = made[i].index < 0 || PyErr_Occurred() != NULL;
+    for (Py_ssize_t at = 0; at < Py_SIZE(path); at++)
+      failed |= PyLong_AsSsize_t(PyTuple_GetItem(path, at)) < 0;
+    failed |= made[i].index < 0 || PyErr_Occurred() != NULL;
     if (failed && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no such argument");
   }
   Py_DECREF(held);

@@ -12,7 +12,8 @@ typedef struct {
   OWNER_HEAD
   PyTypeObject *tensor_type;
   PyObject *capsule, *numbers, *waiting; /* numbers of copies, a list of tuples */
-  PyObject *pinned; /* `device_copies.pinned_memory` */
+  PyObject *pinned;    /* `device_copies.pinned_memory` */
+  PyObject *tensor_of; /* `arguments.tensor_of`; NULL: only tensors are copied */
   dl_exchange *exchange;
   int64_t begin, spent, allowance;
   double fraction;
@@ -29,8 +30,6 @@ typedef struct {
 } looks;
 
 static PyTypeObject *looks_type;
-static PyObject *name_base; /* interned */
-
 static int64_t elapsed(void) { return clock_ns(CLOCK_MONOTONIC); }
 
 static int has_time(const looks *self) {
@@ -51,46 +50,61 @@ static int view_span(const dl_tensor *tensor, char *start, int64_t size, struct 
   return out->offset >= 0 && out->offset + (int64_t)out->size <= size;
 }
 
-/* The tensor itself, or the tensor wrapped by one of Triton's reinterpreted tensors: a new reference.
- * NULL without an exception if there is none. */
+/* The tensor itself, or the tensor wrapped by one of Triton's own objects: a new reference. NULL
+ * without an exception if there is none. */
 static PyObject *tensor_of(const looks *self, PyObject *value) {
   PyObject *tensor = value;
   if (PyType_IsSubtype(Py_TYPE(value), self->tensor_type)) {
     Py_INCREF(tensor);
     return tensor;
   }
-  tensor = PyObject_GetAttr(value, name_base);
-  if (!tensor) PyErr_Clear();
+  tensor = self->tensor_of ? PyObject_CallFunctionObjArgs(self->tensor_of, value, NULL) : NULL;
+  if (!tensor) drop_exception();
   if (tensor && !PyType_IsSubtype(Py_TYPE(tensor), self->tensor_type)) Py_CLEAR(tensor);
   return tensor;
 }
 
-/* The memory to copy for a tensor: its storage, or its view if the storage is large. 1: found; 0:
- * empty, or above the limit. `device` is DLPack's kind, 0 if the value is no tensor. */
-static int span_of(looks *self, PyObject *value, struct span *out, int *device) {
-  *device = 0;
-  PyObject *tensor = tensor_of(self, value);
-  if (!tensor) return 0;
+/* 1 if a kernel gets the tensor's own pointer: a subclass may have another `data_ptr`. -1 with an
+ * exception. */
+static int is_given(const looks *self, PyObject *tensor, const char *pointer) {
+  if (Py_TYPE(tensor) == self->tensor_type) return 1;
+  int64_t given = number_by(tensor, name_data_ptr);
+  return PyErr_Occurred() ? -1 : given == (int64_t)(intptr_t)pointer;
+}
+
+/* As `span_of`, of a tensor. */
+static int tensor_span(looks *self, PyObject *tensor, struct span *out, int *device, PyObject *held) {
   dl_tensor seen;
-  if (self->exchange->view(tensor, &seen)) {
-    PyErr_Clear(); /* a type or layout that DLPack does not know */
-    Py_DECREF(tensor);
-    return 0;
-  }
-  const char *pointer = seen.data ? (char *)seen.data + seen.byte_offset : NULL;
+  if (self->exchange->view(tensor, &seen)) return drop_exception(); /* a layout that DLPack lacks */
+  char *pointer = seen.data ? (char *)seen.data + seen.byte_offset : NULL, *start;
   *device = seen.device.type == self->host_kind ? DL_CPU : seen.device.type;
-  char *start;
+  if (!pointer) return 0; /* no elements */
   int64_t size;
-  int failed = storage_of(tensor, &start, &size);
-  Py_DECREF(tensor);
+  int given = is_given(self, tensor, pointer);
+  if (given <= 0) return given;
+  PyObject *storage = storage_of(tensor, &start, &size);
+  int failed = !storage || PyList_Append(held, storage);
+  Py_XDECREF(storage);
   if (failed) return -1;
-  if (!start || !size || !pointer) return 0; /* no memory, or no elements */
+  if (!start || pointer < start || pointer >= start + size) return 0; /* not the tensor's memory */
   int found = 1;
   if (size <= self->limit)
     *out = (struct span){.address = start, .size = (size_t)size};
   else
     found = view_span(&seen, start, size, out) && out->size <= (size_t)self->limit;
   out->view = pointer - start;
+  return found;
+}
+
+/* The memory to copy for a tensor: its storage, or its view if the storage is large. 1: found; 0:
+ * empty, or above the limit. `device` is DLPack's kind, 0 if the value is no tensor. The memory lives
+ * at least as long as what is added to the list `held`. */
+static int span_of(looks *self, PyObject *value, struct span *out, int *device, PyObject *held) {
+  *device = 0;
+  PyObject *tensor = tensor_of(self, value);
+  if (!tensor) return PyErr_Occurred() ? -1 : 0;
+  int found = PyList_Append(held, tensor) ? -1 : tensor_span(self, tensor, out, device, held);
+  Py_DECREF(tensor);
   return found;
 }
 
@@ -114,6 +128,7 @@ static PyObject *device_copies(looks *self, const struct span *spans, size_t cou
   int made = self->failed ? -1
                           : device_copy(&self->driver, self->pinned, (size_t)self->arena_bytes, self,
                                         spans, count, stream, &copy, &place, &self->failed);
+  if (PyErr_Occurred()) return NULL;
   if (made < 0) self->lost = 1;
   if (made <= 0) Py_RETURN_NONE;
   PyObject *parts = PyTuple_New((Py_ssize_t)count);
@@ -150,7 +165,11 @@ static int64_t leave_copy(looks *self, PyObject *copied, PyObject *arguments, lo
 
 /* Copies the contents of tensors at this point of their stream; returns the number of the copy, 0 if
  * nothing was copied, -1 with an exception. `number` is the number of the launch's earlier copies, or
- * 0. */
+ * 0.
+ *
+ * The tensors are held until they are copied; on a device until the copy is on the launch's stream, as
+ * the launch itself is: what frees the memory there comes after both. To hold them longer would keep
+ * the program's memory from it, and free it in another thread than the program's. */
 static int64_t take(looks *self, PyObject *const *values, const int *places, size_t count,
                     void *stream, PyObject *watch, int64_t number) {
   if (self->held >= self->most_waiting || self->held_bytes > self->most_bytes) return 0;
@@ -158,11 +177,11 @@ static int64_t take(looks *self, PyObject *const *values, const int *places, siz
   size_t span_count = 0;
   long long size = 0;
   int device = 0;
-  PyObject *arguments = PyList_New(0);
-  if (!arguments) return -1;
+  PyObject *arguments = PyList_New(0), *held = PyList_New(0), *copied;
+  if (!arguments || !held) goto failed;
   for (size_t i = 0; i < count; i++) {
     struct span span;
-    int on, found = span_of(self, values[i], &span, &on);
+    int on, found = span_of(self, values[i], &span, &on, held);
     if (found < 0) goto failed;
     if (!found) continue;
     if (!device) device = on;
@@ -183,13 +202,14 @@ static int64_t take(looks *self, PyObject *const *values, const int *places, siz
   int on_host = device == DL_CPU;
   if (!span_count || (!on_host && device != DL_CUDA && device != DL_ROCM)) {
     Py_DECREF(arguments);
+    Py_DECREF(held);
     return 0;
   }
   if (!on_host)
     self->spent += (int64_t)(self->copy_ns * (long long)span_count + self->byte_ns * (double)size);
-  PyObject *copied = on_host ? host_copies(spans, span_count)
-                             : device_copies(self, spans, span_count, stream);
+  copied = on_host ? host_copies(spans, span_count) : device_copies(self, spans, span_count, stream);
   if (!copied) goto failed;
+  Py_DECREF(held);
   if (copied == Py_None) {
     Py_DECREF(copied);
     Py_DECREF(arguments);
@@ -197,7 +217,8 @@ static int64_t take(looks *self, PyObject *const *values, const int *places, siz
   }
   return leave_copy(self, copied, arguments, size, watch, number);
 failed:
-  Py_DECREF(arguments);
+  Py_XDECREF(arguments);
+  Py_XDECREF(held);
   return -1;
 }
 
@@ -302,26 +323,31 @@ static void looks_free(PyObject *object) {
   owner_free(object);
 }
 
-/* `Recorder.looks(numbers, budget, room, schedule, driver, pinned, host_kind)`; None without torch. */
+/* `Recorder.looks(numbers, budget, room, schedule, driver, pinned, host_kind, tensor_of=None)`; None
+ * without torch. */
 SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
   recorder *by = (recorder *)object;
-  PyObject *numbers, *pinned;
+  PyObject *numbers, *pinned, *tensor_of = NULL;
   long long allowance, copy_ns, limit, waiting, bytes, arena_bytes, row, step, farthest, refused;
   long long in_trials;
   int host_kind;
   double fraction, byte_ns;
   unsigned long long f[6];
-  if (!PyArg_ParseTuple(args, "O(LdLd)(LLLL)(LLLLL)(KKKKKK)Oi:looks", &numbers, &allowance, &fraction,
+  if (!PyArg_ParseTuple(args, "O(LdLd)(LLLL)(LLLLL)(KKKKKK)Oi|O:looks", &numbers, &allowance, &fraction,
                         &copy_ns, &byte_ns, &limit, &waiting, &bytes, &arena_bytes, &row, &step,
                         &farthest, &refused, &in_trials, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5],
-                        &pinned, &host_kind))
+                        &pinned, &host_kind, &tensor_of))
     return NULL;
+  if (step < 1) {
+    PyErr_SetString(PyExc_ValueError, "launches are inspected ever less often, step by step");
+    return NULL;
+  }
   if (!by->exchange) Py_RETURN_NONE;
   PyObject *queue = PyList_New(0);
   if (!queue) return NULL;
   PyObject *type = PyTuple_GetItem(by->tensor_types, 0);
-  PyObject *references[] = {type, by->capsule, numbers, queue, pinned};
-  looks *self = owner_new(looks_type, sizeof *self, 5, references);
+  PyObject *references[] = {type, by->capsule, numbers, queue, pinned, tensor_of};
+  looks *self = owner_new(looks_type, sizeof *self, 6, references);
   Py_DECREF(queue);
   if (!self) return NULL;
   self->exchange = by->exchange;

@@ -35,14 +35,17 @@ static PyObject *look_call(PyObject *object, PyObject *args, PyObject *kwargs) {
   return result;
 }
 
-/* The look of the kernel's launches, as a new reference; NULL without an exception if there is none,
- * or if the kernel has no entry. */
+/* The look of the kernel's launches, or None if there is none: a new reference; NULL with an exception. */
 SELDOM static PyObject *look_by_attribute(launcher_property *self, PyObject *kernel) {
   PyObject *found = PyObject_GetAttr(kernel, name_watch);
   if (!found) {
-    PyErr_Clear();
+    if (drop_exception()) return NULL;
     found = PyObject_CallFunctionObjArgs(self->first, kernel, NULL);
-    if (!found || !PyObject_HasAttr(kernel, name_watch)) return found; /* undecided so far */
+    PyObject *decided = found ? PyObject_GetAttr(kernel, name_watch) : NULL;
+    Py_XDECREF(decided);
+    if (!found) return NULL;
+    if (!decided && drop_exception()) Py_CLEAR(found);
+    if (!decided) return found; /* undecided so far */
   }
   struct kernel *known = kernel_find(self->recorder, kernel);
   if (known && !known->look && (found == Py_None || Py_TYPE(found) == look_type)) {

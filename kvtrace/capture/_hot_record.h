@@ -171,7 +171,7 @@ static int record_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
   if (kernel.device_kind && !given_stream(stream_given, &stream) &&
       (kernel.device_kind == DL_CUDA || kernel.device_kind == DL_ROCM) && self->exchange &&
       self->exchange->current_stream(kernel.device_kind, kernel.device, &stream)) {
-    PyErr_Clear();
+    if (drop_exception()) return -1;
     stream = NULL;
   }
   append_row(self, call, enter, leave, kernel.device_kind ? kernel.device : -1, stream,
@@ -202,13 +202,19 @@ SELDOM static int report(recorder *self) {
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(trace);
-  if (done) {
-    Py_DECREF(done);
-    return 0;
+  Py_XDECREF(done);
+  return drop_exception();
+}
+
+/* Returns what records launches in place of an object of the program's, which is released; the
+ * object itself if nothing could be made: its launches are dropped then. Steals both. */
+static PyObject *instead(recorder *self, PyObject *made, PyObject *object) {
+  if (!made) {
+    self->dropped++;
+    if (!report(self)) return object;
   }
-  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
-  PyErr_Clear();
-  return 0;
+  Py_DECREF(object);
+  return made;
 }
 
 #endif

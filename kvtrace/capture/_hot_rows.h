@@ -64,13 +64,33 @@ static PyObject *copied_for(const struct row *rows, size_t count, int64_t first)
   return found;
 }
 
+/* Whether a time is before another one, by more than what a clock that is not set back does. */
+static int is_before(int64_t time, int64_t other) {
+  return time < other && (uint64_t)other - (uint64_t)time > UNEVEN_NS;
+}
+
+/* The rows of a buffer, which may begin anywhere: aligned ones, copied to `*copy` if need be. NULL
+ * with an exception. */
+static const struct row *aligned_rows(const Py_buffer *given, struct row **copy) {
+  *copy = NULL;
+  if (!((uintptr_t)given->buf % _Alignof(struct row))) return given->buf;
+  *copy = PyMem_Malloc((size_t)given->len + 1);
+  if (!*copy) PyErr_NoMemory();
+  return *copy ? memcpy(*copy, given->buf, (size_t)given->len) : NULL;
+}
+
 /* Each field of rows as a column; the phase without the graph's number, and no end before its begin. */
 JOURNALS static PyObject *launch_columns(PyObject *module, PyObject *args) {
   (void)module;
   Py_buffer given;
   long long first, last;
   if (!PyArg_ParseTuple(args, "y*LL:launch_columns", &given, &first, &last)) return NULL;
-  const struct row *rows = given.buf;
+  struct row *copy;
+  const struct row *rows = aligned_rows(&given, &copy);
+  if (!rows) {
+    PyBuffer_Release(&given);
+    return NULL;
+  }
   size_t count = (size_t)given.len / sizeof(struct row), made = 0;
 #define WIDE_COLUMN(name) int64_t *name;
 #define NARROW_COLUMN(name) int32_t *name;
@@ -90,7 +110,7 @@ JOURNALS static PyObject *launch_columns(PyObject *module, PyObject *args) {
   size_t on_devices = 0, in_graphs = 0;
   for (size_t i = 0; i < count; i++) {
     const struct row *row = rows + i;
-    stepped_back |= row->exit < last - UNEVEN_NS || row->exit < row->enter - UNEVEN_NS;
+    stepped_back |= is_before(row->exit, last) || is_before(row->exit, row->enter);
     last = row->exit;
 #define COPY(name) column.name[i] = row->name;
     LAUNCH_FIELDS(COPY, COPY)
@@ -111,6 +131,7 @@ end:
   Py_XDECREF(columns);
   Py_XDECREF(seq);
   Py_XDECREF(graph);
+  PyMem_Free(copy);
   PyBuffer_Release(&given);
   return result;
 }

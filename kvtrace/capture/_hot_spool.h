@@ -24,10 +24,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { TICK_NS = 20000000, BUSY_TICK_NS = 2000000, SPOOL_WAITS = 250 };
+enum { TICK_NS = 20000000, BUSY_TICK_NS = 2000000 };
+#define SPOOL_END_NS 5000000000
 /* Layout of the memory, as schema/spool.py has it: the newest launches, and two areas of frames. Areas
  * are reserved by RESERVE_BYTES: without, a full /dev/shm would kill the process. */
 enum { NEWEST_BYTES = 1 << 20, AREA_BYTES = 64 << 20, RESERVE_BYTES = 256 << 10 };
+/* Launches of one frame. */
+enum { MOST_TAKEN = 1 << 18 };
 enum { MEMORY_BYTES = NEWEST_BYTES + 2 * AREA_BYTES, PLACE_BYTES = 4096 };
 /* Launches of another layout are another kind, as LAUNCHES_FRAME of schema/spool.py says. */
 enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 + ((sizeof(struct row) - 56) << 8) };
@@ -38,6 +41,7 @@ struct frame {
 };
 
 struct spool {
+  struct spool *next; /* of the process; in `spools` while a recorder has it */
   pthread_mutex_t lock; /* for all below, and for the recorder's chunks */
   pthread_cond_t turn;
   recorder *owner; /* NULL: the recorder has released the spool */
@@ -109,15 +113,13 @@ static void area_clear(struct spool *spool, struct area *area) {
     area->reserved = RESERVE_BYTES;
 }
 
-/* Makes room for a frame in the current file; NULL: the spool accepts no more. Holds the lock. */
+/* Makes room for a frame in the current file. NULL: there is none, since the frame is too large, memory
+ * is lacking, or the disk does not answer: then it is left to the journal, and readers leave out what
+ * refers to it. Holds the lock. */
 static char *spool_room(struct spool *spool, size_t bytes) {
   size_t whole = sizeof(struct frame) + (bytes + 7) / 8 * 8;
   struct area *area = &spool->files[spool->current];
-  if (spool->failed) return NULL;
-  if (reserve(spool, area, area->used + whole)) { /* the disk does not answer, or memory is lacking */
-    spool->failed = 1;                            /* later records may refer to the missing one */
-    return NULL;
-  }
+  if (spool->failed || reserve(spool, area, area->used + whole)) return NULL;
   char *room = area->bytes + area->used;
   memset(room + whole - 8, 0, 8);
   area->used += whole;
@@ -129,27 +131,38 @@ static void frame_end(char *content, uint32_t kind, size_t bytes) {
   memcpy(content - sizeof head, &head, sizeof head);
 }
 
-/* Copies the recorder's launches that the spool does not have yet. Holds the lock. */
-static void spool_take(recorder *self) {
+/* Copies launches that the spool does not have yet; returns whether there may be more. Holds the lock. */
+static int spool_take_some(recorder *self) {
   struct spool *spool = self->spool;
+  if (spool->launches < self->drained) spool->launches = self->drained; /* there was no room for them */
   struct row *end = __atomic_load_n(&self->row, __ATOMIC_ACQUIRE);
   int64_t waiting = self->pending + (self->last ? end - self->last->rows : 0);
   int64_t fresh = self->drained + waiting - spool->launches, skip = waiting - fresh;
-  if (fresh <= 0 || spool->failed) return;
+  if (fresh > MOST_TAKEN) fresh = MOST_TAKEN;
+  if (fresh <= 0) return 0;
   size_t bytes = sizeof spool->launches + (size_t)fresh * sizeof *end;
   char *content = spool_room(spool, bytes);
-  if (!content) return;
+  if (!content) return 0;
   memcpy(content, &spool->launches, sizeof spool->launches);
   char *to = content + sizeof spool->launches;
-  for (struct chunk *chunk = self->first; chunk; chunk = chunk->next) {
+  int64_t left = fresh;
+  for (struct chunk *chunk = self->first; chunk && left; chunk = chunk->next) {
     int64_t rows = chunk == self->last ? end - chunk->rows : ROWS_IN_CHUNK;
-    int64_t known = skip < rows ? skip : rows;
-    memcpy(to, chunk->rows + known, (size_t)(rows - known) * sizeof *end);
-    to += (rows - known) * (int64_t)sizeof *end;
+    int64_t known = skip < rows ? skip : rows, taken = rows - known;
+    if (taken > left) taken = left;
+    memcpy(to, chunk->rows + known, (size_t)taken * sizeof *end);
+    to += taken * (int64_t)sizeof *end;
     skip -= known;
+    left -= taken;
   }
   frame_end(content, FRAME_LAUNCHES, bytes);
   spool->launches += fresh;
+  return fresh == MOST_TAKEN;
+}
+
+static void spool_take(recorder *self) {
+  while (spool_take_some(self)) {
+  }
 }
 
 static void spool_free(struct spool *spool) {
@@ -200,14 +213,19 @@ static int write_whole(int file, const char *bytes, size_t count) {
   return 0;
 }
 
-/* Waits for a time, or until woken. Holds the lock. */
-static void spool_wait(struct spool *spool, long nanoseconds) {
+static struct timespec time_in(long nanoseconds) {
   struct timespec end;
   clock_gettime(CLOCK_MONOTONIC, &end);
   end.tv_nsec += nanoseconds;
   end.tv_sec += end.tv_nsec / 1000000000;
   end.tv_nsec %= 1000000000;
-  pthread_cond_timedwait(&spool->turn, &spool->lock, &end);
+  return end;
+}
+
+/* Waits until woken, perhaps for another thread; returns whether the time has not come yet. Holds the
+ * lock. */
+static int spool_wait(struct spool *spool, const struct timespec *end) {
+  return !pthread_cond_timedwait(&spool->turn, &spool->lock, end);
 }
 
 static void *spool_work(void *given) {
@@ -249,7 +267,8 @@ static void *spool_work(void *given) {
       spool->written = wanted;
       pthread_cond_broadcast(&spool->turn);
     }
-    if (!spool->ending && spool->wanted == wanted) spool_wait(spool, is_busy ? BUSY_TICK_NS : TICK_NS);
+    struct timespec next = time_in(is_busy ? BUSY_TICK_NS : TICK_NS);
+    if (!spool->ending && spool->wanted == wanted) spool_wait(spool, &next);
   }
   pthread_mutex_unlock(&spool->lock);
   for (int i = 0; i < 2; i++)
@@ -270,6 +289,25 @@ static void spool_put(struct spool *spool, const char *bytes, size_t count) {
   if (!room) return;
   memcpy(room, bytes, count);
   frame_end(room, FRAME_JSON, count);
+}
+
+static struct spool *spools; /* that recorders have; protected by Python's lock */
+
+static void spools_remove(const struct spool *spool) {
+  struct spool **place = &spools;
+  while (*place && *place != spool) place = &(*place)->next;
+  if (*place) *place = spool->next;
+}
+
+/* In a forked child: what it launches, from the first launch on, is no launch of the parent. */
+static void spools_leave(void) {
+  for (struct spool *spool = spools; spool; spool = spool->next) {
+    spool->owner->newest = NULL;
+    spool->owner->spool = NULL;
+    munmap(spool->memory, MEMORY_BYTES);
+    if (spool->shared >= 0) close(spool->shared);
+  }
+  spools = NULL;
 }
 
 /* Makes the memory, private if none is shared; -1: there is no memory. */
@@ -332,6 +370,8 @@ static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
     spool_free(spool);
     Py_RETURN_FALSE;
   }
+  spool->next = spools;
+  spools = spool;
   if (spool->shared >= 0) {
     self->newest = (struct newest *)spool->memory;
     self->newest->first = self->newest->end =
@@ -358,14 +398,18 @@ static PyObject *recorder_spool_write(PyObject *object, PyObject *unused) {
   (void)unused;
   struct spool *spool = own_spool((recorder *)object);
   if (!spool) Py_RETURN_NONE;
-  if (spool->shared >= 0 && spool->opened) Py_RETURN_NONE; /* and readers find the run */
   pthread_mutex_lock(&spool->lock);
+  if (spool->shared >= 0 && spool->opened) { /* and readers find the run */
+    pthread_mutex_unlock(&spool->lock);
+    Py_RETURN_NONE;
+  }
   int64_t wanted = ++spool->wanted;
+  struct timespec end = time_in(TICK_NS);
   spool->holders++;
   pthread_cond_broadcast(&spool->turn);
   PyThreadState *state = PyEval_SaveThread();
-  for (int i = 0; i < 4 && spool->written < wanted && !spool->ended && !spool->failed; i++)
-    spool_wait(spool, TICK_NS / 4);
+  while (spool->written < wanted && !spool->ended && !spool->failed && spool_wait(spool, &end)) {
+  }
   spool_release(spool);
   PyEval_RestoreThread(state);
   Py_RETURN_NONE;
@@ -399,6 +443,7 @@ static PyObject *recorder_spool_empty(PyObject *object, PyObject *unused) {
 static void spool_end(recorder *self, int wait) {
   struct spool *spool = own_spool(self);
   if (!spool) return;
+  spools_remove(spool);
   pthread_mutex_lock(&spool->lock);
   spool_take(self);
   spool->ending = 1;
@@ -406,8 +451,10 @@ static void spool_end(recorder *self, int wait) {
   self->spool = NULL;
   self->newest = NULL;
   pthread_cond_broadcast(&spool->turn);
+  struct timespec end = time_in(SPOOL_END_NS);
   PyThreadState *state = wait ? PyEval_SaveThread() : NULL;
-  for (int i = 0; wait && !spool->ended && i < SPOOL_WAITS; i++) spool_wait(spool, TICK_NS);
+  while (wait && !spool->ended && spool_wait(spool, &end)) {
+  }
   spool_release(spool);
   if (state) PyEval_RestoreThread(state);
 }

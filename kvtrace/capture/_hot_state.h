@@ -16,6 +16,15 @@
 #define JOURNALS __attribute__((noinline, section(".text.journal")))
 #define PREFETCH(address) __builtin_prefetch(address)
 
+/* Drops an exception that kvtrace's question to an object of the program has raised; returns 0. -1:
+ * another one, as Ctrl-C's, stays set for the program. */
+SELDOM static int drop_exception(void) {
+  if (!PyErr_Occurred()) return 0;
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+  PyErr_Clear();
+  return 0;
+}
+
 /* ---- objects that own references ---------------------------------------------------------------- */
 
 /* Such an object begins with OWNER_HEAD (how many) and the references, each of which may be NULL. */

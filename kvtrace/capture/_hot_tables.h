@@ -60,6 +60,7 @@ static void kernel_put(recorder *self, struct kernel entry) {
   self->kernel_used++;
 }
 
+/* Makes room for a kernel: in a fuller table where there is no memory for a larger one. */
 SELDOM static int kernels_reserve(recorder *self) {
   if (self->kernel_slots && self->kernel_used * 2 < self->kernel_slots) return 0;
   size_t live = 0, before = self->kernel_slots;
@@ -71,6 +72,7 @@ SELDOM static int kernels_reserve(recorder *self) {
   void *old_block = self->kernel_block;
   char *block = PyMem_Calloc(slots + 1, sizeof *old);
   if (!block) {
+    if (self->kernel_used + 1 < before) return 0; /* one stays free, for searches to end */
     PyErr_NoMemory();
     return -1;
   }
@@ -114,18 +116,24 @@ SELDOM static void calls_clear(recorder *self) {
   self->call_slots = self->call_count = self->arena_used = self->arena_size = 0;
 }
 
-SELDOM static int calls_reserve(recorder *self, size_t words) {
-  if (self->arena_used + words > self->arena_size) {
-    size_t size = (self->arena_used + words) * 2 + 1024;
-    uint64_t *arena = PyMem_Realloc(self->arena, size * 8);
-    if (!arena) goto no_memory;
-    self->arena = arena;
-    self->arena_size = size;
-  }
+/* Makes room for so many words; where there is no memory to double it, for these alone. */
+SELDOM static int arena_reserve(recorder *self, size_t words) {
+  size_t least = self->arena_used + words, size = least * 2 + 1024;
+  if (least <= self->arena_size) return 0;
+  uint64_t *arena = PyMem_Realloc(self->arena, size * 8);
+  if (!arena) arena = PyMem_Realloc(self->arena, (size = least) * 8);
+  if (!arena) return -1;
+  self->arena = arena;
+  self->arena_size = size;
+  return 0;
+}
+
+/* As `kernels_reserve`, of calls. */
+SELDOM static int slots_reserve(recorder *self) {
   if (self->call_slots && self->call_count * 2 < self->call_slots) return 0;
   size_t before = self->call_slots, slots = before ? before * 2 : 256;
   struct call *old = self->calls, *fresh = PyMem_Calloc(slots, sizeof *fresh);
-  if (!fresh) goto no_memory;
+  if (!fresh) return self->call_count + 1 < before ? 0 : -1;
   self->calls = fresh;
   self->call_slots = slots;
   self->call_count = 0;
@@ -133,7 +141,14 @@ SELDOM static int calls_reserve(recorder *self, size_t words) {
     if (old[i].length) call_put(self, old[i]);
   PyMem_Free(old);
   return 0;
-no_memory:
+}
+
+/* Makes room for a call of so many words; where there is no memory, in place of the stored calls. */
+SELDOM static int calls_reserve(recorder *self, size_t words) {
+  if (!arena_reserve(self, words) && !slots_reserve(self)) return 0;
+  calls_clear(self);
+  self->overflows++;
+  if (!arena_reserve(self, words) && !slots_reserve(self)) return 0;
   PyErr_NoMemory();
   return -1;
 }
@@ -227,6 +242,10 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   struct newest *newest = self->newest;
   if (newest) {
     int64_t number = newest->end;
+    if (number - newest->first >= NEWEST_ROWS) { /* the oldest is no row while this one is written */
+      __atomic_store_n(&newest->first, number - NEWEST_ROWS + 1, __ATOMIC_RELAXED);
+      __atomic_thread_fence(__ATOMIC_RELEASE);
+    }
     newest->rows[number & (NEWEST_ROWS - 1)] = *row;
     __atomic_store_n(&newest->end, number + 1, __ATOMIC_RELEASE);
   }

@@ -18,6 +18,9 @@ from kvtrace.schema.vocabularies import SHORT_NAMES
 #: Most bytes of an element of a kernel's tensors.
 _MOST_ELEMENT_BYTES: Final = 8
 
+#: Deepest value within tuples, lists and constants that is read, as `MOST_NESTED` of `_hot_key.h`.
+MOST_NESTED: Final = 128
+
 #: Most objects of unknown kind that are numbered at a time.
 _ODD_OBJECTS: Final = 1000
 
@@ -90,12 +93,14 @@ class Identities:
         identity, fields = self._bytes(value, pointers), _fields(value)
         return (identity, tuple(pointers), fields) if fields else (identity, tuple(pointers))
 
-    def _bytes(self, value: Any, pointers: list[Span]) -> bytes:
+    def _bytes(self, value: Any, pointers: list[Span], depth: int = 0) -> bytes:
+        if depth > MOST_NESTED:
+            raise RecursionError(f"an argument is nested more than {MOST_NESTED} deep")
         kind = type(value)
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        return name.encode("utf-8", "surrogatepass") + b"(" + self._inner(value, pointers) + b")"
+        name = f"{kind.__module__}.{kind.__qualname__}".encode("utf-8", "surrogatepass")
+        return name + b"(" + self._inner(value, pointers, depth + 1) + b")"
 
-    def _inner(self, value: Any, pointers: list[Span]) -> bytes:
+    def _inner(self, value: Any, pointers: list[Span], depth: int) -> bytes:
         if value is None or isinstance(value, bool | int):
             return repr(None if value is None else value.__index__()).encode()
         if isinstance(value, float):
@@ -103,12 +108,12 @@ class Identities:
         if isinstance(value, str | bytes):
             return repr(value).encode("utf-8", "surrogatepass")
         if isinstance(value, tuple | list):
-            return b",".join(self._bytes(item, pointers) for item in value)
+            return b",".join([self._bytes(item, pointers, depth) for item in value])
         if is_tensor(value):
             return self._tensor(value, pointers)
         if is_descriptor(value):
             properties = [value.base, *descriptor_shape(value)]
-            identity = b",".join(self._bytes(item, pointers) for item in properties)
+            identity = b",".join([self._bytes(item, pointers, depth) for item in properties])
             tensor = pointers[-1]
             addressed = span_of(tensor[0], value.shape, value.strides, value.base)
             pointers.append(addressed)
@@ -116,7 +121,7 @@ class Identities:
                 return identity
             record = _tensor_record("", value.base)  # what is addressed may leave the storage
             return identity + f",{record.offset_bytes},{record.storage_bytes}".encode()
-        return self._other(value, pointers)
+        return self._other(value, pointers, depth)
 
     def _tensor(self, value: Any, pointers: list[Span]) -> bytes:
         pointer = value.data_ptr()
@@ -132,12 +137,12 @@ class Identities:
             identity += f"|{pointer - start}|{size}"
         return identity.encode()
 
-    def _other(self, value: Any, pointers: list[Span]) -> bytes:
+    def _other(self, value: Any, pointers: list[Span], depth: int) -> bytes:
         kind = type(value)
         if kind.__name__ == "dtype":  # torch's, Triton's and NumPy's are named by their text
             return str(value).encode()
         if kind.__name__ == "constexpr" and hasattr(value, "value"):
-            return self._bytes(value.value, pointers)
+            return self._bytes(value.value, pointers, depth)
         if hasattr(value, "cache_key") and hasattr(value, "fn"):  # a jitted function
             return f"{value.fn.__module__}.{value.fn.__qualname__}:{value.cache_key}".encode()
         if hasattr(value, "dtype") and hasattr(value, "tobytes") and hasattr(value, "shape"):
@@ -208,7 +213,7 @@ def argument_records(
         if storage_key is not None:
             record = replace(record, alias_group=storages.setdefault(storage_key, position))
         if record.storage_bytes and record.offset_bytes is not None:
-            begin = int(getattr(value, "base", value).data_ptr()) - record.offset_bytes
+            begin = int(tensor_of(value).data_ptr()) - record.offset_bytes
             memories[position] = begin, begin + record.storage_bytes
         records.append(record)
     return tuple(_joined(records, memories))
@@ -297,7 +302,21 @@ def is_tensor(value: Any) -> bool:
 
 def is_descriptor(value: Any) -> bool:
     """Return whether the value is a tensor descriptor that was made on the host."""
-    return hasattr(value, "base") and hasattr(value, "block_shape") and hasattr(value, "strides")
+    return wraps_tensor(value) and hasattr(value, "block_shape") and hasattr(value, "strides")
+
+
+def wraps_tensor(value: Any) -> bool:
+    """Return whether the value is one of Triton's descriptors or reinterpreted tensors.
+
+    What other objects call `base` may be anything, as NumPy's owner of the memory that an array
+    views, or a tensor made anew each time: a kernel gets `data_ptr()` of the object itself.
+    """
+    return hasattr(value, "base") and type(value).__module__.partition(".")[0] == "triton"
+
+
+def tensor_of(value: Any) -> Any:
+    """Return the tensor that one of Triton's own objects wraps, else the value itself."""
+    return value.base if wraps_tensor(value) else value
 
 
 def descriptor_shape(value: Any) -> list[Any]:
@@ -381,12 +400,14 @@ def _record(parameter: Parameter, value: Any) -> ArgumentRecord:
 def _tensor_record(name: str, value: Any) -> ArgumentRecord:
     dtype = value.dtype
     pointer = value.data_ptr()
-    base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
+    base = tensor_of(value)
     size, offset = None, None
     if hasattr(base, "untyped_storage"):
         untyped = base.untyped_storage()
         # The pointer of a view without elements is null, wherever in a storage it begins.
         size, offset = (untyped.nbytes(), pointer - untyped.data_ptr()) if pointer else (0, 0)
+        if not 0 <= offset <= size:  # another storage than the one that the pointer points into
+            size, offset = None, None
     return ArgumentRecord(
         name,
         "tensor",
@@ -401,7 +422,7 @@ def _tensor_record(name: str, value: Any) -> ArgumentRecord:
 
 
 def _storage_key(value: Any) -> int | None:
-    base = getattr(value, "base", value)
+    base = tensor_of(value)
     if not is_tensor(value) and not is_descriptor(value):
         return None
     if hasattr(base, "untyped_storage"):

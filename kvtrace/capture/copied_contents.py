@@ -11,9 +11,10 @@ With `index`, the native hot path copies by itself (`looks`, in `_hot_looks.h`).
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kvtrace.capture.arguments import tensor_of
 from kvtrace.capture.device_copies import (
     ARENA_BYTES,
     Copy,
@@ -56,11 +57,15 @@ Listed = Sequence[tuple[int, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of memory to copy: its address, its size and its offset in the storage, in bytes."""
+    """A range of memory to copy: its address, its size and its offset in the storage, in bytes.
+
+    The memory lives as long as `owners`, the tensor and its storage.
+    """
 
     address: int
     size: int
     offset: int
+    owners: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
 
 class ArgumentSelection(Protocol):
@@ -134,7 +139,7 @@ class Contents(LaunchCopier[_ContentCopies]):
             numbers = self._session.copy_numbers
             driver = driver_addresses()
             self._looks = recorder.looks(
-                numbers, budget, limits, schedule, driver, pinned_memory, host_kind()
+                numbers, budget, limits, schedule, driver, pinned_memory, host_kind(), tensor_of
             )
             self._devices = None if self._looks is None else _NativeCopies(self._looks)
         self._looks_asked = True
@@ -200,7 +205,7 @@ class Contents(LaunchCopier[_ContentCopies]):
             span = self.span(value)
             if span is None:
                 continue
-            view_offset = _tensor_of(value).data_ptr() - span.address + span.offset
+            view_offset = span.owners[0].data_ptr() - span.address + span.offset
             part = spans.setdefault(span, len(spans))
             arguments.append((position, part, span.offset, view_offset))
             kind = memory_kind(value) if kind is None else kind
@@ -219,20 +224,21 @@ class Contents(LaunchCopier[_ContentCopies]):
     def span(self, value: Any) -> Span | None:
         """Return the memory to copy for a tensor: its storage, or its view if the storage is large.
 
-        None if both are larger than the limit, or for a tensor without elements.
+        None if both are larger than the limit, for a tensor without elements, and for an object
+        that points outside of the storage that it names.
         """
-        base = _tensor_of(value)
+        base = tensor_of(value)
         if not hasattr(base, "untyped_storage"):
             return None
         storage = base.untyped_storage()
         start, size = storage.data_ptr(), storage.nbytes()
-        if not start or not size or not base.data_ptr():
+        if not start or not 0 <= base.data_ptr() - start < size:
             return None
         if size <= self._limit:
-            return Span(start, size, 0)
+            return Span(start, size, 0, (base, storage))
         view = view_of(base, start, size)
         if view is not None and view.size <= self._limit:
-            return view
+            return replace(view, owners=(base, storage))
         if self._all:
             text = f"contents of tensors of more than {self._limit >> 20} MiB are not recorded"
             self._session.message("info", "contents-too-large", text)
@@ -334,11 +340,6 @@ class Contents(LaunchCopier[_ContentCopies]):
                 "seq": seq, "call_id": call_id, "arg": position, "artifact": digests[part],
                 "offset_bytes": offset, "view_offset_bytes": view_offset,
             }  # fmt: skip
-
-
-def _tensor_of(value: Any) -> Any:
-    """Return the tensor that a descriptor or one of Triton's reinterpreted tensors wraps."""
-    return getattr(value, "base", value)
 
 
 def view_of(tensor: Any, start: int, size: int) -> Span | None:

@@ -6,6 +6,7 @@ host's memory.
 
 from typing import Any
 
+from kvtrace.capture.arguments import tensor_of
 from kvtrace.capture.hot import DEVICE_KINDS
 
 #: Kinds of devices whose tensors lie in the host's memory, as torch names them, besides the CPU.
@@ -24,7 +25,7 @@ def lies_in_host_memory(kind: str) -> bool:
 
 def memory_kind(value: Any) -> str | None:
     """Return the kind of device whose memory holds a tensor; None if the tensor has no device."""
-    device = getattr(getattr(value, "base", value), "device", None)
+    device = getattr(tensor_of(value), "device", None)
     if device is None:
         return None
     kind = str(getattr(device, "type", device)).partition(":")[0]

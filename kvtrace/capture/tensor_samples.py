@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.capture.arguments import short_dtype
+from kvtrace.capture.arguments import short_dtype, tensor_of
 from kvtrace.capture.copied_contents import Listed, view_of
 from kvtrace.capture.device_copies import ARENA_BYTES, CopyFailed
 from kvtrace.capture.host_devices import memory_kind
@@ -205,15 +205,18 @@ class TensorSamples(LaunchCopier[_SampleCopies]):
         if self._waiting_bytes > _WAITING_BYTES:
             return number
         kind, arguments, memory = None, [], []
+        held = []  # until the copy is made, or enqueued on the stream that the launch is on
         for position, value in tensors[:_TENSORS]:
             kind = kind or memory_kind(value)
             sample = None if memory_kind(value) != kind else _sample(position, value)
             if sample is not None:
                 arguments.append(sample[0])
                 memory += sample[1]
+                held.append(sample[2])
         if not memory or kind not in ("cpu", "cuda") or (kind == "cuda" and self._broken):
             return number
         copied = self._copied(kind, memory, stream, patient=False)
+        held.clear()
         if copied is None:
             return number
         number = number or next(self._session.copy_numbers)
@@ -234,9 +237,14 @@ class TensorSamples(LaunchCopier[_SampleCopies]):
                 journal.add("tensor_statistics", row | columns)
 
 
-def _sample(position: int, value: Any) -> tuple[_SampledArgument, list[tuple[int, int]]] | None:
-    """Return what to read of a tensor, with the ranges (address, bytes); None: nothing."""
-    tensor = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
+def _sample(
+    position: int, value: Any
+) -> tuple[_SampledArgument, list[tuple[int, int]], tuple[Any, Any]] | None:
+    """Return what to read of a tensor, with the ranges (address, bytes); None: nothing.
+
+    The third result owns the memory.
+    """
+    tensor = tensor_of(value)
     if not hasattr(tensor, "untyped_storage"):
         return None
     item = tensor.element_size()
@@ -248,7 +256,8 @@ def _sample(position: int, value: Any) -> tuple[_SampledArgument, list[tuple[int
         return None
     length = ranges.length * item
     memory = [(view.address + offset * item, length) for offset in ranges.offsets]
-    return _SampledArgument(position, short_dtype(value.dtype), ranges), memory
+    argument = _SampledArgument(position, short_dtype(value.dtype), ranges)
+    return argument, memory, (tensor, storage)
 
 
 def _columns(argument: _SampledArgument, parts: Sequence[bytes]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import ast
 import math
 from collections import namedtuple
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -20,6 +19,7 @@ from kvtrace.capture.arguments import (
 from kvtrace.capture.records import Parameter
 
 torch = pytest.importorskip("torch")
+TensorDescriptor = pytest.importorskip("triton.tools.tensor_descriptor").TensorDescriptor
 
 
 def record_of(kind, value, constexpr=None):
@@ -99,9 +99,7 @@ def test_tuples_are_flattened_in_order():
 
 def test_a_descriptor_shows_its_tensor_and_its_blocks():
     base = torch.zeros(64, 32)
-    descriptor = SimpleNamespace(
-        base=base, shape=[64, 32], strides=[32, 1], block_shape=[16, 16], padding="zero"
-    )
+    descriptor = TensorDescriptor(base, [64, 32], [32, 1], [16, 16], padding="zero")
     found = record_of("tensordesc<fp32[16,16]>", descriptor)
     assert (found.kind, found.shape, found.storage_bytes) == ("descriptor", (64, 32), 8192)
     assert "block_shape=(16, 16)" in (found.scalar or "")
@@ -114,9 +112,7 @@ def test_descriptors_with_different_properties_have_different_identities():
     base, other = torch.zeros(64, 32), torch.zeros(64, 32)
 
     def identity(tensor, block):
-        return identities(
-            SimpleNamespace(base=tensor, shape=[64, 32], strides=[32, 1], block_shape=block)
-        )
+        return identities(TensorDescriptor(tensor, [64, 32], [32, 1], block))
 
     assert identity(base, [16, 16])[0] == identity(other, [16, 16])[0]
     assert identity(base, [16, 16])[0] != identity(base, [16, 32])[0]

@@ -55,6 +55,50 @@ def test_a_sub_interpreter_records_nothing_and_does_no_harm(variable, tmp_path):
         assert marks.column("name").to_pylist() == ["outside"]
 
 
+#: Modules whose C keeps state of the process.
+NATIVE = (
+    "kvtrace.capture._hot",
+    "kvtrace.backends.cupti._buffers",
+    "kvtrace.backends.cupti._requests",
+    "kvtrace.addons.memory.recording._operators",
+)
+
+REFUSED = """
+from importlib import import_module
+try:
+    import_module({name!r})
+except ImportError as error:
+    assert "main interpreter" in str(error), error
+else:
+    raise AssertionError("it was imported")
+"""
+
+ELSEWHERE_FIRST = f"""
+import gc
+import {MODULE} as interpreters
+from importlib import import_module
+for name in {NATIVE}:
+    other = interpreters.create()
+    interpreters.run_string(other, {REFUSED!r}.format(name=name))
+    interpreters.destroy(other)
+    import_module(name)
+hot = import_module("kvtrace.capture._hot")
+hot.find_collector(gc)
+hot.begin_uncounted()
+hot.end_uncounted()
+print("to the end")
+"""
+
+
+def test_modules_in_c_are_of_the_main_interpreter():
+    pytest.importorskip(NATIVE[0])
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE_FIRST], cwd=ROOT, capture_output=True, text=True,
+        timeout=300,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "to the end\n", "")
+
+
 DAEMONS = """
 import sys, threading, time
 import kvtrace

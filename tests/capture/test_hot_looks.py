@@ -61,7 +61,12 @@ class OnDevice(torch.Tensor):
     __dlpack_c_exchange_api__ = _api.PyCapsule_New(ctypes.addressof(_exchange), _NAME, None)
 
 
+_kept: list[torch.Tensor] = []
+
+
 def on_device(tensor):
+    """Keep the tensor, as a program does until the stream is done with it, until the next test."""
+    _kept.append(tensor)
     return tensor.as_subclass(OnDevice)
 
 
@@ -124,6 +129,7 @@ def driver():
     _driver.capturing = _driver.error = 0
     _driver.context = 1
     _driver.run()
+    _kept.clear()
     return _driver
 
 

@@ -1,7 +1,10 @@
 """The spool's memory, and processes that are forked while its thread is at work."""
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -9,8 +12,20 @@ import pytest
 
 from kvtrace.capture.spool import Spool, _place_of, remove_useless_memories
 from kvtrace.schema.layout import first_run_id, new_run_id
-from kvtrace.schema.spool import PLACE_BYTES, PLACE_OFFSET, memory_path, spool_folder
-from tests.capture.recorders import Function, Kernel, _hot, wrapped
+from kvtrace.schema.spool import (
+    NEWEST,
+    NEWEST_BYTES,
+    NEWEST_ROWS,
+    PLACE_BYTES,
+    PLACE_OFFSET,
+    ROW,
+    memory_path,
+    spool_folder,
+)
+from kvtrace.schema.spooled import _newest_launches
+from tests.capture.recorders import Function, Kernel, _hot, recorder_of, wrapped
+from tests.support.thorough import usually
+from tests.support.tree import ROOT
 
 LAUNCHES = 50_000
 
@@ -104,3 +119,138 @@ def test_forked_child_does_not_wait_for_a_lock_of_its_parents_spool(tmp_path):
             assert os.waitpid(child, 0)[1] == 0
             recorder.spool_end()
             assert (tmp_path / str(attempt) / "0").stat().st_size > LAUNCHES
+
+
+needs_native = pytest.mark.skipif(_hot is None, reason="the C extension is not built")
+
+
+@pytest.fixture
+def spooling(tmp_path):
+    """A recorder with a spool, and the file of the spool's memory."""
+    recorder, memory = recorder_of(_hot.Recorder), Path(f"/dev/shm/kvtrace-test-{os.getpid()}")
+    paths = os.fsencode(tmp_path / "spool"), os.fsencode(memory)
+    assert recorder.spool_begin(*paths, b"", b"{}")
+    yield recorder, memory
+    recorder.spool_end()
+    assert not memory.exists()
+
+
+def newest_calls(memory):
+    """The calls of the launches that a reader finds, and their numbers."""
+    launches = [
+        (first + index, ROW.unpack_from(rows, index * ROW.size))
+        for first, rows in _newest_launches(memory.read_bytes()[:NEWEST_BYTES])
+        for index in range(len(rows) // ROW.size)
+    ]
+    return [(number, fields[2]) for number, fields in launches]
+
+
+@needs_native
+def test_no_more_launches_are_in_memory_than_it_has_places(spooling):
+    recorder, memory = spooling
+    for number in range(NEWEST_ROWS + 5):
+        recorder.append(number, number, number)
+        if number in (0, NEWEST_ROWS - 1, NEWEST_ROWS, NEWEST_ROWS + 4):
+            first, end, _ = NEWEST.unpack_from(memory.read_bytes())
+            assert end == number + 1
+            assert end - first <= NEWEST_ROWS  # and less by one while a launch is written
+            assert all(number == call for number, call in newest_calls(memory))
+
+
+TORN = """
+import sys
+from kvtrace.capture import _hot
+recorder = _hot.Recorder(repr, print, (), 10)
+assert recorder.spool_begin(sys.argv[1].encode(), sys.argv[2].encode(), b"", b"{}")
+print("begun", flush=True)
+number = 0
+while True:
+    recorder.append(number, number, number)
+    number += 1
+    if not number % 4096:
+        recorder.drain()
+"""
+
+
+@needs_native
+@pytest.mark.process
+def test_no_launch_of_a_killed_program_is_half_of_another_one(tmp_path):
+    for attempt in range(usually(8, thorough=200)):
+        memory = Path(f"/dev/shm/kvtrace-test-{os.getpid()}-{attempt}")
+        command = [sys.executable, "-c", TORN, str(tmp_path / str(attempt)), str(memory)]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as program:
+            program.stdout.readline()
+            time.sleep(0.02)
+            program.kill()
+        try:
+            calls = newest_calls(memory)
+        finally:
+            memory.unlink()
+        assert len(calls) > NEWEST_ROWS // 2
+        assert all(number == call for number, call in calls)
+
+
+@needs_native
+@pytest.mark.process
+def test_launches_of_a_forked_child_are_not_the_parents(spooling):
+    recorder, memory = spooling
+    for number in range(10):
+        recorder.append(number, number, number)
+    child = os.fork()
+    if child == 0:  # before kvtrace's own function after a fork
+        for _ in range(100):
+            recorder.append(777, 777, 777)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    for number in range(10, 20):
+        recorder.append(number, number, number)
+    assert newest_calls(memory) == [(number, number) for number in range(20)]
+
+
+@needs_native
+@pytest.mark.parametrize("sizes", [(70,), (30, 30, 30), (64, 64)])
+def test_records_without_room_cost_no_later_record(sizes, spooling, tmp_path):
+    recorder, _ = spooling
+    for size in sizes:
+        recorder.spool_add(b"x" * (size << 20))
+    recorder.append(1, 2, 3)
+    time.sleep(0.5)  # the disk has its time
+    recorder.spool_add(b"a later record")
+    recorder.append(4, 5, 6)
+    recorder.spool_end()
+    assert b"a later record" in (tmp_path / "spool" / "0").read_bytes()
+
+
+WAITING = """
+import os, sys, threading, time
+from kvtrace.capture import _hot
+recorder = _hot.Recorder(repr, print, (), 10)
+assert recorder.spool_begin(sys.argv[1].encode(), b"/no/such/memory", b"", b"{}")
+waits = []
+def wait():
+    for _ in range(10):
+        begin = time.monotonic()
+        recorder.spool_write()
+        waits.append(time.monotonic() - begin)
+threads = [threading.Thread(target=wait) for _ in range(32)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(min(waits), flush=True)
+os._exit(0)
+"""
+
+
+@needs_native
+@pytest.mark.process
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_other_threads_that_wait_for_a_slow_disk_end_no_wait(tmp_path):
+    library, source = tmp_path / "slow.so", Path(__file__).with_name("slow_disk.c")
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", WAITING, tmp_path / "spool"], cwd=ROOT, capture_output=True,
+        text=True, timeout=100, env=os.environ | {"LD_PRELOAD": str(library)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert float(done.stdout) >= 0.0199

@@ -11,25 +11,13 @@
 #define Py_LIMITED_API 0x030B0000
 #endif
 #define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#ifdef _WIN32
-#include <windows.h>
-static SRWLOCK lock = SRWLOCK_INIT;
-#define LOCK() AcquireSRWLockExclusive(&lock)
-#define UNLOCK() ReleaseSRWLockExclusive(&lock)
-#else
-#include <pthread.h>
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-#define LOCK() pthread_mutex_lock(&lock)
-#define UNLOCK() pthread_mutex_unlock(&lock)
-#endif
+#include "_lock.h"
 
 /* A buffer holds some 10,000 to 20,000 kernels. At most LIMIT buffers exist at once: beyond, CUPTI
  * gets no buffer, drops records, and counts them. Each thread of the program fills its own buffer;
@@ -232,8 +220,11 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static void after_fork_in_child(void) { UNLOCK(); }
+
 static int fill(PyObject *module) {
-  return PyModule_AddObject(module, "REQUEST", PyLong_FromVoidPtr((void *)(intptr_t)request)) ||
+  return begin_module_once(after_fork_in_child) ||
+         PyModule_AddObject(module, "REQUEST", PyLong_FromVoidPtr((void *)(intptr_t)request)) ||
          PyModule_AddObject(module, "COMPLETE", PyLong_FromVoidPtr((void *)(intptr_t)complete)) ||
          PyModule_AddObject(module, "REALTIME", PyLong_FromVoidPtr((void *)(intptr_t)realtime));
 }

@@ -6,39 +6,26 @@
  *
  * Each code object and each stack is copied when first seen, identified by its addresses and those of
  * its parts; a thread remembers the stacks of its call sites. Each C file that includes this has a lock
- * and stacks of its own; read_stacks.py reads them.
+ * (`_lock.h`) and stacks of its own; read_stacks.py reads them.
  */
 #ifndef KVTRACE_FRAMES_H
 #define KVTRACE_FRAMES_H
 
-#include <Python.h>
-
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#ifdef _WIN32
-#include <windows.h>
-static SRWLOCK lock = SRWLOCK_INIT;
-#define LOCK() AcquireSRWLockExclusive(&lock)
-#define UNLOCK() ReleaseSRWLockExclusive(&lock)
-#define OF_THREAD __declspec(thread)
-static uint64_t thread_number(void) { return GetCurrentThreadId(); }
-#else
-#include <pthread.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-#define LOCK() pthread_mutex_lock(&lock)
-#define UNLOCK() pthread_mutex_unlock(&lock)
-#define OF_THREAD __thread
+
+#include "_lock.h"
+
+static __thread uint64_t own_number; /* 0: not asked for yet */
+
 static uint64_t thread_number(void) {
-  static OF_THREAD uint64_t number;
-  if (!number) number = (uint64_t)syscall(SYS_gettid);
-  return number;
+  if (!own_number) own_number = (uint64_t)syscall(SYS_gettid);
+  return own_number;
 }
-#endif
 
 enum {
   DEPTH = 64,          /* frames of a stack that are read, the innermost ones */
@@ -65,7 +52,7 @@ struct entry {
 };
 static struct entry stacks[2 * STACKS], codes[2 * STACKS];
 static uint32_t stacks_known, codes_known;
-static OF_THREAD struct site {
+static __thread struct site {
   uint64_t key;
   uint32_t number, epoch;
 } sites[SITES];
@@ -266,7 +253,7 @@ static PyObject *lay_out(PyObject *module, PyObject *arguments) {
 static PyObject *frames(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
   struct place places[DEPTH];
-  int count = read_frames(innermost(), places);
+  int count = code_type ? read_frames(innermost(), places) : 0;
   PyObject *found = PyList_New(0);
   for (int i = 0; found && i < count; i++) {
     PyObject *one = Py_BuildValue("(KI)", (unsigned long long)(uintptr_t)places[i].code,

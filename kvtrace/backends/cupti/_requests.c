@@ -192,6 +192,7 @@ static PyObject *take(PyObject *module, PyObject *nothing) {
                                   (Py_ssize_t)seen.size, missed);
   free(seen.data);
   LOCK();
+  if (!found) lost += count + missed;
   if (!spare) {
     spare = taken;
     taken = NULL;
@@ -216,8 +217,14 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static void after_fork_in_child(void) {
+  UNLOCK();
+  own_number = 0;
+}
+
 static int fill(PyObject *module) {
-  return PyModule_AddObject(module, "CALLBACK", PyLong_FromVoidPtr((void *)(intptr_t)callback));
+  return begin_module_once(after_fork_in_child) ||
+         PyModule_AddObject(module, "CALLBACK", PyLong_FromVoidPtr((void *)(intptr_t)callback));
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)(intptr_t)fill}, {0, NULL}};

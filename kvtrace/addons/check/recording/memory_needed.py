@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.check.recording.checks import Memory, Needed
 from kvtrace.backends.compiled_kernels.contents_to_copy import holds_integers, is_memory
-from kvtrace.capture.arguments import argument_records, is_descriptor, is_tensor
+from kvtrace.capture.arguments import argument_records, is_descriptor, is_tensor, tensor_of
 from kvtrace.capture.copied_contents import SMALL_BYTES, view_of
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.records import ArgumentRecord, Parameter
@@ -173,7 +173,7 @@ def _storages(launch: Launch) -> list[_LaunchStorage]:
     for position, (parameter, value) in enumerate(
         zip(launch.parameters, launch.values, strict=True)
     ):
-        base = getattr(value, "base", value)
+        base = tensor_of(value)
         if not is_memory(parameter):
             continue
         if not hasattr(base, "untyped_storage"):

@@ -16,6 +16,7 @@ from kvtrace.addons.check.recording.device_kernels import (
     digest_table,
     finite_table,
 )
+from kvtrace.capture.arguments import tensor_of
 from kvtrace.capture.copied_contents import view_of
 from kvtrace.capture.host_devices import memory_kind
 
@@ -50,8 +51,8 @@ def memory_key(value: Any) -> tuple[Any, ...] | None:
             value.data_ptr(), value.storage_offset(), value.dtype, value.shape, value.stride(),
         )  # fmt: skip
     except AttributeError:  # a descriptor, one of Triton's reinterpreted tensors, or no tensor
-        base = getattr(value, "base", None)
-        return None if base is None else memory_key(base)
+        tensor = tensor_of(value)
+        return None if tensor is value else memory_key(tensor)
 
 
 def storages_of(
@@ -69,7 +70,7 @@ def storages_of(
     by_address: dict[int, Storage] = {}
     device_type = ""
     for position, value, dtype in listed:
-        base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap a tensor
+        base = tensor_of(value)
         if not hasattr(base, "untyped_storage") or not (position in read or position in written):
             continue
         storage = base.untyped_storage()

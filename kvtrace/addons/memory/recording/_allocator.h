@@ -92,6 +92,8 @@ static void memory_allocated(const void *self, int device_type, uint64_t address
     *place = (struct alive){.allocation = {.address = (int64_t)address, .bytes = -1, .begin = time, .end = -1,
                                            .thread = thread->id, .device = device}};
     alive_count++;
+  } else {
+    lost_calls++;
   }
   UNLOCK();
 }

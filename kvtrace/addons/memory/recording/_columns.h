@@ -46,13 +46,15 @@ static PyObject *looked_up(PyObject *module, PyObject *arguments) {
   (void)module;
   Py_buffer numbers, table;
   if (!PyArg_ParseTuple(arguments, "y*y*", &numbers, &table)) return NULL;
-  PyObject *bytes = PyBytes_FromStringAndSize(NULL, numbers.len);
+  Py_ssize_t count = numbers.len / (Py_ssize_t)sizeof(int64_t);
+  int64_t known_entries = table.len / (Py_ssize_t)sizeof(int64_t);
+  PyObject *bytes = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int64_t));
   int64_t *to = bytes ? (int64_t *)(void *)PyBytes_AsString(bytes) : NULL;
-  const int64_t *from = numbers.buf, *entries = table.buf;
-  int64_t count = to ? numbers.len / (Py_ssize_t)sizeof *from : 0;
-  int64_t known_entries = table.len / (Py_ssize_t)sizeof *entries;
-  for (int64_t i = 0; i < count; i++)
-    to[i] = from[i] >= 0 && from[i] < known_entries ? entries[from[i]] : -1;
+  for (Py_ssize_t i = 0; to && i < count; i++) { /* buffers may begin anywhere */
+    int64_t number = word(numbers.buf, i * (Py_ssize_t)sizeof number);
+    int is_known = number >= 0 && number < known_entries;
+    to[i] = is_known ? word(table.buf, (Py_ssize_t)number * (Py_ssize_t)sizeof number) : -1;
+  }
   PyBuffer_Release(&numbers);
   PyBuffer_Release(&table);
   return bytes;
@@ -64,9 +66,10 @@ static PyObject *counted(PyObject *module, PyObject *arguments) {
   long long first;
   Py_ssize_t count;
   if (!PyArg_ParseTuple(arguments, "Ln", &first, &count)) return NULL;
+  if (count < 0 || count > PY_SSIZE_T_MAX / (Py_ssize_t)sizeof(int64_t)) return PyErr_NoMemory();
   PyObject *bytes = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int64_t));
   int64_t *to = bytes ? (int64_t *)(void *)PyBytes_AsString(bytes) : NULL;
-  for (Py_ssize_t i = 0; to && i < count; i++) to[i] = first + i;
+  for (Py_ssize_t i = 0; to && i < count; i++) to[i] = (int64_t)((uint64_t)first + (uint64_t)i);
   return bytes;
 }
 

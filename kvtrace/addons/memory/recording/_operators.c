@@ -441,12 +441,10 @@ static PyObject *forget(PyObject *module, PyObject *nothing) {
   Py_RETURN_NONE;
 }
 
-/* A forked child has the lock, too: it must not stay locked by a thread that the child lacks. */
-static void before_fork(void) { LOCK(); }
-static void after_fork(void) { UNLOCK(); }
 static void after_fork_in_child(void) {
   UNLOCK();
-  if (own_thread) own_thread->id = (int64_t)syscall(SYS_gettid);
+  own_number = 0;
+  if (own_thread) own_thread->id = (int64_t)thread_number();
 }
 
 static PyMethodDef functions[] = {
@@ -486,12 +484,14 @@ static PyMethodDef functions[] = {
 
 static int begin_module(PyObject *module) {
   (void)module;
+  static int has_key;
+  if (begin_module_once(after_fork_in_child)) return -1;
   graph = -1;
-  if (pthread_key_create(&threads, free_thread) ||
-      pthread_atfork(before_fork, after_fork, after_fork_in_child)) {
+  if (!has_key && pthread_key_create(&threads, free_thread)) {
     PyErr_SetString(PyExc_OSError, "threads cannot be followed");
     return -1;
   }
+  has_key = 1;
   return 0;
 }
 
