@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection
     from kvtrace.verdicts.sizes.at_size import ComparedAccess
     from kvtrace.verdicts.sizes.index_tensors import Contract
-    from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers
+    from kvtrace.verdicts.sizes.launch_numbers import Numbers
     from kvtrace.verdicts.sizes.relations import Relations
     from kvtrace.verdicts.verdict import Verdict
 
@@ -58,7 +58,6 @@ class _Variant:
     others: list[OutsideCall] = field(default_factory=list)
     bases: dict[_Key, Call] = field(default_factory=dict)
     numbers: dict[_Key, Numbers] = field(default_factory=dict)
-    launches: list[tuple[int, Numbers]] = field(default_factory=list)
     bad: list[tuple[Numbers, str]] = field(default_factory=list)
     broken: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, Contract] = field(default_factory=dict)
@@ -72,21 +71,19 @@ class _Variant:
         sizes: Mapping[str, int],
         contracts: Sequence[Contract],
         seconds: float,
-        extents_of_calls: Mapping[int, Mapping[str, int]],
     ) -> KernelConditions:
         """Return the conditions with the results of all calls.
 
         `sizes` are sizes to judge the kernel at, `contracts` those of the user. The table of sizes
-        (`envelope`) is computed in at most `seconds`, and is empty if `seconds` is 0.
+        (`envelope`) is computed in at most `seconds`.
         """
         relations, bases = self.relations(), [*self.chosen_bases().values()]
         all_contracts = [*contracts, *self.assumed.values()]
-        numbers = {name: self.number_named(relations, name, extents_of_calls) for name in sizes}
         return replace(
             self.conditions, calls=self.calls, inside=self.inside, short=self.short,
             others=tuple(self.others),
-            envelope=self._envelope(relations, all_contracts, seconds) if seconds else (),
-            at=_at_sizes(relations, sizes, numbers, extents_of_calls, bases),
+            envelope=self._envelope(relations, all_contracts, seconds),
+            at=_at_sizes(relations, sizes, bases),
             broken=tuple(self.broken),
         )  # fmt: skip
 
@@ -114,19 +111,6 @@ class _Variant:
             if value > 1 and value in chosen:
                 yield f"{name} stays {value:,}"
 
-    def number_named(
-        self, relations: Relations, name: str, extents_of_calls: Mapping[int, Mapping[str, int]]
-    ) -> Number | None:
-        """Return the number with a name, or one that was the extent with that name."""
-        number = relations.number(name)
-        launches = [numbers for _, numbers in self.launches]
-        extents = [extents_of_calls.get(call, {}).get(name) for call, _ in self.launches]
-        if number is not None or None in extents:
-            return number
-        numbers = (*relations.sizes, *relations.base)
-        equal = (n for n in numbers if [launch.get(n) for launch in launches] == extents)
-        return next(equal, None)
-
     def relations(self) -> Relations:
         """Return the relations between the numbers of the kernel's calls, whatever their order."""
         from kvtrace.verdicts.sizes.relations import Relations
@@ -150,7 +134,6 @@ class _Variant:
 
         self.calls += 1
         numbers = numbers_of(call)
-        self.launches.append((call.call_id, numbers))
         size = prod(
             max(abs(value), 1) for (kind, _, _), value in numbers.items() if kind != "stride"
         )
@@ -213,18 +196,15 @@ def kernel_conditions(
     sizes: Mapping[str, int] | None = None,
     contracts: Sequence[Contract] = (),
     *,
-    envelope: bool = True,
     ties: Sequence[str] = (),
-    extents_of_calls: Mapping[int, Mapping[str, int]] | None = None,
 ) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of each called kernel, and a message for each call left out.
 
     Kernels that have scalars or extents with the names in `sizes` are also judged at these sizes.
     `contracts` are assumptions on index tensors; each call is checked against them and against
     contracts in comments of its kernel. `ties` are formulas of numbers, as
-    "part.shape[0] = n // 32", for the kernels that have them. With `envelope`, the smallest unsafe
-    value of each size is searched, which may take seconds. `extents_of_calls` has extents of the
-    program's inputs by call id and name, which may be names in `sizes`.
+    "part.shape[0] = n // 32", for the kernels that have them. The smallest unsafe value of each
+    size is searched, which may take seconds.
 
     Raises:
         BadSetting: No kernel has a number of a name in `sizes`.
@@ -270,14 +250,8 @@ def kernel_conditions(
                     )
                     variant.broken |= dict.fromkeys(filter(None, violations))
                 report(number, table.num_rows)
-    extents = extents_of_calls or {}
     relations = [variant.relations() for variant in variants.values()] if sizes else []
-    pairs = [*zip(variants.values(), relations, strict=False)]
-    unknown = [
-        name
-        for name in sizes or ()
-        if not any(variant.number_named(own, name, extents) for variant, own in pairs)
-    ]
+    unknown = [name for name in sizes or () if not any(own.number(name) for own in relations)]
     if unknown and variants:
         raise BadSetting(
             f"no kernel has a scalar named {', '.join(unknown)}, as given by --at; name an extent "
@@ -288,8 +262,8 @@ def kernel_conditions(
     with progress("sizes: safe ranges") as report:
         for number, variant in enumerate(variants.values()):
             seconds_left = max(deadline - nominal_seconds(), 0.0) / (len(variants) - number)
-            seconds = max(seconds_left, _LEAST_SECONDS) if envelope else 0.0
-            kernels.append(variant.completed(sizes or {}, contracts, seconds, extents))
+            seconds = max(seconds_left, _LEAST_SECONDS)
+            kernels.append(variant.completed(sizes or {}, contracts, seconds))
             report(number + 1, len(variants))
     return kernels, failures
 
@@ -343,32 +317,20 @@ def _without_floats(call: Call) -> Call:
 
 
 def _at_sizes(
-    relations: Relations,
-    sizes: Mapping[str, int],
-    numbers: Mapping[str, Number | None],
-    extents_of_calls: Mapping[int, Mapping[str, int]],
-    bases: Sequence[Call],
+    relations: Relations, sizes: Mapping[str, int], bases: Sequence[Call]
 ) -> AtSizes | None:
     """Return a kernel's worst verdicts at the sizes that it has; None if it has none of the names.
 
-    `numbers` has the kernel's number of each name. A launch is not judged if one of its inputs has
-    an extent of a name that no number of the kernel was. Sizes that are not given are those of each
-    of the bases in turn.
+    Sizes that are not given are those of each of the bases in turn.
     """
     from kvtrace.verdicts.sizes.at_size import at_worst
     from kvtrace.verdicts.sizes.envelope_rows import source_line
 
-    own_names = {name: relations.name(n) for name, n in numbers.items() if n is not None}
-    if not own_names:
+    own = {name: size for name, size in sizes.items() if relations.number(name) is not None}
+    if not own:
         return None
-    asked = ", ".join(
-        f"{name} = {sizes[name]}" + ("" if name == own else f" ({own})")
-        for name, own in own_names.items()
-    )
-    of_inputs = {name for names in extents_of_calls.values() for name in names}
-    if missing := sorted(of_inputs & sizes.keys() - own_names.keys()):
-        return AtSizes(asked, reason=f"no number of this variant was {' or '.join(missing)}")
-    judged = at_worst(relations, {own: sizes[name] for name, own in own_names.items()}, bases)
+    asked = ", ".join(f"{name} = {size}" for name, size in own.items())
+    judged = at_worst(relations, own, bases)
     verdicts = [v for v in judged.verdicts if v.verdict != "proven"]
     return AtSizes(
         asked,

@@ -13,10 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kvtrace.analysis.conditions import kernel_conditions
 from kvtrace.cli import main
-from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.trace import select_runs
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "train"
 #: Numbers of a matmul, and of the cross entropy, an address of which hangs on data.
@@ -125,32 +122,6 @@ def test_sizes_fails_for_a_call_outside_the_conditions_and_prints_it(
     assert "2 unique calls: 1 outside (judged alone: a violation), 1 within the conditions" in text
     assert "add[(1, 1, 1)](x=fp32[1000], y=fp32[1000], result=fp32[1000], n=1001" in text
     assert "violation: load ends 4 bytes past the end of x" in text
-
-
-@pytest.mark.parametrize(
-    ("extents", "asked"),
-    [((1000, 1001), "M = 5 (n)"), ((1000, 1000), "M = 5 (x.shape[0])"), ((7, 9), None)],
-)
-def test_a_size_may_be_named_as_an_extent_of_the_program(trace_of_two_launches, extents, asked):
-    selection = select_runs(trace_of_two_launches)
-    named = {call: {"M": extent} for call, extent in enumerate(extents)}
-
-    if asked is None:
-        with pytest.raises(BadSetting, match="no kernel has a scalar named M"):
-            kernel_conditions(selection, {"M": 5}, envelope=False, extents_of_calls=named)
-        return
-    (kernel,), _ = kernel_conditions(selection, {"M": 5}, envelope=False, extents_of_calls=named)
-    assert kernel.at.asked == asked
-
-
-def test_a_launch_is_not_judged_at_a_part_of_the_asked_sizes(two):
-    named = {call: {"M": 198, "classes": 33} for call in range(100)}
-    kernels, _ = kernel_conditions(
-        select_runs(two), {"M": 5, "classes": 7}, envelope=False, extents_of_calls=named
-    )
-    answers = {kernel.kernel: kernel.at for kernel in kernels}
-    assert answers["matmul_kernel"].reason == "no number of this variant was classes"
-    assert answers["cross_entropy_forward"].asked == "M = 5 (logits.shape[0]), classes = 7"
 
 
 def test_json_has_the_same_conditions_as_the_text(kvtrace, trace_of_two_launches):
