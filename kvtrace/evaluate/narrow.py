@@ -5,7 +5,7 @@ number is computed from a tensor of the type, or a number computed from it is st
 tensor, or is a factor of a `dot`. For example x in float32 may be normalized in bfloat16 if the
 result is bfloat16, but not because the weight that it is multiplied by afterwards is.
 
-Add-ons ask this (`check`, `judge`, `tolerance`), and the error bounds that they derive.
+Add-ons ask this (`check`, `tolerance`), and the error bounds that they derive.
 """
 
 from __future__ import annotations
