@@ -21,9 +21,8 @@ KVTRACE="$out/train" python examples/train.py
 step "2. what was recorded: kvtrace info"
 kvtrace info "$out/train"
 
-step "3. every operation of every unique call, from the trace: kvtrace replay, kvtrace profile"
-kvtrace replay "$out/train"
-kvtrace profile "$out/train"
+step "3. every operation of every unique call, from the trace: kvtrace profile"
+kvtrace profile "$out/train" --replay
 
 step "4. is any access out of bounds? kvtrace sanitize, first on the training run"
 kvtrace sanitize "$out/train"
@@ -45,10 +44,8 @@ kvtrace report "$out/train" -o "$out/report.html"
 step "7. two versions of one kernel: kvtrace diff"
 KVTRACE="$out/v1" python examples/matmul_v1.py
 KVTRACE="$out/v2" python examples/matmul_v2.py
-kvtrace replay "$out/v1"
-kvtrace replay "$out/v2"
 different=0
-kvtrace diff "$out/v1" "$out/v2" || different=$?
+kvtrace diff --replay "$out/v1" "$out/v2" || different=$?
 if [[ $different != 1 ]]; then
   echo "demo: kvtrace diff should have found other results (exit code 1), but ended with $different." >&2
   exit 1

@@ -1,6 +1,6 @@
 """Bytes and FLOPs of Triton kernels for TraceLens, by its extension file.
 
-    kvtrace replay out/
+    kvtrace profile out/ --replay
     kvtrace convert kineto out/ -o shaped.pt.trace.json.gz
     TraceLens_generate_perf_report_pytorch --profile_json_path shaped.pt.trace.json.gz \
         --extension_file examples/tracelens_model.py

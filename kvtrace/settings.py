@@ -119,7 +119,7 @@ class Settings:
             `all`, separated by commas; `-` before an id leaves it out ([rules](rules/README.md)).
         strict: whether (`1` or `0`) warnings and unknown verdicts count as errors.
         budget: seconds of processor time in which `kvtrace report` replays and judges calls, the
-            cheapest first.
+            cheapest first; `kvtrace profile` takes at most 10 of them.
         limit: amounts of bytes (`2GB`), launches (`10M launches`) or time (`1h`), separated by
             commas: recording ends at the first of them, and the program continues; after `ring:`
             the newest of that amount is kept instead, and after `sums:` also what all others add up

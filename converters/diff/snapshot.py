@@ -397,6 +397,6 @@ def side_notes(a: Snapshot, b: Snapshot) -> list[str]:
         if not side.has_ops and other.has_ops and has_ir:
             notes.append(
                 f"{side.label} has not been replayed, so bytes and FLOPs are not compared "
-                f"(kvtrace replay {side.trace.path})"
+                f"(kvtrace profile {side.trace.path} --replay)"
             )
     return notes

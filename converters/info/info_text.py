@@ -221,7 +221,7 @@ def _no_passes_text(run: RunOverview) -> str:
         return "none: there is no IR to evaluate"
     if not run.calls:
         return "none: there is no launch to evaluate"
-    return "none yet (kvtrace replay, kvtrace sanitize)"
+    return "none yet (kvtrace profile, kvtrace sanitize)"
 
 
 def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> list[str]:

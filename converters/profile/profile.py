@@ -1,10 +1,9 @@
 """Profile of a trace: time, bytes and FLOPs per kernel, per unique call and per source line.
 
-Times are *measured* while recording. Bytes, FLOPs, lanes and sectors are *derived*: `kvtrace
-replay` evaluates the IR over the whole grid and fills the table `ops`, and the sums here weigh each
-call by its runs: its launches, or the replays of the graph that it was captured into. Launches of
-autotuners and warm-ups are left out of all sums and counted apart. docs/profile.md says what every
-figure is.
+Times are *measured* while recording. Bytes, FLOPs, lanes and sectors are *derived*: an evaluation
+of the IR over the whole grid fills the table `ops`, and the sums here weigh each call by its runs:
+its launches, or the replays of the graph that it was captured into. Launches of autotuners and
+warm-ups are left out of all sums and counted apart. docs/profile.md says what every figure is.
 """
 
 from collections.abc import Mapping, Sequence

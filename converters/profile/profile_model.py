@@ -252,7 +252,7 @@ class Profile:
 
     @property
     def replay_helps(self) -> bool:
-        """`kvtrace replay` would add figures: a call with IR has no row in `ops`."""
+        """`--replay` would add figures: a call with IR has no row in `ops`."""
         return self.missing_calls > 0 or (not self.replayed and self.not_evaluated is None)
 
 

@@ -221,12 +221,12 @@ def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
 def _not_derived_sentence(profile: Profile) -> str:
     """Return a sentence: derived figures are not known, and which command derives them."""
     derived = "bytes, FLOPs and --lines (derived from the IR)"
-    return f"{derived} are not known yet: kvtrace replay {profile.path}"
+    return f"{derived} are not known yet: kvtrace profile {profile.path} --replay"
 
 
 def _missing_calls_sentence(profile: Profile) -> str:
     calls = plural(profile.missing_calls, "launched call")
-    return f"{calls} not in ops: kvtrace replay {profile.path}"
+    return f"{calls} not in ops: kvtrace profile {profile.path} --replay"
 
 
 def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:

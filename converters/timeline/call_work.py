@@ -1,6 +1,6 @@
 """Derived figures and findings of each call, as facts for slices of a timeline.
 
-The figures come from `kvtrace replay` and the findings from `kvtrace sanitize`; none is measured.
+The figures come from the profiler and the findings from `kvtrace sanitize`; none is measured.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,12 +1,13 @@
-"""Passes that a trace lacks, which `kvtrace report` and `diff` run first if that takes seconds."""
+"""Passes that a trace lacks: `kvtrace report`, `profile` and `diff` run them in limited time."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.progress import RemainingTime, Report, progress
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import EXCERPT, replayed_parts, run_folder
+from kvtrace.schema.layout import EXCERPT, replayed_parts, results_beside, run_folder
 from kvtrace.schema.without_ir import recorded_stages
 from kvtrace.text import plural
 
@@ -35,9 +36,10 @@ class _TakesLong(KvtraceError):
 
 def run_missing_passes(
     selection: "Selection", *, seconds: float | None, partial: bool = False,
-    equal_calls: "EqualCalls | None" = None,
+    equal_calls: "EqualCalls | None" = None, clients: Sequence[str] = tuple(_TABLES),
+    command: str = "report",
 ) -> Iterator[str]:  # fmt: skip
-    """Run tracer, profiler and sanitizer on runs that lack their tables; yield one message a run.
+    """Run clients on runs that lack their tables; yield one message a run.
 
     Args:
         selection: The runs; unsealed runs, excerpts and runs without IR are skipped.
@@ -46,11 +48,13 @@ def run_missing_passes(
             up, and to keep results of some calls beside the trace (`results_beside`). Otherwise a
             pass that would take longer has no results.
         equal_calls: Results of other runs; None: of the runs of the selection alone.
+        clients: The clients: tracer, profiler and sanitizer, or some of them.
+        command: The command whose --replay runs them without a limit, for messages.
 
     """
     trace = selection.trace
     complete_runs = [run for run in selection.runs if run.sealed and EXCERPT not in run.settings]
-    missing_clients = {run.run_id: _missing_clients(trace, run) for run in complete_runs}
+    missing_clients = {run.run_id: _missing(clients, trace, run) for run in complete_runs}
     runs = [
         run for run in selection.runs if missing_clients.get(run.run_id) and _has_ir(trace, run)
     ]
@@ -59,15 +63,45 @@ def run_missing_passes(
     equal_calls = {} if equal_calls is None else equal_calls
     deadline = None if seconds is None else time.process_time() + seconds
     for number, run in enumerate(runs):
-        clients = missing_clients[run.run_id]
+        missing = missing_clients[run.run_id]
         in_time = None
         if partial and deadline is not None:
             in_time = _in_time(trace, run, deadline, len(runs) - number)
         try:
-            yield _run_passes(trace, run, clients, deadline, in_time, equal_calls)
+            done, rest = _run_passes(trace, run, missing, deadline, in_time, equal_calls)
         except KvtraceError as error:
-            yield f"{str(error).rstrip('.')}: {_pass_advice(selection)}"
+            added = "bytes, FLOPs, accesses" + (" and findings" if "sanitizer" in clients else "")
+            yield f"{str(error).rstrip('.')}: kvtrace {command} {trace.path} --replay adds {added}"
             return
+        if rest:
+            yield f"{done}, the cheapest first; {rest}: kvtrace {command} {trace.path} --replay"
+        else:
+            yield done if deadline is None else f"{done}, skip with --no-replay"
+
+
+@contextmanager
+def completed_figures(
+    selection: "Selection", tell: Callable[[str], object], *, replay: bool | None, seconds: float
+) -> Iterator[None]:
+    """Evaluate the calls of which bytes and FLOPs are missing; the trace is read in the context.
+
+    Args:
+        selection: The runs.
+        tell: Called with each message.
+        replay: Whether to evaluate calls, however long that takes; None: for some seconds, the
+            cheapest calls first. Results of some calls are kept beside the trace.
+        seconds: Those seconds, of processor time.
+
+    """
+    with results_beside(selection.trace.path):
+        if replay is not False:
+            messages = run_missing_passes(
+                selection, seconds=None if replay else seconds, partial=True,
+                clients=("tracer", "profiler"), command="profile",
+            )  # fmt: skip
+            for message in messages:
+                tell(message)
+        yield
 
 
 def _in_time(trace: "Trace", run: "Run", deadline: float, runs: int) -> "InTime":
@@ -81,8 +115,8 @@ def _in_time(trace: "Trace", run: "Run", deadline: float, runs: int) -> "InTime"
     return InTime(tuple(costs), now + max(deadline - now, 0.0) / runs, costs)
 
 
-def _missing_clients(trace: "Trace", run: "Run") -> list[str]:
-    folders = {client: run_folder(trace.path, t, run.run_id) for client, t in _TABLES.items()}
+def _missing(clients: Sequence[str], trace: "Trace", run: "Run") -> list[str]:
+    folders = {client: run_folder(trace.path, _TABLES[client], run.run_id) for client in clients}
     return [client for client, folder in folders.items() if not replayed_parts(folder)]
 
 
@@ -96,7 +130,8 @@ def _has_ir(trace: "Trace", run: "Run") -> bool:
 def _run_passes(
     trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None,
     in_time: "InTime | None", equal_calls: "EqualCalls",
-) -> str:  # fmt: skip
+) -> tuple[str, str]:  # fmt: skip
+    """Run clients on a run; return what was done, and what remains ("" if nothing)."""
     from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
     from kvtrace.clients.recorded import replay  # not where nothing is missing
     from kvtrace.verdicts.rules.choice import rule_ids
@@ -123,12 +158,12 @@ def _run_passes(
     passed = time.process_time() - began
     done = f"{run.run_id}: analyzed {calls} in {passed:.1f} s ({', '.join(clients)})"
     if not outcome.remaining:
-        return done if deadline is None else f"{done}, skip with --no-replay"
+        return done, ""
     seconds = timed.remaining_seconds
     rest = "the rest" if seconds is None else f"the rest takes about {seconds:,.0f} s more"
     if outcome.ended_early:
         rest = f"{plural(outcome.ended_early, 'call')} took half of the time and was not done"
-    return f"{done}, the cheapest first; {rest}: kvtrace report {trace.path} --replay"
+    return done, rest
 
 
 class TimedProgress:
@@ -180,11 +215,3 @@ class TimedProgress:
         else:
             taken = f"would take about {now - self._began + seconds:,.0f} s"
         raise _TakesLong(f"{self._work} {taken}, so it was skipped")
-
-
-def _pass_advice(selection: "Selection") -> str:
-    path = selection.trace.path
-    return (
-        f"kvtrace replay {path} and kvtrace sanitize {path} fill in bytes, FLOPs, accesses and "
-        "findings (or kvtrace report --replay)"
-    )

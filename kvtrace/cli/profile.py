@@ -1,8 +1,9 @@
 """`kvtrace profile`: where time, bytes and FLOPs go."""
 
 import json as json_format
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
+from kvtrace.cli import complain, note
 from kvtrace.cli.needs import OF_DEVICE_TIMES
 from kvtrace.cli.options import (
     EngineOption,
@@ -15,11 +16,24 @@ from kvtrace.cli.options import (
     TracePath,
     UntilOption,
     WholeOption,
+    chosen_engine,
+    chosen_part,
+    complain_of,
+    print_lines,
+    select,
+    settings_in_force,
 )
 from kvtrace.cli.parsing import Option
 from kvtrace.converters.profile.call_paths import Grouping
 
+if TYPE_CHECKING:
+    from kvtrace.converters.profile.profile_model import Profile
+    from kvtrace.figures.requested_part import RequestedPart
+    from kvtrace.schema.trace import Selection
+
 NEEDS: Final = OF_DEVICE_TIMES
+#: Seconds of processor time for evaluating calls that the user did not ask to evaluate.
+_MOST_SECONDS: Final = 10.0
 
 
 def command(
@@ -45,6 +59,14 @@ def command(
         ),
     ] = None,
     full: Annotated[bool, Option("--full", help="Every row, not only the first")] = False,
+    replay: Annotated[
+        bool | None,
+        Option(
+            "--replay/--no-replay",
+            help="Evaluate all calls first whose bytes and FLOPs are missing, or none  "
+            "[default: for about 10 seconds of processor time]",
+        ),
+    ] = None,
     engine_name: EngineOption = "here",
     master: MasterOption = None,
     json: JsonOption = False,
@@ -53,26 +75,24 @@ def command(
 
     Figures are of the steady part of the runs, if that is known: steps that a mark or the launches
     repeat. The time before the steady part is one line.
-    Times are measured. Bytes, FLOPs and rooflines are derived from the IR by kvtrace replay;
-    rooflines use the limits of the recorded device or of --device. With --engine another engine
-    counts launches and executions; idle times of devices are then left out. Exit code 2 if nothing
-    was launched.
+    Times are measured. Bytes, FLOPs and rooflines are derived from the IR: each unique call is
+    evaluated over its whole grid, without a GPU, once for a trace. A note says which calls were
+    not reached. Rooflines use the limits of the recorded device or of --device. With --engine
+    another engine counts launches and executions; idle times of devices are then left out, and no
+    call is evaluated. Exit code 2 if nothing was launched.
 
     Example:
         kvtrace profile out/
-        kvtrace profile out/ --calls --lines
+        kvtrace profile out/ --replay --calls --lines
         kvtrace profile out/ --by module
         kvtrace profile out/ --device H100
         kvtrace profile out/ --steps 10:20
         kvtrace profile out/ --since 50% --until 12s
 
     """
-    from kvtrace.cli import complain
-    from kvtrace.cli.options import chosen_engine, chosen_part, complain_of, print_lines, select
+    from kvtrace.analysis.missing_passes import completed_figures
     from kvtrace.converters.profile.profile import read_profile
-    from kvtrace.converters.profile.profile_model import profile_object
     from kvtrace.converters.profile.profile_text import profile_text
-    from kvtrace.figures.window import nothing_sentence
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
@@ -81,34 +101,54 @@ def command(
         raise BadSetting(f"--by does not work with --engine {engine_name}; leave one out.")
     part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
-    if by is not None and not json:
-        from kvtrace.converters.profile.call_tree import read_call_sums
-        from kvtrace.converters.profile.call_tree_text import call_tree_text
+    if replay is None and engine is not None:
+        replay = False
+    seconds = min(settings_in_force().budget, _MOST_SECONDS)
+    with completed_figures(selection, note, replay=replay, seconds=seconds):
+        if by is not None and not json:
+            return _print_call_tree(selection, part, by, full=full)
+        times = None
+        if engine is not None:
+            from kvtrace.figures.times import times_of_engine
+
+            times = times_of_engine(engine.tables(selection.trace, selection.runs, master).table)
+        profile = read_profile(
+            selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times,
+            part=part,
+        )  # fmt: skip
+        complain_of(selection.trace)
+        if json:
+            _print_object(profile, selection, part, by)
+        else:
+            print_lines(profile_text(profile, full=full, width=terminal_width()))
+    return 2 if profile.is_empty else 0
+
+
+def _print_call_tree(
+    selection: "Selection", part: "RequestedPart", by: Grouping, *, full: bool
+) -> int:
+    from kvtrace.converters.profile.call_tree import read_call_sums
+    from kvtrace.converters.profile.call_tree_text import call_tree_text
+    from kvtrace.text import terminal_width
+
+    sums = read_call_sums(selection.trace, selection.runs, part)
+    complain_of(selection.trace)
+    print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
+    return 0 if sums.rows else 2
+
+
+def _print_object(
+    profile: "Profile", selection: "Selection", part: "RequestedPart", by: Grouping | None
+) -> None:
+    from kvtrace.converters.profile.profile_model import profile_object
+    from kvtrace.figures.window import nothing_sentence
+
+    output = profile_object(profile)
+    if by is not None:
+        from kvtrace.converters.profile.call_tree import call_tree_object, read_call_sums
 
         sums = read_call_sums(selection.trace, selection.runs, part)
-        complain_of(selection.trace)
-        print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
-        return 0 if sums.rows else 2
-    times = None
-    if engine is not None:
-        from kvtrace.figures.times import times_of_engine
-
-        times = times_of_engine(engine.tables(selection.trace, selection.runs, master).table)
-    profile = read_profile(
-        selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times,
-        part=part,
-    )  # fmt: skip
-    complain_of(selection.trace)
-    if json:
-        output = profile_object(profile)
-        if by is not None:
-            from kvtrace.converters.profile.call_tree import call_tree_object, read_call_sums
-
-            sums = read_call_sums(selection.trace, selection.runs, part)
-            output["by"] = call_tree_object(sums, by)
-        print(json_format.dumps(output, indent=2))
-        if profile.is_empty:
-            complain(nothing_sentence(profile.window))
-    else:
-        print_lines(profile_text(profile, full=full, width=terminal_width()))
-    return 2 if profile.is_empty else 0
+        output["by"] = call_tree_object(sums, by)
+    print(json_format.dumps(output, indent=2))
+    if profile.is_empty:
+        complain(nothing_sentence(profile.window))

@@ -137,7 +137,7 @@ class Observation:
         if new_members:
             text = (
                 f"only the first {LIMIT:,} distinct launches were watched; "
-                "kvtrace replay evaluates all"
+                "kvtrace profile --replay evaluates all"
             )
             self._tell("info", "watch-limit", text)
         evaluate(

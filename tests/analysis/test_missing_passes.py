@@ -1,5 +1,6 @@
 """`kvtrace report` runs the passes that a trace lacks, where that is quick, and says so."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -108,6 +109,59 @@ def test_a_trace_that_cannot_be_written_has_the_results_on_its_page(unanalyzed_t
     assert "this output alone has the results" in stdout
     assert passes(unanalyzed_trace) == set()
     assert list(elsewhere.iterdir()) == []
+
+
+def profile(trace, capsys, *options):
+    """Return the profile as JSON, and what was said of evaluating calls."""
+    assert main(["profile", str(trace), "--json", *options]) == 0
+    printed = capsys.readouterr()
+    return json.loads(printed.out), printed.err
+
+
+def derived(profiled):
+    """Return the figures derived of each kernel, by name."""
+    return {kernel["name"]: kernel["derived"] for kernel in profiled["kernels"]}
+
+
+def test_a_profile_evaluates_what_it_lacks_once(unanalyzed_trace, capsys):
+    without, said = profile(unanalyzed_trace, capsys, "--no-replay")
+    assert (without["replayed"], said) == (False, "")
+    assert passes(unanalyzed_trace) <= {"order"}
+
+    first, said = profile(unanalyzed_trace, capsys)
+    assert "analyzed 13 unique calls in " in said
+    assert " s (tracer, profiler), skip with --no-replay" in said
+    assert (first["replayed"], first["missing_calls"]) == (True, 0)
+    assert passes(unanalyzed_trace) - {"order"} == {"tracer", "profiler"}
+
+    second, said = profile(unanalyzed_trace, capsys)
+    assert (derived(second), said) == (derived(first), "")
+
+
+def test_a_profile_says_which_calls_it_did_not_reach(unanalyzed_trace, capsys, monkeypatch):
+    monkeypatch.setenv("KVTRACE_BUDGET", "0")
+    some, said = profile(unanalyzed_trace, capsys)
+    assert "analyzed 1 of 13 unique calls in " in said
+    assert f"kvtrace profile {unanalyzed_trace} --replay" in said
+    assert (some["replayed"], some["missing_calls"] > 0) == (True, True)
+    assert passes(unanalyzed_trace) <= {"order"}  # nothing in the trace stands for all calls
+
+    every, said = profile(unanalyzed_trace, capsys, "--replay")
+    assert "analyzed 13 unique calls in " in said
+    assert every["missing_calls"] == 0
+    for name, figures in derived(some).items():
+        assert figures["bytes"] in (None, derived(every)[name]["bytes"])
+    assert main(["profile", str(unanalyzed_trace), "-q"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_call_tree_has_the_bytes_of_calls_that_were_not_evaluated_before(
+    unanalyzed_trace, capsys
+):
+    assert main(["profile", str(unanalyzed_trace), "--by", "source"]) == 0
+    printed = capsys.readouterr()
+    assert "analyzed 13 unique calls in " in printed.err
+    assert "iB" in printed.out
 
 
 def test_costs_are_sizes_of_ir_and_more_for_lanes_of_kernels_that_divide():

@@ -56,16 +56,18 @@ def test_sql_returns_the_rows_that_the_command_prints_with_typed_times(copied, c
     assert [row["seq"] for row in rows] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("command", ["info", "profile"])
-def test_results_print_and_serialize_as_the_command_does(copied, capsys, monkeypatch, command):
+@pytest.mark.parametrize(("command", "options"), [("info", ()), ("profile", ("--no-replay",))])
+def test_results_print_and_serialize_as_the_command_does(
+    copied, capsys, monkeypatch, command, options
+):
     monkeypatch.setenv("COLUMNS", "80")
     path = copied("device")
 
     result = getattr(kvtrace.open(path), command)()
 
-    assert repr(result) == output_of(capsys, command, path).rstrip("\n")
+    assert repr(result) == output_of(capsys, command, path, *options).rstrip("\n")
     assert json.loads(json.dumps(result.to_json())) == json.loads(
-        output_of(capsys, command, path, "--json")
+        output_of(capsys, command, path, "--json", *options)
     )
     assert len(result) == result.arrow.num_rows > 0
 

@@ -137,7 +137,7 @@ def test_commands_leave_pandas_to_those_who_ask_for_it(sound_trace):
     ("words", "most"),
     [
         (("info", "TRACE"), 116),
-        (("profile", "TRACE"), 138),
+        (("profile", "TRACE", "--no-replay"), 138),
         (("trace", "validate", "TRACE"), 61),
         (("import", "kineto", "FILE", "-o", "OUT"), 78),
     ],

@@ -162,7 +162,7 @@ def test_outputs_for_machines_have_what_was_not_judged(trace, tmp_path, capsys):
 def test_no_output_advises_what_cannot_help(trace, capsys):
     for command in ("info", "profile", "sizes"):
         _, out, err = said(capsys, command, trace)
-        assert "kvtrace replay" not in out + err
+        assert "--replay" not in out + err
         assert "kvtrace sanitize" not in out + err
 
 

@@ -119,7 +119,7 @@ def test_kernels_that_are_not_recorded_are_not_watched(run):
 def test_message_names_replay_if_no_launch_was_evaluated(run):
     trace, done = run("nothing")
 
-    assert f"kvtrace replay {trace.path} derives their ops" in done.stderr
+    assert f"kvtrace profile {trace.path} --replay derives their ops" in done.stderr
     assert trace.table("ops").num_rows == 0
     assert trace.table("launches").num_rows == 1
 

@@ -33,12 +33,12 @@ class RecordedOutputs:
     @cached_property
     def profile(self) -> Any:
         """The object that `profile` prints."""
-        return json.loads(self._printed("profile", "--json"))
+        return json.loads(self._printed("profile", "--no-replay", "--json"))
 
     @cached_property
     def text(self) -> str:
         """The text of `profile`, on one line."""
-        return " ".join(self._printed("profile").split())
+        return " ".join(self._printed("profile", "--no-replay").split())
 
     @cached_property
     def diff(self) -> Snapshot:

@@ -1,7 +1,7 @@
 """Blocks `call/<index>`: figures of each op of a call, and the addresses of its accesses.
 
-The data comes from the tables that `kvtrace replay` fills, from the kernel's TTIR, and from the
-recorded contents of tensor arguments. A call without ops has no block.
+The data comes from the tables that the tracer and the profiler fill, from the kernel's TTIR, and
+from the recorded contents of tensor arguments. A call without ops has no block.
 """
 
 import json

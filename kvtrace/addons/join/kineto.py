@@ -36,7 +36,7 @@ from kvtrace.text import plural
 _SECOND: Final = 1_000_000_000
 _WRITTEN_EVENTS: Final = 1024
 _WITH_EVENTS: Final = ("launches", "gpu_kernels", "tool_events")
-_REPLAY: Final = "bytes and FLOPs are missing: run kvtrace replay to derive them"
+_REPLAY: Final = "bytes and FLOPs are missing: kvtrace profile --replay derives them"
 _NO_IR: Final = "bytes and FLOPs are missing: the trace has no TTIR, which they are derived from"
 
 

@@ -47,5 +47,5 @@ def reason_not_recorded(session: "Session") -> str | None:
         return None
     return (
         f"a launch of kernel {kernel}, which is written in Gluon and not evaluated, came before; "
-        "kvtrace replay and kvtrace sanitize evaluate the call without contents"
+        "kvtrace profile and kvtrace sanitize evaluate the call without contents"
     )

@@ -112,12 +112,12 @@ class TritonBackend:
 
 
 def _explain_missing_ops(session: "Session") -> None:
-    """In mode ops, if no launch was watched, add a message that names `kvtrace replay`."""
+    """In mode ops, if no launch was watched, add a message that names `kvtrace profile`."""
     watching = sys.modules.get("kvtrace.backends.triton.watching")
     if watching is None or not watching.has_watched(session):
         text = (
             "mode ops observes launches that run in the evaluator, and with a GPU none do; "
-            f"kvtrace replay {session.out} derives their ops"
+            f"kvtrace profile {session.out} --replay derives their ops"
         )
         session.message("warning", "ops-later", text)
 

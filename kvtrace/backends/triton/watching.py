@@ -1,7 +1,7 @@
 """Clients that watch launches on a machine without a GPU: for the mode ops, and kvtrace.trace.
 
 The evaluating launcher reads the clients of a launch from `Watch.members`; `is_call` passes the
-launch's call id to the clients afterwards. With a GPU nothing here is used: `kvtrace replay` does
+launch's call id to the clients afterwards. With a GPU nothing here is used: `kvtrace profile` does
 the same from the files.
 """
 

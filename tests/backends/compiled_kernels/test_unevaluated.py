@@ -154,7 +154,7 @@ def test_commands_report_kernels_that_are_not_evaluated(command, recorded_launch
     code, text = run(out, capsys, *[word for word in command if word != "--full"])
     assert code == 0
     assert f"not evaluated: {len(LAUNCHES)} kernels written in Gluon" in text
-    assert "kvtrace replay" not in text.partition("not evaluated")[2].partition("launches ")[0]
+    assert "--replay" not in text.partition("not evaluated")[2].partition("launches ")[0]
 
 
 @pytest.mark.process  # evaluated in other processes

@@ -150,7 +150,7 @@ def test_a_run_that_was_killed_before_its_launches_were_written_can_be_judged(tm
     text = " ".join(
         " ".join(overview_text(overview_of(write_trace(tmp_path, [kernel], seal=False)))).split()
     )
-    assert "none yet (kvtrace replay, kvtrace sanitize)" in text
+    assert "none yet (kvtrace profile, kvtrace sanitize)" in text
     unwritten = "launches not written yet, of 1 unique call (kvtrace trace recover brings them)"
     assert (unwritten in text) == (number == 0)
     assert ("launches 2 launches of 1 unique call" in text) == (number == 2)

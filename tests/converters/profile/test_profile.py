@@ -100,7 +100,9 @@ def test_without_replay_the_profile_says_how_to_get_bytes_and_flops(tmp_path):
     profile = profile_of(side)
     assert not profile.replayed
     assert profile.kernels[0].derived.bytes is None
-    assert f"kvtrace replay {tmp_path / 't'}" in " ".join(" ".join(profile_text(profile)).split())
+    assert f"kvtrace profile {tmp_path / 't'} --replay" in " ".join(
+        " ".join(profile_text(profile)).split()
+    )
 
 
 def test_calls_that_replay_could_not_evaluate_are_counted(tmp_path):

@@ -192,5 +192,5 @@ def test_without_derived_tables_the_page_names_the_commands_that_fill_them(
     page = written_page(built.path, tmp_path / "r.html")
     with opened_page(report_browser, page) as opened:
         text = opened.text("main")
-        assert "run kvtrace replay" in text
+        assert "run kvtrace profile --replay" in text
         assert f"kvtrace sanitize {built.path}/" in text

@@ -423,7 +423,7 @@ def test_missing_derived_data_is_listed_with_its_command(report_browser, tmp_pat
     with opened_page(report_browser, page.path, "#/kernel/0/variant/0") as opened:
         trace = page.report["trace"]
         notes = opened.page.locator(".note .command").all_inner_texts()
-        assert f"kvtrace replay {trace}" in notes
+        assert f"kvtrace profile {trace} --replay" in notes
         assert f"kvtrace sanitize {trace}" in notes
         assert opened.page.locator("#source .cm-line").count()
         assert opened.text('[data-figure="bytes moved"]').startswith("–")

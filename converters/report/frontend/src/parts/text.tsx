@@ -100,8 +100,8 @@ export function NotReached({ report }: { report: Report }) {
   const unjudged = others && report.finding_counts ? <Note>Not judged: {others}.</Note> : null;
   if (!partial) return unjudged;
   const [done, commands] = partial.verdicts
-    ? ["judged", [`kvtrace sanitize ${trace}`, `kvtrace replay ${trace}`]]
-    : ["replayed", [`kvtrace replay ${trace}`]];
+    ? ["judged", [`kvtrace sanitize ${trace}`, `kvtrace profile ${trace} --replay`]]
+    : ["replayed", [`kvtrace profile ${trace} --replay`]];
   const calls = `${formatCount(totals.calls - partial.remaining)} of ${plural(totals.calls, "unique call")}`;
   return (
     <>
@@ -125,7 +125,7 @@ export function NotDerived({ what, variant }: { what: string; variant: Maybe<num
     return <Note>{what} They cannot be derived: the trace has no IR of the kernel.</Note>;
   }
   return (
-    <Missing what={`${what} To derive them:`} command={`kvtrace replay ${page.report.trace}`} />
+    <Missing what={`${what} To derive them:`} command={`kvtrace profile ${page.report.trace} --replay`} />
   );
 }
 
