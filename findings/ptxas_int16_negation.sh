@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ptxas: -x and |x| of int16 -32768, widened to int32, are 32768.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: 16-bit arithmetic wraps: `neg.s16` and `abs.s16` of -32768 give -32768, and `cvt.s32.s16` keeps that number.
 # Seen:  with Triton 3.7.1 for sm_90, ptxas computes both in 32 bits and leaves out the conversion after them: the

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: `tl.dot_scaled` of fp4 and float16 has NaN for 0 times 2^16, and infinity for 0.5 times 2^16.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: a scale is a power of two from 2^-127 to 2^127 and is applied without a rounding, or in float32 at least.
 # Seen:  beside a float16 operand sm_90 and sm_100 convert the scale to float16 first. Bytes from 143 on (2^16) are

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: `tl.exp` keeps subnormal results and `tl.exp2` does not; `tl.sqrt` and `tl.rsqrt` take subnormals for zero.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: `exp` is `exp2` of a multiple, so that both treat numbers below 2^-126 alike, as `+` and `*` do.
 # Seen:  on NVIDIA `exp` is `ex2.approx.f32` and `exp2` is `ex2.approx.ftz.f32`: exp2(-130) is 0, and exp(-130 ln 2) is

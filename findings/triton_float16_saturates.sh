@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton on AMD: a kernel that converts anything to an 8-bit float also computes float16 differently.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: how 8-bit floats are made concerns these numbers alone; a float16 product beside them overflows to infinity.
 # Seen:  a conversion to an 8-bit float, by an instruction or in software, sets bit 23 of MODE at the kernel's start

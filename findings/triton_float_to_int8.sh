@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: a float beyond int8 or uint8 becomes another number on NVIDIA, on AMD and in PyTorch.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: `.to(tl.int8)` saturates, as to int32, or keeps the low bits, as PyTorch's: 300.0 is 127 or 44, and -1.0 to
 #   uint8 is 0 or 255, alike on all GPUs.

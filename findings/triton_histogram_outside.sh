@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: `tl.histogram` counts a value beyond its bins in a wrong bin on AMD, and on NVIDIA with 3.6 and 3.7.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: a value outside of 0 … bins - 1 is not counted, as in numpy.histogram and in Triton's interpreter, or is an
 #   error of the caller's on every target.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: whether a sum of int8 products wraps around or saturates depends on the number of a block's rows.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: `tl.dot` of int8 adds in int32, which wraps around as all integers of the language do; or it saturates,
 #   for each shape of a block.

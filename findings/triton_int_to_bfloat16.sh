@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: an integer becomes another bfloat16 on an A100 than on an H100, and on an H100 another than in PyTorch.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: an int32 is rounded to bfloat16 once, or by way of float32, alike on all targets, as fp64 is.
 # Seen:  sm_90 and sm_100 have one instruction, `cvt.rn.bf16.s32`, and round once: 16842753 is 16908288, the nearer. For

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: ops that the language accepts for a type, and the compiler then refuses by an exception that names none.
-# Relied on by: tests/kernels/coverage.py
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: what `triton.language` accepts for a type, the compiler can lower for sm_90, or it says which op and type
 #   it cannot.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: `x * y - x * y` is not 0, and a sum made in float32 is computed in float16.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: equal products are one value, so their difference is 0; `(a * b).to(tl.float32) + c.to(tl.float32)` rounds the
 #   product to float16 and adds in float32, whatever the type of the store.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: `x % 1.0` and `x % y` with y = 1.0 have zeros of other signs.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: a remainder is the same number whether the divisor is known to the compiler or not; it has the dividend's
 #   sign, as C's `fmod`, or never has one.

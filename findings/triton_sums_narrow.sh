@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: `tl.sum` of bfloat16 adds in bfloat16, beside `tl.max` and int16, which are widened; 3.9's `cumsum`, too.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: bfloat16 is widened to float32 in each reduction, as in `tl.max` and in PyTorch, or fp16 and bf16 are alike.
 # Seen:  `sum` widens neither, though it widens int8 and int16 to int32. `cumsum` and `cumprod` of bfloat16 are computed

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: expressions whose values another release changes, without a warning in either.
-# Relied on by: tests/kernels/coverage_notes.md
+# Relied on by: docs/internals/coverage.md
 #
 # Guess: between two releases a kernel's values may differ in last bits and in the order of sums; negation,
 #   constants, conversions and integers keep them.

@@ -34,7 +34,8 @@ _PYTHON_TYPES: Final = {
     "facts": "list[tuple[str, str]]",
     "timestamp[ns, UTC]": "str",
 }
-_STORED_SUMS: Final = (
+#: Tables that kvtrace keeps for itself; their columns are in schema.json alone.
+STORED_SUMS: Final = (
     "launch_sums", "execution_sums", "older_launch_sums", "older_execution_sums", "run_parts",
     "run_steps", "idle_gaps", "short_executions", "launch_tiles", "execution_tiles",
 )  # fmt: skip
@@ -137,13 +138,22 @@ def _column_entry(table: Table, column: Column) -> dict[str, Any]:
 
 
 def _table_sections() -> Iterator[str]:
-    """Yield the section of each table; columns that are as in an earlier table are only named."""
+    """Yield the section of each table, and one of stored sums.
+
+    Columns that are as in an earlier table are only named.
+    """
     listed: dict[str, list[Column]] = {}
     for table in TABLES.values():
+        if table.name in STORED_SUMS:
+            continue
         shared = _shared_columns(table, listed)
         named = {column.name for columns in shared.values() for column in columns}
         listed[table.name] = [column for column in table.columns if column.name not in named]
         yield _table_section(table, listed[table.name], shared)
+    yield "\n### Stored sums\n\nKept to answer sooner; `schema.json` has their columns.\n\n"
+    for name in STORED_SUMS:
+        table = TABLES[name]
+        yield f"- `{name}`: {table.row} ({table.origin}, since {table.since})\n"
 
 
 def _shared_columns(
@@ -202,7 +212,7 @@ def row_types() -> str:
         for struct, name in names.items()
     ]
     for table in TABLES.values():
-        if table.name in _STORED_SUMS:
+        if table.name in STORED_SUMS:
             continue
         fields = {
             column.name: _python_type(column.type, names) + ("" if column.key else " | None")
