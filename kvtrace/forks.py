@@ -28,15 +28,23 @@ class Lock:
     Args:
         taken: whether a fork waits until the lock is free, up to `PATIENCE` seconds.
         renewed: called in the child before other code, to repair the guarded data.
+        wanted: called before a fork waits for the lock, so that its holder may hurry.
 
     """
 
-    __slots__ = ("__weakref__", "_held", "_lock", "_renewed", "_taken")
+    __slots__ = ("__weakref__", "_held", "_lock", "_renewed", "_taken", "_wanted")
 
-    def __init__(self, *, taken: bool = False, renewed: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        taken: bool = False,
+        renewed: Callable[[], None] | None = None,
+        wanted: Callable[[], None] | None = None,
+    ) -> None:
         self._lock = RLock()
         self._taken = taken
         self._renewed = renewed
+        self._wanted = wanted
         self._held = False
         _locks.append(weakref.ref(self, _locks.remove))
 
@@ -72,6 +80,8 @@ def _before() -> None:
     until = time.monotonic() + PATIENCE
     for lock in locks():
         if lock._taken:
+            if lock._wanted is not None:
+                lock._wanted()
             lock._held = lock.acquire(max(until - time.monotonic(), 0))
 
 

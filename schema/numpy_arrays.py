@@ -3,11 +3,14 @@
 `arrays.py` gives the reason why pyarrow's own conversion is not used, and works without NumPy.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+#: Floating-point types that Arrow names differently.
+_FLOATS: Final = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 def array_of_numpy(values: npt.NDArray[Any], is_null: npt.NDArray[np.bool_] | None = None) -> Any:
@@ -28,15 +31,21 @@ def numpy_of(values: pa.Array, null_value: int = 0) -> npt.NDArray[Any]:
         return np.array(values.to_pylist(), object)
     if pa.types.is_timestamp(values.type):
         values = values.view(pa.int64())  # a cast would import all of pyarrow.compute
-    dtype = values.type.to_pandas_dtype()
+    dtype = _dtype(values.type)
     if not len(values):
         return np.zeros(0, dtype)
     content = values.buffers()[1]
-    if dtype is np.bool_:
+    if dtype.kind == "b":
         numbers = _unpacked_flags(content, values)
     else:
-        numbers = np.frombuffer(content, dtype, len(values), values.offset * dtype().itemsize)
+        numbers = np.frombuffer(content, dtype, len(values), values.offset * dtype.itemsize)
     return np.where(are_null(values), null_value, numbers) if values.null_count else numbers
+
+
+def _dtype(arrow_type: pa.DataType) -> np.dtype[Any]:
+    """Return the NumPy type of numbers or flags; `to_pandas_dtype` imports pandas."""
+    name = str(arrow_type)
+    return np.dtype(_FLOATS.get(name, name))
 
 
 def are_null(values: pa.Array) -> npt.NDArray[np.bool_]:

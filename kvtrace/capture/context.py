@@ -133,6 +133,30 @@ class GitFacts:
         self._facts["git_dirty"] = any(not line.startswith("#") for line in lines)
 
 
+class RunContext:
+    """Columns of `runs` that are known only while the program runs: versions, devices, ranks, git.
+
+    Devices and ranks stay known after the program has closed them.
+    """
+
+    def __init__(self) -> None:
+        self._git: GitFacts | None = None
+        self._devices: list[dict[str, Any]] = []
+        self._ranks: dict[str, int] = {}
+
+    def begin_git(self) -> None:
+        """Begin to read git's facts."""
+        self._git = GitFacts()
+
+    def facts(self, wait: bool = False) -> dict[str, Any]:
+        """Return what is known so far; with `wait`, git has some seconds to finish."""
+        git = {} if self._git is None else self._git.facts(wait)
+        self._devices = self._devices or devices()
+        self._ranks |= rank_facts(os.environ)
+        context = {"versions": library_versions(), "devices": self._devices}
+        return context | self._ranks | git
+
+
 def _program_folders() -> list[str]:
     """Return folders that may lie in the program's checkout: the script's, the working directory.
 

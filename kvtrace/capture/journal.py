@@ -9,21 +9,21 @@ processed. Example: after 5 submissions launches are drained; they are written a
 """
 
 import math
-import os
 import platform
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.collector import Uncounted
-from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
+from kvtrace.capture.context import RunContext, process_facts
 from kvtrace.capture.descriptors import Descriptors
-from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
+from kvtrace.capture.listeners import Listener
 from kvtrace.capture.messages import CLOCK_MESSAGE, GRAPH_MESSAGE, message_row
 from kvtrace.capture.overhead import Overhead
+from kvtrace.capture.pacing import Pace
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool, remove_useless_memories
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
@@ -44,6 +44,9 @@ INTERVAL: Final = 0.5
 #: Period of the first round, in seconds; periods double from round to round up to `INTERVAL`.
 _FIRST_PERIOD: Final = 0.0625
 
+#: Rows that are converted at once, some milliseconds of work.
+_ROWS: Final = 64
+
 #: Least seconds between rounds, in which other threads get the lock.
 _BREATH: Final = 0.01
 
@@ -54,22 +57,6 @@ _QUIET: Final = 3.0
 
 #: A submission: adds rows to the journal when the journal's thread calls it.
 Waiting = Callable[["Journal"], None]
-
-
-class Listener(Protocol):
-    """An observer of a recording, called in the journal's thread, which may add rows."""
-
-    def row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Observe a row before it is written."""
-
-    def launches(self, columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
-        """Observe new launches: their columns of `launches`, and (copy number, seq, call id)."""
-
-    def round(self, journal: "Journal") -> None:
-        """Add rows that are ready; called at the end of each round."""
-
-    def finish(self, journal: "Journal") -> None:
-        """Add the last rows; called when the recording ends."""
 
 
 class Journal:
@@ -99,7 +86,9 @@ class Journal:
         error that lost a row. At a limit of the setting `limit`, `limited` is called with the
         reason, and then `end` in the journal's thread. `descriptors` are held between rounds.
         """
-        self.lock = Lock(taken=True)
+        self._pace = Pace()
+        self._paces_itself = False
+        self.lock = Lock(taken=True, wanted=self._pace.hurry)
         self.run_id = run_id
         self._out = out
         self._recorder = recorder
@@ -120,11 +109,9 @@ class Journal:
         self._taken = 0
         self._written: set[Any] = set()
         self._writer: RunWriter | None = None
-        self._git: GitFacts | None = None
+        self._run_context = RunContext()
         self.broken = False
         self._sealed = False
-        self._devices: list[dict[str, Any]] = []
-        self._ranks: dict[str, int] = {}
         self._next_seq = 0
         self._saw_graph_capture = False
         self._saw_clock_step = False
@@ -157,6 +144,7 @@ class Journal:
 
     def flush(self) -> None:
         """Write all waiting rows to the operating system, now, in the calling thread."""
+        self._pace.hurry()
         if not self.lock.acquire(timeout=PATIENCE):
             return  # a write hangs
         try:
@@ -171,6 +159,7 @@ class Journal:
         self._closing = True
         self._ended.set()
         self._wake.set()
+        self._pace.hurry()
         if not self.lock.acquire(timeout=PATIENCE):
             self._closed.set()
             return  # a write hangs: what was flushed stays in the journal
@@ -256,16 +245,25 @@ class Journal:
         period = _FIRST_PERIOD
         while not self._ended.is_set():
             begin = time.monotonic()
+            self._pace.calm()
             with self.lock:
                 if self._ended.is_set():
-                    return
+                    break
                 self._cycle(INTERVAL)
             if self._keeping.full:
                 self._end()
-                return
+                break
+            self._thread.show_name()
+            if not self._paces_itself:
+                self._paces_itself = True  # after the first round, which creates the files at once
+                self._pace.begin()
+            waiting_bytes = sum(len(launches) for _, launches, _ in self._launches)
+            self._pace.set_backlog(len(self._waiting), waiting_bytes)
+            self._pace.rest()
             spent = time.monotonic() - begin
             self._wake.wait(max(_BREATH, period - spent))
             period = min(INTERVAL, 2 * period)
+        self._pace.end()
 
     def _cycle(self, patience: float = math.inf, *, whole: bool = False) -> None:
         """Execute one round: write waiting rows and launches; after an error, only count them.
@@ -305,8 +303,10 @@ class Journal:
         self._take_launches()
         self._process_waiting(deadline)
         self._write_launches()
+        self._pace.rest()
         if not self._launches:  # listeners may rely on having seen all launches
             self._notify(lambda listener: listener.round(self))
+            self._pace.rest()
         self._write_rows()
         self._write_context()
         assert self._writer is not None
@@ -347,7 +347,7 @@ class Journal:
             from kvtrace.schema.writer import RunWriter
 
             self._writer = RunWriter(self._out, self.run_id)
-            self._git = GitFacts()
+            self._run_context.begin_git()
             self._writer.append_rows("runs", [self._facts | process_facts()])
         return self._writer
 
@@ -369,6 +369,7 @@ class Journal:
                 submission(self)
             except Exception as error:  # noqa: BLE001 - one lost row; the others are kept
                 self._problem(error)
+            self._pace.rest()
 
     def _write_launches(self) -> None:
         """Write the launches before which all submissions have been processed."""
@@ -429,8 +430,14 @@ class Journal:
         for digest, kind, content, producer in artifacts:
             self.add("artifacts", artifact_row(kind, content, digest, producer))
         for table in (*REFERRED_TO, *self._rows):
-            if table in self._rows:
-                self._append_rows(table, self._rows.pop(table))
+            waiting = self._rows.get(table, [])  # counted as lost if writing ends in between
+            waiting.reverse()
+            while waiting:
+                rows = waiting[: -_ROWS - 1 : -1]
+                del waiting[-_ROWS:]
+                self._append_rows(table, rows)
+                self._pace.rest()
+        self._rows = {table: rows for table, rows in self._rows.items() if rows}
 
     def _append_rows(self, table: str, rows: list[dict[str, Any]]) -> None:
         """Append rows to a table; a row that does not fit the schema is reported as lost."""
@@ -442,24 +449,18 @@ class Journal:
                 self._writer.lose(1)
                 self._problem(error)
                 return
-            unwritten = self._rows[table] = rows[::-1]  # counted as lost if writing ends in between
-            while unwritten:
-                self._append_rows(table, [unwritten.pop()])
+            waiting = self._rows[table]
+            waiting += rows[::-1]  # counted as lost if writing ends in between
+            for _ in rows:
+                self._append_rows(table, [waiting.pop()])
 
     def _write_context(self) -> None:
         """Write versions, devices, ranks and git's facts to `runs` if they have changed."""
         assert self._writer is not None
-        context = self._current_context()
+        context = self._run_context.facts()
         if context != self._context:
             self._context = context
             self._writer.append_rows("runs", [context])
-
-    def _current_context(self, wait: bool = False) -> dict[str, Any]:
-        git = {} if self._git is None else self._git.facts(wait)
-        self._devices = self._devices or devices()
-        self._ranks |= rank_facts(os.environ)  # known still after the program ended its group
-        context = {"versions": library_versions(), "devices": self._devices}
-        return context | self._ranks | git
 
     def _may_seal_on(self, begin: int) -> bool:
         """Return whether sealing that began at `begin` goes on; if it takes long, say so."""
@@ -477,7 +478,7 @@ class Journal:
         self.spool.end()
         if self._writer is None:
             return
-        row = self._current_context(wait=not hurry) | {"ended": time.time_ns(), "ending": ending}
+        row = self._run_context.facts(wait=not hurry) | {"ended": time.time_ns(), "ending": ending}
         in_program = not self._thread.is_current()
 
         def at_last() -> dict[str, Any]:

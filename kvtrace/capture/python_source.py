@@ -8,15 +8,17 @@ import tokenize
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
+from kvtrace.capture.pacing import rest
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import is_generated
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.content import content_hash
 from kvtrace.settings import Source
 
@@ -104,6 +106,7 @@ class _Statement:
     """A top-level statement: its lines, the names that it binds, and those that it reads."""
 
     def __init__(self, lines: list[_LogicalLine]) -> None:
+        rest()
         self.lines = lines
         self.bound_names = _bound_names(lines)
 
@@ -174,10 +177,12 @@ def used_part(text: str, lines: Collection[int], *, outermost: bool = False) -> 
 
 
 @lru_cache(maxsize=16)  # variants of a kernel come from the same lines
-def _used_part(text: str, lines: frozenset[int], outermost: bool) -> str:
+def _used_part(text: str, lines: frozenset[int], outermost: bool, alone: bool = False) -> str:
+    """Return the used part; `alone`, without the statements that the functions use."""
     file_lines = _lines_of(text)
     try:
-        kept_numbers = _used_line_numbers(_parsed_module(text), file_lines, lines, outermost)
+        module = _parsed_module(text)
+        kept_numbers = _used_line_numbers(module, file_lines, lines, outermost, alone)
     except (tokenize.TokenError, SyntaxError):
         kept_numbers = {number for number in lines if 0 < number <= len(file_lines)}
     return _only(file_lines, kept_numbers)
@@ -214,6 +219,7 @@ def _logical_lines(text: str) -> list[_LogicalLine]:
         elif token.type == tokenize.DEDENT:
             depth -= 1
         elif token.type == tokenize.NEWLINE and words:
+            rest()
             lines.append(
                 _LogicalLine(
                     depth,
@@ -241,7 +247,11 @@ def _logical_lines(text: str) -> list[_LogicalLine]:
 
 
 def _used_line_numbers(
-    module: _Module, file_lines: Sequence[str], numbers: Collection[int], outermost: bool
+    module: _Module,
+    file_lines: Sequence[str],
+    numbers: Collection[int],
+    outermost: bool,
+    alone: bool,
 ) -> set[int]:
     """Return the numbers of lines to keep: functions around `numbers`, and statements they use."""
     kept_numbers: set[int] = set()
@@ -272,7 +282,7 @@ def _used_line_numbers(
             for enclosing in enclosing_lines:
                 if enclosing.depth < functions[-1].depth:
                     kept_numbers.update(range(enclosing.first_line, enclosing.last_line + 1))
-    for statement in module.used_by(used_names):
+    for statement in module.always_kept if alone else module.used_by(used_names):
         touched[id(statement)] = statement
         kept_numbers.update(statement.numbers)
     lines = [line for statement in touched.values() for line in statement.lines]
@@ -482,12 +492,13 @@ def _names(lines: Sequence[str], line: int, called: str | None) -> bool:
 def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[CodeType, ...]]:
     """Return the outermost function around a line, with what it uses, and the code in it; cached.
 
-    `whole` compiles all of the text, as code of a file's top level is made of it, and returns the
-    statements of the top level that are no definitions, with what they use. Nothing is compiled
-    that does not compile, or that Python might warn of.
+    Only the function is compiled, as the lock is held meanwhile. `whole` compiles all of the text,
+    as code of a file's top level is made of it, and returns the statements of the top level that
+    are no definitions, with what they use. Nothing is compiled that does not compile, or that
+    Python might warn of.
     """
     part = _top_level(text) if whole else used_part(text, [line], outermost=True)
-    compiled = text if whole else part
+    compiled = text if whole else _used_part(text, frozenset([line]), outermost=True, alone=True)
     if _UNUSUAL_ESCAPE.search(compiled):
         return part, ()
     try:

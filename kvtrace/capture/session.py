@@ -17,7 +17,8 @@ from kvtrace.capture.arguments import Identities
 from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.descriptors import Descriptors
 from kvtrace.capture.hot import Recorder
-from kvtrace.capture.journal import Journal, Listener
+from kvtrace.capture.journal import Journal
+from kvtrace.capture.listeners import Listener
 from kvtrace.capture.messages import Messages, place_of
 from kvtrace.capture.record_rows import call_row, kernel_row, mark_row, spooled_call
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelSource

@@ -61,6 +61,15 @@ class RecordingThread:
         """Return whether this is called in the thread."""
         return self._ident == get_ident()
 
+    def show_name(self) -> None:
+        """Give this thread its name in Python, too, if something made Python list the thread.
+
+        Nothing of `threading` is called, whose locks may be a program's own.
+        """
+        listed = getattr(sys.modules.get("threading"), "_active", {}).get(self._ident)
+        if listed is not None:
+            listed.name = NAME.decode()
+
     def join(self, seconds: float = -1) -> None:
         """Return once the thread has ended, or after that time; at once if it never started."""
         if self._has_started:

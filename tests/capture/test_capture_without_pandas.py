@@ -27,6 +27,51 @@ doubled[(2,)](torch.ones(100, device="cuda"), 100, BLOCK=64)
 """
 
 
+#: Ends with the modules that the recording's threads have imported, in `imported`.
+NOTED = """
+import sys, threading
+from kvtrace.capture.threads import running
+imported = []
+
+class Noted:
+    def find_spec(self, name, path=None, target=None):
+        if threading.get_ident() in running:
+            imported.append(name)
+
+sys.meta_path.insert(0, Noted())
+"""
+LIGHT = """
+import time
+import kvtrace
+from kvtrace.capture.records import KernelRecord
+
+session = kvtrace.start(sys.argv[1])
+session.add_kernel(KernelRecord(name="k", origin="jit"))
+end = time.monotonic() + 60
+while session._journal._writer is None and time.monotonic() < end:
+    time.sleep(0.01)  # this thread imports nothing meanwhile
+kvtrace.stop()
+# pyarrow imports NumPy where it is installed; sealing needs pyarrow.parquet, at a program's end
+heavy = {"pandas", "torch", "triton", "duckdb", "z3", "pyarrow.compute", "pyarrow.dataset"}
+assert "kvtrace.schema.writer" in imported, imported
+assert not heavy & set(imported), heavy & set(imported)
+"""
+ARRAYS = """
+import sys
+import numpy as np, pyarrow as pa
+import kvtrace.backends.cupti.timeline
+from kvtrace.schema.arrays import array_of
+from kvtrace.schema.numpy_arrays import array_of_numpy, numpy_of
+for name in ("int8", "int32", "int64", "uint8", "uint64", "float16", "float32", "float64", "bool"):
+    numbers = np.array([1, 0, 1], name)
+    values = array_of_numpy(numbers, np.array([False, True, False]))
+    assert numpy_of(array_of_numpy(numbers)).dtype == numbers.dtype
+    assert numpy_of(values).tolist() == numpy_of(array_of_numpy(numbers)).tolist() == [1, 0, 1]
+assert numpy_of(array_of([1, 2], pa.timestamp("ns"))).tolist() == [1, 2]
+assert not {"pandas", "pyarrow.compute"} & set(sys.modules)
+"""
+
+
 @pytest.fixture
 def recorded(tmp_path):
     """Run a program where somebody's pandas fails, and return what it recorded."""
@@ -64,6 +109,19 @@ def test_a_plain_recording_does_without_the_functions_of_arrow(recorded):
     assert recorded(
         "-c", f"{RECORDED_PROGRAM}assert 'pyarrow.compute' not in sys.modules\n", "out"
     ).runs
+
+
+def test_threads_of_a_recording_import_nothing_heavy(recorded):
+    assert recorded("-c", f"{NOTED}{LIGHT}", "out").runs
+
+
+def test_arrays_of_the_timeline_do_not_import_pandas(tmp_path):
+    (tmp_path / "pandas.py").write_text(PANDAS)
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    subprocess.run(
+        [sys.executable, "-c", ARRAYS], env=os.environ | {"PYTHONPATH": path}, check=True,
+        timeout=300,
+    )  # fmt: skip
 
 
 def test_verdicts_and_evaluation_at_exit_do_not_import_pandas(recorded, tmp_path):

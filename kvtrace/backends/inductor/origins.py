@@ -11,7 +11,7 @@ import re
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypeAlias
@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 from kvtrace.backends.inductor.libraries import GENERATOR
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.records import Origin, capped
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.surroundings import Local
 
 #: Most generated kernels that are stored until they are launched.
