@@ -158,12 +158,14 @@ def _common_steps(
 ) -> dict[str, tuple[int, Integers]]:
     """Return the number of the first step, and the hosts' bounds of steps, by run id.
 
-    Only steps in the window of all runs; no bounds if a run has no steps.
+    Only steps in the window of all runs; no bounds if a run has no steps, or those of another mark.
     """
     steps = {run.run_id: program_steps(whole, run) for run in runs}
-    if any(found is None for found in steps.values()):
+    if len({found and (found.name,) for found in steps.values()}) > 1 or None in steps.values():
         return {run.run_id: (0, np.zeros(0, np.int64)) for run in runs}
     bounds = {run: found.bounds for run, found in steps.items() if found is not None}
+    if all(found is not None and found.name is None for found in steps.values()):
+        return _together(bounds)
     first, last = 0, min(found.size for found in bounds.values()) - 1
     if isinstance(trace, TraceWindow):
         windows = [trace.window_of(run.run_id) for run in runs]
@@ -174,6 +176,17 @@ def _common_steps(
     if first >= last:
         return {run.run_id: (0, np.zeros(0, np.int64)) for run in runs}
     return {run: (first, found[first : last + 1]) for run, found in bounds.items()}
+
+
+def _together(bounds: dict[str, Integers]) -> dict[str, tuple[int, Integers]]:
+    """Return the steps that all ranks have, which were found in each rank without a mark.
+
+    Those that began at about the same time are one: the first ones of a rank may be missing.
+    """
+    since = max(int(found[0]) for found in bounds.values())
+    first = {run: int(np.argmin(np.abs(found - since))) for run, found in bounds.items()}
+    number = min(found.size - first[run] for run, found in bounds.items())
+    return {run: (first[run], found[first[run] :][:number]) for run, found in bounds.items()}
 
 
 def _device_bounds(executions: RankExecutions, host: Integers) -> Integers:

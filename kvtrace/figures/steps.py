@@ -1,4 +1,4 @@
-"""Steps and parts of a program: those that are stored, else by marks or the period of launches."""
+"""Steps and parts of a program: those that are stored, else by marks, else what repeats."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.executions import ExecutionBlock, ExecutionBlocks
+from kvtrace.figures.requests import requests_of_run
 from kvtrace.figures.step_marks import ProgramMarks
+from kvtrace.figures.step_search import step_bounds
 from kvtrace.figures.stored import once_per_trace, rows_of_runs, sums_stored
-from kvtrace.schema.features import TRIALS
 from kvtrace.schema.repair import LATEST, RANGES
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
@@ -152,17 +152,8 @@ def _bounds(steps: pa.Table, begin: str, end: str) -> Integers:
 # -- steps of a program ----------------------------------------------------------------------------
 
 
-#: Phases of launches in start-up.
-SETUP: Final = (*sorted(TRIALS), "graph_capture")
-#: Fewest ranges of a mark, and repetitions of a period of launches, that count as steps.
+#: Fewest ranges of a mark that count as steps.
 _LEAST_MARKED: Final = 2
-_PERIODS: Final = 4
-_LEAST_LAUNCHES: Final = 50
-#: Least share of their thread's launches that periodic steps must have.
-_LEAST_PERIODIC_SHARE: Final = 0.5
-#: Number of launches, the last ones, in which a period is searched.
-_MOST_LAUNCHES: Final = 1 << 18
-_CANDIDATES: Final = 64
 #: Nanoseconds between executions that separate two pieces of work on devices.
 _PAUSE_NS: Final = 200_000
 _NEVER: Final = np.iinfo(np.int64).max
@@ -175,7 +166,7 @@ class Steps:
     """Consecutive steps.
 
     Attributes:
-        name: The name of the mark; None for steps found by the period of launches.
+        name: The name of the mark; None for steps that were found by what repeats.
         bounds: The begin of each step and the end of the last one, in ns since 1970.
 
     """
@@ -190,9 +181,9 @@ class Steps:
 
 
 def program_steps(trace: "Trace", run: "Run") -> Steps | None:
-    """Return the steps that the program marks, else those by the period of launches; or None.
+    """Return the steps that the program marks, else those that repeat; or None.
 
-    A period is searched where no mark names a step: one that does, even once, is the program's
+    These are searched where no mark names a step: one that does, even once, is the program's
     step, and what repeats inside is its layers. Errors as `Trace.table`.
     """
     return _program_steps(trace, [run])
@@ -263,96 +254,17 @@ def time_bounds(
 
 
 def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
-    """Return the steps found by the period of call ids, or None without a period.
+    """Return the steps that repeat in all that the host requested, or None without any.
 
-    Only the launches of the thread with most launches are searched, without trials and graph
-    captures. If a mark is named "steady", only launches after its instant or in its range count.
-    Errors as `Trace.table`.
+    If a mark is named "steady", only requests after its instant or in its range count. Errors as
+    `Trace.table`.
     """
-    #: Begins and calls of each thread's last launches, and its number of launches.
-    last: dict[int, tuple[Integers, Integers]] = {}
-    launches: dict[int, int] = {}
-    for piece in trace.pieces("launches", [run], ["enter", "call_id", "thread", "phase"]):
-        ignored = pc.is_in(piece["phase"].cast(pa.string()), pa.array(SETUP))
-        kept = pc.and_(pc.invert(pc.fill_null(ignored, False)), pc.is_valid(piece["enter"]))
-        rows = piece.filter(kept)
-        enters, calls, threads = (integers(rows[n], -1) for n in ("enter", "call_id", "thread"))
-        for thread in np.unique(threads).tolist():
-            of_thread = threads == thread
-            launches[thread] = launches.get(thread, 0) + int(of_thread.sum())
-            last[thread] = _last_launches(last.get(thread), enters[of_thread], calls[of_thread])
-    if sum(launches.values()) < _PERIODS:
-        return None
-    enter, call = last[max(sorted(launches), key=launches.__getitem__)]
+    requests = requests_of_run(trace, run)
     ranges, moments = ProgramMarks(trace, run).times(_STEADY)
     for low, high in ranges or [(m, LATEST) for m in moments[:1]]:
-        marked = (enter >= low) & (enter < high)
-        enter, call = enter[marked], call[marked]
-    repetition = period_of(call)
-    if repetition is None:
-        return None
-    begin, end, period = repetition
-    starts = enter[begin : end + 1 : period]
-    if begin + (len(starts) - 1) * period > end:
-        starts = starts[:-1]
-    return Steps(None, starts)  # the last start is the end of the step before
-
-
-def _last_launches(
-    before: tuple[Integers, Integers] | None, enter: Integers, call: Integers
-) -> tuple[Integers, Integers]:
-    """Return the begins and calls of the `_MOST_LAUNCHES` last launches, sorted by begin.
-
-    `before` has those so far; `enter` and `call` are of more launches.
-    """
-    if before is not None:
-        enter, call = np.append(before[0], enter), np.append(before[1], call)
-    order = np.argsort(enter, kind="stable")[-_MOST_LAUNCHES:]
-    return enter[order], call[order]
-
-
-def period_of(sequence: Integers) -> tuple[int, int, int] | None:
-    """Return begin index, end index and period of the longest periodic part, or None.
-
-    The part consists of at least four repetitions of its first `period` items, and has at least 50
-    items and half of the sequence. A larger period replaces a smaller one only if its part is more
-    than 10 % longer. Example: 7 8 (1 2 3) × 20 gives begin 2, end 62 and period 3. A period p is
-    tested by comparing the sequence with itself shifted by p; candidates for p are the distances
-    between consecutive occurrences of an item.
-    """
-    best: tuple[int, int, int] | None = None
-    for period in _candidates(sequence):
-        same = sequence[period:] == sequence[:-period]
-        begin, length = _longest_run(same)
-        length += period
-        if length < max(_PERIODS * period, _LEAST_LAUNCHES, _LEAST_PERIODIC_SHARE * sequence.size):
-            continue
-        if best is None or length > 1.1 * (best[1] - best[0]):
-            best = begin, begin + length, period
-    return best
-
-
-def _candidates(sequence: Integers) -> list[int]:
-    """Return distances between consecutive occurrences of an item, ascending.
-
-    At most 64 are returned: those with the largest product of distance and frequency.
-    """
-    order = np.argsort(sequence, kind="stable")
-    same = sequence[order][1:] == sequence[order][:-1]
-    distances, counts = np.unique(np.diff(order)[same], return_counts=True)
-    best = np.argsort(-counts * distances, kind="stable")[:_CANDIDATES]
-    return sorted(int(distance) for distance in distances[best] if distance > 0)
-
-
-def _longest_run(same: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Return the begin index and length of the longest run of true values; (0, 0) without one."""
-    padded = np.concatenate([[False], same, [False]]).astype(np.int8)
-    edges = np.diff(padded)
-    begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    if not begins.size:
-        return 0, 0
-    longest = int(np.argmax(ends - begins))
-    return int(begins[longest]), int(ends[longest] - begins[longest])
+        requests = requests.rows((requests.time >= low) & (requests.time < high))
+    bounds = step_bounds(requests)
+    return None if bounds is None else Steps(None, bounds)
 
 
 def device_begins(

@@ -1,7 +1,7 @@
 """The part of a run that figures are of: the requested part, else the steady part, else the whole.
 
-The steady part consists of repeated steps: ranges of a repeated mark, else periods of the calls
-that are launched. The first steps are start-up if kernels were compiled, loaded, tuned or captured
+The steady part consists of repeated steps: ranges of a repeated mark, else what repeats in the
+requests of the host. The first steps are start-up if kernels were compiled, loaded, tuned or captured
 in them, or if they took much longer than others. Devices may be behind the host, so on devices a
 step begins with the first execution that was requested in the step.
 """
@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from kvtrace.figures.columns import Integers, integers, union_of
 from kvtrace.figures.executions import ExecutionBlocks
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
+from kvtrace.figures.requests import SETUP
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.steps import (
-    SETUP,
     Steps,
     device_begins,
     named_steps,
@@ -108,7 +108,7 @@ class Window:
             part = f"the mark {printable(self.name)}" if self.name else "the part asked for"
             return f"{part}, {length}"
         found_by = (
-            f"marked {printable(self.name)}" if self.name else "found by the period of launches"
+            f"marked {printable(self.name)}" if self.name else "found by what repeats"
         )
         median = "" if self.step_ns is None else f", {duration(self.step_ns)} each (median)"
         kind = "" if self.how == "asked" else "steady state: "
@@ -178,7 +178,7 @@ def windowed(
     if asked.mark is not None:
         raise BadSetting(f"no run has a mark that is called {asked.mark!r} and took any time.")
     if asked.steps is not None:
-        raise BadSetting("no steps are known: no mark repeats, and no launches have a period.")
+        raise BadSetting("no steps are known: no mark repeats, and no work does; mark them by kvtrace.mark("step").")
     if asked.since is None and asked.until is None:
         return trace, _whole(extents)
     first = min(run.started or extents[run.run_id].begin for run in timed)
@@ -318,7 +318,7 @@ def steady_steps(
     """Return what `steady_window` does, of steps whose `device_begins` are known already."""
     duration = np.diff(devices if are_known else steps.bounds)
     if steps.name is None and not np.median(duration):
-        return None  # a period of launches that the devices did not follow
+        return None  # steps that the devices did not follow
     part = slice(_first_steady(trace, run, steps, duration), steps.number)
     if part.stop - part.start < _LEAST_STEPS:
         return None

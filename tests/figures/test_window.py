@@ -4,7 +4,6 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pyarrow.compute as pc
 import pytest
 
@@ -14,7 +13,6 @@ from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report import report_data
 from kvtrace.figures.identity import TRITON, KernelKey
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
-from kvtrace.figures.steps import period_of
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import _step_slice, windowed
 from kvtrace.schema.errors import BadSetting
@@ -44,7 +42,7 @@ def test_text_selects_steps_up_to_its_end(text, begin, end):
         ("llama", "mark", 10),
         ("llama_ranks", "mark", 20),
         ("llama_steady", "period", 34),
-        ("llama_liger_cached", "period", 29),
+        ("llama_liger_cached", "period", 30),
         ("decoding", "period", 38),
         ("device", "whole", None),
         ("inductor", "whole", None),
@@ -181,14 +179,3 @@ def test_runs_without_device_timeline_are_not_narrowed_by_default():
     runs, trace, window = part_of("train", RequestedPart(since="50%"))
     assert window.how == "asked"
     assert 0 < pc.sum(host_times(trace, runs).calls["launches"]).as_py() < 1_500
-
-
-def test_period_of_a_sequence_has_its_begin_and_end():
-    step = [1, 2, 2, 3, 2, 2, 4]
-    sequence = np.array([9, 8, 7, *step * 12, 5, 6])
-    begin, end, period = period_of(sequence)
-    assert (period, begin) == (7, 3)
-    assert end - begin == 7 * 12
-    assert period_of(np.arange(200)) is None  # nothing repeats
-    assert period_of(np.array(step * 5)) is None  # too few launches
-    assert period_of(np.array([*range(300), *step * 12])) is None  # less than half

@@ -1,0 +1,275 @@
+"""Search for the steps of a program in the sequence of all that its host requested.
+
+A step's work is much the same each time, so a short window of requests that occurs once a step (an
+*anchor*) cuts the sequence into segments of equal content. Contents are compared as numbers of
+requests by kind, without order, since threads interleave; a segment may differ from the typical one
+by a twentieth, as where a program logs. Of two layers of a model and a step, both repeat, but the
+segments that do not fit tell them apart: after the last layer of each step comes the head, again
+and again. So an anchor whose exceptions recur at equal distances is refused, and of the others the
+most frequent one is taken that covers nearly as much as any.
+
+Training is certain: where each segment has the same number of requests of an optimizer, it is a
+step, whatever recurs beside it (logging, evaluation, checkpoints), and where some have none it is
+not, as with accumulated gradients. Copies and fills count for nothing.
+
+Example: (a b c c) × 20, where each fourth step has one d more: `a` cuts it into 20 segments of 4 or
+5 requests; the exceptions recur, so the step is (a b c c)³ a b c c d. With 40 further requests a
+step, the d is a twentieth, and each of the 20 segments is a step.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from kvtrace.figures.columns import Integers
+
+Hashes = npt.NDArray[np.uint64]
+
+#: Numbers of requests, the last ones: in which anchors are searched, and which are cut by the best.
+_MOST_SEARCHED: Final = 1 << 16
+MOST_REQUESTS: Final = 1 << 18
+#: Fewest requests of all steps, and fewest steps.
+_LEAST_REQUESTS: Final = 50
+_LEAST_STEPS: Final = 4
+#: Numbers of consecutive requests of a thread that may be an anchor.
+_WIDTHS: Final = (1, 2, 4, 8, 16, 32)
+#: Frequencies of anchors that are tried: those that explain most requests.
+_FREQUENCIES: Final = 16
+#: Mean squares of distances between occurrences, over the least ones, that count as even.
+_AS_EVEN: Final = 1.1
+#: Part of the typical content by which a step may differ from it.
+_TOLERANCE: Final = 0.05
+#: Least part of the requests that steps with typical content have, of those between the first and
+#: the last of them, and of all.
+_LEAST_REGULAR: Final = 0.6
+_LEAST_OF_ALL: Final = 0.5
+#: A longer step is taken only if the typical content of a shorter one covers less of the requests.
+_NEARLY: Final = 0.9
+#: Part of the distances between exceptions that are equal where exceptions recur.
+_RECURRING: Final = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests of a program's host, sorted by time.
+
+    Attributes:
+        time: When each was made, in ns since 1970.
+        kind: What was requested, as numbers from 0 on: a kernel, a graph, a kind of copy.
+        thread: The thread that made it.
+        counted: Of each kind, whether it is part of a step's content: copies and fills are not.
+        optimizing: Of each kind, whether optimizers alone request it.
+
+    """
+
+    time: Integers
+    kind: Integers
+    thread: Integers
+    counted: npt.NDArray[np.bool_]
+    optimizing: npt.NDArray[np.bool_]
+
+    def rows(self, rows: slice | npt.NDArray[np.bool_]) -> "Requests":
+        """Return some of the requests."""
+        return replace(self, time=self.time[rows], kind=self.kind[rows], thread=self.thread[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A sequence of requests cut into steps at the occurrences of an anchor.
+
+    Attributes:
+        begins: Position of the first request of each step, and of the first one after the last.
+        width: Number of requests in the anchor.
+        ahead: How many requests after the begin of the anchor a step begins.
+        trains: Whether each step has the same number of requests of an optimizer, and some.
+        regular: Part of the requests between them in steps with the typical content.
+        pause_ns: Median time between a step's first request and the one before.
+
+    """
+
+    begins: Integers
+    width: int
+    ahead: int
+    trains: bool
+    regular: float
+    pause_ns: float
+
+
+def step_bounds(requests: Requests) -> Integers | None:
+    """Return when each step began and the last one ended, in ns since 1970; None without steps."""
+    requests = requests.rows(slice(-MOST_REQUESTS, None))
+    last = requests.rows(slice(-_MOST_SEARCHED, None))
+    if last.time.size < _LEAST_REQUESTS:
+        return None
+    cuts = [
+        cut
+        for width, positions in _anchors(last)
+        for ahead in (0, width)  # a step begins with an anchor, or behind one
+        if (cut := _cut(last, positions, width, ahead))
+    ]
+    if not cuts:
+        return None
+    if any(cut.trains for cut in cuts):
+        cuts = [cut for cut in cuts if cut.trains]
+    else:
+        enough = _NEARLY * max(cut.regular for cut in cuts)
+        cuts = [cut for cut in cuts if cut.regular >= enough]
+    most = max(cut.begins.size for cut in cuts)
+    best = max((c for c in cuts if c.begins.size >= _NEARLY * most), key=lambda c: c.pause_ns)
+    begins = _of_all(requests, best, requests.time.size - last.time.size)
+    if best.trains:
+        behind = _behind_optimizers(requests, begins)
+        begins = max(begins, behind, key=lambda b: _pause_before(requests, b))
+    return _bounds(requests, begins)
+
+
+def _behind_optimizers(requests: Requests, begins: Integers) -> Integers:
+    """Return steps of training that begin when the optimizer of the step before has ended.
+
+    That is where most requests lie between two of an optimizer.
+    """
+    inside = requests.optimizing[requests.kind[begins[0] : begins[-1]]]
+    optimizing = np.flatnonzero(inside) + begins[0]
+    number, rest = divmod(optimizing.size, begins.size - 1)
+    if rest or not number:
+        return begins
+    gaps = np.diff(optimizing, append=begins[-1] + optimizing[0] - begins[0])
+    last = int(np.argmax(np.median(gaps.reshape(-1, number), axis=0)))
+    behind: Integers = optimizing.reshape(-1, number)[:, last] + 1
+    return behind
+
+
+def _pause_before(requests: Requests, begins: Integers) -> float:
+    """Return the median time between the first request of each step but one and that before."""
+    return float(np.median(requests.time[begins[1:]] - requests.time[begins[1:] - 1]))
+
+
+def _of_all(requests: Requests, cut: _Cut, skipped: int) -> Integers:
+    """Return where steps begin in all requests, of a cut of those after `skipped` ones."""
+    begins = cut.begins + skipped
+    if not skipped:
+        return begins
+    hashes = next(hashes for width, hashes in _windows(requests) if width == cut.width)
+    positions = np.flatnonzero(hashes == hashes[begins[0] - cut.ahead])
+    whole = _cut(requests, positions, cut.width, cut.ahead)
+    return begins if whole is None else whole.begins
+
+
+def _bounds(requests: Requests, begins: Integers) -> Integers:
+    """Return the times of steps that begin at positions, with the last one if it is whole."""
+    after = int(begins[-1] + np.median(np.diff(begins)))
+    times = np.append(requests.time, requests.time[-1] + 1)
+    if after < times.size:
+        extended = np.append(begins, after)
+        if _regular_segments(requests, extended)[0][-1]:
+            begins = extended
+    bounds: Integers = times[begins]
+    return bounds
+
+
+def _anchors(requests: Requests) -> Iterator[tuple[int, Integers]]:
+    """Yield width and positions of anchors, of the frequencies that explain most requests.
+
+    Of each frequency and width it is the one with the longest pauses before it, of those that are
+    nearly as evenly spaced as any: a program waits between its steps.
+    """
+    anchors: dict[int, list[tuple[int, Integers]]] = {}
+    explained: dict[int, int] = {}
+    pause = np.log1p(np.diff(requests.time, prepend=requests.time[:1]))
+    for width, hashes in _windows(requests):
+        order = np.argsort(hashes, kind="stable")
+        ordered = hashes[order]
+        edges = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        numbers = np.diff(np.append(edges, ordered.size))
+        ends = edges + numbers - 1
+        span, distances = order[ends] - order[edges], np.maximum(numbers - 1, 1)
+        fits = (numbers > _LEAST_STEPS) & (ordered[edges] != 0)
+        fits &= span >= _LEAST_OF_ALL * hashes.size * distances / numbers
+        # Mean squares of distances between occurrences, group by group, over squares of means.
+        squares = np.append(0, np.cumsum(np.diff(order).astype(np.float64) ** 2))
+        unevenness = (squares[ends] - squares[edges]) * distances / np.maximum(span, 1) ** 2
+        pauses = np.add.reduceat(pause[order], edges) / numbers
+        for number in np.unique(numbers[fits]).tolist():
+            groups = np.flatnonzero(fits & (numbers == number))
+            even = groups[unevenness[groups] <= _AS_EVEN * unevenness[groups].min()]
+            best = even[np.argmax(pauses[even])]
+            anchors.setdefault(number, []).append((width, order[edges[best] : ends[best] + 1]))
+            explained[number] = explained.get(number, 0) + number * groups.size
+    for number in sorted(explained, key=lambda n: -explained[n])[:_FREQUENCIES]:
+        yield from anchors[number]
+
+
+def _windows(requests: Requests) -> Iterator[tuple[int, Hashes]]:
+    """Yield each width, and the hash of the window that begins at each request; 0 for none."""
+    random = np.random.default_rng(0)
+    value = random.integers(1, 1 << 63, int(requests.kind.max()) + 1, np.uint64) | np.uint64(1)
+    hashes = value[requests.kind]
+    by_thread = [np.flatnonzero(requests.thread == t) for t in np.unique(requests.thread)]
+    for width in _WIDTHS:
+        yield width, hashes
+        doubled = np.zeros_like(hashes)
+        for rows in by_thread:
+            if rows.size <= width:
+                continue
+            first, second = hashes[rows[:-width]], hashes[rows[width:]]
+            mixed = (first * np.uint64(0x9E3779B97F4A7C15)) ^ (second >> np.uint64(7)) ^ second
+            doubled[rows[:-width]] = np.where((first == 0) | (second == 0), 0, mixed | np.uint64(1))
+        hashes = doubled
+
+
+def _cut(requests: Requests, positions: Integers, width: int, ahead: int) -> _Cut | None:
+    """Return the steps that begin `ahead` of the positions, None if too few are regular."""
+    positions = positions[positions + ahead < requests.time.size] + ahead
+    is_regular, trains = _regular_segments(requests, positions)
+    exceptions = np.flatnonzero(~is_regular)
+    if is_regular.sum() < _LEAST_STEPS or (not trains and _recur(exceptions)):
+        return None
+    first, last = np.flatnonzero(is_regular)[[0, -1]]
+    begins = positions[first : last + 2]
+    lengths = np.diff(begins)
+    regular = float(lengths[is_regular[first : last + 1]].sum() / lengths.sum())
+    least = max(_LEAST_REQUESTS, _LEAST_OF_ALL * requests.kind.size)
+    if regular < _LEAST_REGULAR or lengths.sum() + np.median(lengths) < least:
+        return None
+    return _Cut(begins, width, ahead, trains, regular, _pause_before(requests, begins))
+
+
+def _regular_segments(
+    requests: Requests, positions: Integers
+) -> tuple[npt.NDArray[np.bool_], bool]:
+    """Return which segments between consecutive positions have nearly the typical content.
+
+    That has of each kind the median of its numbers in the segments. The second value says whether
+    each segment trains: most have requests of an optimizer, and all have as many.
+    """
+    segments, kinds = positions.size - 1, requests.counted.size
+    inside = requests.kind[positions[0] : positions[-1]]
+    segment = np.repeat(np.arange(segments), np.diff(positions))
+    counted = requests.counted[inside]
+    cells, counts = np.unique(inside[counted] * segments + segment[counted], return_counts=True)
+    kind, segment = np.divmod(cells, segments)
+    # The median of a kind's counts, which are 0 in segments that have none of it.
+    order = np.lexsort((counts, kind))
+    first = np.searchsorted(kind[order], np.arange(kinds))
+    rows = np.diff(np.append(first, kind.size))
+    middle = (segments - 1) // 2 - (segments - rows)
+    typical = np.zeros(kinds, np.int64)
+    typical[middle >= 0] = counts[order][(first + middle)[middle >= 0]]
+    differs = np.abs(counts - typical[kind]) - typical[kind]
+    distance = typical.sum() + np.bincount(segment, differs, segments)
+    of_optimizer = requests.optimizing[kind]
+    steps = np.bincount(segment[of_optimizer], counts[of_optimizer], segments)
+    expected = typical[requests.optimizing].sum()
+    same = np.asarray(steps == expected)
+    return (distance <= _TOLERANCE * typical.sum()) & same, bool(expected and same.all())
+
+
+def _recur(exceptions: Integers) -> bool:
+    """Return whether segments recur at one distance, as the last layers of steps do."""
+    if exceptions.size < _LEAST_STEPS:
+        return False
+    _, numbers = np.unique(np.diff(exceptions), return_counts=True)
+    return bool(numbers.max() >= _RECURRING * numbers.sum())
