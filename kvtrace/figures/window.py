@@ -107,9 +107,7 @@ class Window:
         if self.steps is None:
             part = f"the mark {printable(self.name)}" if self.name else "the part asked for"
             return f"{part}, {length}"
-        found_by = (
-            f"marked {printable(self.name)}" if self.name else "found by what repeats"
-        )
+        found_by = f"marked {printable(self.name)}" if self.name else "found by what repeats"
         median = "" if self.step_ns is None else f", {duration(self.step_ns)} each (median)"
         kind = "" if self.how == "asked" else "steady state: "
         return f"{kind}{steps_text(self.steps, self.runs)} {found_by}{median}"
@@ -178,7 +176,7 @@ def windowed(
     if asked.mark is not None:
         raise BadSetting(f"no run has a mark that is called {asked.mark!r} and took any time.")
     if asked.steps is not None:
-        raise BadSetting("no steps are known: no mark repeats, and no work does; mark them by kvtrace.mark("step").")
+        raise BadSetting('no steps are found; mark them by kvtrace.mark("step").')
     if asked.since is None and asked.until is None:
         return trace, _whole(extents)
     first = min(run.started or extents[run.run_id].begin for run in timed)
