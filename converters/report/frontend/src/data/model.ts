@@ -863,9 +863,9 @@ export interface Busy {
 /**
  * Number and total time of the steps of a window, over all runs.
  *
- * `name` is the mark that separates steps; null if they were found by what repeats.
- * `number` counts the steps of each of the `runs` that have steps. `span_ns` includes the devices'
- * idle time, and is the mean of a run's devices.
+ * `name` is the mark that separates steps; null if they were found by what repeats. `number` counts
+ * the steps of each of the `runs` that have steps. `span_ns` includes the devices' idle time, and
+ * is the mean of a run's devices.
  */
 export interface Steps {
   readonly name: string | null;
