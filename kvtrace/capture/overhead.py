@@ -7,10 +7,11 @@ Three things delay a program's threads:
   waited for its own data. For each cache line that it fetches, one of the program's is evicted and
   has to be fetched again, outside of what can be timed: that is counted as equally long. Example:
   a mean of 1,200 ns and a quickest launch of 400 ns count as 2,000 ns.
-- The journal's thread, which holds the interpreter's lock in its rounds. The wait is derived: the
-  program's threads use less processor time in a round than at their pace between rounds. Example:
-  two threads use 1.0 ms of processor time per ms between rounds, and 3 ms in a round of 5 ms; so
-  they waited 2 ms.
+- The journal's thread, which holds the interpreter's lock while it works. A thread of the program
+  waits for all of this that falls on its own work: the thread's processor time in a round, times
+  the pace of the program between rounds, at most 1. Example: the program's threads use 0.9 ms of
+  processor time per ms between rounds, and the journal's thread 5 ms in a round; so they waited
+  4.5 ms. Before the pace is known it counts as 1.
 - A device profiler inside the program's launches. Its cost is measured once, by launches with and
   without the profiler, and counted for each execution.
 
@@ -93,10 +94,10 @@ class Overhead:
         journal's thread, means that the wait is estimated.
         """
         clocks = self._processor.now()
-        program_ns, round_ns = used(self._begun, clocks)
         if waited is None:
-            waited = self._estimated_wait(program_ns, round_ns)
-            self.thread_ns += clocks[2] - self._begun[2]
+            own_ns = clocks[2] - self._begun[2]
+            waited = self._estimated_wait(own_ns)
+            self.thread_ns += own_ns
         self._processor.follow_noted()
         self._left = self._processor.now()
         spent, wall = self._time_in_launches(), clocks[0]
@@ -148,17 +149,10 @@ class Overhead:
             return spent
         return spent + self._launches * max(sample_ns, 2 * sample_ns - count * quickest_ns) // count
 
-    def _estimated_wait(self, program_ns: int, round_ns: int) -> float:
-        """Return an estimate, in ns, of the program's wait for a round of `round_ns`.
-
-        `program_ns` is the processor time of the program's threads in the round; the wait is what
-        they lack compared with their pace between rounds.
-        """
+    def _estimated_wait(self, own_ns: int) -> float:
+        """Return an estimate, in ns, of the program's wait for `own_ns` of the journal's thread."""
         processor_ns, wall_ns = self._between
-        if not wall_ns:
-            return 0.0
-        pace = processor_ns / wall_ns  # above 1 where several run at once
-        return (pace * round_ns - program_ns) / max(1.0, pace)
+        return own_ns * min(1.0, processor_ns / wall_ns) if processor_ns else float(own_ns)
 
 
 class ThreadClocks:

@@ -30,8 +30,8 @@ def recorder(new=0, timed=0, timed_ns=0, quickest_ns=None):
     return SimpleNamespace(costs=(new, timed, timed_ns, quickest_ns))
 
 
-def test_thread_with_less_processor_time_in_a_round_counts_as_waiting():
-    # given a thread that uses nine tenths of the time, and 4 ms of a round's 10 ms
+def test_program_waits_for_the_work_of_the_journals_thread_at_its_own_pace():
+    # given a thread that uses nine tenths of the time, and a round of 8 ms of processor time
     clocks = Clocks(
         (0, 0, 0),
         (0, 0, 0), (0, 0, 0), (0, 0, 0),  # a first round
@@ -45,15 +45,15 @@ def test_thread_with_less_processor_time_in_a_round_counts_as_waiting():
     overhead.begin_round()
     overhead.add_launches([7], 2_000)
     overhead.end_round()
-    # then the thread lacks 5 ms in it, and launches cost half a microsecond each
+    # then the thread waited for nine tenths of it, and launches cost half a microsecond each
     parts = overhead.columns()["overhead"]
-    assert parts["waits_ns"] == 5_000_000
+    assert parts["waits_ns"] == 7_200_000
     assert parts["launches_ns"] == 1_000_000
     assert parts["running_ns"] == 110_000_000
     assert parts["thread_ns"] == 8_000_000
     # and the share is of the time that the program would have taken
     share = overhead_percent(Run("x", overhead=parts))
-    assert share["total"] == pytest.approx(100 * 6 / 104)
+    assert share["total"] == pytest.approx(100 * 8.2 / 101.8)
 
 
 def test_time_in_which_recording_waits_for_its_data_counts_twice():
