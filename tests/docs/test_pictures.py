@@ -13,9 +13,9 @@ BLOCKS = re.findall(
 MOST = 600_000
 
 
-def test_demo_page_shows_profile_info_and_diff_at_narrow_and_wide_widths():
+def test_demo_page_shows_profile_and_diff():
     commands = [(command.split()[0], int(columns)) for columns, command, _ in BLOCKS]
-    assert commands == [("profile", 80), ("info", 140), ("diff", 80)]
+    assert commands == [("profile", 80), ("diff", 80)]
 
 
 @pytest.mark.parametrize(("columns", "command", "text"), BLOCKS)
