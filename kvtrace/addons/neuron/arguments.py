@@ -75,7 +75,6 @@ class LaunchArrays:
         site = self._run.recorder.site("argument", "none", "allocate", -1)
         memory = self._run.allocate("hbm", array.shape, array.dtype, name=name, raw=raw, site=site)
         memory.argument = name
-        memory.shared = True
         return memory
 
 

@@ -1,6 +1,8 @@
 """Memories as kernels name them: `nl.sbuf`, `nl.psum`, `nl.hbm` and others."""
 
 import builtins
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from kvtrace.addons.neuron.errors import NkiError
@@ -55,30 +57,25 @@ _BY_NAME: Final[dict[str, Buffer]] = {
 }
 
 
-class BareNames:
-    """A context, for several threads at once, in which memories are builtin names (`sbuf`)."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._runs = 0
-        self._added_names: list[str] = []
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._runs += 1
-            if self._runs == 1:
-                self._added_names = [name for name in _BY_NAME if not hasattr(builtins, name)]
-                vars(builtins).update((name, _BY_NAME[name]) for name in self._added_names)
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._runs -= 1
-            if not self._runs:
-                for name in self._added_names:
-                    delattr(builtins, name)
+_lock: Final = Lock()
+#: For each running launch, the names that it has added to the builtins.
+_added: Final[list[dict[str, Buffer]]] = []
 
 
-BARE_NAMES: Final = BareNames()
+@contextmanager
+def bare_names() -> Iterator[None]:
+    """Make memories builtin names (`sbuf`) in the context, in which several threads may be."""
+    with _lock:
+        _added.append({name: it for name, it in _BY_NAME.items() if not hasattr(builtins, name)})
+        vars(builtins).update(_added[-1])
+    try:
+        yield
+    finally:
+        with _lock:
+            names = _added.pop(0)
+            _added[:1] = [names | later for later in _added[:1]]
+            for name in names if not _added else ():
+                delattr(builtins, name)
 
 
 def buffer_of(value: Any) -> Buffer:

@@ -18,7 +18,6 @@ class _TileSize:
     psum_num_banks = targets.PSUM_BANKS
     gemm_stationary_fmax = targets.STATIONARY_FREE
     gemm_moving_fmax = targets.MOVING_FREE
-    bn_stats_fmax = targets.BN_STATS_FREE
     psum_min_align = 4
     sbuf_min_align = 1
 
@@ -31,16 +30,6 @@ class _TileSize:
     def sbuf_fmax_bytes(self) -> int:
         """Bytes of a partition of SBUF that kernels may use, by the newer name."""
         return self.total_available_sbuf_size
-
-    @property
-    def sbuf_fmax(self) -> int:
-        """float32 elements of a partition of SBUF that kernels may use."""
-        return self.sbuf_fmax_bytes // 4
-
-    @property
-    def sbuf_size_bytes(self) -> int:
-        """Bytes of all partitions of SBUF."""
-        return targets.PARTITIONS * _target().sbuf_bytes
 
 
 def _target() -> Target:
@@ -87,13 +76,6 @@ class reduce_cmd(Enum):  # noqa: N801 - the public name
     load_reduce = 4
 
 
-class matmul_perf_mode(Enum):  # noqa: N801 - the public name
-    """Modes of the tensor engine."""
-
-    none = "none"
-    double_row = "double_row"
-
-
 class dge_mode(Enum):  # noqa: N801 - the public name
     """Generators of DMA descriptors: software, hardware or none."""
 
@@ -101,20 +83,6 @@ class dge_mode(Enum):  # noqa: N801 - the public name
     swdge = 1
     hwdge = 2
     none = 3
-
-
-class dma_engine(Enum):  # noqa: N801 - the public name
-    """Engines that transfer tiles between cores."""
-
-    dma = 0
-    gpsimd_dma = 1
-
-
-class oob_mode(Enum):  # noqa: N801 - the public name
-    """Handling of an index out of bounds in a transfer: report an error, or skip the element."""
-
-    error = 0
-    skip = 1
 
 
 class fp32:  # noqa: N801 - the public name

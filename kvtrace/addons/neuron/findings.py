@@ -9,43 +9,15 @@ from typing import Final, NamedTuple
 from kvtrace.verdicts.rules.choice import AddedRules
 
 OUT_OF_BOUNDS: Final = "out-of-bounds"
-RACE: Final = "race"
-UNDEFINED_LANES: Final = "undefined-lanes"
 UNINITIALIZED: Final = "uninitialized-read"
 PARTITION_LIMIT: Final = "partition-limit"
 MATMUL_LIMIT: Final = "matmul-limit"
-TILE_LIMIT: Final = "tile-limit"
 PSUM_BANK: Final = "psum-bank"
 PSUM_CAPACITY: Final = "psum-capacity"
 SBUF_CAPACITY: Final = "sbuf-capacity"
 ENGINE_DTYPE: Final = "engine-dtype"
 MEMORY_SPACE: Final = "memory-space"
-LOOP_DEPENDENCE: Final = "loop-dependence"
 UNWRITTEN_RESULT: Final = "unwritten-result"
-TARGET_SUPPORT: Final = "target-support"
-INSTRUCTION_ARGUMENT: Final = "instruction-argument"
-
-#: Rules whose violation makes Neuron's compiler refuse a kernel: errors if
-#: `KVTRACE_NKI_STRICT=1`.
-REFUSED: Final = frozenset(
-    {
-        PARTITION_LIMIT,
-        MATMUL_LIMIT,
-        TILE_LIMIT,
-        PSUM_BANK,
-        ENGINE_DTYPE,
-        MEMORY_SPACE,
-        TARGET_SUPPORT,
-        INSTRUCTION_ARGUMENT,
-    }
-)
-
-
-#: Description of the variable `KVTRACE_NKI_STRICT`, for the table of settings.
-ABOUT_STRICT: Final = (
-    "`1` raises an error, not only a finding, for what Neuron's compiler refuses in NKI kernels "
-    "([NKI](nki.md#what-is-checked))"
-)
 
 
 class Rule(NamedTuple):
@@ -62,16 +34,6 @@ RULES: Final = {
         "a lane reads or writes outside its tensor",
         "pass mask= so that lanes past the end are off",
     ),
-    RACE: Rule(
-        "error",
-        "two programs touch the same elements in device memory, one of them writes",
-        "give each program different elements, by nl.program_id",
-    ),
-    UNDEFINED_LANES: Rule(
-        "warning",
-        "lanes that a mask left without a value are stored",
-        "pass the load's mask to the store as well",
-    ),
     UNINITIALIZED: Rule(
         "error",
         "memory is read that was never written",
@@ -86,11 +48,6 @@ RULES: Final = {
         "error",
         "an operand of a matrix multiplication is larger than the engine supports",
         "split it: at most 128 partitions, 128 stationary and 512 moving columns",
-    ),
-    TILE_LIMIT: Rule(
-        "error",
-        "a tile is larger than an instruction supports",
-        "split its free dimension, and combine the results",
     ),
     PSUM_BANK: Rule(
         "error",
@@ -116,21 +73,6 @@ RULES: Final = {
         "error",
         "an operand is in a memory that the engine cannot access",
         "load it, or copy it to SBUF first",
-    ),
-    LOOP_DEPENDENCE: Rule(
-        "error",
-        "an iteration of affine_range reads elements that another iteration wrote",
-        "use nl.sequential_range",
-    ),
-    TARGET_SUPPORT: Rule(
-        "error",
-        "the target does not have an instruction that is used",
-        "choose a newer target by NEURON_PLATFORM_TARGET_OVERRIDE, or another instruction",
-    ),
-    INSTRUCTION_ARGUMENT: Rule(
-        "error",
-        "an instruction gets an argument that it does not support",
-        "see the instruction in the reference of nki.isa; the message has the requirement",
     ),
     UNWRITTEN_RESULT: Rule(
         "warning",
@@ -163,8 +105,6 @@ class Finding:
     lane: tuple[int, ...] = ()
     address_offset: int | None = None
     past_end_bytes: int | None = None
-    other_program: int | None = None
-    other_site: int | None = None
     lanes: int = 0
     times: int = field(default=1)
 

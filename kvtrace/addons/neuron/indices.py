@@ -180,26 +180,9 @@ class _GridMaker:
 mgrid: Final = _GridMaker()
 
 
-def ds(start: Any, size: int) -> slice:
-    """Return a slice of `size` elements from `start` on.
-
-    If `start` is a tile or a register, its number is read when the slice indexes a tensor.
-    """
-    if isinstance(start, int | np.integer):
-        return slice(int(start), int(start) + int(size))
-    return slice(start, int(size), _DYNAMIC)
-
-
-class _Dynamic:
-    """The step of a slice that starts at a number in a tile or a register."""
-
-
-_DYNAMIC: Final = _Dynamic()
-
-
-def is_dynamic(part: slice) -> bool:
-    """Return whether a slice starts at a number in a tile or register; `stop` is then the size."""
-    return part.step is _DYNAMIC
+def ds(start: int, size: int) -> slice:
+    """Return a slice of `size` elements from `start` on."""
+    return slice(int(start), int(start) + int(size))
 
 
 class PartitionSize(int):

@@ -9,7 +9,6 @@ from kvtrace.addons.neuron.constants import tile_size  # noqa: F401
 from kvtrace.addons.neuron.indices import ds  # noqa: F401
 from kvtrace.addons.neuron.loops import (  # noqa: F401
     affine_range,
-    device_print,
     num_programs,
     program_id,
     program_ndim,
@@ -19,17 +18,12 @@ from kvtrace.addons.neuron.loops import (  # noqa: F401
 from kvtrace.addons.neuron.ops import moves as _moves
 from kvtrace.addons.neuron.ops import products as _products
 from kvtrace.addons.neuron.ops import reductions as _reductions
-from kvtrace.addons.neuron.ops import searches as _searches
 from kvtrace.addons.neuron.ops.creation import (  # noqa: F401
-    empty_like,
     full,
     ndarray,
     ones,
-    rand,
-    random_seed,
     shared_constant,
     zeros,
-    zeros_like,
 )
 
 # Element types and tokens: `float32`, `add`, `exp` …
@@ -37,7 +31,6 @@ globals().update(_dtypes.NAMES)
 globals().update(_tokens.TOKENS)
 
 load = _moves.load.older
-load_transpose2d = _moves.load_transpose2d.older
 store = _moves.store.older
 matmul = _products.matmul.older
 transpose = _products.transpose.older
@@ -46,12 +39,7 @@ max = _reductions.max_.older  # noqa: A001 - the public name
 min = _reductions.min_.older  # noqa: A001 - the public name
 mean = _reductions.mean.older
 prod = _reductions.prod.older
-var = _reductions.var.older
 all = _reductions.all_.older  # noqa: A001 - the public name
-softmax = _reductions.softmax.older
-rms_norm = _reductions.rms_norm.older
-dropout = _reductions.dropout.older
-gather_flattened = _searches.gather_flattened.older
 
 
 def expand_dims(data: _Any, axis: int) -> _Any:

@@ -2,31 +2,26 @@
 
 `execute` runs a kernel and returns an `Outcome`. The capture backend registers in `listeners` to
 observe launches; without listeners, findings become Python warnings.
-
-Programs of a launch run one after the other. If the first waits for the others, at a barrier or for
-a tile, each other program runs in its own thread until it waits as well; only one runs at a time.
 """
 
 import inspect
-import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from queue import SimpleQueue
 from typing import Any, Final, Protocol
 
 import numpy as np
 
 from kvtrace.addons.neuron import arguments, capacity
 from kvtrace.addons.neuron.arguments import replace_leaves, result_leaves, traced_tensors
-from kvtrace.addons.neuron.buffers import BARE_NAMES
+from kvtrace.addons.neuron.buffers import bare_names
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import UNWRITTEN_RESULT, Finding
 from kvtrace.addons.neuron.machine import Run, current_or_none, set_current
-from kvtrace.addons.neuron.memory import NEVER_WRITTEN
 from kvtrace.addons.neuron.recorder import Recorder
 from kvtrace.addons.neuron.targets import Target, target_named
 from kvtrace.addons.neuron.tensors import Tensor
+from kvtrace.addons.neuron.tiles import Tile
 from kvtrace.evaluate.threads import ONE_THREAD
 
 
@@ -55,10 +50,6 @@ class Outcome:
 class Listener(Protocol):
     """An observer of launches, whose methods must not raise."""
 
-    @property
-    def keeps_tiles(self) -> bool:
-        """The listener reads the contents of tiles after the launch."""
-
     def before(self, kernel: "Kernel", grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
         """Process the begin of a launch; the returned value is passed to `after`."""
 
@@ -79,12 +70,13 @@ class Kernel:
     def __init__(
         self,
         function: Callable[..., Any],
-        kind: type[Tensor],
+        interface: str,
         grid: tuple[int, ...] = (),
         target: str | None = None,
     ) -> None:
         self.function = function
-        self.kind = kind
+        #: The interface that the kernel is written for: older or newer.
+        self.interface = interface
         self.grid = grid
         self.target = target
         self.__name__ = getattr(function, "__name__", "kernel")
@@ -92,25 +84,8 @@ class Kernel:
         self.__wrapped__ = function
         self.__module__ = function.__module__
 
-    @property
-    def interface(self) -> str:
-        """The interface that the kernel is written for: older or newer."""
-        return "newer" if self.kind.__module__.startswith(f"{__package__}.newer") else "older"
-
-    @property
-    def benchmark_result(self) -> Any:
-        """Latencies that `nki.benchmark` measures on a device; not available here.
-
-        Raises:
-            NkiError: always.
-        """
-        raise NkiError(
-            f"kernel {self.__name__} ran on NumPy, without a Neuron device to measure latencies "
-            "on: there is no benchmark_result"
-        )
-
     def __getitem__(self, grid: Any) -> "Kernel":
-        return Kernel(self.function, self.kind, grid_sizes(grid), self.target)
+        return Kernel(self.function, self.interface, grid_sizes(grid), self.target)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Launch the kernel and return its results; in a kernel or trace, run as part of that.
@@ -127,8 +102,7 @@ class Kernel:
         tokens = [(listener, listener.before(self, grid, bound)) for listener in listeners]
         outcomes: list[Outcome] = []
         try:
-            keeps_tiles = any(listener.keeps_tiles for listener, _ in tokens)
-            outcome = execute(self, grid, bound, outcomes.append, keeps_tiles=keeps_tiles)
+            outcome = execute(self, grid, bound, outcomes.append)
         finally:
             outcome_or_none = outcomes[0] if outcomes else None
             errors = [listener.after(token, outcome_or_none) for listener, token in tokens]
@@ -203,29 +177,29 @@ def execute(
     grid: tuple[int, ...],
     bound: dict[str, Any],
     on_outcome: Callable[[Outcome], None] = lambda _: None,
-    *,
-    keeps_tiles: bool = False,
 ) -> Outcome:
     """Run all programs of a grid on NumPy, and return the launch's outcome.
 
-    Programs run one after the other unless they wait for each other. `on_outcome` is called with
-    the outcome, also if the kernel raises. With `keeps_tiles`, tiles are kept for their final
-    contents.
+    Programs run one after the other. `on_outcome` is called with the outcome, also if the kernel
+    raises.
 
     Raises:
         NkiError: the kernel uses something that NKI does not have; the message ends with the line.
     """
     target = target_named(kernel.target)
-    recorder = Recorder(_call.__code__, keeps_tiles=keeps_tiles)
-    run = Run(target, kernel.kind, grid, recorder)
+    recorder = Recorder(_call.__code__)
+    run = Run(target, Tile, kernel.interface, grid, recorder)
     arrays = arguments.LaunchArrays(run)
     inputs = {name: arrays.kernel_argument(name, value) for name, value in bound.items()}
     args, kwargs = _call_arguments(kernel.function, inputs)
     set_current(run)
     try:
         # Masked-off lanes hold NaN, and products are many and small.
-        with np.errstate(all="ignore"), ONE_THREAD, BARE_NAMES:
-            result = Cores(run, lambda: _call(kernel.function, args, kwargs)).execute()
+        with np.errstate(all="ignore"), ONE_THREAD, bare_names():
+            results = []
+            for program in range(run.programs):
+                run.begin_program(program)
+                results.append(_call(kernel.function, args, kwargs))
     except NkiError as error:
         error_with_line = _with_line(error, recorder, kernel)
         on_outcome(Outcome(kernel, run.grid, target, None, recorder, bound, str(error_with_line)))
@@ -238,8 +212,8 @@ def execute(
         set_current(None)
     arrays.copy_back()
     capacity.find_overflows(run)
-    _find_unwritten(recorder, result)
-    outcome = Outcome(kernel, run.grid, target, arrays.result_arrays(result), recorder, bound)
+    _find_unwritten(recorder, results[0])
+    outcome = Outcome(kernel, run.grid, target, arrays.result_arrays(results[0]), recorder, bound)
     outcome.written = arrays.written_arrays()
     on_outcome(outcome)
     return outcome
@@ -247,10 +221,10 @@ def execute(
 
 def _find_unwritten(recorder: Recorder, result: Any) -> None:
     for tensor in result if isinstance(result, tuple | list) else (result,):
-        if not isinstance(tensor, Tensor) or tensor.memory.states is None:
+        if not isinstance(tensor, Tensor) or tensor.memory.written_elements is None:
             continue
-        states = tensor.per_element(tensor.memory.states)
-        count = int(np.count_nonzero(states == NEVER_WRITTEN))
+        written = tensor.per_element(tensor.memory.written_elements)
+        count = int(np.count_nonzero(~written))
         if count:
             life = tensor.memory.life
             name = life.name or "a tensor"
@@ -295,138 +269,3 @@ def _warn_of_findings(outcome: Outcome | None) -> None:
         frames = outcome.recorder.sites[finding.site].frames
         location = f" ({frames[0].file}:{frames[0].line})" if frames else ""
         warnings.warn(f"{finding.rule}: {finding.message}{location}", NkiWarning, stacklevel=3)
-
-
-# -- programs that wait for each other -------------------------------------------------------------
-
-
-#: Cores that can wait for each other (reference of `nki.isa.core_barrier`).
-PAIR: Final = 2
-
-
-class _AbandonedError(BaseException):
-    """The exception that ends the threads of other programs after one program failed."""
-
-
-class _ProgramThread:
-    """A program other than program 0, which runs in its own thread."""
-
-    def __init__(self, run: Run, call: Callable[[], Any], program: int) -> None:
-        self.ended = False
-        self.program = program
-        self._run = run
-        self._call = call
-        self._error: BaseException | None = None
-        self._turns: SimpleQueue[bool] = SimpleQueue()
-        self._stops: SimpleQueue[None] = SimpleQueue()
-        self._thread = threading.Thread(
-            target=self._work, name=f"kvtrace-core-{program}", daemon=True
-        )
-        self._thread.start()
-
-    def advance(self) -> None:
-        """Run the program until it waits or ends; raise the error that it raised, if any."""
-        suspended_state = self._run.suspend()
-        self._turns.put(True)
-        self._stops.get()
-        self._run.resume(suspended_state)
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-
-    def wait(self) -> None:
-        """Block the program's thread until program 0 calls `advance`; called in that thread."""
-        suspended_state = self._run.suspend()
-        self._stops.put(None)
-        if not self._turns.get():
-            raise _AbandonedError
-        self._run.resume(suspended_state)
-
-    def abandon(self) -> None:
-        """End the program's thread at its wait, unless the program has ended."""
-        if not self.ended:
-            self._turns.put(False)
-            self._thread.join()
-
-    def _work(self) -> None:
-        if not self._turns.get():
-            return
-        set_current(self._run)
-        try:
-            with np.errstate(all="ignore"):
-                self._run.begin_program(self.program)
-                self._call()
-                self._run.flush_findings()
-        except _AbandonedError:
-            pass
-        except BaseException as error:  # noqa: BLE001 - is raised where program 0 waits
-            self._error = error
-        finally:
-            set_current(None)
-            self.ended = True
-            self._stops.put(None)
-
-
-class Cores:
-    """The execution of all programs of a launch, which may wait for each other."""
-
-    def __init__(self, run: Run, call: Callable[[], Any]) -> None:
-        """`call` calls the kernel for the run's current program."""
-        self._run = run
-        self._call = call
-        self._other_programs: list[_ProgramThread] = []
-        run.wait_for_others = self.wait_for_others
-
-    def execute(self) -> Any:
-        """Run all programs of the grid, and return the result of program 0."""
-        run = self._run
-        try:
-            run.begin_program(0)
-            result = self._call()
-            run.flush_findings()
-            for thread in self._other_programs:
-                self._finish(thread)
-        finally:
-            for thread in self._other_programs:
-                thread.abandon()
-        for program in range(1 + len(self._other_programs), run.programs):
-            run.begin_program(program)
-            self._call()
-            run.flush_findings()
-        return result
-
-    def wait_for_others(self, what: str, pair: bool = True) -> bool:
-        """Wait until all programs have reached the op; return True in program 0, False in others.
-
-        Raises:
-            NkiError: a program has ended, or `pair` is set and the grid has not two programs.
-
-        """
-        run = self._run
-        if run.programs == 1:
-            return True
-        if pair and run.programs != PAIR:
-            raise NkiError(f"{what} needs a grid of {PAIR} programs, not of {run.programs}")
-        if run.program:
-            if not self._other_programs:
-                raise NkiError(
-                    f"program {run.program} waits at {what} for program 0, which has ended"
-                )
-            self._other_programs[run.program - 1].wait()
-            return False
-        if not self._other_programs:
-            others = range(1, run.programs)
-            self._other_programs = [_ProgramThread(run, self._call, program) for program in others]
-        for thread in self._other_programs:
-            if not thread.ended:
-                thread.advance()
-            if thread.ended:
-                raise NkiError(
-                    f"program 0 waits at {what} for program {thread.program}, which has ended"
-                )
-        return True
-
-    def _finish(self, thread: _ProgramThread) -> None:
-        thread.advance()
-        if not thread.ended:
-            raise NkiError(f"program {thread.program} waits for program 0, which has ended")

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.addons.neuron.machine import LoopNumber, current
+from kvtrace.addons.neuron.machine import current
 
 
 def _loop_range(start: Any, stop: Any, step: Any) -> range:
@@ -14,14 +14,14 @@ def _loop_range(start: Any, stop: Any, step: Any) -> range:
     return range(int(begin), int(end), int(step))
 
 
-def affine_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
+def affine_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[int]:
     """Iterate over a range whose iterations may run in parallel: none may need another's result."""
     return current().iterate("affine_range", _loop_range(start, stop, step))
 
 
 def sequential_range(
     start: Any, stop: Any = None, step: Any = 1, *, directives: Any = None
-) -> Iterator[LoopNumber]:
+) -> Iterator[int]:
     """Iterate over a range whose iterations run one after the other.
 
     `directives`, such as `no_reorder()`, are for the compiler and without effect.
@@ -30,7 +30,7 @@ def sequential_range(
     return current().iterate("sequential_range", _loop_range(start, stop, step))
 
 
-def static_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
+def static_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[int]:
     """Iterate over a range that the compiler unrolls."""
     return current().iterate("static_range", _loop_range(start, stop, step))
 
@@ -61,13 +61,6 @@ def num_programs(axes: Any = None) -> int:
 def program_ndim() -> int:
     """Return the number of axes of the grid; 0 if the kernel was launched without a grid."""
     return current().axes
-
-
-def device_print(*parts: Any, **settings: Any) -> None:
-    """Print the parts, tensors by their values, while the kernel runs."""
-    del settings
-    printed = (part.array() if hasattr(part, "array") else part for part in parts)
-    print(*printed)
 
 
 class CoreCount(int):

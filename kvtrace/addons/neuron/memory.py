@@ -1,11 +1,10 @@
 """Memories of tensors: bytes of a buffer, which elements are defined, and when ops accessed them.
 
-The state of an element is one byte: never written, garbage (a lane that a mask left out), or
-defined. All elements of a memory without states are defined.
+A memory in which no element is unwritten has no record of written elements.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +13,6 @@ from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.targets import PARTITIONS, PSUM_BANK_BYTES
 
 Space = Literal["hbm", "sbuf", "psum"]
-
-#: States of an element, ordered: an op's result has the least of its operands' states.
-NEVER_WRITTEN: Final = 0
-GARBAGE: Final = 1
-DEFINED: Final = 2
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +50,7 @@ class BufferLife:
 
 @dataclass(slots=True, eq=False)
 class Memory:
-    """A buffer's bytes, element states, element type and partition dimension."""
+    """A buffer's bytes, element type and partition dimension."""
 
     space: Space
     shape: tuple[int, ...]
@@ -64,13 +58,10 @@ class Memory:
     partition: int
     life: BufferLife
     raw: NDArray[np.uint8]
-    states: NDArray[np.uint8] | None = None
+    #: Which elements an op has written; None: all.
+    written_elements: NDArray[np.bool_] | None = None
     #: Name of the kernel's parameter, if the memory is an argument; else empty.
     argument: str = ""
-    #: All programs of a launch see the memory.
-    shared: bool = False
-    #: Serials of the loop iterations around the allocation, outermost first.
-    allocation_serials: tuple[int, ...] = ()
     number: int = 0
     #: The kernel has written at least one element.
     written: bool = False
@@ -82,11 +73,6 @@ class Memory:
     placed_by_compiler: bool = False
     #: Elements that the op of `producer_order` wrote, if its mask left some out.
     produced_lanes: NDArray[np.bool_] | None = None
-    #: Per element: 1 + the program that wrote it last, 1 + the program that read it first, and the
-    #: serial of the iteration that wrote it last; 0 for none. Allocated on first use.
-    writers: NDArray[np.int32] | None = None
-    readers: NDArray[np.int32] | None = None
-    writer_iterations: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         if self.partition > 0:
@@ -98,20 +84,14 @@ class Memory:
         self.raw.view(dtype)[positions] = dtypes.rounded(values, dtype)
         self.written = True
 
-    def state_array(self) -> NDArray[np.uint8]:
-        """Return the states of all elements as an array, created on the first call."""
-        if self.states is None:
-            self.states = np.full(self.raw.size // self.dtype.itemsize, DEFINED, np.uint8)
-        return self.states
-
 
 def garbage(
     shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return bytes and states of elements that were never written."""
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return the bytes of elements that were never written, and that none is written."""
     count = size_of(shape)
     raw = np.full(count, dtypes.poison(dtype), dtype).view(np.uint8)
-    return raw, np.full(count, NEVER_WRITTEN, np.uint8)
+    return raw, np.zeros(count, np.bool_)
 
 
 def size_of(shape: tuple[int, ...]) -> int:

@@ -27,11 +27,9 @@ from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import MEMORY_SPACE, Finding
 from kvtrace.addons.neuron.indices import lanes_of
 from kvtrace.addons.neuron.machine import Run, current
-from kvtrace.addons.neuron.memory import GARBAGE, Space
+from kvtrace.addons.neuron.memory import Space
 from kvtrace.addons.neuron.recorder import Execution
-from kvtrace.addons.neuron.requirements import REQUIREMENTS, Call
 from kvtrace.addons.neuron.tensors import Tensor
-from kvtrace.addons.neuron.tokens import Token
 
 Engine = Literal["tensor", "vector", "scalar", "gpsimd", "dma", "none"]
 
@@ -39,16 +37,12 @@ ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 
 _NO_POSITIONS: Final = np.empty(0, np.int64)
 
-#: Argument `states` of a result whose states follow from those of the operands.
-_FROM_OPERANDS: Final = object()
-
 
 @dataclass(slots=True, eq=False)
 class Result:
-    """One result of an op: values, states (None: all defined), type, space and active lanes."""
+    """One result of an op: values, type, space and active lanes."""
 
     values: NDArray[Any]
-    states: NDArray[np.uint8] | None
     dtype: np.dtype[Any]
     space: Space
     mask: NDArray[np.bool_] | None
@@ -69,11 +63,6 @@ class Issue:
     engine: Engine = field(init=False)
     #: The program named the engine; otherwise a compiler chooses one that reaches the operands.
     has_named_engine: bool = False
-    #: Token that combines the operand now read with the others; set by the op's function. If the
-    #: operand is the destination, the op is a reduction: `t = t + x`.
-    combining_token: Token | None = None
-    #: The op accumulates into elements that another iteration of a parallel loop wrote.
-    is_reduction: bool = False
     #: Floating-point operations; set by the op's function.
     flops: int = 0
     masked_off: int = 0
@@ -96,8 +85,6 @@ class Issue:
         """
         self.engine = self.operation.engine
         self.order = self.run.recorder.count
-        if self.run.pending_findings:
-            self.run.flush_findings()
         self._update_site(self.operation.kind)
         return self
 
@@ -156,18 +143,11 @@ class Issue:
         *operands: Values,
         space: Space = "sbuf",
         mask: Any = None,
-        states: Any = _FROM_OPERANDS,
     ) -> Result:
-        """Return a result; without a `dtype`, its type is that of the first operand.
-
-        The result has the lowest of the operands' states, which must be broadcastable, unless the
-        op passes `states` (None: all defined). Lanes that `mask` leaves out are garbage.
-        """
+        """Return a result; without a `dtype`, its type is that of the first operand."""
         element_type = operands[0].dtype if dtype is None and operands else dtypes.as_dtype(dtype)
-        if states is _FROM_OPERANDS:
-            states = access.combined_states(values.shape, operands)
         lanes = None if mask is None else lanes_of(mask)
-        return Result(values, states, element_type, space, lanes)
+        return Result(values, element_type, space, lanes)
 
     def add_result(self, destination: Tensor, result: Result) -> None:
         """Add a result that is written to `destination` after the first result."""
@@ -202,7 +182,6 @@ class Issue:
     def _tile(self, result: Result) -> Tensor:
         """Return a new tile that contains the result, of at least two dimensions."""
         values = dtypes.rounded(result.values, result.dtype)
-        states = result.states
         shape = values.shape
         if len(shape) < 2:
             shape = (values.size, 1) if shape else (1, 1)
@@ -211,13 +190,9 @@ class Issue:
             produced = np.broadcast_to(result.mask, values.shape)
             off = ~produced
             values = np.where(off, dtypes.poison(result.dtype), values).astype(result.dtype)
-            known_states = np.full(values.shape, 2, np.uint8) if states is None else states
-            states = np.where(off, np.minimum(known_states, GARBAGE), known_states).astype(np.uint8)
             self.masked_off = max(self.masked_off, int(off.sum()))
         raw = _owned_copy(values).reshape(-1).view(np.uint8)
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
-        if states is not None:
-            memory.states = _owned_copy(states).reshape(-1)
         memory.placed_by_compiler = result.placed_by_compiler
         memory.has_added_axis = result.has_added_axis
         memory.produced_lanes = (
@@ -240,22 +215,8 @@ class Issue:
                 written,
                 nbytes,
                 tuple(self.read_buffers),
-                self.run.serial,
             )
         )
-
-    def check_requirements(self, operands: dict[str, Any]) -> bool:
-        """Report requirements that operands, by name, violate; return whether all are met."""
-        operation = self.operation
-        operands.setdefault("dst", self.destination)
-        operands["target"] = self.run.target
-        call = Call(operands)
-        violated = [
-            requirement for requirement in operation.requirements if not requirement.holds(call)
-        ]
-        for requirement in violated:
-            self.report(requirement.rule, requirement.message(operation.name, call))
-        return not violated
 
     # -- limits -----------------------------------------------------------------------------
 
@@ -282,13 +243,6 @@ class UnrecordedIssue(Issue):
         return self
 
 
-def _operand_traits(operand: Any) -> Any:
-    if not isinstance(operand, Tensor):
-        return operand
-    memory = operand.memory
-    return operand.shape, operand.dtype, memory.space, memory.placed_by_compiler, memory.shared
-
-
 Function = Callable[..., Result | None]
 
 
@@ -301,20 +255,11 @@ class Operation:
         #: load, store, dot, reduce, scan, elementwise or other, as the column `ops.kind` has it.
         self.kind = kind
         self.function = function
-        self.requirements = REQUIREMENTS.get(name, [])
         #: The op's engine cannot access device memory. The tensor engine's ops check this
         #: themselves.
         self._stays_on_chip = engine in ("vector", "scalar", "gpsimd")
-        self._depends_on_offset = any(
-            requirement.depends_on_offset for requirement in self.requirements
-        )
         _, *parameters = inspect.signature(function).parameters.values()
         self._names = tuple(parameter.name for parameter in parameters)
-        self._defaults = {
-            parameter.name: parameter.default
-            for parameter in parameters
-            if parameter.default is not Parameter.empty
-        }
         self.older = self._with_metadata(self._older_function(), Signature(parameters))
         signature = _newer_signature(parameters)
         self.newer = self._with_metadata(self._newer_function(signature), signature)
@@ -337,30 +282,7 @@ class Operation:
                 MEMORY_SPACE,
                 f"{self.name} writes to a tensor in device memory; store it with nisa.dma_copy",
             )
-        if self.requirements:
-            self._check_requirements(issue, args, kwargs)
         return issue.finish(result)
-
-    def _check_requirements(
-        self, issue: Issue, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        """Check the op's requirements, unless equal operands met them earlier in the run."""
-        key = (
-            self,
-            _operand_traits(issue.destination),
-            *[_operand_traits(operand) for operand in args],
-        )
-        if kwargs:
-            key += (*kwargs, *[_operand_traits(operand) for operand in kwargs.values()])
-        accepted = issue.run.accepted_operands
-        try:
-            if key in accepted and not self._depends_on_offset:
-                return
-        except TypeError:  # a list among the operands
-            key = ()
-        named = dict(zip(self._names, args, strict=False))
-        if issue.check_requirements({**self._defaults, **named, **kwargs}) and key:
-            accepted.add(key)
 
     def _older_function(self) -> Callable[..., Any]:
         drops_name = "name" not in self._names

@@ -2,8 +2,6 @@
 
 A site is an op at a position in the program, reached by the same chain of calls of the user's own
 functions. Recording an execution costs one tuple and a few additions; tables are made at the end.
-With KVTRACE_TENSORS=all a sample of the final contents of tiles of the first program is recorded: a
-corner of each tile, so that samples of a call take less than 1 MiB.
 """
 
 import dis
@@ -14,24 +12,18 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.findings import Finding
-from kvtrace.addons.neuron.iterations import Iteration
-from kvtrace.addons.neuron.memory import DEFINED, BufferLife, Memory, size_of
+from kvtrace.addons.neuron.memory import BufferLife
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import frame_of
 
 #: Maximum number of executed ops to keep one by one; further ones are only counted.
 ROWS_LIMIT: Final = 1_000_000
-
-#: Maximum number of tiles, and of their bytes, to keep until the end to record their contents.
-TILES_LIMIT: Final = 64
-TILE_BYTES_LIMIT: Final = 256 << 20
 
 _FOLDER: Final = str(Path(__file__).parent) + os.sep
 #: Instructions that assign to a variable.
@@ -49,8 +41,8 @@ class Execution(NamedTuple):
     """One executed op: counts are numbers of elements, bytes and floating-point operations.
 
     `written` and `read` are indices of the recorder's buffers, -1 and () if there are none;
-    `written_bytes` counts the written elements; `iteration` is the serial of the innermost loop's
-    iteration, 0 outside of loops. The index in the list of executions is the op's order.
+    `written_bytes` counts the written elements. The index in the list of executions is the op's
+    order.
     """
 
     site: int
@@ -63,43 +55,13 @@ class Execution(NamedTuple):
     written: int
     written_bytes: int
     read: tuple[int, ...]
-    iteration: int
-
-
-class AccessRow(NamedTuple):
-    """One access to device memory by an executed op; offsets in bytes from the tensor's start.
-
-    `iteration` is the trip of the innermost loop, `serial` the serial of that iteration. `steps`
-    are the bytes between lanes along each dimension of `shape`; both are empty if the lanes are not
-    equally spaced.
-    """
-
-    site: int
-    program: int
-    iteration: int | None
-    argument: str
-    first: int
-    last: int
-    active: int
-    shape: tuple[int, ...]
-    steps: tuple[int, ...]
-    serial: int
 
 
 @dataclass(slots=True)
 class LoopSite:
-    """A loop at a position in the program, with the trip counts of its executions.
+    """A loop at a position in the program, with the trip counts of its executions."""
 
-    `name` is the loop variable, `parent` the site of the loop around it (-1: none). `before` is the
-    number of op sites when the loop first began, and so the index of the first op that can be
-    inside.
-    """
-
-    kind: str
-    name: str
     frames: tuple[Frame, ...]
-    parent: int
-    before: int
     trips: list[int] = field(default_factory=list)
 
 
@@ -132,7 +94,7 @@ class Site:
 class Recorder:
     """The record of one run; recorded stacks end above the frame of the code `bottom`."""
 
-    def __init__(self, bottom: CodeType, *, keeps_tiles: bool = False) -> None:
+    def __init__(self, bottom: CodeType) -> None:
         self._bottom = bottom
         self._site_of: dict[tuple[object, ...], int] = {}
         self._touched: dict[tuple[int, int], NDArray[np.uint8]] = {}
@@ -142,13 +104,7 @@ class Recorder:
         self.loops: list[LoopSite] = []
         self.rows: list[Execution] = []
         self.buffers: list[BufferLife] = []
-        self.accesses: list[AccessRow] = []
-        #: Iterations by serial; 0 stands for outside of loops.
-        self.iterations = [Iteration(0, 0, False)]
         self.findings: list[Finding] = []
-        self.keeps_tiles = keeps_tiles
-        #: Number → tile of the first program whose contents will be recorded.
-        self.tiles: dict[int, Memory] = {}
         #: Executed ops so far, including those beyond the limit.
         self.count = 0
 
@@ -171,15 +127,13 @@ class Recorder:
             self.sites.append(Site(op, engine, kind, self._locations(), loop, name))
         return site_index
 
-    def loop(self, kind: str, parent: int) -> int:
+    def loop(self, kind: str) -> int:
         """Return the index of a loop's site, added if the user's frames start it the first time."""
         loop_key = (kind, *((id(frame.f_code), frame.f_lasti) for frame in self._frames()))
         loop_index = self._loop_of.get(loop_key)
         if loop_index is None:
             loop_index = self._loop_of[loop_key] = len(self.loops)
-            innermost = next(self._frames(), None)
-            name = "" if innermost is None else assigned_name(innermost.f_code, innermost.f_lasti)
-            self.loops.append(LoopSite(kind, name, self._locations(), parent, len(self.sites)))
+            self.loops.append(LoopSite(self._locations()))
         return loop_index
 
     def add_execution(self, row: Execution) -> None:
@@ -210,23 +164,9 @@ class Recorder:
             if marking_site == site
         )
 
-    def add_access(self, row: AccessRow) -> None:
-        """Store an access to device memory, below the limit, and its argument in the site."""
-        site = self.sites[row.site]
-        site.argument = row.argument
-        if len(self.accesses) < ROWS_LIMIT:
-            self.accesses.append(row)
-
-    def keep_tile(self, tile: Memory) -> None:
-        """Keep a tile until the end of the run, unless that would exceed the limits."""
-        nbytes = sum(kept_tile.raw.size for kept_tile in self.tiles.values())
-        if len(self.tiles) < TILES_LIMIT and nbytes + tile.raw.size <= TILE_BYTES_LIMIT:
-            self.tiles[tile.number] = tile
-
     def elide_buffer(self, order: int, unneeded: int, written: int) -> None:
         """Record that op `order` wrote to `written`, not to buffer `unneeded`, which is dropped."""
         self.buffers[unneeded].elided = True
-        self.tiles.pop(unneeded, None)
         if order < len(self.rows):
             self.rows[order] = self.rows[order]._replace(written=written)
 
@@ -291,52 +231,3 @@ def _assigned_names(code: CodeType) -> dict[int, str]:
             # The offsets from the instruction to the store include those of its inline caches.
             names.update(dict.fromkeys(range(producer.offset, store.offset, 2), name))
     return names
-
-
-#: Maximum number of elements kept per tile, and per partition of a tile.
-ELEMENTS: Final = 1024
-_PARTITION_ELEMENTS: Final = 32
-
-
-class TileSample(NamedTuple):
-    """The first elements of the first `rows` partitions of a tile, partition by partition.
-
-    A value is None if the element was never written, or masked off.
-    """
-
-    buffer: int
-    dtype: str
-    partitions: int
-    elements: int
-    rows: int
-    values: list[float | None]
-
-
-def samples_of(recorder: Recorder) -> list[TileSample]:
-    """Return samples of the tiles that the recorder kept, and release the tiles."""
-    tiles, recorder.tiles = recorder.tiles, {}
-    return [_sample(memory) for memory in tiles.values() if memory.dtype.names is None]
-
-
-def _sample(memory: Memory) -> TileSample:
-    values = _rows_by_partition(memory, memory.raw.view(memory.dtype))
-    column_count = min(values.shape[1], _PARTITION_ELEMENTS)
-    row_count = min(values.shape[0], ELEMENTS // max(column_count, 1))
-    corner = values[:row_count, :column_count].astype(np.float64).reshape(-1)
-    is_defined = np.ones(corner.shape, np.bool_)
-    if memory.states is not None:
-        states = _rows_by_partition(memory, memory.states)[:row_count, :column_count]
-        is_defined = states.reshape(-1) == DEFINED
-    values_or_none = [
-        float(value) if is_known else None
-        for value, is_known in zip(corner, is_defined, strict=True)
-    ]
-    dtype = dtypes.short_name(memory.dtype)
-    return TileSample(memory.number, dtype, len(values), values.shape[1], row_count, values_or_none)
-
-
-def _rows_by_partition(memory: Memory, elements: NDArray[Any]) -> NDArray[Any]:
-    partitions_first = np.moveaxis(
-        elements.reshape(memory.shape or (1,)), max(memory.partition, 0), 0
-    )
-    return partitions_first.reshape(len(partitions_first), size_of(partitions_first.shape[1:]))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.neuron import dtypes, sharing
+from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.addons.neuron.findings import OUT_OF_BOUNDS
+from kvtrace.addons.neuron.findings import OUT_OF_BOUNDS, UNINITIALIZED
 from kvtrace.addons.neuron.indices import lanes_of
-from kvtrace.addons.neuron.memory import DEFINED, GARBAGE, size_of
+from kvtrace.addons.neuron.memory import size_of
 from kvtrace.addons.neuron.tensors import Tensor
 
 if TYPE_CHECKING:
@@ -21,74 +21,52 @@ if TYPE_CHECKING:
 
 def gather(
     issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None
-) -> tuple[NDArray[Any], NDArray[np.uint8] | None, int]:
-    """Return values and states (garbage where inactive) of a selection, and the number of reads."""
+) -> tuple[NDArray[Any], int]:
+    """Return values (garbage where inactive) of a selection, and the number of reads."""
     memory = tensor.memory
     positions, active = _memory_positions(issue, tensor, lanes, "load")
     elements = memory.raw.view(tensor.dtype)
     values = np.full(tensor.shape, dtypes.poison(tensor.dtype), elements.dtype)
-    states = np.full(tensor.shape, GARBAGE, np.uint8)
-    valid_positions = positions[active]
-    issue.positions = valid_positions
-    values[active] = elements[valid_positions]
-    storage = _storage_positions(tensor, valid_positions)
-    states[active] = DEFINED if memory.states is None else memory.states[storage]
-    sharing.note_read(issue, tensor, storage, None)
-    issue.masked_off += tensor.size - valid_positions.size
-    return values, states, int(valid_positions.size)
+    issue.positions = positions[active]
+    values[active] = elements[issue.positions]
+    if memory.written_elements is not None:
+        written = np.ones(tensor.shape, np.bool_)
+        written[active] = memory.written_elements[_storage_positions(tensor, issue.positions)]
+        report_unwritten(issue, tensor, written, None)
+    issue.masked_off += tensor.size - issue.positions.size
+    return values, int(issue.positions.size)
 
 
 def scatter(
-    issue: "Issue",
-    tensor: Tensor,
-    values: NDArray[Any],
-    states: NDArray[np.uint8] | None,
-    lanes: NDArray[np.bool_] | None,
+    issue: "Issue", tensor: Tensor, values: NDArray[Any], lanes: NDArray[np.bool_] | None
 ) -> int:
     """Write values to a selection's elements in bounds; return the number of elements written."""
     memory = tensor.memory
     positions, active = _memory_positions(issue, tensor, lanes, "store")
-    valid_positions = positions[active]
-    issue.positions = valid_positions
-    storage = _storage_positions(tensor, valid_positions)
-    elements = memory.raw.view(tensor.dtype)
+    issue.positions = positions[active]
     active_values = np.broadcast_to(values, tensor.shape)[active]
-    sharing.note_write(
-        issue,
-        tensor,
-        storage,
-        lanes,
-        lambda: differing_elements(elements[valid_positions], active_values),
-    )
-    memory.put(tensor.dtype, valid_positions, active_values)
-    if memory.states is not None or states is not None:
-        memory_states = memory.state_array()
-        memory_states[storage] = (
-            DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
-        )
-    return int(valid_positions.size)
+    memory.put(tensor.dtype, issue.positions, active_values)
+    if memory.written_elements is not None:
+        memory.written_elements[_storage_positions(tensor, issue.positions)] = True
+    return int(issue.positions.size)
 
 
-def add_at(
+def report_unwritten(
     issue: "Issue",
     tensor: Tensor,
-    values: NDArray[Any],
+    written: NDArray[np.bool_],
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Add values to the elements of a selection; an element selected twice gets both addends.
-
-    The addition is atomic, so programs that add to the same element do not race.
-    """
-    memory = tensor.memory
-    positions, is_active = _memory_positions(issue, tensor, lanes, "store")
-    valid_positions = issue.positions = positions[is_active]
-    sums = dtypes.computed(memory.raw.view(tensor.dtype))
-    np.add.at(sums, valid_positions, np.broadcast_to(values, tensor.shape)[is_active])
-    distinct = np.unique(valid_positions)
-    memory.put(tensor.dtype, distinct, sums[distinct])
-    nbytes = 2 * int(valid_positions.size) * tensor.dtype.itemsize
-    issue.masked_off += tensor.size - int(valid_positions.size)
-    issue.device_bytes += nbytes
+    """Report the active lanes whose elements no op has written, if there are any."""
+    is_unwritten = ~written if lanes is None else ~written & lanes
+    count = int(np.count_nonzero(is_unwritten))
+    if count:
+        lane = tuple(int(index) for index in np.argwhere(is_unwritten)[0])
+        message = (
+            f"{issue.operation.name} reads {count} elements of {describe(tensor)} "
+            "that were never written"
+        )
+        issue.report(UNINITIALIZED, message, access="load", lane=lane, lanes=count)
 
 
 def _storage_positions(tensor: Tensor, positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -136,17 +114,6 @@ def _violated_dimension(tensor: Tensor, lane: tuple[int, ...]) -> tuple[int, int
     return dimension, indices[dimension]
 
 
-def inside_lanes(tensor: Tensor, mask: Any) -> Any:
-    """Return the lanes of a mask (None: all) that are in bounds of the tensor."""
-    selection = tensor.selection
-    if selection is None:
-        return mask
-    is_inside = np.ones(tensor.shape, bool)
-    for indices, size in zip(selection.indices, tensor.sizes, strict=True):
-        is_inside &= (indices >= 0) & (indices < size)
-    return is_inside if mask is None else is_inside & lanes_of(mask)
-
-
 def broadcast_mask(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return a mask broadcast to `shape`, the shape of the lanes."""
     try:
@@ -155,16 +122,6 @@ def broadcast_mask(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[
         raise NkiError(
             f"a mask of shape {lanes.shape} does not fit lanes of shape {shape}"
         ) from None
-
-
-def differing_elements(old_values: NDArray[Any], new_values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return bools, true where an element's new value has other bits than the old value."""
-    shape = (*old_values.shape, old_values.itemsize)
-    old_bytes, new_bytes = (
-        np.ascontiguousarray(np.broadcast_to(array, old_values.shape)).reshape(-1).view(np.uint8)
-        for array in (old_values, new_values)
-    )
-    return np.asarray((old_bytes != new_bytes).reshape(shape).any(axis=-1))
 
 
 def lanes_within(mask: Any, shape: tuple[int, ...], operand_shape: tuple[int, ...]) -> Any:

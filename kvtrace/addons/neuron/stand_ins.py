@@ -13,7 +13,9 @@ from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any, Final
 
-#: Name of a replacement → kvtrace's module; empty for a package that only contains modules.
+from kvtrace.addons.neuron.errors import REFUSED, refused
+
+#: Name of a replacement → kvtrace's module; empty for one that contains modules or refused names.
 MODULES: Final = {
     "neuronxcc": "",
     "neuronxcc.nki": "kvtrace.addons.neuron.older",
@@ -23,8 +25,8 @@ MODULES: Final = {
     "neuronxcc.nki.compiler": "kvtrace.addons.neuron.older.compiler",
     "nki": "kvtrace.addons.neuron.newer",
     "nki.language": "kvtrace.addons.neuron.newer.language",
-    "nki.collectives": "kvtrace.addons.neuron.newer.collectives",
-    "nki.tensor": "kvtrace.addons.neuron.newer.tensor",
+    "nki.collectives": "",
+    "nki.tensor": "",
     "nki.dtype": "kvtrace.addons.neuron.newer.dtype",
     "nki.isa": "kvtrace.addons.neuron.newer.isa",
     "nki.isa.constants": "kvtrace.addons.neuron.constants",
@@ -101,6 +103,7 @@ class _StandInLoader(Loader):
         setattr(module, _MARK, True)
         source_name = MODULES[module.__name__]
         if not source_name:
+            vars(module).update(refused(module.__name__) if module.__name__ in REFUSED else {})
             return
         for key, value in vars(import_module(source_name)).items():
             if not key.startswith("_") or key == "__getattr__":

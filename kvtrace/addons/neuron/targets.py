@@ -33,9 +33,6 @@ PSUM_BANK_BYTES: Final = 2048
 #: Maximum float32 elements per partition of a matrix multiplication's result: one bank (a, d).
 PSUM_FREE: Final = 512
 
-#: Maximum elements per partition of an operand of `bn_stats` (d).
-BN_STATS_FREE: Final = 512
-
 KIB: Final = 1024
 
 

@@ -16,8 +16,6 @@ from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.indices import (
     Index,
     as_indices,
-    index_of_data,
-    is_dynamic,
     slice_of,
 )
 from kvtrace.addons.neuron.memory import Memory, contiguous, reshaped_strides, size_of
@@ -114,16 +112,11 @@ class Tensor:
         np.copyto(self.array(), dtypes.rounded(values, self.dtype), where=where)
         self.memory.written = True
 
-    def per_element(
-        self, values: NDArray[Any], positions: NDArray[np.int64] | None = None
-    ) -> NDArray[Any]:
-        """Return the part of an array, with one entry per element of the memory, for the view.
+    def per_element(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the view's part of an array that has one entry per element of the memory.
 
-        The part is a view of the array, or a copy if `positions` of elements in the memory select
-        it. A tensor whose type was reinterpreted with another width gets the whole array.
+        A tensor whose type was reinterpreted with another width gets the whole array.
         """
-        if positions is not None:
-            return values[positions]
         width = values.itemsize
         if self.dtype.itemsize != self.memory.dtype.itemsize:
             return values
@@ -134,23 +127,6 @@ class Tensor:
             self.offset * width,
             tuple([step * width for step in self.strides]),
         )
-
-    def set_per_element(
-        self,
-        array: NDArray[Any],
-        value: Any,
-        positions: NDArray[np.int64] | None = None,
-        lanes: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """Set entries of an array that has one per element of the memory.
-
-        They are those of elements at `positions` in the memory; None: of the view's active lanes.
-        """
-        if positions is not None:
-            array[positions] = value
-            return
-        view = self.per_element(array)
-        np.copyto(view, value, where=True if lanes is None else np.broadcast_to(lanes, view.shape))
 
     def same_elements(self, other: "Tensor") -> bool:
         """Return whether two views have the same elements of a memory in the same order."""
@@ -174,8 +150,6 @@ class Tensor:
         parts = self._full_key(key)
         if any(isinstance(part, Index | Tensor | np.ndarray) for part in parts):
             return self._by_indices(parts)
-        if any(isinstance(part, slice) and is_dynamic(part) for part in parts):
-            return self._by_data(parts)
         return self._by_slices(parts)
 
     def _view(
@@ -281,16 +255,6 @@ class Tensor:
             self.shape,
         )
 
-    def _by_data(self: _Self, parts: list[Any]) -> _Self:
-        """Return the view of slices, some of which begin at a number in a tensor, read now."""
-        static_parts = []
-        for part in parts:
-            if isinstance(part, slice) and is_dynamic(part):
-                start = int(index_of_data(part.start).values.reshape(-1)[0])
-                part = slice(start, start + part.stop)
-            static_parts.append(part)
-        return self._by_slices(static_parts)
-
     def reshape(self: _Self, *sizes: Any, shape: Any = None) -> _Self:
         """Return a view with the same elements, in their order, in another shape.
 
@@ -364,68 +328,29 @@ class Tensor:
         offset = self.offset * old // new
         return type(self)(self.memory, offset, shape, strides, self.partition, new_type)
 
-    def assert_shape(self: _Self, shape: Any) -> _Self:
-        """Return the tensor itself, which must have the shape `shape`.
-
-        Raises:
-            NkiError: the tensor has another shape.
-        """
-        if tuple(shape) != self.shape:
-            raise NkiError(f"the shape is {self.shape}, not {tuple(shape)}")
-        return self
-
-    def ap(
-        self: _Self,
-        pattern: Any,
-        offset: int | None = None,
-        scalar_offset: Any = None,
-        vector_offset: Any = None,
-        indirect_dim: int = 0,
-        dtype: Any = None,
-    ) -> _Self:
+    def ap(self: _Self, pattern: Any, offset: int | None = None, dtype: Any = None) -> _Self:
         """Return the view of an access pattern: `[step, count]` for each dimension.
 
         Steps and offset count elements of `dtype` (by default the tensor's) of the whole tensor, as
-        if it were contiguous; on chip the first pair is that of the partitions. `scalar_offset`, a
-        number, register or tensor, adds an index along `indirect_dim` of this view; `vector_offset`
-        has such an index for each entry of the first dimension, instead of its step. An element
-        outside of the tensor is reported when an op accesses it.
+        if it were contiguous; on chip the first pair is that of the partitions. An element outside
+        of the tensor is reported when an op accesses it.
         """
         self._require_no_selection()
         element_type = self.dtype if dtype is None else dtypes.as_dtype(dtype)
-        width, old_width = element_type.itemsize, self.dtype.itemsize
+        width = element_type.itemsize
         steps = tuple(int(step) for step, _ in pattern)
         shape = tuple(int(count) for _, count in pattern)
-        row = self._stride_of(indirect_dim)
-        start_offset = int(offset or 0) + _in_width(self.offset, old_width, width)
-        if scalar_offset is not None:
-            index_value = int(index_of_data(scalar_offset).values.reshape(-1)[0])
-            start_offset += _in_width(index_value * row, old_width, width)
+        start_offset = int(offset or 0) + _in_width(self.offset, self.dtype.itemsize, width)
         total = self.memory.raw.size // width
         partition = 0 if self.partition >= 0 else -1
-        if vector_offset is not None:
-            rows = index_of_data(vector_offset).values.reshape(-1)[: shape[0]]
-            numbers = [rows * _in_width(row, old_width, width)]
-            numbers += [step * np.arange(n) for step, n in zip(steps[1:], shape[1:], strict=True)]
-        else:
-            spans = [step * (count - 1) for step, count in zip(steps, shape, strict=True)]
-            first = start_offset + sum(span for span in spans if span < 0)
-            if first >= 0 and start_offset + sum(span for span in spans if span > 0) < total:
-                return type(self)(self.memory, start_offset, shape, steps, partition, element_type)
-            numbers = [step * np.arange(count) for step, count in zip(steps, shape, strict=True)]
+        spans = [step * (count - 1) for step, count in zip(steps, shape, strict=True)]
+        first = start_offset + sum(span for span in spans if span < 0)
+        if first >= 0 and start_offset + sum(span for span in spans if span > 0) < total:
+            return type(self)(self.memory, start_offset, shape, steps, partition, element_type)
+        numbers = [step * np.arange(count) for step, count in zip(steps, shape, strict=True)]
         positions = np.asarray(sum(np.ix_(*numbers), start_offset), np.int64)
-        selection = Selection((positions,), strict=False, from_data=vector_offset is not None)
+        selection = Selection((positions,), strict=False, from_data=False)
         return type(self)(self.memory, 0, shape, (1,), partition, element_type, selection, (total,))
-
-    def _stride_of(self, dimension: int) -> int:
-        """Return a dimension's stride; a dimension of size 1 has that of a contiguous tensor."""
-        if not -self.ndim <= dimension < self.ndim:
-            raise NkiError(
-                f"indirect_dim is {dimension}, but the tensor has {self.ndim} dimensions"
-            )
-        if self.shape[dimension] == 1:
-            return self.strides[dimension] or contiguous(self.shape)[dimension]
-        return self.strides[dimension]
 
     def _require_no_selection(self) -> None:
         if self.selection is not None:

@@ -25,8 +25,6 @@ NEUTRAL: Final = {
     "multiply": 1.0,
     "maximum": -np.inf,
     "minimum": np.inf,
-    "abs_max": 0.0,
-    "abs_min": np.inf,
 }
 
 
@@ -112,8 +110,6 @@ for _name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "po
 #: Skips a stage of an instruction; not an op of the language.
 BYPASS: Final = Token("bypass", 2, "arithmetic", lambda data, _: data)
 _register("mod", 2, "arithmetic", np.remainder)
-_register("fmod", 2, "arithmetic", np.fmod)
-_register("arctan2", 2, "arithmetic", np.arctan2)
 for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
     _register(_name, 2, "comparison", getattr(np, _name))
 for _name in ("logical_and", "logical_or", "logical_xor"):
@@ -131,16 +127,6 @@ _register("abs", 1, "activation", np.abs)
 _register("copy", 1, "activation", np.positive)
 
 
-@token("abs_max", 2, "arithmetic")
-def _abs_max(left: Array, right: Array) -> Any:
-    return np.maximum(np.abs(left), np.abs(right))
-
-
-@token("abs_min", 2, "arithmetic")
-def _abs_min(left: Array, right: Array) -> Any:
-    return np.minimum(np.abs(left), np.abs(right))
-
-
 @token("rsqrt", 1, "activation")
 def _rsqrt(x: Array) -> Any:
     return np.float32(1) / np.sqrt(x)
@@ -151,11 +137,6 @@ def _relu(x: Array) -> Any:
     return np.maximum(x, np.float32(0))
 
 
-@token("prelu", 1, "activation")
-def _prelu(x: Array, slope: Any = 0) -> Any:
-    return np.where(x > 0, x, slope * x)
-
-
 @token("sigmoid", 1, "activation")
 def _sigmoid(x: Array) -> Any:
     return np.float32(1) / (np.float32(1) + np.exp(-x))
@@ -164,22 +145,6 @@ def _sigmoid(x: Array) -> Any:
 @token("silu", 1, "activation")
 def _silu(x: Array) -> Any:
     return x * _sigmoid.apply(x)
-
-
-@token("silu_dx", 1, "activation")
-def _silu_dx(x: Array) -> Any:
-    gate = _sigmoid.apply(x)
-    return gate * (np.float32(1) + x * (np.float32(1) - gate))
-
-
-@token("softplus", 1, "activation")
-def _softplus(x: Array) -> Any:
-    return np.logaddexp(x, np.float32(0))
-
-
-@token("mish", 1, "activation")
-def _mish(x: Array) -> Any:
-    return x * np.tanh(_softplus.apply(x))
 
 
 @token("erf", 1, "activation")
@@ -194,40 +159,12 @@ def _erf(x: Array) -> Any:
     return (np.sign(x) * (1 - total * np.exp(-magnitude * magnitude))).astype(np.float32)
 
 
-@token("erf_dx", 1, "activation")
-def _erf_dx(x: Array) -> Any:
-    return np.float32(2 / np.sqrt(np.pi)) * np.exp(-x * x)
-
-
 @token("gelu", 1, "activation")
 def _gelu(x: Array) -> Any:
     return np.float32(0.5) * x * (np.float32(1) + _erf.apply(x * np.float32(np.sqrt(0.5))))
-
-
-@token("gelu_dx", 1, "activation")
-def _gelu_dx(x: Array) -> Any:
-    distribution = np.float32(0.5) * (np.float32(1) + _erf.apply(x * np.float32(np.sqrt(0.5))))
-    density = np.exp(np.float32(-0.5) * x * x) * np.float32(1 / np.sqrt(2 * np.pi))
-    return distribution + x * density
 
 
 @token("gelu_apprx_tanh", 1, "activation")
 def _gelu_apprx_tanh(x: Array) -> Any:
     inner = np.float32(np.sqrt(2 / np.pi)) * (x + np.float32(0.044715) * x * x * x)
     return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner))
-
-
-@token("gelu_apprx_sigmoid", 1, "activation")
-def _gelu_apprx_sigmoid(x: Array) -> Any:
-    return x * _sigmoid.apply(np.float32(1.702) * x)
-
-
-@token("gelu_apprx_sigmoid_dx", 1, "activation")
-def _gelu_apprx_sigmoid_dx(x: Array) -> Any:
-    return _silu_dx.apply(np.float32(1.702) * x)
-
-
-@token("tanh_dx", 1, "activation")
-def _tanh_dx(x: Array) -> Any:
-    value = np.tanh(x)
-    return np.float32(1) - value * value

@@ -22,8 +22,6 @@ import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron.launching import Kernel, bound_arguments, execute
-from kvtrace.addons.neuron.newer.tensors import NkiTensor
-from kvtrace.addons.neuron.older.tiles import Tile
 
 _LARGEST = 2**16
 _DTYPES = {"float32": np.float32, "bfloat16": ml_dtypes.bfloat16, "int32": np.int32}
@@ -253,8 +251,8 @@ def _newer(step: Step, dst: Any, one: Any, other: Any, tiles: list[Any]) -> None
 
 #: Interface → class of its tensors, and function that makes a kernel of a program.
 INTERFACES: dict[str, tuple[Any, Any]] = {
-    "older": (Tile, older_kernel),
-    "newer": (NkiTensor, newer_kernel),
+    "older": ("older", older_kernel),
+    "newer": ("newer", newer_kernel),
 }
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.addons.neuron import fuzz, mask_fuzz
+from tests.addons.neuron import fuzz
 from tests.support.thorough import usually
 
 
@@ -23,10 +23,3 @@ def test_the_fuzzer_detects_a_wrong_value(interface: str) -> None:
     steps[3].values.flat[0] += 1
 
     assert fuzz.outcome(interface, arrays, steps) == "step 3 is wrong"
-
-
-def test_products_with_random_masks_equal_numpy() -> None:
-    kinds, wrong = mask_fuzz.fuzz(usually(100, thorough=1500), seed=21)
-
-    assert wrong == []
-    assert set(kinds) == set(mask_fuzz.KINDS)

@@ -11,7 +11,6 @@ import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.indices import Index, arange
 from kvtrace.addons.neuron.launching import Kernel, bound_arguments, execute
-from kvtrace.addons.neuron.older.tiles import Tile
 
 SOURCE = np.arange(2 * 12 * 20, dtype=np.float32).reshape(2, 12, 20)
 
@@ -23,7 +22,7 @@ def loaded(key: Any, source: Any = SOURCE, mask: Any = None) -> Any:
     def kernel(x: Any) -> None:
         observed.append(np.array(nl.load(x[key], mask=mask).array()))
 
-    execute(Kernel(kernel, Tile), (1,), bound_arguments(kernel, (source,), {}))
+    execute(Kernel(kernel, "older"), (1,), bound_arguments(kernel, (source,), {}))
     return observed[0]
 
 
@@ -128,6 +127,6 @@ def test_indices_from_a_tile_gather_rows() -> None:
         nl.store(out, value=nl.load(x[1, tile, nl.arange(20)[None, :]]))
         return out
 
-    outcome = execute(Kernel(kernel, Tile), (1,), bound_arguments(kernel, (SOURCE, rows), {}))
+    outcome = execute(Kernel(kernel, "older"), (1,), bound_arguments(kernel, (SOURCE, rows), {}))
 
     assert np.array_equal(outcome.result, SOURCE[1, rows[:, 0]])

@@ -11,7 +11,6 @@ import kvtrace.addons.neuron.newer.isa as nisa2
 import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
-from kvtrace.addons.neuron.requirements.elementwise import ACTIVATIONS
 from tests.addons.neuron.conftest import Run
 from tests.addons.neuron.running_ops import (
     COLUMN,
@@ -31,50 +30,21 @@ NEWER_BY_POSITION = {
     "activation": (lambda d, x, y: nisa2.activation(d, nl2.exp, x, y[:, 0:1], 0.5), (32, 24)),
     "tensor_reduce": (lambda d, x, y: nisa2.tensor_reduce(d, nl2.add, x, 1, True, True), (32, 1)),
     "tensor_copy": (lambda d, x, y: nisa2.tensor_copy(d, x, nisa2.scalar_engine), (32, 24)),
-    "dropout": (lambda d, x, y: nisa2.dropout(d, data=x, prob=0.0), (32, 24)),
-    "iota": (lambda d, x, y: nisa2.iota(d, [[12, 2], [1, 12]], 7, 3), (32, 24)),
-    "affine_select": (
-        lambda d, x, y: nisa2.affine_select(d, [[-1, 24]], 0, 1, x, -9.0, nl2.greater_equal),
-        (32, 24),
-    ),
-    "select_reduce": (lambda d, x, y: nisa2.select_reduce(d, y, x, -9.0, None), (32, 24)),
 }
 BY_POSITION_EXPECTED = {
     "activation": np.exp(0.5 * X + Y[:, :1]),
     "tensor_reduce": -X.sum(axis=1, keepdims=True),
     "tensor_copy": X,
-    "dropout": X,
-    "iota": PLACES,
-    "affine_select": np.where(np.arange(32)[:, None] >= np.arange(24), X, -9),
-    "select_reduce": np.where(Y > 0, X, -9),
 }
 
 
 @pytest.mark.parametrize("name", NEWER_BY_POSITION)
 def test_newer_instructions_accept_operands_by_position(run_newer: Run, name: str) -> None:
     op, shape = NEWER_BY_POSITION[name]
-    other = (Y > 0).astype(np.uint8) if name == "select_reduce" else Y
 
-    result = run_into(run_newer, op, shape, nl2.float32, X, other)
+    result = run_into(run_newer, op, shape, nl2.float32, X, Y)
 
     np.testing.assert_allclose(result, BY_POSITION_EXPECTED[name], rtol=1e-5, atol=1e-5)
-
-
-def test_registers_accumulate_activations_until_they_are_reset(run_newer: Run) -> None:
-    def op(sums: Any, x: Any, y: Any) -> None:
-        tile = nl2.ndarray((32, 24), nl2.float32, buffer=nl2.sbuf)
-        commands = nisa2.reduce_cmd
-        first = {"reduce_op": nl2.add, "reduce_cmd": commands.reset_reduce}
-        again = {"reduce_op": nl2.add, "reduce_cmd": commands.reduce}
-        nisa2.activation(tile, nl2.copy, y, **again)
-        nisa2.activation(tile, nl2.copy, x, **first)
-        nisa2.activation(tile, nl2.square, y, **again, reduce_res=sums[:, 0:1])
-        nisa2.activation(tile, nl2.exp, y, reduce_cmd=commands.idle, reduce_res=sums[:, 1:2])
-
-    sums = run_into(run_newer, op, (32, 2), nl2.float32, X, Y)
-
-    expected = X.sum(axis=1) + (Y * Y).sum(axis=1)
-    np.testing.assert_allclose(sums, np.stack([expected] * 2, axis=1), rtol=1e-4)
 
 
 def test_instructions_have_the_published_signatures() -> None:
@@ -101,8 +71,6 @@ UNARY: dict[str, Function] = {
     "relu": lambda x: np.where(x > 0, x, 0),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "silu": lambda x: x / (1 + np.exp(-x)),
-    "softplus": lambda x: np.log(1 + np.exp(x)),
-    "mish": lambda x: x * np.tanh(np.log(1 + np.exp(x))),
     "erf": erf,
     "gelu": lambda x: x / 2 * (1 + erf(x / math.sqrt(2))),
     "gelu_apprx_tanh": lambda x: (
@@ -123,8 +91,6 @@ def test_functions_of_one_tile_equal_numpys(run_older: Run, run_newer: Run, name
 
     result = run_op(run_older, getattr(nl, name), source)
     assert np.allclose(result, expected, rtol=2e-5, atol=1e-6)
-    if name not in ACTIVATIONS:
-        return
     by_instruction = run_into(
         run_newer,
         lambda dst, x: nisa2.activation(dst=dst, op=getattr(nl2, name), data=x),
@@ -239,44 +205,7 @@ def test_a_scan_carries_along_the_free_dimension(
     assert np.allclose(result, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_bn_aggr_combines_statistics_of_parts(run_older: Run, run_newer: Run) -> None:
-    source = RANDOM.standard_normal((16, 700)).astype(np.float32) * 3 + 5
-    expected = np.stack([source.mean(axis=1), source.var(axis=1)], axis=1)
-
-    def older(x: Any) -> Any:
-        parts = nl.ndarray((nl.par_dim(16), 12), dtype=nl.float32)
-        parts[0:16, 0:6] = nisa.bn_stats(x[:, 0:512])
-        parts[0:16, 6:12] = nisa.bn_stats(x[:, 512:700])
-        return nisa.bn_aggr(parts)
-
-    def newer(dst: Any, x: Any) -> None:
-        parts = nl2.ndarray((16, 12), dtype=nl2.float32, buffer=nl2.sbuf)
-        nisa2.bn_stats(dst=parts[:, 0:6], data=x[:, 0:512])
-        nisa2.bn_stats(dst=parts[:, 6:12], data=x[:, 512:700])
-        nisa2.bn_aggr(dst=dst, data=parts)
-
-    assert np.allclose(run_op(run_older, older, source), expected, rtol=1e-4)
-    assert np.allclose(
-        run_into(run_newer, newer, (16, 2), nl2.float32, source), expected, rtol=1e-4
-    )
-
-
-def test_softmax_and_rms_norm_equal_their_formulas(run_older: Run) -> None:
-    powers = np.exp(X - X.max(axis=1, keepdims=True))
-    assert np.allclose(
-        run_op(run_older, lambda x: nl.softmax(x, axis=1), X),
-        powers / powers.sum(axis=1, keepdims=True),
-        rtol=1e-5,
-    )
-    assert np.allclose(
-        run_op(run_older, lambda x, w: nl.rms_norm(x, w, axis=1, n=24), X, Y),
-        X * Y / np.sqrt((X * X).mean(axis=1, keepdims=True) + 1e-6),
-        rtol=1e-4,
-        atol=1e-6,
-    )
-
-
-@pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "prod", "var"])
+@pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "prod"])
 def test_reductions_over_free_dimensions_equal_numpys(run_older: Run, name: str) -> None:
     source = (RANDOM.standard_normal((8, 6, 4)) * 0.5 + 1).astype(np.float32)
     reference = getattr(np, name)
@@ -288,23 +217,7 @@ def test_reductions_over_free_dimensions_equal_numpys(run_older: Run, name: str)
     assert np.allclose(both[:, 0], reference(source, axis=(1, 2)), rtol=1e-4, atol=1e-5)
 
 
-def test_searches_equal_numpy(run_older: Run) -> None:
-    order = -np.sort(-X, axis=1)
-
-    assert np.array_equal(run_op(run_older, lambda x: nisa.max8(src=x), X), order[:, :8])
-    indices = run_op(run_older, lambda x: nisa.nc_find_index8(data=x, vals=nisa.max8(src=x)), X)
-    assert np.array_equal(np.take_along_axis(X, indices.astype(np.int64), axis=1), order[:, :8])
-    left = run_op(
-        run_older,
-        lambda x: nisa.nc_match_replace8(data=x, vals=nisa.max8(src=x), imm=-9.0),
-        X,
-    )
-    assert np.array_equal(left, np.where(order[:, 7:8] <= X, np.float32(-9), X))
-
-
-def test_selections_by_conditions_and_predicates_equal_numpys(
-    run_older: Run, run_newer: Run
-) -> None:
+def test_selections_by_conditions_equal_numpys(run_older: Run) -> None:
     assert np.array_equal(
         run_op(run_older, lambda x, y: nl.where(x > y, x, 0.0), X, Y),
         np.where(np.less(Y, X), X, 0),
@@ -316,32 +229,3 @@ def test_selections_by_conditions_and_predicates_equal_numpys(
         X,
     )
     assert np.array_equal(selected, np.where(np.tri(32, 24), X, np.float32(-5)))
-    predicate = (X > 0).astype(np.uint8)
-
-    def predicated(dst: Any, x: Any, chosen: Any) -> None:
-        nisa2.memset(dst=dst, value=7.0)
-        nisa2.tensor_copy_predicated(dst=dst, src=x, predicate=chosen)
-
-    result = run_into(run_newer, predicated, X.shape, nl2.float32, X, predicate)
-    assert np.array_equal(result, np.where(X > 0, X, np.float32(7)))
-
-
-def test_partitions_are_reduced_and_shuffled(run_older: Run) -> None:
-    total = run_op(run_older, lambda x: nisa.tensor_partition_reduce(np.add, x), X)
-    assert np.allclose(total, X.sum(axis=0, keepdims=True), rtol=1e-4, atol=1e-5)
-
-    def reversed_rows(x: Any) -> Any:
-        moved = nl.ndarray((nl.par_dim(32), 24), dtype=nl.float32)
-        nisa.nc_stream_shuffle(src=x, dst=moved, shuffle_mask=list(range(31, -1, -1)))
-        return moved
-
-    assert np.array_equal(run_op(run_older, reversed_rows, X), X[::-1])
-
-
-def test_loads_transpose_tensors_in_device_memory(run_older: Run) -> None:
-    def kernel(x: Any) -> Any:
-        out = nl.ndarray((24, 32), dtype=x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, value=nl.load_transpose2d(x) + nisa.dma_transpose(x))
-        return out
-
-    assert np.array_equal(run_older(kernel, X).result, 2 * X.T)

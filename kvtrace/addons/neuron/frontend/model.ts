@@ -17,22 +17,6 @@ export interface CallBlock {
   readonly memory: OnChipCall;
   readonly tiles_left_out: number;
   readonly ops: readonly OpWork[];
-  /** Loops in program order, each before the loops inside. */
-  readonly loops: readonly NestedLoop[];
-  readonly sequence: Sequence;
-}
-
-/**
- * The final contents of a tile: the first elements of its first partitions, by partition.
- *
- * A value is null if it was never written, and a string if it is not finite.
- */
-export interface TileValues {
-  readonly tile: number;
-  readonly dtype: string;
-  readonly partitions: number;
-  readonly elements: number;
-  readonly rows: readonly (readonly (number | string | null)[])[];
 }
 
 /**
@@ -79,31 +63,6 @@ export interface OpWork {
   readonly touched: readonly number[];
 }
 
-/** A loop of a call, by op_index; `loop` is the loop around it, `trips` its most trips. */
-export interface NestedLoop {
-  readonly index: number;
-  readonly loop: number | null;
-  readonly kind: string;
-  readonly name: string | null;
-  readonly stack: number | null;
-  readonly trips: number;
-}
-
-/**
- * The first executed ops in order, each with its op, program and iteration.
- *
- * An iteration is an index of the other three columns: the loop, the trip, and the iteration
- * around. Index 0 stands for outside of all loops, with -1 for loop and trip.
- */
-export interface Sequence {
-  readonly op: readonly number[];
-  readonly program: readonly number[];
-  readonly iteration: readonly number[];
-  readonly loop: readonly number[];
-  readonly trip: readonly number[];
-  readonly around: readonly number[];
-}
-
 /**
  * A buffer in SBUF or PSUM: its size, and the orders of the first and last op that use it.
  *
@@ -129,12 +88,7 @@ export interface Flow {
   readonly executions: number;
 }
 
-/**
- * The work of an engine in one launch of a call, and its share of the busiest engine's time.
- *
- * `busy_ns` is the shortest time that published rates allow, null without a published rate; `share`
- * is `busy_ns` divided by that of the busiest engine, since engines work in parallel.
- */
+/** The work of an engine in one launch of a call. */
 export interface EngineWork {
   readonly engine: string;
   readonly executions: number;
@@ -142,6 +96,4 @@ export interface EngineWork {
   readonly flops: number;
   readonly device_bytes: number;
   readonly chip_bytes: number;
-  readonly busy_ns: number | null;
-  readonly share: number | null;
 }

@@ -9,17 +9,14 @@ from typing import Any
 
 from kvtrace.addons.neuron import typing
 from kvtrace.addons.neuron.launching import Kernel
-from kvtrace.addons.neuron.newer import collectives, dtype, isa, language, tensor
-from kvtrace.addons.neuron.newer.tensors import NkiTensor
+from kvtrace.addons.neuron.newer import dtype, isa, language
 
 __all__ = [
-    "collectives",
     "dtype",
     "isa",
     "jit",
     "language",
     "simulate",
-    "tensor",
     "typing",
 ]
 
@@ -29,9 +26,9 @@ def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: 
     del mode
     if func is None:
         return lambda function: jit(function, **settings)
-    return Kernel(func, NkiTensor, target=settings.get("platform_target"))
+    return Kernel(func, "newer", target=settings.get("platform_target"))
 
 
 def simulate(kernel: Any) -> Any:
     """Return the kernel itself, which runs on NumPy anyway."""
-    return kernel if isinstance(kernel, Kernel) else Kernel(kernel, NkiTensor)
+    return kernel if isinstance(kernel, Kernel) else Kernel(kernel, "newer")

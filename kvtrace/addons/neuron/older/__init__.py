@@ -13,7 +13,6 @@ from typing import Any
 from kvtrace.addons.neuron import typing
 from kvtrace.addons.neuron.launching import Kernel
 from kvtrace.addons.neuron.older import compiler, isa, language
-from kvtrace.addons.neuron.older.tiles import Tile
 
 __all__ = [
     "baremetal",
@@ -34,14 +33,14 @@ def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: 
     del mode
     if func is None:
         return lambda function: jit(function, **settings)
-    return Kernel(func, Tile, target=settings.get("platform_target"))
+    return Kernel(func, "older", target=settings.get("platform_target"))
 
 
 def baremetal(func: Callable[..., Any] | None = None, **settings: Any) -> Any:
     """Return a function as a kernel that runs on NumPy, like any other."""
     if func is None:
         return lambda function: baremetal(function, **settings)
-    return func if isinstance(func, Kernel) else Kernel(func, Tile)
+    return func if isinstance(func, Kernel) else Kernel(func, "older")
 
 
 benchmark = baremetal
@@ -51,5 +50,5 @@ trace = jit
 
 def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
     """Run a kernel, on its grid if it has one, and return its results."""
-    decorated = kernel if isinstance(kernel, Kernel) else Kernel(kernel, Tile)
+    decorated = kernel if isinstance(kernel, Kernel) else Kernel(kernel, "older")
     return decorated(*args, **kwargs)

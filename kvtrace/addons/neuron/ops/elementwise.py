@@ -64,10 +64,7 @@ def _language_op(token: Token) -> Operation:
         if len(operands) != token.arity or others:
             operand_count = "1 operand" if token.arity == 1 else f"{token.arity} operands"
             raise NkiError(f"nl.{token.name} has {operand_count}, dtype and mask as parameters")
-        source = []
-        for index, operand in enumerate(operands):
-            issue.combining_token = _token_if_commutative(token) if index else token
-            source.append(issue.read(operand, mask))
+        source = [issue.read(operand, mask) for operand in operands]
         values = applied(token, *source)
         issue.flops = values.size
         return issue.result(
@@ -112,9 +109,7 @@ def tensor_tensor(
 ) -> Result:
     """Return `op` of two tiles of one shape, element by element."""
     issue.choose_engine(engine)
-    issue.combining_token = token_of(op, 2)
     left = issue.read(data1, mask)
-    issue.combining_token = _token_if_commutative(op)
     right = issue.read(data2, mask)
     if left.values.shape != right.values.shape and left.values.size != right.values.size:
         raise NkiError(
@@ -126,12 +121,6 @@ def tensor_tensor(
     issue.flops = values.size
     result_dtype = dtypes.promoted(left.dtype, right.dtype) if dtype is None else dtype
     return issue.result(values, result_dtype, left, right, mask=mask)
-
-
-def _token_if_commutative(op: Any) -> Token | None:
-    """Return the token of `op`, its NKI function, or None if its operands do not commute."""
-    token = token_of(op, 2)
-    return None if token.name in ("subtract", "divide") else token
 
 
 def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None) -> Values:
@@ -202,10 +191,7 @@ def tensor_scalar(
 ) -> Result:
     """Return `op1(op0(data, operand0), operand1)`; operands are numbers or columns."""
     issue.choose_engine(engine)
-    if op1 is None and token_of(op0).arity == 2:
-        issue.combining_token = _token_if_commutative(op0) if reverse0 else token_of(op0)
     tile = issue.read(data, mask)
-    issue.combining_token = None
     operands = [tile]
     values: Array = tile.values
     for op, operand, swapped in ((op0, operand0, reverse0), (op1, operand1, reverse1)):
@@ -232,7 +218,6 @@ def scalar_tensor_tensor(
     tile = issue.read(data, mask)
     operands = [tile]
     values = staged(issue, op0, tile.values, operand0, reverse0, operands, mask)
-    issue.combining_token = token_of(op1, 2) if reverse1 else _token_if_commutative(op1)
     tile1 = issue.read(operand1, mask).reshaped(*tile.values.shape)
     token_operands = (tile1.values, values) if reverse1 else (values, tile1.values)
     values = applied(token_of(op1, 2), *token_operands)

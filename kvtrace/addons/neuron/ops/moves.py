@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.neuron import access, dtypes, selections, sharing
+from kvtrace.addons.neuron import access, dtypes, selections
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import MEMORY_SPACE
 from kvtrace.addons.neuron.indices import Index, Mask, lanes_of
 from kvtrace.addons.neuron.machine import current
-from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN
 from kvtrace.addons.neuron.operations import Issue, Result, UnrecordedIssue, operation
 from kvtrace.addons.neuron.tensors import Tensor
-from kvtrace.addons.neuron.tokens import TOKENS, token_of
+from kvtrace.addons.neuron.tokens import TOKENS
 
 Array = NDArray[Any]
 
@@ -29,17 +28,6 @@ def load(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Resu
     return issue.result(source.values, dtype, source, mask=mask)
 
 
-@operation("nl.load_transpose2d", engine="dma", kind="load")
-def load_transpose2d(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
-    """Return a new tile with a tensor of two dimensions in device memory, transposed."""
-    source = issue.read(src, mask, device=True)
-    if source.values.ndim != 2:
-        raise NkiError(f"load_transpose2d needs two dimensions, not {source.values.shape}")
-    lanes = None if mask is None else np.broadcast_to(lanes_of(mask), source.values.shape).T
-    transposed = source.moved(np.transpose)
-    return issue.result(transposed.values, dtype, transposed, mask=lanes)
-
-
 @operation("nl.store", engine="dma", kind="store")
 def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
     """Store the active lanes of a tile or a number to `dst` in device memory."""
@@ -53,38 +41,23 @@ def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
     return issue.result(source.values, dst.dtype, source, mask=mask)
 
 
-@operation("nl.atomic_rmw", engine="dma", kind="store")
-def atomic_rmw(issue: Issue, dst: Any, value: Any, op: Any, *, mask: Any = None) -> None:
-    """Add `value` to elements that indices in a tile select; each index adds once."""
-    if token_of(op, 2).name != "add":
-        raise NkiError(f"op of nl.atomic_rmw must be nl.add, not {token_of(op, 2)!r}")
-    if not isinstance(dst, Tensor) or dst.on_chip or dst.selection is None:
-        raise NkiError("nl.atomic_rmw needs a tensor in device memory, indexed by a tile")
-    source = issue.read(value, mask)
-    selections.add_at(issue, dst, source.computed(), None if mask is None else lanes_of(mask))
-
-
 @operation("nisa.dma_copy", engine="dma", kind="other")
 def dma_copy(
     issue: Issue,
     dst: Any,
     src: Any,
     priority: Any = None,
-    oob_mode: Any = None,
     dge_mode: Any = None,
     engine: Any = None,
     *,
     mask: Any = None,
-    dst_rmw_op: Any = None,
     unique_indices: Any = None,
     name: Any = None,
 ) -> Result:
-    """Copy `src` to `dst`; `dst_rmw_op` combines the copy with the contents of `dst`."""
+    """Copy `src` to `dst`."""
     del priority, dge_mode, engine, unique_indices, name
     if not isinstance(dst, Tensor) or not isinstance(src, Tensor):
         raise NkiError("src and dst of nisa.dma_copy must be tensors")
-    if getattr(oob_mode, "name", "") == "skip":
-        mask = selections.inside_lanes(src, selections.inside_lanes(dst, mask))
     issue.classify_copy(src, dst)
     if "psum" in (src.memory.space, dst.memory.space):
         issue.report(MEMORY_SPACE, "nisa.dma_copy moves between device memory and SBUF, not PSUM")
@@ -92,62 +65,7 @@ def dma_copy(
     issue.destination = dst
     if source.values.size != dst.size:
         raise NkiError(f"nisa.dma_copy copies {src.shape} to {dst.shape}: the sizes differ")
-    values = source.values
-    if dst_rmw_op is not None:
-        values = dtypes.computed(dst.array()) + source.computed().reshape(dst.shape)
-    return issue.result(values, dst.dtype, source, mask=mask)
-
-
-@operation("nisa.dma_compute", engine="dma", kind="other")
-def dma_compute(
-    issue: Issue,
-    srcs: Any,
-    reduce_op: Any = None,
-    scales: Any = None,
-    unique_indices: bool = True,
-    oob_mode: Any = None,
-) -> Result:
-    """Return the sum of tensors, each scaled by a number, in float32, element by element.
-
-    `reduce_op` and `scales` may be swapped: releases of the interface differ in their order.
-    """
-    del unique_indices
-    if isinstance(reduce_op, list | tuple) or not isinstance(scales, list | tuple | None):
-        scales, reduce_op = reduce_op, scales
-    destination = issue.destination
-    assert destination is not None
-    factors = [1.0] * len(srcs) if scales is None else [float(scale) for scale in scales]
-    if len(factors) != len(srcs):
-        raise NkiError(f"dma_compute has {len(factors)} scales for {len(srcs)} tensors")
-    issue.combining_token = token_of(reduce_op or "add", 2)
-    total: Array | None = None
-    operands = []
-    mask = _common_lanes(destination, srcs) if getattr(oob_mode, "name", "") == "skip" else None
-    for src, factor in zip(srcs, factors, strict=True):
-        operand = issue.read(src, None if mask is None else mask.reshape(src.shape), device=True)
-        if operand.values.size != destination.size:
-            raise NkiError(
-                f"dma_compute combines {operand.values.shape} into {destination.shape}: "
-                "the sizes differ"
-            )
-        operand = operand.reshaped(*destination.shape)
-        operands.append(operand)
-        scaled = operand.computed() * np.float32(factor)
-        total = scaled if total is None else issue.combining_token.apply(total, scaled)
-    if total is None:
-        raise NkiError("dma_compute needs at least one tensor")
-    issue.flops = (len(operands) - 1) * total.size
-    return issue.result(total, destination.dtype, *operands, mask=mask)
-
-
-def _common_lanes(destination: Tensor, srcs: Any) -> NDArray[np.bool_]:
-    """Return the lanes that are in bounds of all tensors, in the shape of the destination."""
-    is_inside = np.ones(destination.shape, bool)
-    for tensor in (destination, *srcs):
-        lanes = selections.inside_lanes(tensor, None)
-        if lanes is not None:
-            is_inside &= lanes.reshape(destination.shape)
-    return is_inside
+    return issue.result(source.values, dst.dtype, source, mask=mask)
 
 
 @operation("nl.copy", engine="vector", kind="other")
@@ -251,58 +169,26 @@ def redirect_last_result(target: Tensor, value: Tensor, add: bool = False) -> No
     accumulate in PSUM.
     """
     run = current()
-    is_reduction = run.flush_findings(target)
     issue = UnrecordedIssue(assign, run, None).begun()
-    issue.is_reduction = is_reduction
-    source = access.read(issue, value, None)
-    values, states = source.values, source.states
+    values = access.read(issue, value, None).values
     if add:
-        values, states = accumulated(issue, target, values, states)
+        values = _added(issue, target, values)
     lanes = value.memory.produced_lanes
     if lanes is not None and value.itemsize == value.memory.dtype.itemsize:
         lanes = np.ascontiguousarray(value.per_element(lanes))
         lanes = lanes.reshape(target.shape) if lanes.size == target.size else lanes
-    access.write(issue, target, Result(values, states, target.dtype, "sbuf", lanes))
+    access.write(issue, target, Result(values, target.dtype, "sbuf", lanes))
     run.recorder.elide_buffer(
         value.memory.producer_order, value.memory.number, target.memory.number
     )
 
 
-def accumulated(
-    issue: Issue, target: Tensor, values: Array, states: NDArray[np.uint8] | None
-) -> tuple[Array, NDArray[np.uint8] | None]:
-    """Return values and states of a product added to a tile, whose unwritten elements are zero."""
-    issue.combining_token, issue.destination = TOKENS["add"], target
-    shape = target.shape
+def _added(issue: Issue, target: Tensor, values: Array) -> Array:
+    """Return a product added to a tile, whose unwritten elements count as zero."""
+    values = values.reshape(target.shape)
     if target.selection is not None:
-        contents = access.read(issue, target, None)
-        product = access.Values(values.reshape(shape), states, dtypes.float32)
-        return contents.computed() + product.values, access.combined_states(
-            shape, (contents, product)
-        )
-    sharing.note_read(issue, target, None, None)
-    values = values.reshape(shape)
+        return access.read(issue, target, None).computed() + values
     total = dtypes.computed(target.array()) + values
-    if target.memory.states is None:
-        return total, states
-    tile_states = target.per_element(target.memory.states)
-    product_states = np.full(shape, DEFINED, np.uint8) if states is None else states.reshape(shape)
-    is_written = tile_states != NEVER_WRITTEN
-    return np.where(is_written, total, values), np.where(
-        is_written, np.minimum(tile_states, product_states), product_states
-    )
-
-
-@operation("nisa.register_load", engine="none", kind="load")
-def load_number(issue: Issue, src: Any) -> Result:
-    """Return the only element of a tensor, for a register."""
-    source = issue.read(src, device=True)
-    return issue.result(source.values, src.dtype, source)
-
-
-@operation("nisa.register_store", engine="none", kind="store")
-def store_number(issue: Issue, value: int) -> Result:
-    """Return a register's number as the only element of the destination."""
-    destination = issue.destination
-    assert destination is not None
-    return issue.result(np.full(destination.shape, value), destination.dtype)
+    if target.memory.written_elements is None:
+        return total
+    return np.where(target.per_element(target.memory.written_elements), total, values)

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.neuron import dtypes, sharing, targets
+from kvtrace.addons.neuron import dtypes, targets
 from kvtrace.addons.neuron.access import Values
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import (
@@ -21,14 +21,11 @@ from kvtrace.addons.neuron.findings import (
     MEMORY_SPACE,
     PSUM_BANK,
 )
-from kvtrace.addons.neuron.indices import lanes_of
-from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN, Space
+from kvtrace.addons.neuron.memory import Space
 from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.tensors import Tensor
-from kvtrace.addons.neuron.tokens import TOKENS
 
 Array = NDArray[Any]
-Lanes = NDArray[np.bool_] | None
 
 #: Bytes of a result's element → maximum free size of the moving tile, from NeuronCore-v4 on
 #: (reference of `nki.isa.nc_matmul`: the eight banks of PSUM).
@@ -38,10 +35,6 @@ _VECTOR_TRANSPOSE: Final = 32
 
 #: First generation whose tensor engine transposes bit by bit.
 _EXACT_TRANSPOSE_GENERATION: Final = 3
-
-#: Modes that also contract the first free dimension, of size 2; the older interface has the second
-#: mode for trn2.
-_DOUBLE_ROWS: Final = ("double_row", "double_row_gen3")
 
 
 @operation("nisa.nc_matmul", engine="tensor", kind="dot")
@@ -61,88 +54,23 @@ def nc_matmul(
 ) -> Result:
     """Return `stationary.T @ moving`, both with the contracted dimension along partitions.
 
-    `accumulate` adds to the destination; None adds to the elements that were written. Masked-off
-    partitions are not contracted; masked-off free elements of an operand make no row or column of
-    the product. A mask of one number holds for all elements.
+    `accumulate` adds to the destination; None adds to the elements that were written.
     """
     del is_stationary_onezero, is_moving_onezero, tile_position, tile_size
-    stationary_lanes, moving_lanes, product_lanes = _active_lanes(mask, stationary, moving)
-    left = _with_zeros(issue.read(stationary, stationary_lanes), stationary_lanes)
-    right = _with_zeros(issue.read(moving, moving_lanes), moving_lanes)
-    if getattr(perf_mode, "name", perf_mode) in _DOUBLE_ROWS:
-        left, right = _double_rows(left), _double_rows(right)
-        partition_limit = 2 * targets.PARTITIONS
-    else:
-        partition_limit = targets.PARTITIONS
-    left, right = left.as_matrix(), right.as_matrix()
+    if mask is not None or perf_mode is not None:
+        raise NkiError("kvtrace does not run nc_matmul with mask or perf_mode; use nki.simulate")
+    left, right = issue.read(stationary).as_matrix(), issue.read(moving).as_matrix()
     for operand, tile, name in ((left, stationary, "stationary"), (right, moving, "moving")):
         if operand.space == "psum" and not tile.memory.placed_by_compiler:
             issue.report(MEMORY_SPACE, f"the {name} tile of nc_matmul lies in PSUM, not in SBUF")
-    values = _checked_product(issue, left, right, partition_limit)
-    states = _product_states(left, right)
+    values = _checked_product(issue, left, right)
     if issue.destination is not None:
         is_exact = is_transpose and issue.run.target.generation >= _EXACT_TRANSPOSE_GENERATION
         values = accumulated(issue, values, accumulate, left.dtype if is_exact else None)
-    return issue.result(values, dtypes.float32, space="psum", states=states, mask=product_lanes)
+    return issue.result(values, dtypes.float32, space="psum")
 
 
-def _active_lanes(mask: Any, stationary: Tensor, moving: Tensor) -> tuple[Lanes, Lanes, Lanes]:
-    """Return the active lanes of the stationary tile, the moving tile and the product.
-
-    A mask of free elements that fits both operands is ambiguous, and applies to partitions only.
-    None stands for all lanes.
-
-    Raises:
-        NkiError: the mask fits the free elements of neither operand.
-    """
-    lanes = None if mask is None else lanes_of(mask)
-    if lanes is None or not lanes.ndim:
-        return lanes, lanes, lanes
-    flat = lanes.reshape(lanes.shape[0], -1)
-    active_rows = np.broadcast_to(flat.any(axis=1, keepdims=True), (stationary.shape[0], 1))
-    stationary_rows, moving_rows = (
-        _in_tile_shape(active_rows, stationary),
-        _in_tile_shape(active_rows, moving),
-    )
-    sizes = [tile.size // tile.shape[0] for tile in (stationary, moving)]
-    free_size = flat.shape[1]
-    if free_size == 1 or sizes == [free_size, free_size]:
-        return stationary_rows, moving_rows, None
-    if free_size not in sizes:
-        raise NkiError(
-            f"a mask of shape {lanes.shape} fits neither tile: their free sizes are {sizes}"
-        )
-    active = np.asarray(flat.any(axis=0))
-    if free_size == sizes[0]:
-        return _in_tile_shape(flat, stationary), moving_rows, active[:, None]
-    return stationary_rows, _in_tile_shape(flat, moving), active[None, :]
-
-
-def _in_tile_shape(lanes: NDArray[np.bool_], tile: Tensor) -> NDArray[np.bool_]:
-    """Return lanes of shape (partitions, free elements or 1) in the shape of a tile."""
-    if lanes.shape[1] == 1:
-        return lanes.reshape((-1,) + (1,) * max(tile.ndim - 1, 1))
-    return np.broadcast_to(lanes, (tile.shape[0], lanes.shape[1])).reshape(tile.shape)
-
-
-def _with_zeros(operand: Values, lanes: Lanes) -> Values:
-    """Return an operand with zeros in its masked-off elements, so that they do not contribute."""
-    if lanes is None or not lanes.ndim:
-        return operand
-    states = None if operand.states is None else np.where(lanes, operand.states, np.uint8(DEFINED))
-    values = np.where(lanes, operand.values, operand.values.dtype.type(0))
-    return Values(values, states, operand.dtype, operand.space)
-
-
-def _double_rows(operand: Values) -> Values:
-    """Return a tile with its first free dimension, of size 2, merged into the partitions."""
-    values = operand.values
-    if values.ndim < 3 or values.shape[1] != 2:
-        raise NkiError("with perf_mode double_row the first free dimension of both tiles must be 2")
-    return operand.reshaped(2 * values.shape[0], -1)
-
-
-def _checked_product(issue: Issue, left: Values, right: Values, most: int) -> Array:
+def _checked_product(issue: Issue, left: Values, right: Values) -> Array:
     """Return `left.T @ right` in float32, and report violations of the engine's limits."""
     contracted_size, stationary_free = left.values.shape
     moving_free = right.values.shape[1]
@@ -151,7 +79,9 @@ def _checked_product(issue: Issue, left: Values, right: Values, most: int) -> Ar
             f"a matrix multiplication needs tiles with as many partitions; the stationary tile has "
             f"{contracted_size}, the moving tile {right.values.shape[0]}"
         )
-    issue.limit(contracted_size, most, MATMUL_LIMIT, "the contracted (partition) dimension")
+    issue.limit(
+        contracted_size, targets.PARTITIONS, MATMUL_LIMIT, "the contracted (partition) dimension"
+    )
     issue.limit(
         stationary_free, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size"
     )
@@ -184,18 +114,6 @@ def _report_operand_types(issue: Issue, left: np.dtype[Any], right: np.dtype[Any
         )
 
 
-def _product_states(left: Values, right: Values) -> NDArray[np.uint8] | None:
-    """Return the states of a product: an undefined factor makes its row or column undefined."""
-    if left.states is None and right.states is None:
-        return None
-    states = np.full((left.values.shape[1], right.values.shape[1]), DEFINED, np.uint8)
-    if left.states is not None:
-        states = np.minimum(states, left.states.min(axis=0)[:, None])
-    if right.states is not None:
-        states = np.minimum(states, right.states.min(axis=0)[None, :])
-    return states
-
-
 def accumulated(
     issue: Issue, values: Array, accumulate: bool | None, passed: np.dtype[Any] | None = None
 ) -> Array:
@@ -220,12 +138,10 @@ def accumulated(
     if values.size != destination.size:
         raise NkiError(f"a product of {values.shape} does not fit dst of {destination.shape}")
     contents = destination.array().reshape(values.shape)
-    states = destination.memory.states
-    issue.combining_token = TOKENS["add"]
-    sharing.note_read(issue, destination, None, None)
-    if states is None:
+    written = destination.memory.written_elements
+    if written is None:
         return dtypes.computed(contents) + values
-    is_written = destination.per_element(states).reshape(values.shape) != NEVER_WRITTEN
+    is_written = destination.per_element(written).reshape(values.shape)
     if not is_written.any():
         if accumulate:
             issue.read(destination)  # reports the read of unwritten elements
@@ -239,10 +155,8 @@ def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any
     left, right = issue.read(x, mask).as_matrix(), issue.read(y, mask).as_matrix()
     if not transpose_x:
         left = left.moved(np.transpose)
-    values = _checked_product(issue, left, right, targets.PARTITIONS)
-    return issue.result(
-        values, dtypes.float32, space="psum", states=_product_states(left, right), mask=mask
-    )
+    values = _checked_product(issue, left, right)
+    return issue.result(values, dtypes.float32, space="psum", mask=mask)
 
 
 @operation("nisa.nc_transpose", engine="tensor", kind="other")
@@ -313,7 +227,7 @@ def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
     issue.flops = 2 * tile.values.size
     _write_scales(issue, dst_scale, exponents + _BIAS)
     packed = np.ascontiguousarray(bits).view(destination.dtype)
-    return issue.result(packed, destination.dtype, states=None)
+    return issue.result(packed, destination.dtype)
 
 
 def _exponents(largest: NDArray[Any], of_element: int) -> NDArray[Any]:
@@ -327,12 +241,12 @@ def _write_scales(issue: Issue, target: Tensor, scales: NDArray[Any]) -> None:
     """Add the scales as a result: those of each 32 partitions in their first four partitions."""
     per_quadrant = QUADRANT // GROUP
     if scales.shape[0] == per_quadrant:
-        issue.add_result(target, issue.result(scales, dtypes.uint8, states=None))
+        issue.add_result(target, issue.result(scales, dtypes.uint8))
         return
     for quadrant in range(scales.shape[0] // per_quadrant):
         target_rows = slice(quadrant * QUADRANT, quadrant * QUADRANT + per_quadrant)
         part = scales[quadrant * per_quadrant : (quadrant + 1) * per_quadrant]
-        issue.add_result(target[target_rows], issue.result(part, dtypes.uint8, states=None))
+        issue.add_result(target[target_rows], issue.result(part, dtypes.uint8))
 
 
 @operation("nisa.nc_matmul_mx", engine="tensor", kind="dot")
@@ -371,7 +285,7 @@ def nc_matmul_mx(
     values = np.einsum("pmj,pnj->mn", left, right, optimize=True).astype(np.float32)
     if issue.destination is not None:
         values = accumulated(issue, values, accumulate)
-    return issue.result(values, dtypes.float32, space="psum", states=None)
+    return issue.result(values, dtypes.float32, space="psum")
 
 
 def _dequantized(issue: Issue, tensor: Any, scale: Any) -> NDArray[Any]:

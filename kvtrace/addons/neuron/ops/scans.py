@@ -1,17 +1,14 @@
 """Scans along the free dimension, and instructions that return a tile and its reduction."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.operations import Issue, Result, operation
-from kvtrace.addons.neuron.ops.accumulators import accumulate
-from kvtrace.addons.neuron.ops.elementwise import applied, column, staged
-from kvtrace.addons.neuron.tokens import NEUTRAL, token_of
-
-#: Token → initial value of a scan.
-_INITIAL: Final = {**NEUTRAL, "subtract": 0.0}
+from kvtrace.addons.neuron.ops.elementwise import column, staged
+from kvtrace.addons.neuron.ops.reductions import reduce_into
+from kvtrace.addons.neuron.tokens import token_of
 
 
 @operation("nisa.tensor_tensor_scan", engine="vector", kind="scan")
@@ -53,11 +50,7 @@ def tensor_tensor_scan(
         carry = outer_op.apply(*pair)
         values[:, column_index] = carry
     issue.flops = 2 * values.size
-    states = None
-    if any(operand.states is not None for operand in (left, right, initial_)):
-        result_states = issue.result(values, None, left, right, initial_).states
-        states = np.minimum.accumulate(result_states, axis=1) if result_states is not None else None
-    return issue.result(values, dtype, left, states=states, mask=mask)
+    return issue.result(values, dtype, left, mask=mask)
 
 
 @operation("nisa.tensor_scalar_reduce", engine="vector", kind="reduce")
@@ -69,115 +62,14 @@ def tensor_scalar_reduce(
     reduce_op: Any,
     reduce_res: Any = None,
     reverse0: bool = False,
-    reduce_cmd: Any = None,
-    reduce_init: Any = None,
-    reduce_res_negate: bool = False,
     *,
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Return `op0` of a tile and a number or column; write its reduction to `reduce_res`.
-
-    `reduce_cmd` controls the vector engine's registers, whose contents `reduce_res` gets;
-    `reduce_res_negate` changes their sign.
-    """
+    """Return `op0` of a tile and a number or column; write its reduction to `reduce_res`."""
     tile = issue.read(data, mask)
     operands = [tile]
     values = staged(issue, op0, tile.values, operand0, reverse0, operands, mask)
-    registers = issue.run.vector_registers
-    accumulate(
-        issue,
-        registers,
-        reduce_cmd,
-        reduce_op,
-        values,
-        operands,
-        target=reduce_res,
-        start=reduce_init,
-        mask=mask,
-        negate=reduce_res_negate,
-    )
+    if reduce_res is not None:
+        reduce_into(issue, reduce_res, reduce_op, values, mask)
     return issue.result(values, dtype, *operands, mask=mask)
-
-
-@operation("nisa.range_select", engine="vector", kind="reduce")
-def range_select(
-    issue: Issue,
-    on_true_tile: Any,
-    comp_op0: Any,
-    comp_op1: Any,
-    bound0: Any,
-    bound1: Any,
-    reduce_cmd: Any = None,
-    reduce_res: Any = None,
-    reduce_op: Any = "maximum",
-    range_start: float = 0.0,
-    on_false_value: float = float(np.finfo(np.float32).min),
-    *,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Result:
-    """Return elements whose index plus `range_start` is within two bounds, else a number."""
-    tile = issue.read(on_true_tile, mask)
-    shape = tile.values.shape
-    bounds = [column(issue, bound, (shape[0], 1)) for bound in (bound0, bound1)]
-    rows = tile.computed().reshape(shape[0], -1)
-    indices = np.float32(range_start) + np.arange(rows.shape[1], dtype=np.float32)[None, :]
-    is_in_range = np.logical_and(
-        *(
-            applied(token_of(op, 2), indices, bound.computed())
-            for op, bound in zip((comp_op0, comp_op1), bounds, strict=True)
-        )
-    )
-    values = np.where(is_in_range, rows, np.float32(on_false_value)).reshape(shape)
-    issue.flops = 2 * values.size
-    registers = issue.run.vector_registers
-    accumulate(
-        issue, registers, reduce_cmd, reduce_op, values, (tile,), target=reduce_res, mask=mask
-    )
-    return issue.result(values, dtype, tile, mask=mask)
-
-
-@operation("nisa.tensor_scalar_cumulative", engine="vector", kind="scan")
-def tensor_scalar_cumulative(
-    issue: Issue,
-    src: Any,
-    op0: Any,
-    op1: Any,
-    imm0: Any,
-    imm1: Any = None,
-    reduce_cmd: Any = None,
-) -> Result:
-    """Return `op1(op0(src[i], imm0), result[i - 1])` along the free dimensions.
-
-    `result[-1]` is the neutral element of `op1`, or `imm1` with `reduce_cmd.load_reduce`.
-    """
-    tile = issue.read(src)
-    shape = tile.values.shape
-    matrix_shape = (shape[0], -1)
-    operand_column = column(issue, imm0, shape)
-    inner_op, outer_op = token_of(op0, 2), token_of(op1, 2)
-    command = getattr(reduce_cmd, "name", "reset_reduce")
-    operands = [tile, operand_column]
-    if command == "load_reduce":
-        initial_column = column(issue, imm1, (shape[0], 1))
-        operands.append(initial_column)
-        carry = np.broadcast_to(initial_column.computed(), (shape[0], 1)).reshape(-1)
-    elif command == "reset_reduce" and outer_op.name in _INITIAL:
-        carry = np.full(shape[0], _INITIAL[outer_op.name], np.float32)
-    else:
-        raise NkiError(
-            f"tensor_scalar_cumulative has no op1 {outer_op!r} with reduce_cmd {command}: "
-            f"op1 is one of {', '.join(_INITIAL)}, and reduce_cmd reset_reduce or load_reduce"
-        )
-    factors = applied(inner_op, tile, operand_column).reshape(matrix_shape)
-    values = np.empty(factors.shape, np.float32)
-    for column_index in range(factors.shape[1]):
-        carry = outer_op.apply(factors[:, column_index], carry)
-        values[:, column_index] = carry
-    issue.flops = 2 * values.size
-    result_states = issue.result(values.reshape(shape), None, *operands).states
-    states = None
-    if result_states is not None:
-        states = np.minimum.accumulate(result_states.reshape(matrix_shape), axis=1).reshape(shape)
-    return issue.result(values.reshape(shape), None, tile, states=states)

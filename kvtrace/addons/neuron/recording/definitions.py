@@ -5,7 +5,7 @@ from typing import Final
 import pyarrow as pa
 
 from kvtrace.schema.client_tables import client_table
-from kvtrace.schema.table_types import BOOL, F64, I32, I64, NAME, TEXT, Column
+from kvtrace.schema.table_types import BOOL, I32, I64, NAME, TEXT, Column
 
 _C = Column
 
@@ -26,7 +26,6 @@ EXECUTIONS: Final = client_table(
         _C("written", I32, "buffer that it wrote"),
         _C("written_bytes", I64, "bytes that it wrote to that buffer", "bytes"),
         _C("read", pa.list_(I32), "buffers that it read"),
-        _C("iteration", I32, "iteration of the innermost loop around it; null outside of loops"),
     ),
     ("call_id", "order"),
 )
@@ -84,53 +83,4 @@ CALLS: Final = client_table(
     ("call_id",),
 )
 
-#: Nesting of loops, which the table `loops` has no columns for.
-LOOPS: Final = client_table(
-    "nki_loops",
-    "one loop of an NKI call",
-    (
-        _C("call_id", I64, "the call", key=True),
-        _C("op_index", I32, "the loop, as in loops", key=True),
-        _C("loop", I32, "op_index of the loop around it"),
-        _C("before", I32, "smallest op_index of ops that can be inside the loop"),
-        _C("kind", NAME, "affine_range, sequential_range, static_range or dynamic_range"),
-        _C("name", TEXT, "the variable that counts"),
-    ),
-    ("call_id", "op_index"),
-)
-
-#: Iterations of executed loops in which an op or another loop was executed.
-ITERATIONS: Final = client_table(
-    "nki_iterations",
-    "one iteration of a loop in the first launch of an NKI call",
-    (
-        _C("call_id", I64, "the call", key=True),
-        _C("iteration", I32, "its number, from 1 on", key=True),
-        _C("around", I32, "iteration of the loop around it; null if there is none"),
-        _C("op_index", I32, "the loop"),
-        _C("trip", I32, "index of the trip in the loop's execution, from 0"),
-    ),
-    ("call_id", "iteration"),
-)
-
-#: Final contents of up to 64 tiles of the first program, with KVTRACE_TENSORS=all.
-VALUES: Final = client_table(
-    "nki_values",
-    "final contents of a tile of the first program in an NKI call's first launch",
-    (
-        _C("call_id", I64, "the call", key=True),
-        _C("buffer", I32, "the tile, as in client_nki_buffers", key=True),
-        _C("dtype", NAME, "type of its elements"),
-        _C("partitions", I64, "partitions of the tile"),
-        _C("elements", I64, "elements of one partition"),
-        _C("rows", I64, "number of partitions in `values`, the first ones"),
-        _C(
-            "values",
-            pa.list_(F64),
-            "first elements of each of these partitions, row by row; null where not written",
-        ),
-    ),
-    ("call_id", "buffer"),
-)
-
-DEFINITIONS: Final = (EXECUTIONS, BUFFERS, OPS, CALLS, LOOPS, ITERATIONS, VALUES)
+DEFINITIONS: Final = (EXECUTIONS, BUFFERS, OPS, CALLS)

@@ -22,17 +22,13 @@ from kvtrace.addons.neuron.arguments import array_of
 from kvtrace.addons.neuron.dtypes import short_name
 from kvtrace.addons.neuron.findings import RULES, Finding
 from kvtrace.addons.neuron.launching import Kernel, Outcome
-from kvtrace.addons.neuron.recorder import samples_of
 from kvtrace.addons.neuron.recording import BACKEND
 from kvtrace.addons.neuron.recording.definitions import (
     BUFFERS,
     CALLS,
     DEFINITIONS,
     EXECUTIONS,
-    ITERATIONS,
-    LOOPS,
     OPS,
-    VALUES,
 )
 from kvtrace.addons.neuron.recording.rows import (
     ObservedLaunch,
@@ -79,7 +75,7 @@ class ObservedCall:
             self.add_launch(outcome)
             return
         first_launch = self._observed = ObservedLaunch(
-            call_id, outcome.grid, outcome.target, outcome.recorder, samples_of(outcome.recorder)
+            call_id, outcome.grid, outcome.target, outcome.recorder
         )
         self._finding_ids = {
             finding_identity(first_launch, finding) for finding in outcome.recorder.findings
@@ -92,7 +88,7 @@ class ObservedCall:
 
     def add_launch(self, outcome: Outcome) -> list[Finding]:
         """Store and return the findings of a later launch that no earlier launch had."""
-        launch = ObservedLaunch(self._call_id, outcome.grid, outcome.target, outcome.recorder, [])
+        launch = ObservedLaunch(self._call_id, outcome.grid, outcome.target, outcome.recorder)
 
         new_findings = [
             finding
@@ -139,8 +135,8 @@ def joined_tables(calls: Sequence[ObservedCall]) -> dict[str, pa.Table]:
 
 #: Client → its tables. Other clients need IR, which NKI kernels do not have.
 CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "tracer": ("accesses", BUFFERS.name, EXECUTIONS.name, ITERATIONS.name, VALUES.name),
-    "profiler": ("ops", "loops", OPS.name, CALLS.name, LOOPS.name),
+    "tracer": (BUFFERS.name, EXECUTIONS.name),
+    "profiler": ("ops", "loops", OPS.name, CALLS.name),
     "sanitizer": ("findings",),
 }
 #: Maximum number of unique calls whose ops and buffers are kept, in memory.
@@ -172,11 +168,6 @@ class Launches:
         self._observed_calls: dict[int, ObservedCall] = {}
         #: Number of completely kept calls, and of their executed ops.
         self._complete_calls = self._rows = 0
-
-    @property
-    def keeps_tiles(self) -> bool:
-        """The final contents of tiles are recorded, as the setting `tensors` is `all`."""
-        return self._session.settings.tensors == "all"
 
     def before(self, kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
         """Return start time (ns) and contents of tensors; None if the kernel is not recorded."""
@@ -222,7 +213,7 @@ class Launches:
 
     def _call_id(self, outcome: Outcome, contents: dict[str, bytes]) -> int:
         arguments = _argument_records(outcome.arguments)
-        kernel = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name)
+        kernel = (outcome.kernel.function, outcome.kernel.interface, outcome.target.name)
         # The error is part of the key: a launch that raised is not a complete record of the call.
         call_key = (*kernel, outcome.grid, outcome.error, *(record for _, record in arguments))
         recorded_id = self._calls.get(call_key)
@@ -246,7 +237,12 @@ class Launches:
 
     def _kernel_id(self, outcome: Outcome, values: list[tuple[Parameter, ArgumentRecord]]) -> int:
         parameters = tuple(parameter for parameter, _ in values)
-        kernel_key = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name, parameters)
+        kernel_key = (
+            outcome.kernel.function,
+            outcome.kernel.interface,
+            outcome.target.name,
+            parameters,
+        )
         kernel_id = self._kernels.get(kernel_key)
         if kernel_id is None:
             record = _kernel_record(outcome, parameters, self._session.settings.source)

@@ -1,11 +1,10 @@
-"""Table rows of one launch of an NKI call: ops, loops, accesses, findings, buffers, executed ops.
+"""Table rows of one launch of an NKI call: ops, loops, findings, buffers, executed ops.
 
 `bytes` of an op are those moved from or to device memory. `op_index` numbers all sites, and after
 them all loops.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
@@ -16,21 +15,16 @@ import pyarrow as pa
 from kvtrace.addons.neuron import capacity, findings, targets
 from kvtrace.addons.neuron.findings import Finding
 from kvtrace.addons.neuron.recorder import (
-    AccessRow,
     Execution,
     Recorder,
     Site,
-    TileSample,
 )
 from kvtrace.addons.neuron.recording.definitions import (
     BUFFERS,
     CALLS,
     DEFINITIONS,
     EXECUTIONS,
-    ITERATIONS,
-    LOOPS,
     OPS,
-    VALUES,
 )
 from kvtrace.addons.neuron.targets import Target
 from kvtrace.capture.records import Frame
@@ -48,7 +42,6 @@ class ObservedLaunch:
     grid: tuple[int, ...]
     target: Target
     recorder: Recorder
-    samples: Sequence[TileSample]
 
 
 class _Stacks:
@@ -73,21 +66,17 @@ def derived_tables(launch: ObservedLaunch) -> dict[str, pa.Table]:
         "ops": _table_of_rows(TABLES["ops"], _op_rows(launch, stacks)),
         "loops": _table_of_rows(TABLES["loops"], _loop_rows(launch, stacks)),
         "findings": _table_of_rows(TABLES["findings"], _finding_rows(launch, stacks)),
-        "accesses": _table_of_rows(TABLES["accesses"], _access_rows(launch)),
         EXECUTIONS.name: pa.Table.from_batches([_executions(launch)], schema=EXECUTIONS.schema),
         BUFFERS.name: _table_of_rows(BUFFERS, _life_rows(launch, stacks)),
         OPS.name: _table_of_rows(OPS, _engine_rows(launch)),
         CALLS.name: _table_of_rows(CALLS, [_call_row(launch)]),
-        LOOPS.name: _table_of_rows(LOOPS, _nesting_rows(launch)),
-        VALUES.name: _table_of_rows(VALUES, _value_rows(launch)),
-        ITERATIONS.name: pa.Table.from_batches([_iterations(launch)], schema=ITERATIONS.schema),
     }
     return tables | {"stacks": _table_of_rows(TABLES["stacks"], list(stacks.rows.values()))}
 
 
 def empty_tables() -> dict[str, pa.Table]:
     """Return all derived tables without rows."""
-    tables = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
+    tables = [TABLES[name] for name in ("ops", "loops", "findings", "stacks")]
     return {
         table.name: pa.Table.from_batches([], table.schema) for table in (*tables, *DEFINITIONS)
     }
@@ -195,88 +184,6 @@ def _loop_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
     ]
 
 
-def _nesting_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
-    first_loop_index = len(launch.recorder.sites)
-    return [
-        {
-            "call_id": launch.call_id,
-            "op_index": first_loop_index + loop_index,
-            "loop": None if loop.parent < 0 else first_loop_index + loop.parent,
-            "before": loop.before,
-            "kind": loop.kind,
-            "name": loop.name or None,
-        }
-        for loop_index, loop in enumerate(launch.recorder.loops)
-        if loop.trips
-    ]
-
-
-def _iterations(launch: ObservedLaunch) -> pa.RecordBatch:
-    """Return the rows of iterations that contain stored executions, and of those around them."""
-    all_iterations = launch.recorder.iterations
-    first_loop_index = len(launch.recorder.sites)
-    pending = {row.iteration for row in launch.recorder.rows}
-    serial_set: set[int] = set()
-    while pending:
-        serial_set |= pending
-        pending = {all_iterations[serial].around for serial in pending} - serial_set
-    serials = sorted(serial_set - {0})
-    iterations = [all_iterations[serial] for serial in serials]
-    return batch_of_columns(
-        ITERATIONS,
-        {
-            "call_id": [launch.call_id] * len(serials),
-            "iteration": serials,
-            "around": [iteration.around or None for iteration in iterations],
-            "op_index": [first_loop_index + iteration.site for iteration in iterations],
-            "trip": [iteration.trip for iteration in iterations],
-        },
-    )
-
-
-def _value_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
-    lives = launch.recorder.buffers
-    return [
-        {"call_id": launch.call_id, **sample._asdict()}
-        for sample in launch.samples
-        if lives[sample.buffer].first >= 0
-    ]
-
-
-def _access_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
-    return [
-        {
-            "call_id": launch.call_id,
-            "op_index": row.site,
-            "program": row.program,
-            "iteration": row.iteration,
-            "arg": row.argument or None,
-            "first": row.first,
-            "last": row.last,
-            "active": row.active,
-            "layout": _layout(launch.recorder, row),
-        }
-        for row in launch.recorder.accesses
-    ]
-
-
-def _layout(recorder: Recorder, row: AccessRow) -> str | None:
-    """Return lanes' offsets and trips of loops around as JSON; None if not equally spaced."""
-    if not row.shape:
-        return None
-    lanes = [[size, step] for size, step in zip(row.shape, row.steps, strict=True)]
-    layout: dict[str, Any] = {"base": row.first, "lanes": lanes}
-    enclosing_loops: list[tuple[int, int]] = []
-    serial = row.serial
-    while serial:
-        iteration = recorder.iterations[serial]
-        enclosing_loops.append((len(recorder.sites) + iteration.site, iteration.trip))
-        serial = iteration.around
-    if enclosing_loops:
-        layout["around"] = enclosing_loops[::-1]
-    return json.dumps(layout, separators=(",", ":"))
-
-
 def _finding_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
     rows = [_finding_row(launch, finding, stacks) for finding in launch.recorder.findings]
     return rows + _proven_rows(launch, stacks)
@@ -335,19 +242,13 @@ def _finding_row(launch: ObservedLaunch, finding: Finding, stacks: _Stacks) -> d
         "method": "evaluated",
         "message": finding.message,
     }
-    row |= _program_columns("program", finding.program, launch.grid)
-    if finding.other_program is not None:
-        row |= _program_columns("other_program", finding.other_program, launch.grid)
-    if finding.other_site is not None:
-        row["other_op_index"] = finding.other_site
-        row["other_stack_id"] = stacks.add(launch.recorder.sites[finding.other_site].frames)
-    return row
+    return row | _program_columns(finding.program, launch.grid)
 
 
-def _program_columns(prefix: str, program: int, grid: tuple[int, ...]) -> dict[str, int]:
+def _program_columns(program: int, grid: tuple[int, ...]) -> dict[str, int]:
     columns = {}
     for axis, size in zip("xyz", (*grid, 1, 1), strict=False):
-        columns[f"{prefix}_{axis}"] = program % size
+        columns[f"program_{axis}"] = program % size
         program //= size
     return columns
 
@@ -375,7 +276,6 @@ def _executions(launch: ObservedLaunch) -> pa.RecordBatch:
             "written": [None if index < 0 else index for index in column_of("written")],
             "written_bytes": column_of("written_bytes"),
             "read": [list(indices) for indices in column_of("read")],
-            "iteration": [index or None for index in column_of("iteration")],
         },
     )
 

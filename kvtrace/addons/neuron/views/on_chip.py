@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 BUFFERS: Final = "client_nki_buffers"
 EXECUTIONS: Final = "client_nki_executions"
-LOOPS: Final = "client_nki_loops"
-ITERATIONS: Final = "client_nki_iterations"
-VALUES: Final = "client_nki_values"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ The data are those of `on_chip.py`; a call's block also has the call's ops, thei
 tiles that they read and write.
 """
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,9 +13,6 @@ from kvtrace.addons.neuron.views.chip_profile import OPS
 from kvtrace.addons.neuron.views.on_chip import (
     BUFFERS,
     EXECUTIONS,
-    ITERATIONS,
-    LOOPS,
-    VALUES,
     OnChipCall,
     Usage,
     on_chip_calls,
@@ -32,9 +28,6 @@ _TILES_LIMIT: Final = 3000
 #: Maximum numbers of names of tiles, and of tiles, that are listed for an op.
 _NAMES_LIMIT: Final = 12
 _TOUCHED_LIMIT: Final = 400
-
-#: Maximum number of executed ops in the page, from which sliders of loops select.
-_EXECUTED_LIMIT: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,57 +61,12 @@ class OpWork:
 
 
 @dataclass(frozen=True, slots=True)
-class NestedLoop:
-    """A loop of a call, by op_index; `loop` is the loop around it, `trips` its most trips."""
-
-    index: int
-    loop: int | None
-    kind: str
-    name: str | None
-    stack: int | None
-    trips: int
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """The first executed ops in order, each with its op, program and iteration.
-
-    An iteration is an index of the other three columns: the loop, the trip, and the iteration
-    around. Index 0 stands for outside of all loops, with -1 for loop and trip.
-    """
-
-    op: tuple[int, ...]
-    program: tuple[int, ...]
-    iteration: tuple[int, ...]
-    loop: tuple[int, ...]
-    trip: tuple[int, ...]
-    around: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TileValues:
-    """The final contents of a tile: the first elements of its first partitions, by partition.
-
-    A value is None if it was never written, and a string if it is not finite.
-    """
-
-    tile: int
-    dtype: str
-    partitions: int
-    elements: int
-    rows: tuple[tuple[float | str | None, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CallBlock:
     """The data of the view of one call; stacks are numbers of the report's stacks."""
 
     memory: OnChipCall
     tiles_left_out: int
     ops: tuple[OpWork, ...]
-    loops: tuple[NestedLoop, ...]
-    """Loops in program order, each before the loops inside."""
-    sequence: Sequence
 
 
 def _blocks(context: Context) -> Iterable[Block]:
@@ -132,10 +80,6 @@ def _blocks(context: Context) -> Iterable[Block]:
     yield Block("onchip/index", lambda: json_block(rows))
     for call_number, call in calls.items():
         yield Block(f"onchip/{call_number}", partial(_call_block, context, call_number, call))
-    for call_number in calls:
-        values = tuple(_tile_values(context, call_number))
-        if values:
-            yield Block(f"onchip/{call_number}/values", partial(json_block, values))
 
 
 def _numbered_calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
@@ -159,60 +103,7 @@ def _call_block(context: Context, call_number: int, call: OnChipCall) -> str:
     left_out = len(call.tiles) - len(tiles)
     memory = replace(call, tiles=tiles)
     ops = tuple(_op_works(context, call_number))
-    loops = tuple(_loops(context, call_number))
-    sequence = _sequence(context, call_number)
-    return json_block(CallBlock(memory, left_out, ops, loops, sequence))
-
-
-def _loops(context: Context, call_number: int) -> Iterator[NestedLoop]:
-    rows = {row["op_index"]: row for row in context.of_call("loops", call_number)}
-    for row in context.of_client(LOOPS, call_number):
-        loop = rows[row["op_index"]]
-        yield NestedLoop(
-            index=row["op_index"],
-            loop=row["loop"],
-            kind=row["kind"],
-            name=row["name"],
-            stack=context.stack(loop["stack_id"]),
-            trips=loop["trips_max"],
-        )
-
-
-def _sequence(context: Context, call_number: int) -> Sequence:
-    executed = context.of_call(EXECUTIONS, call_number)[:_EXECUTED_LIMIT]
-    rows = {row["iteration"]: row for row in context.of_client(ITERATIONS, call_number)}
-    indices: dict[int | None, int] = {None: 0}
-    for iteration in rows:
-        indices[iteration] = len(indices)
-    return Sequence(
-        op=tuple(row["op_index"] for row in executed),
-        program=tuple(row["program"] for row in executed),
-        iteration=tuple(indices[row.get("iteration")] for row in executed),
-        loop=(-1, *(row["op_index"] for row in rows.values())),
-        trip=(-1, *(row["trip"] for row in rows.values())),
-        around=(0, *(indices[row["around"]] for row in rows.values())),
-    )
-
-
-def _tile_values(context: Context, call_number: int) -> Iterator[TileValues]:
-    for row in context.of_client(VALUES, call_number):
-        values, rows = row["values"], row["rows"]
-        row_length = len(values) // rows if rows else 0
-        json_values = [_json_value(value) for value in values]
-        yield TileValues(
-            tile=row["buffer"],
-            dtype=row["dtype"],
-            partitions=row["partitions"],
-            elements=row["elements"],
-            rows=tuple(
-                tuple(json_values[row_index * row_length : (row_index + 1) * row_length])
-                for row_index in range(rows)
-            ),
-        )
-
-
-def _json_value(value: float | None) -> float | str | None:
-    return value if value is None or math.isfinite(value) else str(value)
+    return json_block(CallBlock(memory, left_out, ops))
 
 
 def _op_works(context: Context, call_number: int) -> Iterator[OpWork]:
@@ -255,6 +146,5 @@ SOURCE: Final = BlockSource(
     noun="views of on-chip memory",
     query="FROM client_nki_buffers",
     blocks=_blocks,
-    types=(CallSummary, CallBlock, TileValues),
-    loop_table=LOOPS,
+    types=(CallSummary, CallBlock),
 )

@@ -28,10 +28,10 @@ def attention_fused(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
     keys = nl.ndarray((tiles, nl.par_dim(head), TILE), dtype=q.dtype)
     values = nl.ndarray((nl.par_dim(TILE), tiles, head), dtype=q.dtype)
     for j in nl.affine_range(tiles):
-        keys[j, hp, hf] = nl.load_transpose2d(k[nl.ds(j * TILE, TILE), 0:head])
+        keys[j, hp, hf] = nl.transpose(nl.load(k[nl.ds(j * TILE, TILE), 0:head]))
         values[vp, j, vf] = nl.load(v[j * TILE + vp, vf])
     for i in nl.affine_range(tiles):
-        queries = nl.load_transpose2d(q[nl.ds(i * TILE, TILE), 0:head])
+        queries = nl.copy(nl.transpose(nl.load(q[nl.ds(i * TILE, TILE), 0:head])))
         queries = nl.multiply(queries, head**-0.5, dtype=q.dtype)
         scores = nl.ndarray((nl.par_dim(TILE), length), dtype=nl.float32)
         for j in nl.affine_range(tiles):

@@ -8,7 +8,6 @@ import type { Tile, Usage } from "../model";
 import { kernelHue } from "@report/parts/colors";
 import { Plot } from "@report/parts/plot";
 import { STEPS } from "@report/parts/pointing";
-import { type Moment, stretchesOf } from "./moment";
 import { type Placed, placedTiles } from "./placing";
 
 interface MapProps {
@@ -17,8 +16,6 @@ interface MapProps {
   readonly executed: number;
   /** Numbers of the highlighted tiles; null: all tiles. */
   readonly chosen: ReadonlySet<number> | null;
-  /** Executed ops to mark. */
-  readonly moment: Moment | null;
 }
 
 /** Memory space → name. */
@@ -32,10 +29,9 @@ export function amountText(usage: Usage, amount: number): string {
   return usage.space === "sbuf" ? formatBytes(amount) : plural(amount, "bank");
 }
 
-export function MemoryMap({ usage, tiles, executed, chosen, moment }: MapProps) {
+export function MemoryMap({ usage, tiles, executed, chosen }: MapProps) {
   const placed = useMemo(() => placedTiles(tiles), [tiles]);
   const top = useMemo(() => heightOf(placed, usage), [placed, usage]);
-  const stretches = useMemo(() => stretchesOf(moment?.orders ?? []), [moment]);
   const hues = useMemo(() => huesOf(tiles), [tiles]);
   const [under, setUnder] = useState<Tile | null>(null);
   const name = SPACES[usage.space] ?? usage.space;
@@ -88,14 +84,6 @@ export function MemoryMap({ usage, tiles, executed, chosen, moment }: MapProps) 
                 </text>
               ) : null,
             )}
-            {stretches.length ? (
-              <path
-                class="moment"
-                d={stretches
-                  .map(([first, last]) => `M${x(first)} ${y(0)}V${y(top)}H${x(last + 1)}V${y(0)}Z`)
-                  .join("")}
-              />
-            ) : null}
             {usage.limit <= top ? (
               <path class="limit" d={`M${x(0)} ${y(usage.limit)}H${x(executed)}`} />
             ) : null}

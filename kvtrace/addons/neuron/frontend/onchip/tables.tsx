@@ -11,7 +11,6 @@ import { findingColumns } from "@report/parts/finding_columns";
 import { type Column, Table } from "@report/parts/table";
 import { Pill, stackPlace } from "@report/parts/text";
 import { SPACES } from "./memory_map";
-import type { Moment } from "./moment";
 
 export function FlowTable({ flows }: { flows: readonly Flow[] }) {
   const most = flows.reduce((greatest, flow) => Math.max(greatest, flow.bytes), 0) || 1;
@@ -26,8 +25,6 @@ export function FlowTable({ flows }: { flows: readonly Flow[] }) {
   );
 }
 
-const RATES = "Its work at published rates; none is published for GpSimd";
-
 export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
   const field = fieldsOf((each: EngineWork) => each);
   return (
@@ -41,8 +38,6 @@ export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
         field("FLOP", "derived", "flops", "flops"),
         field("Device memory", "derived", "device_bytes", "bytes"),
         field("On chip", "derived", "chip_bytes", "bytes"),
-        field("At least", "derived", "busy_ns", "ns", RATES),
-        field("Busy", "derived", "share", "share", "At-least time, of the busiest engine's"),
       ]}
       rows={engines}
       sort="Ops"
@@ -55,9 +50,8 @@ export function OpTable(props: {
   /** Op index → rules that the op violates. */
   broken: ReadonlyMap<number, string>;
   chosen: OpWork | null;
-  moment: Moment | null;
 }) {
-  const { rows, broken, moment } = props;
+  const { rows, broken } = props;
   const field = fieldsOf((op: OpWork) => op);
   const columns: (Column<OpWork> | null | false)[] = [
     words("Op", (op) => op.op),
@@ -66,7 +60,6 @@ export function OpTable(props: {
     words("Reads", (op) => op.reads.join(", ") || null, { limit: 80 }),
     words("Writes", (op) => op.writes.join(", ") || null, { limit: 80 }),
     field("Executed", "derived", "executions"),
-    moment && figure("In these trips", "derived", (op) => moment.executions.get(op.op_index)),
     field("FLOP", "derived", "flops", "flops"),
     field("Device memory", "derived", "device_bytes", "bytes"),
     field("On chip", "derived", "chip_bytes", "bytes"),

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { NotHere } from "@report/app/boundary";
 import { chosen, chosenNumber, href, setQuery } from "@report/app/router";
 import type { View, ViewProps } from "@report/app/view";
-import { formatGrid, formatPlace, gridSize, plural, shortText } from "@report/data/format";
+import { formatGrid, formatPlace, plural, shortText } from "@report/data/format";
 import { page } from "@report/data/page";
 import type { CallBlock, CallSummary, Usage } from "../model";
 import { useBlock } from "@report/data/use_block";
@@ -13,9 +13,7 @@ import { figure } from "@report/parts/columns";
 import { derived, Figures } from "@report/parts/figure";
 import { type Column, Table } from "@report/parts/table";
 import { Note, Section } from "@report/parts/text";
-import { Loops, useMoment } from "./loops";
 import { amountText, MemoryMap } from "./memory_map";
-import { tilesThen } from "./moment";
 import "./onchip.css";
 import { OnChipSource, standsOn } from "./source";
 import {
@@ -27,7 +25,6 @@ import {
   OpTable,
   TileTable,
 } from "./tables";
-import { ValuesOfTile } from "./values";
 
 const INDEX = "onchip/index";
 
@@ -105,33 +102,16 @@ function Shown({ call, block }: ShownProps) {
   const findings = useMemo(() => findingsOf(call), [call]);
   const broken = useMemo(() => brokenOps(findings), [findings]);
   const [line, file] = [chosenNumber("line"), chosen("file")];
-  const moment = useMoment(block);
-  const programs = gridSize(page.report.calls[call]?.grid ?? [1, 1, 1]);
   const ops = useMemo(
     () =>
-      block.ops.filter(
-        (op) =>
-          (line === null || standsOn(op, line, file)) &&
-          (moment === null || moment.executions.has(op.op_index)),
-      ),
-    [block, line, file, moment],
-  );
-  const then = useMemo(
-    () => (moment ? tilesThen(memory.tiles, moment) : memory.tiles),
-    [memory, moment],
+      block.ops.filter((op) => line === null || standsOn(op, line, file)),
+    [block, line, file],
   );
   const op = block.ops.find(({ op_index: index }) => String(index) === chosen("op")) ?? null;
   const tile = memory.tiles.find(({ number }) => String(number) === chosen("tile")) ?? null;
   const lit = useMemo(
-    () =>
-      op
-        ? new Set(op.touched)
-        : tile
-          ? new Set([tile.number])
-          : moment
-            ? new Set(then.map(({ number }) => number))
-            : null,
-    [op, tile, moment, then],
+    () => (op ? new Set(op.touched) : tile ? new Set([tile.number]) : null),
+    [op, tile],
   );
   const tiles = useMemo(
     () =>
@@ -158,11 +138,6 @@ function Shown({ call, block }: ShownProps) {
       <Section title="Findings">
         <FindingTable findings={findings} />
       </Section>
-      {block.loops.length > 0 || programs > 1 ? (
-        <Section title="Loops" id="loops-part">
-          <Loops call={call} block={block} programs={programs} moment={moment} />
-        </Section>
-      ) : null}
       <Section title="SBUF and PSUM over the ops">
         {memory.usage.map((usage) => (
           <MemoryMap
@@ -171,7 +146,6 @@ function Shown({ call, block }: ShownProps) {
             tiles={tiles.get(usage.space) ?? []}
             executed={memory.executed}
             chosen={lit}
-            moment={moment}
           />
         ))}
       </Section>
@@ -197,20 +171,13 @@ function Shown({ call, block }: ShownProps) {
           )
         }
       >
-        <OpTable rows={ops} broken={broken} chosen={op} moment={moment} />
+        <OpTable rows={ops} broken={broken} chosen={op} />
       </Section>
       <Section title="Source" id="code">
         <OnChipSource call={call} ops={block.ops} findings={findings} chosen={op} />
       </Section>
-      <Section title={moment ? "Tiles in use in these trips" : "Tiles"}>
-        <TileTable tiles={then} chosen={tile} />
-      </Section>
-      <Section title="Values of the chosen tile" id="values-part">
-        {tile ? (
-          <ValuesOfTile call={call} tile={tile} />
-        ) : (
-          <p class="muted">Choose a tile to see what it held at the end.</p>
-        )}
+      <Section title="Tiles">
+        <TileTable tiles={memory.tiles} chosen={tile} />
       </Section>
     </>
   );
