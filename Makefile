@@ -24,12 +24,14 @@ CHANGED := --changed
 # machine, 1.51 times as slow); the rest is what the probe of speed may miss on another machine.
 DAY_BUDGET := --processor-budget 380 --memory-budget 1500
 CI_BUDGET := --processor-budget 2300
+# Of `make sanitizers`: how many times as long its programs run.
+WORK ?= 1
 # Of `make fuzz`.
 SEED ?= $(shell date +%Y%m%d)
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all test-pushed pytest test-spark test-tilelang \
-  test-versions coverage bounds fuzz lint format types bench docs \
+  test-versions coverage bounds fuzz sanitizers lint format types bench docs \
   docs-site findings frontend frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
@@ -72,6 +74,7 @@ test: install  ## before a commit: the core, and the add-ons and converters that
 test-all: install  ## what CI runs: lint, every test, some with other Tritons, Spark, TileLang
 	@$(MAKE) -j 2 .venv/.spark build/tilelang
 	@$(MAKE) -j 2 test-pushed lint frontend-test
+	@$(MAKE) sanitizers
 	$(BIN)/python requirements/bounds.py --beside
 
 test-pushed: install .venv/.spark build/tilelang
@@ -104,6 +107,10 @@ fuzz: install  ## mutated traces and IR, random kernels; SEED=… repeats those 
 	$(BIN)/python -m tests.cli.fuzz $(SEED) 400 --each 6
 	$(BIN)/python -m tests.ir.fuzz --count 3000 --seed $(SEED)
 	$(BIN)/python -m tests.addons.neuron.fuzz --count 20000 --seed $(SEED)
+
+# gcc brings the sanitizers along. By day 3 minutes of processor time, of which half is torch's imports.
+sanitizers: install  ## the C under gcc's analyzer and its sanitizers; WORK=10: ten times as long
+	$(BIN)/python -m tests.native.sanitize --work $(WORK)
 
 lint: types frontend-lint  ## ruff, its formatting, codespell, mypy --strict; prettier, eslint and tsc
 	$(BIN)/ruff check $(PYTHON_FOLDERS)

@@ -206,7 +206,7 @@ static int64_t take(looks *self, PyObject *const *values, const int *places, siz
     return 0;
   }
   if (!on_host)
-    self->spent += (int64_t)(self->copy_ns * (long long)span_count + self->byte_ns * (double)size);
+    self->spent += self->copy_ns * (long long)span_count + (int64_t)(self->byte_ns * (double)size);
   copied = on_host ? host_copies(spans, span_count) : device_copies(self, spans, span_count, stream);
   if (!copied) goto failed;
   Py_DECREF(held);

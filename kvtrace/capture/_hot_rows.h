@@ -52,7 +52,7 @@ static PyObject *copied_for(const struct row *rows, size_t count, int64_t first)
   if (!found) return NULL;
   for (size_t i = 0; i < count; i++) {
     if (!rows[i].contents) continue;
-    PyObject *one = Py_BuildValue("(LLL)", (long long)rows[i].contents, (long long)(first + i),
+    PyObject *one = Py_BuildValue("(LLL)", (long long)rows[i].contents, (long long)(first + (int64_t)i),
                                   (long long)rows[i].call_id);
     int failed = !one || PyList_Append(found, one);
     Py_XDECREF(one);

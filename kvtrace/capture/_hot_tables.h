@@ -243,8 +243,8 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   if (newest) {
     int64_t number = newest->end;
     if (number - newest->first >= NEWEST_ROWS) { /* the oldest is no row while this one is written */
-      __atomic_store_n(&newest->first, number - NEWEST_ROWS + 1, __ATOMIC_RELAXED);
-      __atomic_thread_fence(__ATOMIC_RELEASE);
+      newest->first = number - NEWEST_ROWS + 1;
+      __atomic_signal_fence(__ATOMIC_RELEASE); /* a kill comes between instructions, in their order */
     }
     newest->rows[number & (NEWEST_ROWS - 1)] = *row;
     __atomic_store_n(&newest->end, number + 1, __ATOMIC_RELEASE);

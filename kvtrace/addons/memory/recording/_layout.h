@@ -81,7 +81,7 @@ enum { CXX_STRING = 32 };
 
 /* ---- finding the offsets of a RecordFunction -------------------------------------------------- */
 
-enum { SEARCHED = 1024, LIST_BYTES = 6 * sizeof(void *) };
+enum { SEARCHED = 1024, POINTER_BYTES = sizeof(void *), LIST_BYTES = 6 * POINTER_BYTES };
 
 /* What the operator that is searched for is given, and where that was found: -1 nowhere, -2 at more
  * than one place. */
@@ -97,10 +97,12 @@ static struct {
   int starts, ends;
 } search;
 
+/* By the system call itself: the C library's function is checked by sanitizers, which see where what may
+ * be read belongs to other objects. */
 static int readable(const char *address, size_t bytes) {
   char scratch[256];
   if (!address || bytes > sizeof scratch) return 0;
-  if (write(search.pipe[1], address, bytes) != (ssize_t)bytes) return 0;
+  if (syscall(SYS_write, search.pipe[1], address, bytes) != (long)bytes) return 0;
   return read(search.pipe[0], scratch, bytes) == (ssize_t)bytes;
 }
 
@@ -130,7 +132,7 @@ static void search_list(const char *function) {
   const char *value = pointer(function, search.list_in), *list = pointer(value, 0);
   search.tag = tag_of(value);
   if (!readable(list, LIST_BYTES)) return;
-  for (Py_ssize_t at = 0; at + 2 * (Py_ssize_t)sizeof(void *) <= LIST_BYTES; at += sizeof(void *)) {
+  for (Py_ssize_t at = 0; at + 2 * (Py_ssize_t)sizeof(void *) <= LIST_BYTES; at += POINTER_BYTES) {
     const char *begin = pointer(list, at), *end = pointer(list, at + (Py_ssize_t)sizeof(void *));
     if (end - begin == 2 * VALUE_BYTES && has_both(begin)) found_at(&search.items, at);
   }
@@ -142,7 +144,7 @@ static void search_start(const char *function) {
     search_list(function);
     return;
   }
-  for (Py_ssize_t at = 0; at < SEARCHED; at += sizeof(void *)) {
+  for (Py_ssize_t at = 0; at < SEARCHED; at += POINTER_BYTES) {
     const char *candidate = pointer(function, at);
     if (word(function, at + (Py_ssize_t)sizeof(void *)) == search.arguments && has_both(candidate)) {
       found_at(&search.inputs, at);
@@ -154,7 +156,7 @@ static void search_start(const char *function) {
 
 static void search_end(const char *function) {
   search.ends++;
-  for (Py_ssize_t at = 0; at < SEARCHED; at += sizeof(void *)) {
+  for (Py_ssize_t at = 0; at < SEARCHED; at += POINTER_BYTES) {
     const char *begin = pointer(function, at);
     const char *end = pointer(function, at + (Py_ssize_t)sizeof(void *));
     if ((uintptr_t)begin % sizeof(void *) || end - begin != VALUE_BYTES) continue;

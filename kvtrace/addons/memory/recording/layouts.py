@@ -28,9 +28,10 @@ from kvtrace.schema.errors import KvtraceError
 
 _WORD: Final = 8
 _LIBRARY: Final = "libtorch_cpu.so"
+_SYS_WRITE: Final = ctypes.c_long(1)  # of x86-64, for which alone operators are recorded
 ADD: Final = "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
 REMOVE: Final = "_ZN2at14removeCallbackEm"
-#: Bytes that are searched of each object. All of them are of objects that are larger.
+#: Most bytes that are searched of each object: a TensorImpl has 176 in torch 2.13.
 _TENSOR_BYTES: Final = 23 * _WORD
 _STORAGE_BYTES: Final = 8 * _WORD
 _PYTHON_BYTES: Final = 4 * _WORD
@@ -146,7 +147,8 @@ class _Memory:
             return ()
         size = count * _WORD
         library = ctypes.CDLL(None, use_errno=True)
-        if library.write(self.ends[1], ctypes.c_void_p(address), ctypes.c_size_t(size)) != size:
+        call = _SYS_WRITE, ctypes.c_long(self.ends[1]), ctypes.c_void_p(address)
+        if library.syscall(*call, ctypes.c_size_t(size)) != size:  # as `readable` of _layout.h
             return ()
         return struct.unpack(f"{count}Q", os.read(self.ends[0], size))
 
@@ -163,6 +165,16 @@ def _pipe() -> Iterator[_Memory]:
 
 def _words(address: int, size: int) -> tuple[int, ...]:
     return struct.unpack(f"{size // _WORD}Q", ctypes.string_at(address, size))
+
+
+def _size(address: int, most: int) -> int:
+    """Return the bytes of an object that `malloc` made, which may be less than `most`."""
+    try:
+        usable = ctypes.CDLL(None).malloc_usable_size
+    except AttributeError as error:
+        raise TorchUnknown("the sizes of torch's objects are not known here") from error
+    usable.restype = ctypes.c_size_t
+    return min(int(usable(ctypes.c_void_p(address))) // _WORD * _WORD, most)
 
 
 def _one(places: list[int], field: str) -> int:
@@ -192,7 +204,7 @@ def _tensor_offsets(torch: Any) -> tuple[int, int, int, int, int]:
         _strided(torch, (2, 3, 5, 2, 2, 1, 2), (120, 60, 12, 4, 2, 2, 1), 29),
         _strided(torch, (23,), (2,), 5),
     ]
-    size = _TENSOR_BYTES
+    size = min(_size(t._cdata, _TENSOR_BYTES) for t in samples)
     storage = _common(
         [_at(t._cdata, size, t.untyped_storage()._cdata) for t in samples], "a tensor's storage"
     )
@@ -206,7 +218,8 @@ def _tensor_offsets(torch: Any) -> tuple[int, int, int, int, int]:
 
 def _dimensions(tensor: Any) -> set[int]:
     """Return the offsets at which the number of dimensions may be, before sizes and strides."""
-    words, count = _words(tensor._cdata, _TENSOR_BYTES), tensor.dim()
+    words = _words(tensor._cdata, _size(tensor._cdata, _TENSOR_BYTES))
+    count = tensor.dim()
     places = set()
     for n in range(len(words) - 1 - 2 * _INLINE):
         if words[n] != count:
@@ -232,12 +245,13 @@ def _dtype_offset(torch: Any) -> int:
     """Return where the number of the element type lies: a byte that differs between types only."""
     types = (torch.float32, torch.int64, torch.uint8, torch.bfloat16, torch.bool)
     pairs = [[torch.zeros(1, dtype=dtype, device="cpu") for _ in range(3)] for dtype in types]
-    contents = [[ctypes.string_at(t._cdata, _TENSOR_BYTES) for t in same] for same in pairs]
+    size = min(_size(t._cdata, _TENSOR_BYTES) for same in pairs for t in same)
+    contents = [[ctypes.string_at(t._cdata, size) for t in same] for same in pairs]
     # c10::ScalarType: Byte 0, Long 4, Float 6, Bool 11, BFloat16 15
     numbers = (6, 4, 0, 15, 11)
     places = [
         n
-        for n in range(0, _TENSOR_BYTES, 2)
+        for n in range(0, size, 2)
         if all(
             int.from_bytes(content[n : n + 2], "little") == number
             for same, number in zip(contents, numbers, strict=True)
@@ -272,7 +286,7 @@ def _storage_offsets(torch: Any) -> tuple[int, int, int]:
     storages = [
         torch.zeros(n, dtype=torch.uint8, device="cpu").untyped_storage() for n in (77, 991)
     ]
-    size = _STORAGE_BYTES
+    size = min(_size(s._cdata, _STORAGE_BYTES) for s in storages)
     # The context that frees the memory may have the same address, and lies behind.
     data = min(set.intersection(*(_at(s._cdata, size, s.data_ptr()) for s in storages)), default=-1)
     if data < 0:
@@ -291,7 +305,8 @@ def _storage_offsets(torch: Any) -> tuple[int, int, int]:
 def _python_offset(torch: Any) -> int:
     """Return where a Python object of a tensor has the address of the tensor."""
     tensors = [torch.zeros(1, device="cpu") for _ in range(3)]
-    searches = [_at(id(tensor), _PYTHON_BYTES, tensor._cdata) for tensor in tensors]
+    size = min(_PYTHON_BYTES, torch.Tensor.__basicsize__)
+    searches = [_at(id(tensor), size, tensor._cdata) for tensor in tensors]
     return _common(searches, "a Python tensor's address")
 
 
