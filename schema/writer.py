@@ -107,6 +107,7 @@ class RunWriter:
         self._segment_bytes = segment_bytes
         self._process = os.getpid()
         self._open: dict[str, SegmentWriter] = {}
+        self._ahead: dict[str, SegmentWriter] = {}
         self._next: dict[str, int] = {}
         self._failure: str | None = None
         self._sealed = False
@@ -149,6 +150,17 @@ class RunWriter:
     def size_bytes(self) -> int:
         """Bytes of the run on disk: parts, and written bytes of the journal."""
         return self._part_bytes + sum(segment.size_bytes for segment in self._open.values())
+
+    def open_ahead(self, tables: Iterable[str]) -> None:
+        """Open files for rows to come, while there are descriptors; OSError as opening a file."""
+        for table in tables:
+            self._ahead[table] = self._new_segment(table, 0)
+
+    def _close_ahead(self) -> None:
+        """Close the files of `open_ahead` that no row was written to."""
+        for segment in self._ahead.values():
+            segment.close()
+        self._ahead.clear()
 
     def open_segment(self, table: str) -> tuple[int, int]:
         """Return (rows, bytes) written to a table's open segment, (0, 0) without one."""
@@ -272,6 +284,7 @@ class RunWriter:
         for segment in self._open.values():
             segment.close()
         self._open.clear()
+        self._close_ahead()
         self._failure = self._failure or "the writer was closed"
 
     def _append_run_row(self) -> None:
@@ -325,11 +338,14 @@ class RunWriter:
         segment = self._open.get(table)
         if segment is None:
             segment_number = self._next.get(table, 0)
-            path = segment_path(self.out, self.run_id, table, segment_number)
-            segment = SegmentWriter(path, TABLES[table], captured_facts(table, self.run_id))
+            segment = self._ahead.pop(table, None) or self._new_segment(table, segment_number)
             self._open[table] = segment
             self._next[table] = segment_number + 1
         return segment
+
+    def _new_segment(self, table: str, number: int) -> SegmentWriter:
+        path = segment_path(self.out, self.run_id, table, number)
+        return SegmentWriter(path, TABLES[table], captured_facts(table, self.run_id))
 
     def _seal_segment(self, table: str, *, stays: bool = False) -> None:
         """Write a table's segment as a part, and delete the segment unless `stays`.
@@ -382,6 +398,7 @@ class RunWriter:
         runs_segment = self._open.pop("runs", None)
         if runs_segment is not None:
             runs_segment.close()
+        self._close_ahead()
         remove_journal(self.out, self.run_id)
         return True
 

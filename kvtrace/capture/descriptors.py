@@ -28,7 +28,12 @@ class Descriptors:
         self._begin = max(3, min(limit, _HIGHEST) - _COUNT)
         self._held: list[int] = []
         self._file: tuple[int, int] | None = None
-        self.hold(min(_COUNT, limit // _SHARE))
+        self._most = min(_COUNT, limit // _SHARE)
+        self.hold_all()
+
+    def hold_all(self) -> None:
+        """Reserve as many as a run needs."""
+        self.hold(self._most)
 
     def hold(self, count: int = _LATER) -> None:
         """Reserve descriptors until `count` are held, or none is left."""

@@ -13,6 +13,7 @@ import platform
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,6 +47,9 @@ _FIRST_PERIOD: Final = 0.0625
 
 #: Rows that are converted at once, some milliseconds of work.
 _ROWS: Final = 64
+
+#: Tables that nearly every run has.
+_USUAL_TABLES: Final = ("artifacts", "stacks", "kernels", "calls", "launches", "messages")
 
 #: Least seconds between rounds, in which other threads get the lock.
 _BREATH: Final = 0.01
@@ -110,11 +114,9 @@ class Journal:
         self._written: set[Any] = set()
         self._writer: RunWriter | None = None
         self._run_context = RunContext()
-        self.broken = False
-        self._sealed = False
+        self.broken = self._sealed = False
         self._next_seq = 0
-        self._saw_graph_capture = False
-        self._saw_clock_step = False
+        self._saw_graph_capture = self._saw_clock_step = False
         self._last_exit = 0
         self._closing = self._said_slow = False
         self.overhead = Overhead(recorder)
@@ -124,15 +126,15 @@ class Journal:
         self._spooled = 0  # number of submissions when the spool was switched
         self._context: dict[str, Any] = {}
         self.listeners: list[Listener] = []
-        self._ended = Event()
-        self._closed = Event()
-        self._wake = Event()
+        self._ended, self._closed, self._wake = Event(), Event(), Event()
         self._thread = RecordingThread(self._work)
 
     # -- from any thread --------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the thread, which creates the files."""
+        """Create the files, while the program has descriptors for them, and start the thread."""
+        with self.lock, suppress(Exception):  # the first round tries again, and reports it
+            self._open().open_ahead(_USUAL_TABLES)
         try:
             self._thread.start()
         except RuntimeError:

@@ -16,6 +16,7 @@ from kvtrace.capture import process_sessions
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.descriptors import Descriptors
+from kvtrace.capture.first_write import import_modules
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal
 from kvtrace.capture.listeners import Listener
@@ -76,9 +77,7 @@ class Session:
         self._journal: Journal | None = None
         self._copiers: dict[Any, Any] = {}  # by class
         self._parent: str | None = None
-        self._ended = False
-        self._closed = False
-        self._process_ends = False
+        self._ended = self._closed = self._process_ends = False
         self._failure: str | None = None
         self._process = os.getpid()
         self._descriptors = Descriptors()
@@ -94,6 +93,7 @@ class Session:
         if unwatched is not None:
             self.message("warning", "window-empty", unwatched)
         process_sessions.sessions.add(self)
+        import_modules(self.settings)
 
     def _clear(self) -> None:
         self._kernel_ids = itertools.count()
@@ -456,10 +456,10 @@ class Session:
                 lambda: self.stop("limit"),
                 self._descriptors,
             )
+            self._descriptors.hold_all()  # for files that the journal's thread opens
             self.message("info", "hot-path", self._hot_path)
-            for write in self._early:
-                journal.submit(write)
-            self._early = []
+            while self._early:
+                journal.submit(self._early.pop(0))
             self._journal = journal
             self.spent(self._spent_early)
             if self._watches_ends:

@@ -109,7 +109,10 @@ def remove_useless_memories() -> None:
     That is memory whose spool's folder was deleted, and what runs left that were killed long ago.
     """
     oldest = memory_path(first_run_id(time.time_ns() - _KEPT_NS))
-    for memory in oldest.parent.glob(memory_path("*").name):
+    memories: list[Path] = []
+    with suppress(OSError):  # all file descriptors are in use
+        memories += oldest.parent.glob(memory_path("*").name)
+    for memory in memories:
         with suppress(OSError), memory.open("rb") as file:  # another user's, or a living process's
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.seek(PLACE_OFFSET)
