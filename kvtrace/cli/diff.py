@@ -1,5 +1,6 @@
 """`kvtrace diff`: the changes between two traces, runs or commits."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -132,6 +133,7 @@ def command(
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs, write_outputs
     from kvtrace.schema.errors import BadSetting
+    from kvtrace.schema.layout import results_beside
     from kvtrace.text import terminal_width
 
     leave_pandas()
@@ -141,21 +143,24 @@ def command(
     threshold = None if time_threshold is None else _share(time_threshold)
     part = chosen_part(since, until, mark, steps, whole=False)
     sides = resolve_side(before, base), resolve_side(after, base)
-    for line in complete(sides, replay=replay):
-        note(line)
-    difference = compare(
-        narrowed_selection(sides[0], part),
-        narrowed_selection(sides[1], part),
-        labels=(before, after),
-        time_threshold=threshold,
-        gate=gate,
-        conditions=conditions_of(sides) if generic or gate.wants_bounds else None,
-        meaning=meaning,
-    )
-    lines = write_outputs(
-        difference, outputs, sides, gate=gate, verbose=verbose, full=full, width=terminal_width(),
-        tell=note if outputs.printed else tell,
-    )  # fmt: skip
+    with ExitStack() as until_written:
+        for side in sides:
+            until_written.enter_context(results_beside(side.trace.path))
+        for line in complete(sides, replay=replay):
+            note(line)
+        difference = compare(
+            narrowed_selection(sides[0], part),
+            narrowed_selection(sides[1], part),
+            labels=(before, after),
+            time_threshold=threshold,
+            gate=gate,
+            conditions=conditions_of(sides) if generic or gate.wants_bounds else None,
+            meaning=meaning,
+        )
+        lines = write_outputs(
+            difference, outputs, sides, gate=gate, verbose=verbose, full=full,
+            width=terminal_width(), tell=note if outputs.printed else tell,
+        )  # fmt: skip
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     if complaint := gate.complaint():
         raise BadSetting(complaint)

@@ -53,6 +53,7 @@ def command(
     """
     from kvtrace.clients.recorded import DEFAULT, replay_runs
     from kvtrace.clients.registry import load_clients
+    from kvtrace.schema.layout import results_beside
 
     engine = chosen_engine(engine_name, master)
     evaluation = None if engine is None else engine.evaluation(master)
@@ -61,28 +62,30 @@ def command(
     selection = select(trace, run)
     errors: list[str] = []
     outcomes: list[dict[str, object]] = []
-    for outcome in replay_runs(selection, names, evaluation):
-        succeeded = outcome.calls - len(outcome.failures)
-        outcomes.append(
-            {
-                "run": outcome.run,
-                "calls": outcome.calls,
-                "replayed": succeeded,
-                "notes": list(outcome.notes),
-                "failures": list(outcome.failures),
-                "left_out": outcome.left_out,
-            }
-        )
-        if outcome.left_out is not None:
-            complain(outcome.left_out)
-            continue
-        if not as_json:
-            say(f"{outcome.run}: {succeeded} of {outcome.calls} unique calls replayed to their end")
-            for text in outcome.notes:
-                say(f"  {text}")
-        for failure in outcome.failures:
-            complain(failure)
-        errors += [str(error) for error in outcome.errors]
+    with results_beside(selection.trace.path):
+        for outcome in replay_runs(selection, names, evaluation):
+            succeeded = outcome.calls - len(outcome.failures)
+            outcomes.append(
+                {
+                    "run": outcome.run,
+                    "calls": outcome.calls,
+                    "replayed": succeeded,
+                    "notes": list(outcome.notes),
+                    "failures": list(outcome.failures),
+                    "left_out": outcome.left_out,
+                }
+            )
+            if outcome.left_out is not None:
+                complain(outcome.left_out)
+                continue
+            if not as_json:
+                calls = f"{succeeded} of {outcome.calls} unique calls"
+                say(f"{outcome.run}: {calls} replayed to their end")
+                for text in outcome.notes:
+                    say(f"  {text}")
+            for failure in outcome.failures:
+                complain(failure)
+            errors += [str(error) for error in outcome.errors]
     for error in dict.fromkeys(errors):
         complain(error)
     if as_json:

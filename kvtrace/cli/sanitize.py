@@ -89,6 +89,7 @@ def command(
     """
     from kvtrace.analysis.judging import judge_runs
     from kvtrace.schema.errors import BadSetting
+    from kvtrace.schema.layout import results_beside
 
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif cannot be combined; choose one.")
@@ -99,7 +100,8 @@ def command(
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in excluded if name)]
     lists_proven = everything or junit_file is not None
     evaluation = None if engine is None else engine.evaluation(master)
-    findings = judge_runs(selection, names, proven=lists_proven, engine=evaluation)
+    with results_beside(selection.trace.path):
+        findings = judge_runs(selection, names, proven=lists_proven, engine=evaluation)
     for failure in (
         *findings.left_out, *findings.not_evaluated, *findings.rules_without_data
     ):  # fmt: skip

@@ -38,22 +38,24 @@ def command(
     """
     from kvtrace.addons.check.checked_runs import check_objects, check_runs, check_text
     from kvtrace.schema.errors import BadSetting
+    from kvtrace.schema.layout import results_beside
 
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif cannot be combined: choose one.")
     selection = select(trace, run)
-    checked = check_runs(selection)
-    if as_json:
-        print(json.dumps(check_objects(checked), indent=2))
-    elif as_sarif:
-        from kvtrace.addons.check.findings import RULES
-        from kvtrace.converters.findings import read_findings, sarif
-        from kvtrace.version import __version__
+    with results_beside(selection.trace.path):
+        checked = check_runs(selection)
+        if as_json:
+            print(json.dumps(check_objects(checked), indent=2))
+        elif as_sarif:
+            from kvtrace.addons.check.findings import RULES
+            from kvtrace.converters.findings import read_findings, sarif
+            from kvtrace.version import __version__
 
-        findings = read_findings(selection.trace, selection.runs, rules=RULES, unjudged=False)
-        root = selection.runs[0].git_root if selection.runs else None
-        print(json.dumps(sarif(findings, __version__, root=root), indent=2))
-    else:
-        print_lines(check_text(checked))
+            findings = read_findings(selection.trace, selection.runs, rules=RULES, unjudged=False)
+            root = selection.runs[0].git_root if selection.runs else None
+            print(json.dumps(sarif(findings, __version__, root=root), indent=2))
+        else:
+            print_lines(check_text(checked))
     complain_of(selection.trace)
     return int(checked.failed)
