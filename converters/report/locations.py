@@ -213,6 +213,7 @@ class _Aliases:
         self._texts = {match[1]: match[2] for match in definitions}
         self._read: dict[str, Attribute] = {}
         self._stacks: dict[str, Stack] = {}
+        self._parts: dict[int, tuple[Location, int]] = {}
 
     def stack(self, location: str) -> Stack:
         """Return the frames of a location's text; () if unreadable. Results are cached."""
@@ -229,6 +230,7 @@ class _Aliases:
                 self._read[name] = LocationAttribute(self._location(self._texts[name], depth + 1))
         reader = AttributeReader(text)
         reader.attribute_aliases = self._read
+        reader.location_parts = self._parts  # of all readers, which bounds what aliases repeat
         try:
             return reader.location()
         except IRSyntaxError:

@@ -56,7 +56,7 @@ class AttributeReader(TypeReader):
         super().__init__(text)
         self.attribute_aliases: dict[str, Attribute] = {}
         #: id(location) → (the location, its number of parts).
-        self._parts: dict[int, tuple[Location, int]] = {}
+        self.location_parts: dict[int, tuple[Location, int]] = {}
 
     def dictionary(self, opening: str, closing: str) -> Mapping[str, Attribute]:
         """Read `{key = attribute, flag}` in the given brackets; a flag has a UnitAttribute."""
@@ -339,10 +339,10 @@ class AttributeReader(TypeReader):
         """Return a location that contains the children, shortened if it has too many parts."""
         parts = 1
         for child in children:
-            parts += self._parts.get(id(child), (child, 1))[1]
+            parts += self.location_parts.get(id(child), (child, 1))[1]
         if parts > MOST_PARTS:
             return shortened(location)
-        self._parts[id(location)] = (location, parts)
+        self.location_parts[id(location)] = (location, parts)
         return location
 
     def _call_site(self) -> Location:

@@ -19,7 +19,7 @@ from math import prod
 from typing import TypeVar
 
 from kvtrace.ir import Module, Op, source_stack
-from kvtrace.ir.locations import column_shift, without_inner_places
+from kvtrace.ir.locations import MOST_PARTS, column_shift, without_inner_places
 from kvtrace.ir.ops import POINTED
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers, instructions
 from kvtrace.recorded_calls.thread_layouts import VECTOR_BYTES, BlockedLayout
@@ -256,19 +256,35 @@ def _instruction_bytes(ptx: str, column_offset: int) -> dict[tuple[int, int], in
     return bytes_by_location
 
 
-def _locations(location: str, aliases: Mapping[str, str], column_offset: int) -> SourceLocations:
-    """Return the lines and columns of a location and its callers, innermost first."""
+def _locations(
+    location: str, aliases: Mapping[str, str], column_offset: int,
+    known: dict[str, SourceLocations] | None = None,
+) -> SourceLocations:  # fmt: skip
+    """Return the lines and columns of a location and its callers, innermost first.
+
+    At most `MOST_PARTS`, since locations may name others many times, which are read once: `known`.
+    """
+    known = {} if known is None else known
+    if location not in known and len(known) <= MOST_PARTS:
+        known[location] = ()  # of one that contains itself
+        known[location] = _read_locations(location, aliases, column_offset, known)[:MOST_PARTS]
+    return known.get(location, ())
+
+
+def _read_locations(
+    location: str, aliases: Mapping[str, str], column_offset: int,
+    known: dict[str, SourceLocations],
+) -> SourceLocations:  # fmt: skip
     if location in aliases:
-        return _locations(aliases[location], aliases, column_offset)
+        return _locations(aliases[location], aliases, column_offset, known)
     file_match = _FILE.match(location)
     if file_match is not None:
         return ((int(file_match[1]), int(file_match[2]) + column_offset),)
     name_match = _NAME.match(location)
     if name_match is not None:
-        return _locations(name_match[1], aliases, column_offset)
-    if location.startswith("callsite("):
-        callee, _, caller = location[len("callsite(") : -1].partition(" at ")
-        return _locations(callee, aliases, column_offset) + _locations(
-            caller, aliases, column_offset
-        )
-    return ()
+        return _locations(name_match[1], aliases, column_offset, known)
+    if not location.startswith("callsite("):
+        return ()
+    callee, _, caller = location[len("callsite(") : -1].partition(" at ")
+    inner = _locations(callee, aliases, column_offset, known)
+    return inner + _locations(caller, aliases, column_offset, known)
