@@ -44,6 +44,8 @@ _VIEWS: Final = frozenset(
         "_reshape_alias", "_unsafe_view",
     )
 ) | {"getitem"}  # fmt: skip
+#: Most steps of a path: trees are drawn by functions that call themselves.
+_MOST_STEPS: Final = 200
 #: Name of an Inductor kernel that lists its operators.
 _FUSED: Final = re.compile(r"triton_[a-z]{3}_fused_(?!\d+$)(.+?)(?:_\d+)?$")
 #: Most modules, lines or operators that the label of one step lists.
@@ -112,10 +114,17 @@ def path_of(placed: TreeLeaf, grouping: Grouping) -> tuple[Step, ...]:
     if placed.frames is None and grouping in ("stack", "frames"):
         return (Step("compiled, never launched"), _kernel_step(placed.kernel))
     steps = _STEPS_BY_GROUPING[grouping]
-    return (
-        *steps(placed.kernel, placed.frames or (), placed.forward_frames or ()),
-        _kernel_step(placed.kernel),
-    )
+    path = steps(placed.kernel, placed.frames or (), placed.forward_frames or ())
+    return (*_shortened(path), _kernel_step(placed.kernel))
+
+
+def _shortened(path: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return a path of at most `_MOST_STEPS`: of a deep recursion, the outer and the inner ones."""
+    if len(path) <= _MOST_STEPS:
+        return path
+    half = _MOST_STEPS // 2
+    left_out = Step(f"({len(path) - 2 * half:,} frames in between)")
+    return (*path[:half], left_out, *path[-half:])
 
 
 def _steps_to_library(placed: TreeLeaf, grouping: Grouping) -> tuple[Step, ...]:

@@ -6,8 +6,10 @@ itself; for all other statements it may not open files, and pyarrow reads the ro
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -73,6 +75,13 @@ _HINTS: Final = (
 )
 
 
+#: Most memory of a query for which the user allows no other: DuckDB's own default is most of the
+#: machine's.
+MEMORY: Final = "4GB"
+#: Rows of a batch of a result.
+_ROWS: Final = 1 << 14
+
+
 class BadQuery(KvtraceError):
     """Error: a query is invalid SQL, or does more than read."""
 
@@ -95,7 +104,7 @@ def connect(
         trace: the trace.
         runs: the runs whose rows the views have.
         text: the query; only tables that it names are opened. None: all tables are.
-        memory: most memory that DuckDB may use, such as "2GB"; None: DuckDB's default.
+        memory: most memory that DuckDB, and the result, may use, such as "500MB"; None: `MEMORY`.
         temporary: an empty folder for data that exceeds `memory`; queries may read and write in
             it. None: such queries fail.
 
@@ -105,7 +114,9 @@ def connect(
 
     """
     database = new_database()
-    _limit_memory(database, memory, temporary)
+    if text is not None and not _reads(database, text):
+        text = None  # preparing it would make the folder of EXPORT DATABASE; `query` refuses it
+    _limit_memory(database, memory or MEMORY, temporary)
     for setting in _CLOSING_SETTINGS:
         database.execute(setting)
     names = None if text is None else _named_tables(database, text, trace)
@@ -201,36 +212,76 @@ def query_arrow(
         BadQuery: the statement is invalid, or does more than read.
 
     """
-    try:
-        statements = database.extract_statements(text)
-        if len(statements) != 1:
-            raise BadQuery(f"the query must be one SQL statement, not {len(statements)}")
-        kind = _statement_kind(statements[0])
-        if kind not in _READING_KINDS:
-            raise BadQuery(f"only statements that read are allowed, and this is {kind}")
+    with _sentences():
+        _check_that_it_reads(database, text)
         ((paths,),) = database.execute("SELECT len(current_setting('allowed_paths'))").fetchall()
         if paths and not _is_plain_select(database, text):
             raise BadQuery("this connection was opened for another query: connect again")
-        if most is None:
-            return database.sql(text).to_arrow_table()
-        return _first_rows(database, text, most)
+        return _first_rows(database, text, math.inf if most is None else most)
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Raise DuckDB's errors within the context as BadQuery."""
+    try:
+        yield
     except duckdb.Error as problem:
         raise BadQuery(_error_text(problem)) from problem
 
 
-def _first_rows(database: duckdb.DuckDBPyConnection, text: str, most: int) -> pa.Table:
-    """Return the first `most` rows of a query's result; at most 2,048 further rows are computed."""
-    reader = database.sql(text).to_arrow_reader(2048)
+def _check_that_it_reads(database: duckdb.DuckDBPyConnection, text: str) -> None:
+    """Raise BadQuery unless a text is one statement that only reads; it is not prepared."""
+    statements = database.extract_statements(text)
+    if len(statements) != 1:
+        raise BadQuery(f"the query must be one SQL statement, not {len(statements)}")
+    kind = _statement_kind(statements[0])
+    if kind not in _READING_KINDS:
+        raise BadQuery(f"only statements that read are allowed, and this is {kind}")
+
+
+def _reads(database: duckdb.DuckDBPyConnection, text: str) -> bool:
+    try:
+        _check_that_it_reads(database, text)
+    except (BadQuery, duckdb.Error):
+        return False
+    return True
+
+
+def _first_rows(database: duckdb.DuckDBPyConnection, text: str, most: float) -> pa.Table:
+    """Return the first `most` rows of a query's result; a further batch is computed at most.
+
+    Raises:
+        BadQuery: they take more memory than DuckDB itself may use.
+
+    """
+    whole = most == math.inf
+    ((limit,),) = database.execute("SELECT current_setting('memory_limit')").fetchall()
+    reader = database.sql(text).to_arrow_reader(_ROWS if whole else 2048)
     batches: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size_bytes = 0
     while rows < most:
         try:
             batch = reader.read_next_batch()
         except StopIteration:
             break
+        except (pa.ArrowException, OSError) as error:
+            raise BadQuery(f"the result cannot be held in memory: {error}") from error
         batches.append(batch)
         rows += batch.num_rows
-    return pa.Table.from_batches(batches, reader.schema).slice(0, most)
+        size_bytes += batch.nbytes
+        if size_bytes > _bytes_of(limit):
+            raise BadQuery(
+                f"the result's first {rows:,} rows take more than {limit}; select fewer, or allow "
+                "more with --memory"
+            )
+    table = pa.Table.from_batches(batches, reader.schema)
+    return table if whole else table.slice(0, int(most))
+
+
+def _bytes_of(size: str) -> float:
+    """Return the bytes of a size as DuckDB prints it, as 1.8 GiB."""
+    number, unit = size.split()
+    return float(number) * 1024.0 ** ("KMGT".find(unit[0]) + 1)
 
 
 def _statement_kind(statement: duckdb.Statement) -> str:

@@ -32,7 +32,9 @@ def command(
     memory: Annotated[
         str | None,
         Option(
-            "--memory", metavar="SIZE", help="The most memory that the query may use, such as 2GB"
+            "--memory",
+            metavar="SIZE",
+            help="The most memory that the query may use, such as 20GB  [default: 4GB]",
         ),
     ] = None,
     temporary: Annotated[

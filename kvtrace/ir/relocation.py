@@ -32,7 +32,7 @@ def module_defined_in(
 
 def _escaped(path: str) -> str:
     r"""Return a path as LLVM prints it: ``\\``, and ``\HH`` for quotes and unprintable bytes."""
-    return "".join(map(_printed, path.encode()))
+    return "".join(map(_printed, path.encode(errors="surrogateescape")))
 
 
 def _printed(byte: int) -> str:

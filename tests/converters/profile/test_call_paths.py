@@ -233,3 +233,11 @@ def test_library_and_unlaunched_kernels_without_a_stack_have_a_path(grouping):
         assert steps == ["compiled, never launched"]
     redacted = [{"file": None, "line": None, "column": None, "function": None}]
     assert path_of(TreeLeaf(kernel(), redacted), grouping)
+
+
+def test_path_of_a_deep_recursion_has_its_outer_and_inner_frames():
+    frames = [{"file": "a.py", "line": n, "function": f"f{n}"} for n in range(50_000)]
+    path = path_of(TreeLeaf(kernel(), frames), "stack")
+    assert len(path) == 202
+    assert path[100].label == "(49,800 frames in between)"
+    assert (path[0].line, path[-2].line) == (49_999, 0)

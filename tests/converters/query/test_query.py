@@ -335,3 +335,44 @@ def test_rules_of_a_table_fit_the_terminal_though_cells_that_nearly_agree_are_wh
     lines = table_lines(("options", "n"), cells, width)
     assert lines[1].split() == ["-" * (width - 2), "-"]
     assert all(cell[0] in lines[2 + n] for n, cell in enumerate(cells))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EXPORT DATABASE '{}'",
+        "EXPLAIN EXPORT DATABASE '{}'",
+        "/* a comment */ export database '{}' (FORMAT parquet)",
+        "EXPLAIN COPY (SELECT 1) TO '{}'",
+        "COPY (PIVOT kernels ON name) TO '{}'",
+        "ATTACH '{}' AS other",
+    ],
+)
+def test_refused_statement_leaves_nothing(tmp_path, text):
+    side = write_trace(tmp_path / "trace", [SCALE])
+    target = tmp_path / "made"
+    for given in (text.format(target), None):
+        with (
+            pytest.raises((BadQuery, duckdb.Error)),
+            connect(side.trace, side.runs, given) as database,
+        ):
+            query(database, text.format(target))
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM range(100000000000)",
+        "SELECT list(range) FROM range(100000000000)",
+        "SELECT repeat('x', 1000000) FROM range(100000000000)",
+    ],
+)
+def test_memory_of_a_statement_and_its_result_is_bounded(tmp_path, text):
+    side = write_trace(tmp_path, [SCALE])
+    with connect(side.trace, side.runs, text) as database:
+        assert query(database, "SELECT current_setting('memory_limit')")[1] == [("3.7 GiB",)]
+    with connect(side.trace, side.runs, text, memory="50MB") as database:
+        with pytest.raises(BadQuery, match=r"47\.6 MiB|in memory"):
+            query(database, text)
+        assert query(database, "SELECT count(*) FROM range(1000000)")[1] == [(1_000_000,)]

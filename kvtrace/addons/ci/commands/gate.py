@@ -85,17 +85,24 @@ def command(
         kvtrace gate --fail-on 'findings.new, spills>0' -- pytest tests/
         kvtrace gate --markdown gate.md --sarif gate.sarif -- python bench.py
     """
-    from kvtrace.addons.ci.baselines import RECORDED, baseline_folder, renew_recorded
+    from kvtrace.addons.ci.baselines import (
+        RECORDED,
+        has_baseline,
+        no_baseline,
+        renew_recorded,
+    )
     from kvtrace.addons.ci.commands.analyses import complete_runs
     from kvtrace.addons.ci.comparing import DEFAULT_RULES, write_sarif
     from kvtrace.addons.ci.recording import STANDARD_ERROR, record_program
     from kvtrace.converters.diff.gate import project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs
+    from kvtrace.schema.errors import BadSetting
     from kvtrace.schema.output_folders import check_output_folder
 
     rules = (project_rules() or list(DEFAULT_RULES)) if fail_on is None else fail_on
     read_rules(rules)
-    baseline_folder(against)
+    if not save and not has_baseline(against):
+        raise BadSetting(no_baseline(against))
     outputs = Outputs(markdown=markdown, html=html, json="-" if json else json_file, junit=junit)
     if output is None:
         renew_recorded()
