@@ -1,4 +1,4 @@
-"""What the first write of a run needs, imported while the program starts.
+"""Modules that the first write of a run needs, imported while the program starts.
 
 Later the program may refuse imports, or have used up all file descriptors. It takes some 0.1 s,
 and afterwards no import holds up a fork.

@@ -7,8 +7,8 @@ and so have those that they start, as libraries do.
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from kvtrace.surroundings import Event, get_ident, start_new_thread
@@ -96,6 +96,17 @@ def name_thread(task: str) -> None:
             os.write(file, NAME)
         finally:
             os.close(file)
+
+
+@contextmanager
+def library_threads() -> Iterator[None]:
+    """Give the threads that start within the context, as of imported libraries, the name."""
+    before = _tasks()
+    try:
+        yield
+    finally:
+        for task in _tasks() - before:
+            name_thread(f"self/task/{task}")
 
 
 def _has_program_one_thread() -> bool:

@@ -72,6 +72,13 @@ def test_recording_threads_and_those_that_they_start_have_a_name_of_their_own():
     RecordingThread(start_another).start()
     assert ended.wait(60)
     assert NAME in seen
+    with threads.library_threads():
+        waiting = Event()
+        library = Thread(target=waiting.wait)
+        library.start()
+    assert NAME in names()
+    waiting.set()
+    library.join()
 
 
 @pytest.mark.parametrize("action", ["error", "always"])
