@@ -315,7 +315,7 @@ class SegmentReader:
     def _batches_of_stream(self) -> Iterator[pa.RecordBatch]:
         """Yield the batches of an older version's segment, up to the first damage."""
         read_bytes = 0
-        with pa.OSFile(str(self.path)) as source:
+        with pa.OSFile(os.fsencode(self.path)) as source:
             try:
                 stream = pa.ipc.open_stream(source)
                 read_facts(stream.schema.metadata, str(self.path))

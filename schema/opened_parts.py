@@ -1,5 +1,6 @@
 """Opening of Parquet parts: their footers, which are kept, and the files that are refused."""
 
+import os
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -141,13 +142,23 @@ _SMALL_FOOTER: Final = 16 << 10
 _SETTLED_NS: Final = 1_000_000_000
 
 
+def _for_arrow(path: Path) -> Path | pa.NativeFile:
+    """Return a path, or if its name is not UTF-8, which Arrow takes no other for, its open file."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return pa.OSFile(os.fsencode(path))
+    return path
+
+
 def opened_part(path: Path, names: Collection[str] | None) -> tuple[Any, Footer]:
     """Return an open `pq.ParquetFile` and its footer; arguments and errors as `open_part`."""
     identity = _identity(path)
     file_bytes = identity[2]
     footer = _FOOTERS.get(identity)
     with reading(path):
-        source = pa.py_buffer(path.read_bytes()) if file_bytes <= _READ_WHOLE else path
+        whole = file_bytes <= _READ_WHOLE
+        source = pa.py_buffer(path.read_bytes()) if whole else _for_arrow(path)
         known = None if footer is None else footer.metadata
         file = pq.ParquetFile(source, metadata=known, page_checksum_verification=True)
         if footer is None:

@@ -1,5 +1,6 @@
 """Parquet parts: writing (encodings, row groups, order) and reading."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -67,7 +68,8 @@ def _part_writer(table: Table, facts: FileFacts, batches: Batches) -> Callable[[
     def write(path: Path) -> None:
         try:
             with (
-                pa.output_stream(path, compression=None, buffer_size=_BUFFER_BYTES) as file,
+                pa.OSFile(os.fsencode(path), "wb") as unbuffered,  # any name, not only of UTF-8
+                pa.output_stream(unbuffered, buffer_size=_BUFFER_BYTES) as file,
                 pq.ParquetWriter(file, schema, **_writer_options(table)) as writer,
             ):
                 for group in _row_groups(batches, schema):

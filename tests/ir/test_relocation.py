@@ -1,5 +1,7 @@
 """Modules from a compiler's cache whose locations name an earlier file."""
 
+import os
+
 import pytest
 
 from kvtrace.ir import parse, source_stack
@@ -36,3 +38,11 @@ def test_locations_have_the_kernels_current_file(first, printed):
 def test_correct_or_unknown_files_are_not_replaced(file):
     module = module_defined_in(TEXT.replace("FIRST", "/a/k.py"), file)
     assert source_stack(module.main.op)[0].file == "/a/k.py"
+
+
+@pytest.mark.parametrize("name", [b"/b\xff/k.py", b"/\xc3/\x80.py"])
+def test_files_whose_names_are_not_utf8_raise_nothing(name):
+    file = os.fsdecode(name)
+    module = module_defined_in(TEXT.replace("FIRST", "/a/k.py"), file)
+    assert source_stack(module.main.op)[0].line == 5
+    assert module_defined_in(TEXT.replace("FIRST", r"/a\FF/k.py"), file).main is not None

@@ -503,3 +503,16 @@ def test_journal_of_a_run_has_the_documented_path(tmp_path):
     names = sorted(path.name for path in journal_folder(tmp_path, writer.run_id).iterdir())
 
     assert names == [".reserve", "launches-00000.arrows", "runs-00000.arrows"]
+
+
+@pytest.mark.parametrize("name", [b"n\xff", "nü".encode("latin-1"), "nü".encode()])
+@pytest.mark.parametrize("read_whole", [0, 1 << 20])
+def test_folder_of_any_name_is_sealed_and_read(tmp_path, monkeypatch, name, read_whole):
+    monkeypatch.setattr("kvtrace.schema.opened_parts._READ_WHOLE", read_whole)
+    out = tmp_path / os.fsdecode(name) / "out"
+    writer = RunWriter(out, "20260102-030405-000-00000001")
+    add_calls(writer)
+    writer.append("launches", launches(0, 20))
+    assert writer.seal({"ending": "exit", "directory": str(out)})
+    assert read_seq(out) == list(range(20))
+    assert validate(out) == []
