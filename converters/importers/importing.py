@@ -28,6 +28,7 @@ from kvtrace.converters.importers.registry import (
     load_importer,
 )
 from kvtrace.converters.importers.rows import RunRows, ToGeneric
+from kvtrace.figures.window import NO_IMPORTED_KERNELS
 from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import JOURNAL, refuse_links
@@ -47,6 +48,8 @@ _PIECE: Final = 1 << 20
 #: Share of an import's time in which the file is read; then its last tables are made and written.
 _READING: Final = 0.8
 _GZIP: Final = b"\x1f\x8b"
+#: A byte order mark of UTF-8, which some editors and exports put before a text.
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 #: Errors that importers raise for files with unexpected contents.
 _FORM_ERRORS: Final = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError,
@@ -57,11 +60,6 @@ FILE: Final = "imported_from"
 #: Times of less than this many ns since 1970 (the year 2001) count from another moment, such as the
 #: start of the machine.
 EPOCH_NS: Final = 10**18
-#: What is missing of a file without launches and executions.
-_NO_KERNELS: Final = (
-    "the file has no launch and no execution of a kernel, so there is nothing to profile: record "
-    "the device, too (torch.profiler: ProfilerActivity.CUDA)"
-)
 #: The rank in a file's name, such as `rank-3.pt.trace.json.gz` or `trace_rank_3_.ndjson`.
 _RANK: Final = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 
@@ -118,6 +116,8 @@ class _UnpackedContent(io.RawIOBase):
 def unpacked(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading, and unpack its content if it is packed with gzip.
 
+    A byte order mark at the begin of the content is skipped.
+
     Raises:
         BadSource: the file cannot be read, or its packed content is damaged or far too large.
 
@@ -125,15 +125,22 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as plain:
             if plain.peek(2)[:2] != _GZIP:
-                yield io.BufferedReader(_UnpackedContent(path, plain, plain))
+                yield _without_mark(io.BufferedReader(_UnpackedContent(path, plain, plain)))
                 return
             with gzip.open(plain) as content:
-                yield io.BufferedReader(_UnpackedContent(path, plain, content))
+                yield _without_mark(io.BufferedReader(_UnpackedContent(path, plain, content)))
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
         raise BadSource(f"{path} is damaged or incomplete ({problem}): copy it again") from problem
     except OSError as problem:
         reason = problem.strerror or problem
         raise BadSource(f"{path} cannot be read ({reason})") from problem
+
+
+def _without_mark(content: io.BufferedReader) -> io.BufferedReader:
+    """Skip a byte order mark."""
+    if content.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
+        content.read(len(_BYTE_ORDER_MARK))
+    return content
 
 
 def _unpack_once(path: Path) -> None:
@@ -285,7 +292,7 @@ def _sealed(
     if begin is None or begin < EPOCH_NS:
         begin = None
     has_kernels = writer.has_rows("launches") or writer.has_rows("gpu_kernels")
-    lacks = *run.lacks, *rows.notes, *(() if has_kernels else (_NO_KERNELS,))
+    lacks = *run.lacks, *rows.notes, *(() if has_kernels else (NO_IMPORTED_KERNELS,))
     messages = [("info", f"import-{name}", text) for text in lacks]
     left_out = left_out_sentence(run.left_out, in_events=run.has_all_events)
     if left_out is not None:

@@ -23,6 +23,8 @@ _BLANK: Final = 64 << 20
 #: Characters of a batch of values.
 _BATCH: Final = 1 << 20
 _SHORT_BATCH: Final = 1 << 12
+#: Characters of the longest escape, such as \\u00e9.
+_ESCAPE: Final = 6
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _NEXT: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
 
@@ -87,6 +89,8 @@ class JsonFile:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._position)
             except (ValueError, RecursionError) as problem:
+                if (place := self._invalid_escape(problem)) is not None:
+                    raise self._escape_problem(place) from problem
                 if isinstance(problem, RecursionError) or not self._read(piece):
                     raise self._problem() from problem
                 piece *= 2  # so that a long value is decoded only a few times
@@ -210,6 +214,21 @@ class JsonFile:
         self._consumed += self._position
         self._text, self._position = self._text[self._position :] + new_text, 0
         return bool(new_text) or not self._is_at_end
+
+    def _invalid_escape(self, problem: Exception) -> int | None:
+        """Return the position in `_text` of an escape that is invalid whatever follows, or None."""
+        if not (isinstance(problem, json.JSONDecodeError) and problem.msg.startswith("Invalid \\")):
+            return None
+        place = self._text.rfind("\\", self._position, problem.pos + 1)
+        return place if 0 <= place < len(self._text) - _ESCAPE else None
+
+    def _escape_problem(self, place: int) -> BadSource:
+        excerpt = self._text[max(self._position, place - 20) : place + 20]
+        return BadSource(
+            f"{self._path} is not JSON, at character {self._consumed + place:,} "
+            f"({' '.join(excerpt.split())}): {self._text[place : place + 2]} is no escape; correct "
+            "the file (a backslash in a text is written twice), or record it again"
+        )
 
     def _problem(self) -> BadSource:
         location = f"character {self._consumed + self._position:,}"

@@ -2,7 +2,8 @@
 
 Files of tools that have nothing to import are known by their first bytes, which were seen in files
 that VizTracer 1.1.1, py-spy 0.4.3, ONNX Runtime 1.32 and PyTorch 2.13 wrote; Nsight Compute's
-reports begin with `NVR` and a zero byte.
+reports begin with `NVR` and a zero byte. Headers of rocprof's and rocprofv2's tables are those that
+the README of https://github.com/ROCm/rocprofiler lists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -141,6 +142,10 @@ _TORCH: Final = (
     "record the program with torch.profiler (with_stack=True has Python's stacks, too), and import "
     "its JSON"
 )
+_ROCPROFV3: Final = (
+    "run the program under `rocprofv3 --kernel-trace --memory-copy-trace`, and import what that "
+    "writes"
+)
 _OTHER_FILES: Final = (
     _OtherFile(
         "a report of Nsight Systems, which only its own tools read",
@@ -153,6 +158,16 @@ _OTHER_FILES: Final = (
         "{name} --page raw --csv` prints the counters",
         endings=(".ncu-rep", ".nsight-cuprof-report"),
         first=b"NVR\0",
+    ),
+    _OtherFile(
+        "a table of rocprofv2, the tool before rocprofv3",
+        _ROCPROFV3,
+        texts=(b"Dispatch_ID,GPU_ID,Queue_ID,",),
+    ),
+    _OtherFile(
+        "a table of rocprof, the tool before rocprofv2 and rocprofv3",
+        _ROCPROFV3,
+        texts=(b"KernelName", b"gpu-id", b"queue-id"),
     ),
     _OtherFile(
         "a profile of XLA: operations of a program of JAX or TensorFlow",

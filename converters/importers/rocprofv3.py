@@ -21,6 +21,7 @@ from kvtrace.converters.importers.importing import unpacked
 from kvtrace.converters.importers.json_values import entries, int32_or_none, integer, mapping, text
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
+from kvtrace.text import plural
 
 _TOOL: Final = "rocprofiler-sdk-tool"
 #: Value of an agent's `type` for a GPU.
@@ -169,7 +170,7 @@ def _import_csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> Impo
             "_kernel_trace.csv or _memory_copy_trace.csv"
         )
     agents = _agents_beside(path)
-    for row in lines:
+    for row in _whole_rows(path, lines, rows):
         start, end = _span(row)
         stream = integer(row.get("stream_id") or row.get("queue_id"))
         correlation = integer(row.get("correlation_id"))
@@ -199,6 +200,37 @@ def _import_csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> Impo
             correlation=correlation,
         )
     return _finished(path, device, rows, {"devices": agents.devices()}, {})
+
+
+def _whole_rows(
+    path: Path, lines: "csv.DictReader[str]", rows: RunRows
+) -> Iterator[Mapping[str, str]]:
+    """Yield rows with as many fields as the header; of others, no field's column is certain.
+
+    Raises:
+        BadSource: no row has as many.
+
+    """
+    names = lines.fieldnames or ()
+    whole = others = 0
+    first = ""
+    for row in lines:
+        fields = len(row.get(None, ())) + sum(row[name] is not None for name in names)
+        if fields == len(names):
+            whole += 1
+            yield row
+            continue
+        others += 1
+        first = first or f"line {lines.line_num} has {fields}, and the header {len(names)}"
+    if others and not whole:
+        raise BadSource(
+            f"{path} has no row with as many fields as its header ({first}): export it again"
+        )
+    if others:
+        rows.note(
+            f"{plural(others, 'row')} with another number of fields than the header, left out "
+            f"({first})"
+        )
 
 
 class _Agents:
@@ -240,7 +272,7 @@ def _agents_beside(path: Path) -> _Agents:
     table = path.with_name(_TRACE_TABLE.sub("agent_info.csv", path.name))
     if table == path or not table.is_file():
         return _Agents(())
-    with table.open(encoding="utf-8", errors="replace", newline="") as lines:
+    with table.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         return _Agents(csv.DictReader(lines))
 
 

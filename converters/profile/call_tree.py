@@ -141,6 +141,7 @@ class CallSums:
     `generated` counts the kernels that Inductor generated; `with_operators` and `with_lines` count
     those of them whose operators, and whose lines of the program, are recorded. `window` is the
     part of the runs that figures cover. `nodes_known`: stacks of autograd's nodes are recorded.
+    `imported`: all runs are of another tool's files.
     """
 
     known: tuple[str, ...]
@@ -150,6 +151,7 @@ class CallSums:
     with_lines: int = 0
     window: Window | None = None
     nodes_known: bool = False
+    imported: bool = False
 
     @property
     def cost(self) -> str:
@@ -253,6 +255,7 @@ def call_sums(
         ),
         window=window,
         nodes_known=any(leaf.forward_frames is not None for leaf in leaves),
+        imported=all(run.source for run in runs),
     )
 
 

@@ -42,7 +42,7 @@ def call_tree_text(
     """
     root = call_tree(sums, grouping)
     if not root.branches:
-        return [nothing_sentence(sums.window)]
+        return [nothing_sentence(sums.window, imported=sums.imported)]
     header = _header(sums, grouping, width)
     label_width = width - _FIGURE_WIDTH * len(header)
     rows = []

@@ -161,6 +161,7 @@ def read_profile(
         if source_lines is None
         else tuple(_line_profile(row, source_lines) for row in line_sums),
         on_host=not any(run.devices or run.source for run in runs),
+        imported=all(run.source for run in runs),
         sections={
             name: section.read(trace, runs)
             for name, section in (profile_sections() if sections else {}).items()

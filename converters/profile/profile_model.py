@@ -218,6 +218,7 @@ class Profile:
         sectors: Memory ops counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
         sections: Add-ons' sections by name (`entry_points.txt`).
         on_host: The program was recorded without a device, so that kernels ran on the host.
+        imported: All runs are of another tool's files.
 
     """
 
@@ -239,6 +240,7 @@ class Profile:
     lines: tuple[LineProfile, ...] = ()
     sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     on_host: bool = False
+    imported: bool = False
 
     @property
     def launched(self) -> list[KernelProfile]:

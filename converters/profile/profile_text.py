@@ -58,7 +58,7 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     launched = profile.launched
     lines = [*_summary_text(profile, full, width)]
     if profile.is_empty:
-        return [*lines, nothing_sentence(profile.window)]
+        return [*lines, nothing_sentence(profile.window, imported=profile.imported)]
     lines += table_text(profile, None if full else _SHOWN_ROWS, width)
     lines += _notes_text(profile, launched, width)
     if profile.gaps is not None and profile.gaps.groups:

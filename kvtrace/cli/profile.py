@@ -151,4 +151,4 @@ def _print_object(
         output["by"] = call_tree_object(sums, by)
     print(json_format.dumps(output, indent=2))
     if profile.is_empty:
-        complain(nothing_sentence(profile.window))
+        complain(nothing_sentence(profile.window, imported=profile.imported))

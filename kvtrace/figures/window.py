@@ -48,6 +48,11 @@ _STARTUP_RATIO: Final = 2.0
 _LEAST_STEPS: Final = 2
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
                  "min": 60_000_000_000}  # fmt: skip
+#: What is missing of a file of another tool without launches and executions.
+NO_IMPORTED_KERNELS: Final = (
+    "the file has no launch and no execution of a kernel, so there is nothing to profile: record "
+    "the device, too (torch.profiler: ProfilerActivity.CUDA)"
+)
 _OFFSET: Final = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|%)?")
 
 
@@ -113,9 +118,11 @@ class Window:
         return f"{kind}{steps_text(self.steps, self.runs)} {found_by}{median}"
 
 
-def nothing_sentence(window: Window | None) -> str:
-    """Return the reason for an empty profile of a part of the runs."""
+def nothing_sentence(window: Window | None, *, imported: bool) -> str:
+    """Return the reason for an empty profile of a part of the runs; `imported`: all are."""
     if window is None or window.how == "whole":
+        if imported:
+            return NO_IMPORTED_KERNELS
         return (
             "nothing to profile: no kernel was launched, or the process was killed before its "
             "launches were written; kvtrace trace recover then brings them"

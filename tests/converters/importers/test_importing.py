@@ -28,6 +28,8 @@ from tests.support.foreign_traces import (
     WITH_TIMES,
     write_kineto,
     write_nsys_sqlite,
+    write_rocprofv3_csv,
+    write_rocprofv3_json,
 )
 from tests.support.thorough import usually
 
@@ -65,6 +67,21 @@ def test_a_file_without_kernels_promises_no_profile(tmp_path, capsys):
     text = capsys.readouterr().out
     assert "there is nothing to profile: record the device, too" in text
     assert "shows what took the time" not in text
+    for options in ([], ["--by", "module"]):
+        assert main(["profile", str(tmp_path / "out"), *options]) == 2
+        text = capsys.readouterr().out
+        assert "there is nothing to profile: record the device, too" in text
+        assert "recover" not in text
+
+
+@pytest.mark.parametrize("write", [write_kineto, write_rocprofv3_csv, write_rocprofv3_json])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_byte_order_mark_is_skipped(write, packed, tmp_path):
+    path = write(tmp_path)
+    content = b"\xef\xbb\xbf" + path.read_bytes()
+    path.write_bytes(gzip.compress(content) if packed else content)
+    trace = imported(path, tmp_path / "out")
+    assert len(executions(trace)) == 4 - (write is write_rocprofv3_csv)
 
 
 def test_rows_from_torch_profiler_have_every_field_of_the_file(tmp_path):

@@ -23,7 +23,9 @@ from tests.support.foreign_traces import (
 CHANGES = {
     "row without times": (write_rocprofv3_csv, "20125,25375", ",", "1 event without a begin"),
     "row cut off": (
-        write_rocprofv3_csv, ",80000,92000,512,0,24,4,32,256,1,1,2000,1,1", "", "1 event without",
+        write_rocprofv3_csv, ",80000,92000,512,0,24,4,32,256,1,1,2000,1,1", "",
+        "1 row with another number of fields than the header, left out (line 4 has 9, and the "
+        "header 22)",
     ),
     "null as a dispatch": (
         write_rocprofv3_json,
@@ -101,7 +103,7 @@ def test_rows_of_databases_that_are_too_long_are_refused(tmp_path, monkeypatch):
 def test_a_table_of_kernels_without_any_time_is_refused(tmp_path):
     path = write_rocprofv3_csv(tmp_path)
     header, *_ = path.read_text().splitlines()
-    path.write_text(f"{header}\n{json.dumps('KERNEL_DISPATCH')},,,,,,,k\n")
+    path.write_text(f"{header}\n{json.dumps('KERNEL_DISPATCH')},,,,,,,k{',' * 14}\n")
     with pytest.raises(BadSource, match="neither kernels nor copies"):
         import_files([path], tmp_path / "out")
 

@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from kvtrace.converters.importers.json_stream import JsonFile
+from kvtrace.converters.importers.registry import BadSource
 
 VALUES = [
     {"a": 1},
@@ -69,3 +71,18 @@ def test_control_characters_and_numbers_that_json_does_not_have_are_read():
     values = read('[{"a": 1}, {"b": "x\ny"}, {"c": NaN}, {"d": 2}]', strict)
     assert [list(value) for value in values] == [["a"], ["b"], ["c"], ["d"]]
     assert values[1] == {"b": "x\ny"}
+
+
+@pytest.mark.parametrize("padding", [10, 9 << 20])
+@pytest.mark.parametrize("escape", ["\\c", "\\u12zz"])
+def test_an_invalid_escape_is_named_with_its_place(escape, padding):
+    text = '[{"a": 1}, {"b": "' + "x" * padding + escape + 'uda"}, {"c": 2}]'
+    place = f"at character {text.index(escape):,} "
+    with pytest.raises(BadSource, match=re.escape(f"{escape[:2]} is no escape")) as raised:
+        read(text, strict)
+    assert place in str(raised.value)
+
+
+def test_a_file_that_ends_in_an_escape_ends_too_early():
+    with pytest.raises(BadSource, match="ends too early"):
+        read('[{"a": 1}, {"b": "x\\u12', strict)

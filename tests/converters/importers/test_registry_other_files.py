@@ -13,6 +13,17 @@ BEGINNINGS = {
     "prof.nsys-rep": (b"\x8d\x00binary", "nsys export --type sqlite prof.nsys-rep"),
     "gemm.ncu-rep": (b"NVR\0\x08\x00", "ncu --import gemm.ncu-rep --page raw --csv"),
     "renamed.bin": (b"NVR\0\x08\x00", "a report of Nsight Compute"),
+    "results_7.csv": (
+        b"Dispatch_ID,GPU_ID,Queue_ID,PID,TID,Grid_Size,Workgroup_Size,LDS_Per_Workgroup,"
+        b"Scratch_Per_Workitem,Arch_VGPR,Accum_VGPR,SGPR,Wave_Size,Kernel_Name,Start_Timestamp,"
+        b"End_Timestamp,Correlation_ID\n",
+        "a table of rocprofv2, the tool before rocprofv3; run the program under `rocprofv3",
+    ),
+    "results.csv": (
+        b"Index,KernelName,gpu-id,queue-id,queue-index,pid,tid,grd,wgr,lds,scr,arch_vgpr,"
+        b"accum_vgpr,sgpr,wave_size,sig,obj,DispatchNs,BeginNs,EndNs,CompleteNs,Counters\n",
+        "a table of rocprof, the tool before rocprofv2 and rocprofv3",
+    ),
     "host.xplane.pb": (b"\x0a\x10\x12\x0e/device:GPU:0", "a profile of XLA"),
     "nodes.json": (
         b'{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 1, "time": "2026-11-27", "nodes": []}',

@@ -3,6 +3,7 @@
 import pytest
 
 from kvtrace.converters.importers.importing import import_files
+from kvtrace.converters.importers.registry import BadSource
 from kvtrace.converters.importers.rocprofv3 import vector_registers
 from kvtrace.converters.importers.rows import NONE
 from kvtrace.schema.runs import plain_rows
@@ -29,6 +30,15 @@ def test_names_of_columns_may_be_in_any_case(changed, tmp_path):
     assert (first["registers"], first["shared_bytes"], first["stream"]) == (28, 512, 3)
     assert [first[f"grid_{axis}"] for axis in "xyz"] == [8, 1, 1]
     assert [first[f"block_{axis}"] for axis in "xyz"] == [256, 1, 1]
+
+
+@pytest.mark.parametrize(("cut", "fields"), [(("512,0,", ""), 20), (("512,", "512,7,"), 23)])
+def test_a_table_of_rows_that_do_not_fit_its_header_is_refused(cut, fields, tmp_path):
+    path = write_rocprofv3_csv(tmp_path)
+    path.write_text(path.read_text().replace(*cut))
+    with pytest.raises(BadSource, match=rf"\(line 2 has {fields}, and the header 22\)"):
+        import_files([path], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_devices_are_named_by_the_table_of_agents_beside(tmp_path):
