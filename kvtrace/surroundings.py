@@ -20,6 +20,7 @@ else:
 
 start_new_thread = original.start_new_thread
 get_ident = original.get_ident
+get_native_id = original.get_native_id
 RLock = original.RLock
 Local = original._local
 _new_lock = original.allocate_lock

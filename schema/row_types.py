@@ -268,6 +268,7 @@ class HostEventsRow(TypedDict):
     thread: int | None
     bytes: int | None
     stack_id: int | None
+    processor_ns: int | None
     run: str
 
 

@@ -24,7 +24,8 @@ from kvtrace.capture.hot import Recorder
 from kvtrace.capture.listeners import Listener
 from kvtrace.capture.messages import CLOCK_MESSAGE, GRAPH_MESSAGE, message_row
 from kvtrace.capture.overhead import Overhead
-from kvtrace.capture.pacing import Pace
+from kvtrace.capture.pacing import INTERVAL, Pace
+from kvtrace.capture.rounds import HostEventRows
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool, remove_useless_memories
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
@@ -38,21 +39,11 @@ from kvtrace.surroundings import Event, print_error
 if TYPE_CHECKING:
     from kvtrace.schema.writer import RunWriter
 
-#: Seconds from one round of writing to the next. A killed process loses at most this much, plus
-#: the duration of a round.
-INTERVAL: Final = 0.5
-
-#: Period of the first round, in seconds; periods double from round to round up to `INTERVAL`.
-_FIRST_PERIOD: Final = 0.0625
-
 #: Rows that are converted at once, some milliseconds of work.
 _ROWS: Final = 64
 
 #: Tables that nearly every run has.
 _USUAL_TABLES: Final = ("artifacts", "stacks", "kernels", "calls", "launches", "messages")
-
-#: Least seconds between rounds, in which other threads get the lock.
-_BREATH: Final = 0.01
 
 #: Seconds that the end of a run waits for a flush that is in progress, and that sealing takes.
 PATIENCE: Final = 30.0
@@ -116,6 +107,7 @@ class Journal:
         self._run_context = RunContext()
         self.broken = self._sealed = False
         self._next_seq = 0
+        self.host_events = HostEventRows()
         self._saw_graph_capture = self._saw_clock_step = False
         self._last_exit = 0
         self._closing = self._said_slow = False
@@ -244,7 +236,6 @@ class Journal:
 
     def _work(self) -> None:
         remove_useless_memories()  # here, as a program may watch what its own thread deletes
-        period = _FIRST_PERIOD
         while not self._ended.is_set():
             begin = time.monotonic()
             self._pace.calm()
@@ -262,9 +253,7 @@ class Journal:
             waiting_bytes = sum(len(launches) for _, launches, _ in self._launches)
             self._pace.set_backlog(len(self._waiting), waiting_bytes)
             self._pace.rest()
-            spent = time.monotonic() - begin
-            self._wake.wait(max(_BREATH, period - spent))
-            period = min(INTERVAL, 2 * period)
+            self._wake.wait(self._pace.seconds_to_next(time.monotonic() - begin))
         self._pace.end()
 
     def _cycle(self, patience: float = math.inf, *, whole: bool = False) -> None:
@@ -291,6 +280,9 @@ class Journal:
             if not self._closing:
                 self._descriptors.hold()
             self.overhead.end_round(self._program_wait(begin))
+            if self._thread.is_current():  # the next round writes it
+                row = self.host_events.of_round(time.monotonic_ns() - begin, self.overhead.round_ns)
+                self._rows.setdefault("host_events", []).extend(row)
 
     def _round(self, deadline: float, whole: bool) -> None:
         if self.broken:

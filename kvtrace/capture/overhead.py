@@ -42,6 +42,8 @@ class Overhead:
     def __init__(self, recorder: Recorder, clocks: "ThreadClocks | None" = None) -> None:
         """Begin to measure; the first round includes the recorder's measurements so far."""
         self.start_ns = self.launches_ns = self.running_ns = self.end_ns = self.thread_ns = 0
+        #: Processor time of the last round.
+        self.round_ns = 0
         #: Executions that a profiler recorded, in the start and later.
         self._profiled = [0, 0]
         self._each_ns: int | None = None
@@ -94,10 +96,10 @@ class Overhead:
         journal's thread, means that the wait is estimated.
         """
         clocks = self._processor.now()
+        self.round_ns = clocks[2] - self._begun[2]
         if waited is None:
-            own_ns = clocks[2] - self._begun[2]
-            waited = self._estimated_wait(own_ns)
-            self.thread_ns += own_ns
+            waited = self._estimated_wait(self.round_ns)
+            self.thread_ns += self.round_ns
         self._processor.follow_noted()
         self._left = self._processor.now()
         spent, wall = self._time_in_launches(), clocks[0]

@@ -11,6 +11,14 @@ from typing import Final
 
 from kvtrace.surroundings import Event, get_ident
 
+#: Seconds from one round of writing to the next. A killed process loses at most this much, plus
+#: the duration of a round.
+INTERVAL: Final = 0.5
+#: Period of the first round, in seconds; periods double from round to round up to `INTERVAL`.
+_FIRST_PERIOD: Final = 0.0625
+#: Least seconds between rounds, in which other threads get the lock.
+_BREATH: Final = 0.01
+
 #: Share of the elapsed time that the thread's processor time may be, while launches run.
 SHARE: Final = 0.03
 #: The same if so much work waits that memory would fill up.
@@ -31,6 +39,7 @@ class Pace:
     def __init__(self) -> None:
         self._hurried = Event()
         self.share = SHARE
+        self._period = _FIRST_PERIOD
         self._wall_ns = self._used_ns = self._asked_ns = 0
 
     def begin(self) -> None:
@@ -55,6 +64,11 @@ class Pace:
         """Set the share by the work that waits: submissions, and bytes of launches."""
         is_large = submissions > _SUBMISSIONS or size_bytes > _BYTES
         self.share = BACKLOG_SHARE if is_large else SHARE
+
+    def seconds_to_next(self, spent: float) -> float:
+        """Return the seconds to the next round, after one that took `spent` seconds."""
+        period, self._period = self._period, min(INTERVAL, 2 * self._period)
+        return max(_BREATH, period - spent)
 
     def rest(self) -> None:
         """Sleep if a slice of work is over; in another thread than the paced one, do nothing."""

@@ -35,6 +35,8 @@ KINDS: Final[dict[Cause, tuple[str, ...]]] = {
     "allocate": ("allocate", "free", "allocate_host"),
     "synchronize": ("synchronize",),
 }
+#: Rounds of the recording itself, which every run has, in whatever mode.
+_RECORD: Final = "record"
 #: Nanoseconds by which a wait of the host may end before a gap and still belong to the gap.
 _WAIT_TOLERANCE_NS: Final = 10_000
 #: Activities that come before launching.
@@ -95,6 +97,8 @@ class HostEvents:
         kernels, generated = _compiled_kernels(trace, run)
         events = trace.table("host_events", [run], ["kind", "begin", "end", "stack_id"])
         events = events.filter(pc.and_(pc.is_valid(events["begin"]), pc.is_valid(events["end"])))
+        is_record = pc.equal(events["kind"].cast(pa.string()), _RECORD)
+        events = events.filter(pc.invert(pc.fill_null(is_record, fill_value=False)))
         kinds, code = coded(events["kind"])
         begins, ends = integers(events["begin"]), integers(events["end"])
         stacks = integers(events["stack_id"], -1)

@@ -83,7 +83,7 @@ def both(tmp_path_factory):
 def test_tables_recorded_with_pyarrow_alone_are_equal(both):
     assert validate(both[1].path) == []
     for run_of_all, run_alone in zip(both[0].runs, both[1].runs, strict=True):
-        for name in TABLES:
+        for name in set(TABLES) - {"host_events"}:  # what rounds of the recording took
             found, wanted = rows_of(both[1], run_alone, name), rows_of(both[0], run_of_all, name)
             assert found == wanted, name
     assert both[1].table("contents").num_rows > 10

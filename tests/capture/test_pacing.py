@@ -103,3 +103,16 @@ def test_the_first_round_is_not_paced(tmp_path: Path, monkeypatch: pytest.Monkey
         time.sleep(0.01)
     session.stop()
     assert paced[:2] == [False, True]
+
+
+def test_a_long_round_is_a_host_event_with_its_processor_time(tmp_path: Path) -> None:
+    session = session_with_backlog(tmp_path)
+    time.sleep(1.2)
+    session.stop()
+    events = open_trace(session.out).table("host_events").to_pylist()
+    rounds = [event for event in events if event["kind"] == "record"]
+    assert rounds
+    assert len({event["record"] for event in rounds}) == len(rounds)
+    assert {event["thread"] for event in rounds} != {threading.get_native_id()}
+    assert all(event["processor_ns"] >= 5_000_000 for event in rounds)
+    assert all(event["begin"] < event["end"] for event in rounds)

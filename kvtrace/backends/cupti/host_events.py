@@ -53,7 +53,6 @@ class HostEvents:
         self._window = window
         self._requests = Requests(native)
         self._collections = Collections(problem)
-        self._next_record = 0
         self._events: list[NDArray[Any]] = []
 
     def begin(self, cupti: Cupti) -> str | None:
@@ -137,7 +136,7 @@ class HostEvents:
         ids, without = self._requests.stack_ids(events["stack"], journal.add_stack)
         sizes = events["bytes"].astype(np.int64)
         return {
-            "record": self._records(len(events)),
+            "record": _records(journal, len(events)),
             "kind": array_of([KINDS[kind] for kind in events["kind"].tolist()], NAME),
             "begin": events["begin"].astype(np.int64),
             "end": events["end"].astype(np.int64),
@@ -150,7 +149,7 @@ class HostEvents:
         kinds, begin, end, thread, stacks = zip(*collections, strict=True)
         ids = [journal.add_stack(frames) if frames else None for frames in stacks]
         return {
-            "record": self._records(len(collections)),
+            "record": _records(journal, len(collections)),
             "kind": array_of(kinds, NAME),
             "begin": np.asarray(begin, np.int64),
             "end": np.asarray(end, np.int64),
@@ -159,10 +158,9 @@ class HostEvents:
             "stack_id": array_of(ids, pa.int64()),
         }
 
-    def _records(self, count: int) -> NDArray[np.int64]:
-        begin = self._next_record
-        self._next_record += count
-        return np.arange(begin, begin + count)
+
+def _records(journal: "Journal", count: int) -> NDArray[np.int64]:
+    return np.asarray(journal.host_events.numbers(count), np.int64)
 
 
 def within(window: "Window | None", times: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import pytest
 
 from kvtrace.backends.cupti import _requests
 from kvtrace.backends.cupti.host_events import HostEvents
+from kvtrace.capture.rounds import HostEventRows
 from kvtrace.capture.threads import RecordingThread
 from tests.backends.cupti.driver_requests import LAUNCH, ask
 
@@ -18,7 +19,7 @@ class Stacks:
     """A journal that keeps stacks, which are numbered from 100."""
 
     def __init__(self):
-        self.rows, self.kinds = [], []
+        self.rows, self.kinds, self.host_events = [], [], HostEventRows()
 
     def append(self, _table, columns):
         self.kinds += columns["kind"].to_pylist()
