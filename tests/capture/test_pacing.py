@@ -11,6 +11,7 @@ from kvtrace.capture.journal import Journal
 from kvtrace.capture.pacing import SHARE, Pace, rest
 from kvtrace.capture.records import KernelRecord
 from kvtrace.capture.session import Session
+from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.settings import DEFAULT
 from kvtrace.surroundings import Event
@@ -109,7 +110,7 @@ def test_a_long_round_is_a_host_event_with_its_processor_time(tmp_path: Path) ->
     session = session_with_backlog(tmp_path)
     time.sleep(1.2)
     session.stop()
-    events = open_trace(session.out).table("host_events").to_pylist()
+    events = plain_rows(open_trace(session.out).table("host_events"))
     rounds = [event for event in events if event["kind"] == "record"]
     assert rounds
     assert len({event["record"] for event in rounds}) == len(rounds)
