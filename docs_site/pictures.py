@@ -11,6 +11,7 @@ import re
 import shutil
 import tempfile
 from contextlib import chdir, redirect_stdout
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -23,10 +24,29 @@ from kvtrace.cli import main
 PAGE: Final = ROOT / "docs/demo.md"
 PICTURES: Final = ROOT / "docs/demo"
 FIXTURES: Final = ROOT / "tests/fixtures/h200"
-WIDTHS: Final = (1440, 1000)
-HEIGHT: Final = 900
-#: A page's first screen by the picture's name: the program's trace.
-SCREENS: Final = {"llama": TRACE, "item": FIXTURES / "planted/item"}
+
+
+@dataclass(frozen=True)
+class Screen:
+    """First screen of a trace's report at an address; widths and height are in pixels."""
+
+    trace: Path
+    address: str
+    widths: tuple[int, ...]
+    height: int = 900
+
+
+#: Screens by the picture's name; `finding` is that of README.md.
+SCREENS: Final = {
+    "llama": Screen(TRACE, "#/", (1440, 1000)),
+    "item": Screen(FIXTURES / "planted/item", "#/", (1440,)),
+    "finding": Screen(
+        ROOT / "tests/fixtures/missing_mask",
+        "#/findings/da1b25a6939b7f4c5e1426ca8513f3eb",
+        (720,),
+        760,
+    ),
+}
 
 _OUTPUT: Final = re.compile(
     r"(<!-- (?P<columns>\d+) columns: kvtrace (?P<command>[^>]*?) -->\n```text\n)(?P<text>.*?)```",
@@ -62,12 +82,13 @@ def take_screenshots() -> list[Path]:
     PICTURES.mkdir(exist_ok=True)
     paths = []
     with tempfile.TemporaryDirectory(prefix="kvtrace-pictures-") as folder, chdir(FIXTURES):
-        for name, trace in SCREENS.items():
+        for name, screen in SCREENS.items():
             page = Path(folder, f"{name}.html")
-            main(["report", str(trace.relative_to(FIXTURES)), "--no-replay", "-o", str(page)])
-            for width, scheme in product(WIDTHS, ("light", "dark")):
+            trace = os.path.relpath(screen.trace, FIXTURES)
+            main(["report", trace, "--no-replay", "-o", str(page)])
+            for width, scheme in product(screen.widths, ("light", "dark")):
                 path = PICTURES / f"{name}-{width}-{scheme}.png"
-                shot = screenshots.Shot(page, "#/", scheme, width, HEIGHT)
+                shot = screenshots.Shot(page, screen.address, scheme, width, screen.height)
                 path.write_bytes(*screenshots.pictures([shot]))
                 paths.append(path)
     return paths

@@ -39,6 +39,8 @@ STORED_SUMS: Final = (
     "launch_sums", "execution_sums", "older_launch_sums", "older_execution_sums", "run_parts",
     "run_steps", "idle_gaps", "short_executions", "launch_tiles", "execution_tiles",
 )  # fmt: skip
+#: Vocabularies of the field's own names; their meanings are in schema.json alone.
+_PLAIN_WORDS: Final = ("dtype", "stage", "dialect")
 _RUN: Final = {"run": "str"}  # the column that the reader adds
 _ROW_TYPES_HEAD: Final = '''\
 """Types of rows, as `kvtrace.open("out/").kernels[0]`; docs/format.md has the columns' meanings.
@@ -119,8 +121,11 @@ def _two_columns(first: str, second: str, rows: Mapping[str, str]) -> str:
 
 def _vocabulary_section(vocabulary: Vocabulary) -> str:
     columns = ", ".join(f"`{column}`" for column in vocabulary.columns)
-    words = "\n".join(f"- `{word}`: {meaning}" for word, meaning in vocabulary.words.items())
-    return f"### Words: {vocabulary.name}\n\nIn {columns}.\n\n{words}\n"
+    if vocabulary.name in _PLAIN_WORDS:
+        text = ", ".join(f"`{word}`" for word in vocabulary.words)
+    else:
+        text = "\n".join(f"- `{word}`: {meaning}" for word, meaning in vocabulary.words.items())
+    return f"### Words: {vocabulary.name}\n\nIn {columns}.\n\n{text}\n"
 
 
 def _column_entry(table: Table, column: Column) -> dict[str, Any]:
@@ -172,10 +177,10 @@ def _table_section(
     table: Table, listed: Sequence[Column], shared: Mapping[str, list[Column]]
 ) -> str:
     order = f"; ordered by {', '.join(f'`{name}`' for name in table.sort)}" if table.sort else ""
-    profile = "Core profile; " if table.profile == "core" else "Extension; "
+    profile = "Core profile; " if table.profile == "core" else ""
     lines = [
         f"\n### {table.name}\n",
-        f"One row is {table.row}. {profile}{table.origin}, since {table.since}{order}.\n",
+        f"One row is {table.row}. {profile}{table.origin} since {table.since}{order}.\n",
     ]
     for name, columns in shared.items():
         lines.append(f"As in [{name}](#{name}): {', '.join(map(_shown_name, columns))}.\n")

@@ -19,8 +19,9 @@ def test_contributing_is_two_screens_that_lead_to_every_page_about_it():
     assert set(re.findall(r"\]\(docs/contributing/([\w.]+)\)", text)) == pages
 
 
-def test_readme_has_at_most_120_lines_and_says_what_an_installation_takes():
+def test_readme_is_short_and_says_what_an_installation_takes():
     assert len(README.splitlines()) <= 120
+    assert len(README.split()) <= 700
     assert {"400 MB", "5.8 GB"} <= set(re.findall(r"[\d.]+ [MG]B", README))
 
 
