@@ -215,27 +215,46 @@ MASK: Final = "***"
 
 #: Endings of the names of secrets; short words only after a separator.
 _WORDS: Final = (
-    r"(?:token|secret|password|passwd|passphrase|credentials?|authorization|cookie|"
-    r"(?:^|[-_.])(?:pass|pwd|pw|auth|auth[-_]?header|bearer)|^-{1,2}key|"
+    r"(?:token|secret|signature|(?<![\w.-])sig|password|passwd|passphrase|credentials?|authorization|cookie|"
+    r"(?:^|[-_.])(?:pass|pwd|pw|auth|auth[-_]?header|bearer)|^-{1,2}key|^-{1,2}tokens(?!=\d+$)|"
     r"(?:api|access|account|private|auth|secret|signing|encryption|license|storage|wandb)[-_]?key)"
 )
 #: Names of options and variables whose values are secrets.
 _NAME: Final = re.compile(rf"{_WORDS}$", re.IGNORECASE)
 #: The same inside of an argument: {"token": "x"}, host=h password=x, ?api_key=x&n=1.
 _WITHIN: Final = re.compile(
-    rf"(?P<name>(?:^|[\s\"'{{,;?&])[\w.-]*?{_WORDS}[\"']?\s*[=:]\s*[\"']?)(?!//)[^\s\"',;&}}]+",
+    rf"(?P<name>(?:^|[\s\"'{{,;?&(\[])[\w.-]*?{_WORDS}"
+    r"(?:[\"']?\]?\s*[=:]\s*[\"']?|[\"']\s*,\s*[\"']))(?!//)[^\s\"',;&}})]+",
     re.IGNORECASE,
 )
 #: A header's value: the word after Bearer and a separator.
 _BEARER: Final = re.compile(r"\b(Bearer[\s:=]\s*)\S+", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"(bearer|basic|digest):?", re.IGNORECASE)
-#: Tokens with their issuers' prefixes, and JSON Web Tokens (RFC 7519).
+#: Beginnings of tokens by their issuers. Those of the rules of gitleaks (config/gitleaks.toml of
+#: 22 July 2026) that are not words of a command line, and of services for models.
+_ISSUED: Final = (
+    r"hf_|api_org_|sk[-_]|pk_|rk_|gsk_|r8_|pplx-|nvapi-|gh[pousr]_|github_pat_|"
+    r"gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|soat)-|xox[abeoprs][-.]|xapp-|AKIA|ASIA|ABIA|ACCA|"
+    r"LTAI|AIza|ya29\.|GOCSPX-|npm_|pypi-|rubygems_|CLOJARS_|do[oprt]_v1_|dp\.(?:ct|pt|st)\.|dt0c01\.|"
+    r"duffel_|FLWPUBK|FLWSECK|glsa_|hv[bs]\.|HRKU-|lin_api_|NRAK-|NRII-|NRJS-|ntn_|ops_eyJ|PMAK-|"
+    r"pscale_(?:oauth|pw|tkn)_|rdme_|sgp_|shippo_|shp(?:at|ca|pa|ss)_|SG\.|sm_[aps]at_|sntry[su]_|"
+    r"sq0\w{3}-|tfp_|xkeysib-|bedrock-api-key-|AGE-SECRET-KEY-1|ATATT3|dckr_pat_|lsv2_"
+)
+#: The same, tokens that only their length tells from words, and JSON Web Tokens (RFC 7519).
 _TOKEN: Final = re.compile(
-    r"\b(hf_|sk-|sk_|pk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|ya29\.|npm_|"
-    r"pypi-|nvapi-)[A-Za-z0-9_\-.]{12,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"
+    rf"\b(?:{_ISSUED})[A-Za-z0-9_\-.]{{12,}}|\b(?:dapi[0-9a-f]{{32}}|EAA[ACM][A-Za-z0-9]{{40,}}|"
+    r"glc_[A-Za-z0-9+/=]{32,}|(?:fo1|fm[12])_[\w+/=-]{40,}|pul-[0-9a-f]{40}|AKCp[A-Za-z0-9]{60,})|"
+    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"
+)
+#: Addresses to which whoever knows them may post.
+_WEBHOOK: Final = re.compile(
+    r"(hooks\.slack\.com/(?:services|triggers|workflows)/|discord(?:app)?\.com/api/webhooks/|"
+    r"webhook\.office\.com/)[^\s\"']+"
 )
 #: The password of a URL: scheme://user:password@host.
 _IN_URL: Final = re.compile(r"(?<=://)([^/\s:@]*):([^/\s@]+)@")
+#: A user of a URL that is too long for a name.
+_USER_IN_URL: Final = re.compile(r"(?<=://)[^/\s:@]{20,}@")
 #: Options for what is sent, as curl's: a form or JSON, and no name of a data set.
 _SENT: Final = re.compile(r"--data(?:-\w+)*")
 _FORM: Final = re.compile(r"[={]")
@@ -249,7 +268,8 @@ def masked(arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a command, with text that looks like a secret replaced by `***`.
 
     Masked are the values of options and variables with the name of a secret (`--api-key X`,
-    `--key X`, `--token=X`, `HF_TOKEN=X`, `{"password": "X"}`), forms and JSON after `--data`,
+    `--key X`, `--token=X`, `HF_TOKEN=X`, `{"password": "X"}`), signatures of URLs, addresses of
+    webhooks, forms and JSON after `--data`,
     headers (`Authorization: X`, `Bearer X`), passwords after `-p` (except a number, which is a
     port, and pytest's plugins), in `-u user:X` and in URLs, and tokens with their issuers'
     prefixes. Other secrets are not recognized.
@@ -262,10 +282,11 @@ def masked(arguments: Sequence[str]) -> list[str]:
         if secret_follows and _SCHEME.fullmatch(argument):
             masked_arguments.append(argument)  # a header's scheme, before the secret
         elif secret_follows and not argument.startswith("--"):
-            is_port = previous == "-p" and _PORT.fullmatch(argument)
+            may_be_number = previous == "-p" or previous.endswith("tokens")
+            is_port = may_be_number and argument.isdigit()
             masked_arguments.append(argument if is_port else MASK)
             secret_follows = False
-        elif is_secret and value:
+        elif is_secret and value and not (name.endswith("tokens") and value.isdigit()):
             masked_arguments.append(f"{name}{sign}{MASK}")
             secret_follows = False
         elif argument.startswith("-p") and not is_pytest and not _PORT.fullmatch(argument[2:]):
@@ -299,6 +320,7 @@ def _parts(argument: str) -> tuple[str, str, str]:
 def _masked_within(argument: str) -> str:
     """Return an argument with secrets inside its text masked."""
     text = _IN_URL.sub(rf"\1:{MASK}@", argument)
+    text = _WEBHOOK.sub(rf"\1{MASK}", _USER_IN_URL.sub(f"{MASK}@", text))
     text = _BEARER.sub(rf"\1{MASK}", text)
     text = _WITHIN.sub(rf"\g<name>{MASK}", text)
     return _TOKEN.sub(MASK, text)

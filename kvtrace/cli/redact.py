@@ -26,7 +26,10 @@ def command(
         bool, Option("--source", help="Source, and all compiled code but TTIR and TTGIR")
     ] = False,
     paths: Annotated[
-        bool, Option("--paths", help="Paths of files and folders; files become file1.py …")
+        bool,
+        Option(
+            "--paths", help="Paths of files and folders, the command line; files become file1.py …"
+        ),
     ] = False,
     names: Annotated[
         bool,

@@ -41,6 +41,66 @@ from kvtrace.capture.context import masked
         ("x -u me:abc --user me:abc", "x -u me:*** --user me:***"),
         ("x --url=http://h/?token=abc&n=1", "x --url=http://h/?token=***&n=1"),
         ("x --model hf:org/name --at 3:4", "x --model hf:org/name --at 3:4"),
+        (
+            "x https://ghp_0123456789abcdefghijABCDEFGHIJ012345@github.com/a/b",
+            "x https://***@github.com/a/b",
+        ),
+        (
+            "x https://s3.aws/b?X-Amz-Credential=AB%2F2026&X-Amz-Signature=0a1b2c&n=1",
+            "x https://s3.aws/b?X-Amz-Credential=***&X-Amz-Signature=***&n=1",
+        ),
+        (
+            "x https://a.blob/c?sv=2026&sig=abc%3D&se=1",
+            "x https://a.blob/c?sv=2026&sig=***&se=1",
+        ),
+        (
+            "x https://storage/b?X-Goog-Signature=abc",
+            "x https://storage/b?X-Goog-Signature=***",
+        ),
+        (
+            "x --tokens abc,def --n 1",
+            "x --tokens *** --n 1",
+        ),
+        (
+            "x --tokens 1000 --tokens=512",
+            "x --tokens 1000 --tokens=512",
+        ),
+        (
+            "x gsk_abcdefghijklmnopqrst",
+            "x ***",
+        ),
+        (
+            "x r8_abcdefghijklmnopqrst",
+            "x ***",
+        ),
+        (
+            "x dapi0123456789abcdef0123456789abcdef",
+            "x ***",
+        ),
+        (
+            "x https://hooks.slack.com/services/T000/B000/XXXX",
+            "x https://hooks.slack.com/services/***",
+        ),
+        (
+            "x https://discord.com/api/webhooks/1/abc --n 1",
+            "x https://discord.com/api/webhooks/*** --n 1",
+        ),
+        (
+            "x --capacity 5 --dapi on --design=4 --sigma 3",
+            "x --capacity 5 --dapi on --design=4 --sigma 3",
+        ),
+        (
+            "x postgresql://someuser@host/db ssh://git@host",
+            "x postgresql://someuser@host/db ssh://git@host",
+        ),
+        (
+            "x SG.abcdefghijklmnop.qrstuvwxyz",
+            "x ***",
+        ),
+        (
+            "x --signature abc",
+            "x --signature ***",
+        ),
     ],
 )
 def test_secrets_are_masked_and_nothing_else(given, recorded):
@@ -51,6 +111,9 @@ def test_secrets_are_masked_and_nothing_else(given, recorded):
     ("given", "recorded"),
     [
         ("Authorization: Bearer abc", "Authorization:***"),
+        ("os.environ['HF_TOKEN']='abc'; main()", "os.environ['HF_TOKEN']='***'; main()"),
+        ("os.environ.setdefault('HF_TOKEN', 'abc')", "os.environ.setdefault('HF_TOKEN', '***')"),
+        ("count_tokens(x, 5); tokenizer='gpt2'", "count_tokens(x, 5); tokenizer='gpt2'"),
         ("X-Api-Key: abc", "X-Api-Key:***"),
         ('{"api_key": "abc", "n": 1}', '{"api_key": "***", "n": 1}'),
         ("host=h password=abc user=u", "host=h password=*** user=u"),
