@@ -88,7 +88,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # extensions complain at the end of what is left uncollected
-    remove_useless_memories()  # of processes that tests killed
+    remove_useless_memories(moved_kept_ns=0)  # of processes that tests killed
 
 
 @pytest.fixture

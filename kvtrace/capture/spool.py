@@ -24,6 +24,10 @@ from kvtrace.schema.spool import PLACE_BYTES, PLACE_OFFSET, memory_path, spool_f
 _ARTIFACT_BYTES: Final = 4 << 20
 #: What killed runs left in memory waits this long for `kvtrace trace recover`: a week.
 _KEPT_NS: Final = 7 * 24 * 3600 * 10**9
+#: The same where the run's folder was deleted, or moved, which cannot be told apart: a day.
+MOVED_KEPT_NS: Final = 24 * 3600 * 10**9
+#: Most bytes that killed runs leave in memory together.
+KEPT_BYTES: Final = 256 << 20
 #: Values that JSON does not know become text, which the reader refuses if it does not fit.
 _encoded: Final = json.JSONEncoder(default=str, skipkeys=True).encode
 
@@ -103,25 +107,41 @@ class Spool:
         self._memory.unlink(missing_ok=True)
 
 
-def remove_useless_memories() -> None:
+def remove_useless_memories(moved_kept_ns: int = MOVED_KEPT_NS) -> None:
     """Remove the memory of dead processes that `kvtrace trace recover` has no more use for.
 
-    That is memory whose spool's folder was deleted, and what runs left that were killed long ago.
+    That is what runs left that were killed a week ago, or `moved_kept_ns` ago if the spool's folder
+    is not where it was: it may have been moved. Of more than `KEPT_BYTES` the oldest goes.
     """
-    oldest = memory_path(first_run_id(time.time_ns() - _KEPT_NS))
-    memories: list[Path] = []
-    with suppress(OSError):  # all file descriptors are in use
-        memories += oldest.parent.glob(memory_path("*").name)
-    for memory in memories:
-        with suppress(OSError), memory.open("rb") as file:  # another user's, or a living process's
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file.seek(PLACE_OFFSET)
-            place = file.read(PLACE_BYTES).rstrip(b"\0")
-            folder = place.partition(b"\n")[2]
-            is_here = bool(place) and place == _place_of(folder)
-            is_deleted = is_here and not Path(os.fsdecode(folder)).exists()
-            if is_deleted or memory.name < oldest.name:
+    now, kept_bytes = time.time_ns(), 0
+    oldest, oldest_moved = (
+        memory_path(first_run_id(now - ns)).name for ns in (_KEPT_NS, moved_kept_ns)
+    )
+    for memory, is_moved in reversed(dead_memories()):
+        with suppress(OSError):
+            kept_bytes += memory.stat().st_size
+            is_old = memory.name < (oldest_moved if is_moved else oldest)
+            if is_old or kept_bytes > KEPT_BYTES:
                 memory.unlink()
+
+
+def dead_memories() -> list[tuple[Path, bool]]:
+    """Return the memory of dead processes, oldest first, and whether its folder is elsewhere now.
+
+    Not elsewhere, if that is not known: of another container, or another user.
+    """
+    found: list[tuple[Path, bool]] = []
+    pattern = memory_path("*")
+    with suppress(OSError):  # all file descriptors are in use
+        for memory in sorted(pattern.parent.glob(pattern.name)):
+            with suppress(OSError), memory.open("rb") as file:  # another user's, or a living one's
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file.seek(PLACE_OFFSET)
+                place = file.read(PLACE_BYTES).rstrip(b"\0")
+                folder = place.partition(b"\n")[2]
+                is_here = bool(place) and place == _place_of(folder)
+                found.append((memory, is_here and not Path(os.fsdecode(folder)).exists()))
+    return found
 
 
 def _place_of(folder: bytes) -> bytes:

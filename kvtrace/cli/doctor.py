@@ -24,7 +24,7 @@ def machine_parts(environment: Mapping[str, str]) -> list[Part]:
     """Return the rows of `kvtrace doctor`; imports torch and Triton if they are installed."""
     return [
         _python(), _autostart(), _native(environment), *_triton(), _timeline(), _judging(),
-        _rendering(), _folder(environment), _settings(environment),
+        _rendering(), _folder(environment), *_left_in_memory(), _settings(environment),
         *(part(environment) for _, part in registry.loaded("machine_parts")),
     ]  # fmt: skip
 
@@ -167,6 +167,22 @@ def _folder(environment: Mapping[str, str]) -> Part:
     if free < 1:
         return Part("folder", "broken", f"{folder} has {free:.1f} GiB free", "free some space")
     return Part("folder", "ok", f"{folder.resolve()} can be written to, {free:.0f} GiB are free")
+
+
+def _left_in_memory() -> Iterator[Part]:
+    """Yield a row if killed runs have left launches in memory, for `kvtrace trace recover`."""
+    from kvtrace.capture.spool import dead_memories
+    from kvtrace.text import plural, size
+
+    memories = [memory for memory, _ in dead_memories()]
+    if memories:
+        size_bytes = sum(memory.stat().st_size for memory in memories if memory.exists())
+        yield Part(
+            "memory", "ok",
+            f"{plural(len(memories), 'killed run')} left {size(size_bytes)} of newest launches in "
+            f"{memories[0].parent}, for a week, or a day if the trace was moved or deleted",
+            "kvtrace trace recover TRACE seals a killed run, also of a trace that was moved",
+        )  # fmt: skip
 
 
 def _settings(environment: Mapping[str, str]) -> Part:

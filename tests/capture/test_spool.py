@@ -12,6 +12,7 @@ import pytest
 
 from kvtrace.capture.spool import Spool, _place_of, remove_useless_memories
 from kvtrace.schema.layout import first_run_id, new_run_id
+from kvtrace.schema.recovery import recover
 from kvtrace.schema.spool import (
     NEWEST,
     NEWEST_BYTES,
@@ -23,6 +24,7 @@ from kvtrace.schema.spool import (
     spool_folder,
 )
 from kvtrace.schema.spooled import _newest_launches
+from kvtrace.schema.trace import open_trace
 from tests.capture.recorders import Function, Kernel, _hot, recorder_of, wrapped
 from tests.support.thorough import usually
 from tests.support.tree import ROOT
@@ -47,14 +49,24 @@ def memory(tmp_path):
         path.unlink(missing_ok=True)
 
 
-def test_memory_goes_when_its_folder_is_deleted_or_a_week_after_the_kill(memory, tmp_path):
-    useless = [memory(14), memory(8, tmp_path), memory(1, tmp_path / "deleted")]
-    useful = [memory(3), memory(1, tmp_path)]
+def test_memory_goes_a_week_after_the_kill_or_a_day_if_its_folder_is_elsewhere(memory, tmp_path):
+    useless = [memory(14), memory(8, tmp_path), memory(2, tmp_path / "moved")]
+    useful = [memory(3), memory(1, tmp_path), memory(0.5, tmp_path / "moved")]
 
     remove_useless_memories()
 
     assert [path for path in useless if path.exists()] == []
     assert [path for path in useful if not path.exists()] == []
+
+
+def test_only_so_many_bytes_of_killed_runs_stay_the_newest(memory, tmp_path, monkeypatch):
+    older, newer = memory(2), memory(1, tmp_path)
+    monkeypatch.setattr("kvtrace.capture.spool.KEPT_BYTES", newer.stat().st_size + 1)
+    monkeypatch.setattr(
+        "kvtrace.capture.spool.dead_memories", lambda: [(older, False), (newer, False)]
+    )
+    remove_useless_memories()
+    assert (older.exists(), newer.exists()) == (False, True)
 
 
 def test_memory_stays_whose_folder_another_container_may_have(memory, tmp_path):
@@ -254,3 +266,31 @@ def test_other_threads_that_wait_for_a_slow_disk_end_no_wait(tmp_path):
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert float(done.stdout) >= 0.0199
+
+
+KILLED = """
+import os, signal, sys, time
+import kvtrace
+from tests.capture.killed_program import launch_new_kernels
+
+session = kvtrace.start(sys.argv[1])
+call_of = launch_new_kernels(session)
+for number in range(300):
+    now = time.time_ns()
+    session.add_launch(call_of(number % 3), now, now + 1)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("moved", ["elsewhere", "out/inner"])
+def test_killed_run_is_recovered_whole_after_its_folder_moved_and_another_began(tmp_path, moved):
+    out, target = tmp_path / "out", tmp_path / moved
+    command = [sys.executable, "-c", KILLED, str(out)]
+    assert subprocess.run(command, cwd=ROOT, timeout=300).returncode == -signal.SIGKILL
+    out.rename(tmp_path / "aside")
+    target.parent.mkdir(exist_ok=True)
+    (tmp_path / "aside").rename(target)
+    remove_useless_memories()  # as a program does that starts to record
+    recover(target)
+    assert open_trace(target).table("launches").num_rows == 300
