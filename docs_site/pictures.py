@@ -34,6 +34,7 @@ class Screen:
     address: str
     widths: tuple[int, ...]
     height: int = 900
+    judged: bool = False
 
 
 #: Screens by the picture's name; `finding` is that of README.md.
@@ -45,6 +46,7 @@ SCREENS: Final = {
         "#/findings/da1b25a6939b7f4c5e1426ca8513f3eb",
         (720,),
         760,
+        judged=True,
     ),
 }
 
@@ -81,11 +83,13 @@ def take_screenshots() -> list[Path]:
     screenshots = import_module("kvtrace.converters.report.frontend.screenshots")
     PICTURES.mkdir(exist_ok=True)
     paths = []
-    with tempfile.TemporaryDirectory(prefix="kvtrace-pictures-") as folder, chdir(FIXTURES):
+    with tempfile.TemporaryDirectory(prefix="kvtrace-pictures-") as folder:
         for name, screen in SCREENS.items():
             page = Path(folder, f"{name}.html")
-            trace = os.path.relpath(screen.trace, FIXTURES)
-            main(["report", trace, "--no-replay", "-o", str(page)])
+            shutil.copytree(screen.trace, Path(folder, screen.trace.name))
+            judging = [] if screen.judged else ["--no-replay"]
+            with chdir(folder):
+                main(["report", screen.trace.name, *judging, "-o", str(page)])
             for width, scheme in product(screen.widths, ("light", "dark")):
                 path = PICTURES / f"{name}-{width}-{scheme}.png"
                 shot = screenshots.Shot(page, screen.address, scheme, width, screen.height)
