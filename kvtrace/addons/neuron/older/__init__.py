@@ -3,8 +3,7 @@
     from kvtrace.addons.neuron import older as nki
     import kvtrace.addons.neuron.older.language as nl
 
-During a recording, `import neuronxcc.nki as nki` imports these modules if Neuron's own package is
-missing.
+While recording, `import neuronxcc.nki` imports these modules if Neuron's package is missing.
 """
 
 from collections.abc import Callable

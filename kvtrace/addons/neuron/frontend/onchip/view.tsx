@@ -103,8 +103,7 @@ function Shown({ call, block }: ShownProps) {
   const broken = useMemo(() => brokenOps(findings), [findings]);
   const [line, file] = [chosenNumber("line"), chosen("file")];
   const ops = useMemo(
-    () =>
-      block.ops.filter((op) => line === null || standsOn(op, line, file)),
+    () => block.ops.filter((op) => line === null || standsOn(op, line, file)),
     [block, line, file],
   );
   const op = block.ops.find(({ op_index: index }) => String(index) === chosen("op")) ?? null;
