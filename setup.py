@@ -146,7 +146,8 @@ NATIVE = [
         "kvtrace/schema/spool.py",
         macros=(launch_fields(),),
         # Fewer cache lines a launch: calls into Python go by their address, not through a stub.
-        flags=("-fno-plt",),
+        # Loops are aligned, or a line elsewhere makes a launch with ten tensors 5 % slower.
+        flags=("-fno-plt", "-falign-loops=32"),
     ),
     *(
         extension(

@@ -24,7 +24,6 @@ struct key {
   size_t count, size;
   struct pointer *pointers;
   size_t pointer_count, pointer_size;
-  int depth;        /* of the value that is being added, in lists, tuples and fields */
   uint64_t *places; /* see _hot_addresses.h; NULL: not known */
   uint64_t words_at_hand[WORDS_AT_HAND];
   struct pointer pointers_at_hand[POINTERS_AT_HAND];
@@ -54,7 +53,6 @@ static void key_begin(struct key *key) {
   key->pointers = key->pointers_at_hand;
   key->pointer_size = POINTERS_AT_HAND;
   key->count = key->pointer_count = 0;
-  key->depth = 0;
   key->places = NULL;
 }
 
@@ -418,24 +416,27 @@ SELDOM static int key_fields(recorder *self, struct key *key, PyObject *value, P
   return failed ? -1 : 0;
 }
 
+/* Of the value that the thread is adding, in lists, tuples and fields. */
+static __thread int depth;
+
 /* Adds an argument of uncommon type: of a stored type, or described by Python. */
 SELDOM static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
   int64_t number = kind_number(self, Py_TYPE(value), NULL);
   if (!number) return key_by_python(self, key, value);
   if (number < 0 || key_reserve(key, 1)) return -1;
-  if (key->depth == MOST_NESTED) {
+  if (depth == MOST_NESTED) {
     PyErr_Format(PyExc_RecursionError, "an argument is nested more than %d deep", MOST_NESTED);
     return -1;
   }
   struct kind kind = self->kinds[number - 1];
   key->words[key->count++] = KIND | (uint64_t)number << 8;
-  key->depth++;
+  depth++;
   Py_INCREF(value); /* Python may change what has it */
   int failed = kind.fields        ? key_fields(self, key, value, kind.fields)
                : kind.is_sequence ? key_items(self, key, value)
                                   : key_tensor(self, key, value);
   Py_DECREF(value);
-  key->depth--;
+  depth--;
   return failed;
 }
 

@@ -1,16 +1,30 @@
 """The hot path keeps nothing alive, loses no launch, and tells threads and phases apart."""
 
 import gc
+import itertools
+import os
 import sys
 import threading
 import weakref
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from kvtrace.capture import hot
 from kvtrace.capture.records import AUTOTUNE, RUN
-from tests.capture.recorders import Adapter, Function, Kernel, calls, recorder_of, rows, wrapped
+from tests.capture.recorders import (
+    Adapter,
+    Function,
+    Kernel,
+    _hot,
+    calls,
+    recorder_of,
+    rows,
+    wrapped,
+)
+from tests.support.thorough import usually
 
 torch = pytest.importorskip("torch")
 
@@ -280,3 +294,55 @@ class TestWhoseLaunchIsUnderWay:
         assert recorder.launching == id(recorder)
         recorder.launching = 0
         assert recorder.launching == 0
+
+
+def resident_bytes():
+    with Path("/proc/self/statm").open() as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Launching:
+    """Launches of one kind, whose rows are drained; each call makes some."""
+
+    def __init__(self, recorder):
+        self.recorder, self.function, self.numbers = recorder, Function(Kernel()), itertools.count()
+        self.function.given = SimpleNamespace(append=lambda launch: None)
+        self.arguments = (torch.ones(8), 2.5, "text", (1, [2]))
+
+    def same_calls(self, count):
+        for _ in range(count):
+            self.function.run(*self.arguments, grid=(1,), warmup=False)
+
+    def new_calls(self, count):
+        for _ in range(count):
+            self.function.run(next(self.numbers), *self.arguments, grid=(1,), warmup=False)
+
+    def new_kernels(self, count):
+        for _ in range(count):
+            self.function.kernel = Kernel()
+            self.function.run(*self.arguments, grid=lambda meta: (1,), warmup=False)
+
+
+@pytest.mark.skipif(_hot is None, reason="the C extension is not built")
+@pytest.mark.parametrize(
+    ("launches", "count"),
+    [
+        ("same_calls", usually(40_000, thorough=10_000_000)),
+        ("new_calls", usually(20_000, thorough=1_000_000)),
+        ("new_kernels", usually(4_000, thorough=100_000)),
+    ],
+)
+@pytest.mark.usefixtures("young_heap")
+def test_memory_stays_flat_over_many_launches(launches, count):
+    with wrapped(_hot.Recorder, max_calls=1000) as (recorder, adapter):
+        adapter.new_call = lambda *given: 1
+        launching, marks = Launching(recorder), []
+        for _ in range(4):
+            for _ in range(20):
+                getattr(launching, launches)(count // 80)
+                recorder.drain()
+            gc.collect()
+            marks.append((sys.getallocatedblocks(), resident_bytes()))
+    (_, _), (blocks, resident), *_, (last_blocks, last_resident) = marks
+    assert last_blocks - blocks < 1000
+    assert last_resident - resident < 2 << 20
