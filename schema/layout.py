@@ -34,6 +34,8 @@ JOIN: Final = "join"
 PARTIAL: Final = "partial"
 #: The origin of kernels of which another tool recorded only executions: their maker is unknown.
 IMPORTED: Final = "imported"
+#: The message of what makes figures of an imported run uncertain.
+IMPORT_UNCERTAIN: Final = "import-uncertain"
 #: The origin of kernels that are written in Gluon, which have no TTIR.
 GLUON: Final = "gluon"
 #: The message of a run some of whose launches did not run, so that later contents of tensors differ

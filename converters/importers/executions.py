@@ -16,7 +16,16 @@ from kvtrace.converters.importers.impossible_times import (
 )
 from kvtrace.converters.importers.requests import REQUESTS, joined_requests
 from kvtrace.converters.importers.rows import NONE, IntegerRows, Integers, Names, RunRows
+from kvtrace.converters.importers.unexecuted import (
+    CAPTURE_BEGIN,
+    CAPTURE_END,
+    LAUNCHING,
+    Calls,
+    unexecuted,
+    unexecuted_note,
+)
 from kvtrace.figures.causes import share_request
+from kvtrace.figures.host_events import UNEXECUTED
 from kvtrace.figures.identity import kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.schema.layout import IMPORTED
@@ -34,7 +43,9 @@ _KINDS: Final = ("copy", "fill")
 _UNKNOWN_SIZE: Final = (NONE, NONE, NONE)
 _NARROW: Final = frozenset({"device", "block_x", "block_y", "block_z", "registers", "weight"})
 #: Kinds of host events during which the device may wait, and the functions (without API) of each.
-_EVENTS: Final = ("synchronize", "allocate", "free", "allocate_host")
+_EVENTS: Final = ("synchronize", "allocate", "free", "allocate_host", UNEXECUTED)
+#: Indices of kinds of calls of which only those without an execution, or none, become events.
+_LAUNCH, _CAPTURE_BEGIN, _CAPTURE_END = range(_EVENTS.index(UNEXECUTED), len(_EVENTS) + 2)
 _SYNCHRONIZING: Final = frozenset(
     {"DeviceSynchronize", "StreamSynchronize", "EventSynchronize", "CtxSynchronize"}
 )
@@ -68,7 +79,7 @@ class Executions:
         self._members = Names()
         self._rows = IntegerRows(*_COLUMNS)
         self._requests = IntegerRows(*REQUESTS)
-        self._events = IntegerRows("kind", "begin", "end", "thread")
+        self._events = IntegerRows("kind", "begin", "end", "thread", "correlation")
 
     def add(
         self,
@@ -141,7 +152,7 @@ class Executions:
         if correlation != NONE:
             self._requests.add(correlation, process, begin, max(begin, end), number)
         if kind != NONE and end >= begin:
-            self._events.add(kind, begin, end, number)
+            self._events.add(kind, begin, end, number, correlation)
 
     def call_facts(self, name: str, thread: int, process: int) -> tuple[int, int, int]:
         """Return the process, number of the thread, and kind of event of calls of one name."""
@@ -155,7 +166,7 @@ class Executions:
         columns = (ids, process, begins, np.maximum(begins, ends), thread)
         self._requests.add_arrays(*(column[known] for column in columns))
         waits = (kind != NONE) & (ends >= begins)
-        self._events.add_arrays(*(column[waits] for column in (kind, begins, ends, thread)))
+        self._events.add_arrays(*(column[waits] for column in (kind, begins, ends, thread, ids)))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -186,6 +197,7 @@ class Executions:
         if self._without_begin:
             rows.note(f"{plural(self._without_begin, 'event')} without a begin, left out")
         is_possible = reason == NONE
+        events = _without_executed(rows, events, columns["correlation_id"][is_possible])
         columns["impossible"] = reason
         columns["stated_end"] = np.where(is_possible, NONE, columns["end"])
         columns["end"] = np.where(is_possible, columns["end"], NONE)
@@ -221,8 +233,8 @@ class Executions:
                     "impossible": tuple(REASONS),
                 },
             )
-        if len(self._events):
-            numbers = np.arange(len(self._events))
+        if events["kind"].size:
+            numbers = np.arange(events["kind"].size)
             event_columns = {name: _shifted(name, values, shift) for name, values in events.items()}
             rows.columns(
                 "host_events",
@@ -259,6 +271,26 @@ class Executions:
         return stack_ids
 
 
+def _without_executed(
+    rows: RunRows, events: Mapping[str, Integers], executed: Integers
+) -> dict[str, Integers]:
+    """Return the columns of `host_events`, of launches only those without an execution.
+
+    `executed` has the ids of executions with possible times.
+    """
+    table = Calls(events["begin"], events["end"], events["thread"], events["correlation"])
+    kind = events["kind"]
+    launches = np.flatnonzero(kind == _LAUNCH)
+    captures = (table.rows(kind == _CAPTURE_BEGIN), table.rows(kind == _CAPTURE_END))
+    lost, total = unexecuted(table.rows(launches), captures, executed)
+    note = unexecuted_note(lost.size, total)
+    if note is not None:
+        rows.warn(note)
+    kept = kind < _LAUNCH
+    kept[launches[lost]] = True
+    return {name: events[name][kept] for name in ("kind", "begin", "end", "thread")}
+
+
 def _chosen(values: Integers, rows: Integers) -> Integers:
     """Return the values at rows; NONE at -1."""
     chosen = np.full(rows.size, NONE)
@@ -268,14 +300,16 @@ def _chosen(values: Integers, rows: Integers) -> Integers:
 
 @lru_cache(1 << 12)
 def _event_kind(name: str) -> int | None:
-    """Return the index in `_EVENTS` of the kind of an API function, or None."""
+    """Return the index of the kind of an API function, as in `_EVENTS` and after it, or None."""
     function = name
     for api in ("cuda", "hip", "cu"):
         if name.startswith(api):
             function = name[len(api) :]
             break
     function = function.split("_v", 1)[0].removesuffix("_ptsz").removesuffix("_spt")
-    kinds = (_SYNCHRONIZING, _MEMORY, _FREEING, _HOST_MEMORY)
+    kinds = (
+        _SYNCHRONIZING, _MEMORY, _FREEING, _HOST_MEMORY, LAUNCHING, CAPTURE_BEGIN, CAPTURE_END
+    )  # fmt: skip
     return next((kind for kind, functions in enumerate(kinds) if function in functions), None)
 
 

@@ -31,7 +31,7 @@ from kvtrace.converters.importers.rows import RunRows, ToGeneric
 from kvtrace.figures.window import NO_IMPORTED_KERNELS
 from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
-from kvtrace.schema.layout import JOURNAL, refuse_links
+from kvtrace.schema.layout import IMPORT_UNCERTAIN, JOURNAL, refuse_links
 from kvtrace.schema.output_folders import check_output_folder
 from kvtrace.schema.writer import RunWriter, new_run_id
 
@@ -294,6 +294,8 @@ def _sealed(
     has_kernels = writer.has_rows("launches") or writer.has_rows("gpu_kernels")
     lacks = *run.lacks, *rows.notes, *(() if has_kernels else (NO_IMPORTED_KERNELS,))
     messages = [("info", f"import-{name}", text) for text in lacks]
+    messages += [("warning", IMPORT_UNCERTAIN, text) for text in rows.warnings]
+    lacks += tuple(rows.warnings)
     left_out = left_out_sentence(run.left_out, in_events=run.has_all_events)
     if left_out is not None:
         messages.append(("warning", f"import-{name}-left-out", left_out))

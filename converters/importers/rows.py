@@ -86,6 +86,8 @@ class RunRows:
         self._artifacts: set[str] = set()
         #: Sentences on what is not certain or left out of this run.
         self.notes: list[str] = []
+        #: Sentences on what makes its figures uncertain.
+        self.warnings: list[str] = []
         self._next: dict[str, int] = {}
 
     def columns(
@@ -172,3 +174,7 @@ class RunRows:
         """Add a sentence, if there is one, to what the run lacks."""
         if text is not None:
             self.notes.append(text)
+
+    def warn(self, text: str) -> None:
+        """Add a sentence on what makes figures of this run uncertain, which each profile shows."""
+        self.warnings.append(text)

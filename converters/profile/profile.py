@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from kvtrace.converters.notes import read_unevaluated
 from kvtrace.converters.profile.advice import IMPORTANT, read_advice
 from kvtrace.converters.profile.device_limits import (
@@ -51,6 +53,7 @@ from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import Times, device_times, host_times
 from kvtrace.figures.window import Window, windowed
+from kvtrace.schema.layout import IMPORT_UNCERTAIN
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -162,6 +165,7 @@ def read_profile(
         else tuple(_line_profile(row, source_lines) for row in line_sums),
         on_host=not any(run.devices or run.source for run in runs),
         imported=all(run.source for run in runs),
+        uncertain=_import_warnings(trace, runs),
         sections={
             name: section.read(trace, runs)
             for name, section in (profile_sections() if sections else {}).items()
@@ -181,6 +185,16 @@ def _kernels_for_advice(sums: Mapping[int, Row]) -> list[int]:
         for kernel, row in sums.items()
         if row["tuning_launches"] or (row["device_ns"] or 0) >= IMPORTANT * total > 0
     ]
+
+
+def _import_warnings(trace: "Trace", runs: Sequence["Run"]) -> tuple[str, ...]:
+    """Return the sentences on what makes figures of imported runs uncertain, each once."""
+    imported = [run for run in runs if run.source]
+    if not imported:
+        return ()
+    rows = trace.table("messages", imported, ["code", "text"])
+    texts = rows.filter(pc.equal(rows["code"].cast("string"), IMPORT_UNCERTAIN))["text"]
+    return tuple(dict.fromkeys(texts.cast("string").to_pylist()))
 
 
 def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...], dict[str, int]]:

@@ -219,6 +219,7 @@ class Profile:
         sections: Add-ons' sections by name (`entry_points.txt`).
         on_host: The program was recorded without a device, so that kernels ran on the host.
         imported: All runs are of another tool's files.
+        uncertain: Sentences on what these files lack that makes figures uncertain.
 
     """
 
@@ -241,6 +242,7 @@ class Profile:
     sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     on_host: bool = False
     imported: bool = False
+    uncertain: tuple[str, ...] = ()
 
     @property
     def launched(self) -> list[KernelProfile]:

@@ -107,9 +107,9 @@ def _summary_text(profile: Profile, full: bool, width: int) -> list[str]:
 
 
 def notable_sentences(profile: Profile) -> list[str]:
-    """Return sentences on slow steps and launches that stand out."""
+    """Return sentences on uncertain figures, and on slow steps and launches that stand out."""
     costs = [cost.sentence for cost in profile.launch_costs]
-    return [*step_sentences(profile.gaps), *costs]
+    return [*profile.uncertain, *step_sentences(profile.gaps), *costs]
 
 
 def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:

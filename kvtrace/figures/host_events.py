@@ -37,6 +37,8 @@ KINDS: Final[dict[Cause, tuple[str, ...]]] = {
 }
 #: Rounds of the recording itself, which every run has, in whatever mode.
 _RECORD: Final = "record"
+#: Kind of a request of a kernel whose execution another tool's file lacks, or has without a time.
+UNEXECUTED: Final = "unexecuted"
 #: Nanoseconds by which a wait of the host may end before a gap and still belong to the gap.
 _WAIT_TOLERANCE_NS: Final = 10_000
 #: Activities that come before launching.
@@ -74,7 +76,8 @@ class HostEvents:
         kernels: Begin and end of each compile and load, name and id of its kernel, sorted.
         generated: When compiles and loads of Inductor's code began, sorted.
         recorded: Whether the run has host events.
-        undated: By device, when executions began whose ends are impossible, sorted.
+        undated: By device, when executions began whose ends are impossible, and times in the gaps
+            in which executions may have been that are lost; sorted.
 
     """
 
@@ -120,8 +123,9 @@ class HostEvents:
             union = union_of(*map(np.concatenate, zip(union, spans[cause], strict=True)))
             coverage[cause] = Coverage(*union)
         launches_near = partial(_launches_near, trace, run)
-        has_events = events.num_rows > 0
-        undated = _undated(trace, run)
+        is_lost = np.array([kind == UNEXECUTED for kind in kinds], bool)[code]
+        has_events = not is_lost.all()
+        undated = _undated(trace, run, begins[is_lost])
         return cls(
             coverage, rows, recording, nothing, kernels, generated, has_events, undated, waits,
             union, launches_near,
@@ -154,7 +158,7 @@ class HostEvents:
         return np.asarray(np.searchsorted(self.generated, end) > first)
 
     def undated_in(self, device: int, begin: Integers, end: Integers) -> npt.NDArray[np.bool_]:
-        """Return a mask of a device's gaps in which an execution began whose end is impossible."""
+        """Return a mask of a device's gaps in which an execution may have been without a time."""
         moments = self.undated.get(device, self.launched[:0])
         return np.asarray(np.searchsorted(moments, end) > np.searchsorted(moments, begin))
 
@@ -184,14 +188,29 @@ class HostEvents:
         }
 
 
-def _undated(trace: "Trace", run: "Run") -> dict[int, Integers]:
-    """Return `HostEvents.undated`; only runs of other tools have such executions."""
+def _undated(trace: "Trace", run: "Run", lost: Integers) -> dict[int, Integers]:
+    """Return `HostEvents.undated`; only runs of other tools have such executions.
+
+    `lost` are the times of requests without an execution. Each would have run before the execution
+    that was requested next.
+    """
     if run.source is None:
         return {}
-    rows = trace.table("gpu_kernels", [run], ["start", "device", "impossible"])
-    rows = rows.filter(pc.and_(pc.is_valid(rows["impossible"]), pc.is_valid(rows["start"])))
+    names = ["start", "device", "impossible", "requested"]
+    rows = trace.table("gpu_kernels", [run], names if lost.size else names[:3])
+    rows = rows.filter(pc.is_valid(rows["start"]))
     start, device = integers(rows["start"]), integers(rows["device"], -1)
-    return {index: np.sort(start[device == index]) for index in np.unique(device).tolist()}
+    is_possible = rows["impossible"].is_null().to_numpy()
+    moments, devices = start[~is_possible], device[~is_possible]
+    if lost.size:
+        requested = integers(rows["requested"], -1)
+        known = np.flatnonzero(is_possible & (requested >= 0))
+        known = known[np.argsort(requested[known], kind="stable")]
+        place = np.searchsorted(requested[known], lost, "right")
+        following = known[place[place < known.size]]
+        moments = np.concatenate([moments, start[following] - 1])
+        devices = np.concatenate([devices, device[following]])
+    return {index: np.sort(moments[devices == index]) for index in np.unique(devices).tolist()}
 
 
 def _compiled_kernels(trace: "Trace", run: "Run") -> tuple[list[_Compiled], Integers]:
