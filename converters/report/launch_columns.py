@@ -416,6 +416,7 @@ class Timeline:
     ) -> dict[str, Integers]:
         calls = rows.indices[run].of(integers(table["call_id"], MISSING))
         call, phase = launches.placed(integers(table["launch_seq"], MISSING), calls)
+        call = np.where(table["kind"].is_valid().to_numpy(), NO_CALL, call)  # a copy or fill
         return {
             **self._times(table, "gpu_kernels"),
             "call": call,

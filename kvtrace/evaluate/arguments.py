@@ -82,8 +82,11 @@ class TensorArgument:
     `offset_bytes` is where its data pointer lies in the storage; `strides` count elements;
     `dtype` is Triton's short form (fp32, bf16, i64, u8, i1 …). `padding_nan`: as a tensor
     descriptor, floats beyond its extents are NaN instead of zero. `outside` are the numbers
-    that loads get in lanes out of bounds, where a device reads other memory. `end_known`: False if
-    the real storage may be larger than `storage`, which ends with its last tensor.
+    that loads get in lanes out of bounds, where a device reads other memory. `storage_phase` is the
+    storage's address modulo 16. `unknown` has the fields of a recorded argument that are null, in
+    whose place something was assumed: the end of its last view for `storage_bytes`, a storage of
+    its own for `alias_group`, 0 for `storage_phase` (`alignment`), the storage for the view
+    (`shape`, `strides`).
     """
 
     name: str
@@ -94,7 +97,13 @@ class TensorArgument:
     strides: tuple[int, ...]
     padding_nan: bool = False
     outside: OutsideNumbers = NOTHING
-    end_known: bool = True
+    storage_phase: int = 0
+    unknown: frozenset[str] = frozenset()
+
+    @property
+    def address(self) -> int:
+        """The data pointer, counted from a multiple of 16 at or below the storage's start."""
+        return self.storage_phase + self.offset_bytes
 
     @cached_property
     def element(self) -> ElementType:

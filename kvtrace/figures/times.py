@@ -282,7 +282,8 @@ _TRIALS: Final = """
     FROM gpu_kernels e JOIN (
         SELECT run, seq, call_id FROM launches WHERE phase = 'autotune'
     ) l ON l.run = e.run AND l.seq = e.launch_seq
-    WHERE e."start" IS NOT NULL AND e."end" IS NOT NULL ORDER BY e.run, l.seq, e.record
+    WHERE e."start" IS NOT NULL AND e."end" IS NOT NULL AND e.kind IS NULL
+    ORDER BY e.run, l.seq, e.record
 """
 
 
@@ -380,7 +381,8 @@ def execution_sums(database: duckdb.DuckDBPyConnection, piece: pa.Table) -> list
     weight = weights(piece)
     false = np.zeros(piece.num_rows, np.bool_)
     rows = {
-        **{name: piece[name] for name in ("call_id", "name", "kind")},
+        **{name: piece[name] for name in ("name", "kind")},
+        "call_id": pc.if_else(pc.is_null(piece["kind"]), piece["call_id"], None),
         "tuning": false,
         "replayed": false,
         "timed": ~false,

@@ -127,8 +127,8 @@ ADDED_UP: Final = frozenset(("launch_groups", "phase_sums", "execution_groups"))
 #: The view `placed` if each execution has a call, as usual: the search for others takes half of the
 #: view's time.
 PLACED_PLAINLY: Final = """
-    SELECT run, record, launch_seq, call_id, "start", "end",
-        epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
+    SELECT run, record, launch_seq, CASE WHEN kind IS NULL THEN call_id END AS call_id, "start",
+        "end", epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
         bytes, greatest(weight, 1) AS weight, requested, stack_id, forward_stack_id
     FROM gpu_kernels"""
 
@@ -153,9 +153,11 @@ VIEWS: Final = {
             epoch_ns(l."exit") AS exit_ns
         FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
     """,  # noqa: S608
-    # An execution on a device; the call is the launch's call if the row has none.
+    # An execution on a device; the call is the launch's call if the row has none. Copies and fills
+    # are none of a kernel, whatever asked for them.
     "placed": f"""
-        {PLACED_PLAINLY} WHERE call_id IS NOT NULL OR launch_seq IS NULL
+        {PLACED_PLAINLY} WHERE gpu_kernels.call_id IS NOT NULL OR launch_seq IS NULL
+            OR kind IS NOT NULL
         UNION ALL
         SELECT g.run, g.record, g.launch_seq, l.call_id, g."start", g."end",
             epoch_ns(g."end") - epoch_ns(g."start") AS device_ns, g.device, g.stream, g.graph_id,
@@ -166,7 +168,7 @@ VIEWS: Final = {
                 SELECT 1 FROM gpu_kernels u
                 WHERE u.run = a.run AND u.launch_seq = a.seq AND u.call_id IS NULL)
         ) l ON l.run = g.run AND l.seq = g.launch_seq
-        WHERE g.call_id IS NULL AND g.launch_seq IS NOT NULL
+        WHERE g.call_id IS NULL AND g.launch_seq IS NOT NULL AND g.kind IS NULL
     """,  # noqa: S608
     # An execution on a device with its call and kernel; null without a known launch.
     "executed": f"""

@@ -12,16 +12,13 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate import Argument, ScalarArgument, TensorArgument
 from kvtrace.evaluate.errors import UNFIT, place_of
-from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module, Options
 from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
+from kvtrace.recorded_calls.arguments import CannotReplay, ContentOf, call_arguments
 from kvtrace.recorded_calls.compiled_code import CompiledFacts, compiled_code, fused_places
-from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.schema.contents import (
     CallContents,
@@ -30,7 +27,6 @@ from kvtrace.schema.contents import (
     at_launch,
     contents_of,
     first_byte,
-    least_storage_bytes,
 )
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.without_ir import (
@@ -41,26 +37,15 @@ from kvtrace.schema.without_ir import (
 )
 
 if TYPE_CHECKING:
-    from kvtrace.ir.types import Type
     from kvtrace.schema.trace import Run, Trace
 
-#: A function that returns the content of an artifact, None if it was not recorded.
-ContentOf = Callable[[str], bytes | None]
 #: Rows of `calls` that are converted to Python objects at a time.
 _ROWS_AT_ONCE: Final = 1_000
-#: Limit of characters of a value in a message.
-_MAX_CHARACTERS: Final = 40
 
 _KERNEL_COLUMNS = (
     "kernel_id", "name", "file", "target", "signature", "stages", "origin", "num_warps", "num_ctas",
     "num_stages", "options",
 )  # fmt: skip
-
-
-class CannotReplay(KvtraceError):
-    """The error of a call whose record lacks data for the evaluation."""
-
-    slug = "cannot-replay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +342,7 @@ def call_of(
         CannotReplay: an argument is of a kind that the evaluator does not support.
     """
     parameters = tuple(value.type for value in module.main.arguments)
-    arguments = _arguments(content, row["args"] or [], kernel["signature"] or [], parameters)
+    arguments = call_arguments(content, row["args"] or [], kernel["signature"] or [], parameters)
     return Call(
         call_id=row["call_id"],
         kernel=kernel["name"] or "?",
@@ -407,94 +392,3 @@ def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:
         return None if content is None else content.decode()
     except UnicodeDecodeError as error:
         raise CannotReplay(f"the kernel's {name} is not text") from error
-
-
-def _arguments(
-    content: ContentOf,
-    args: list[dict[str, Any]],
-    signature: list[dict[str, Any]],
-    parameters: tuple[Type, ...],
-) -> tuple[Argument, ...]:
-    """Return the IR function's arguments, for all parameters but constexpr."""
-    if len(args) != len(signature):
-        raise CannotReplay(f"{len(args)} arguments were recorded for {len(signature)} parameters")
-    storages = _storages(content, args)
-    arguments: list[Argument] = []
-    for position, (arg, parameter) in enumerate(zip(args, signature, strict=True)):
-        if parameter["type"] == "constexpr":
-            continue
-        if arg["kind"] == "descriptor":
-            storage = storages[alias_group(position, arg)]
-            arguments += descriptor_arguments(arg, storage, parameters[len(arguments) :])
-        else:
-            arguments.append(_argument(position, arg, storages))
-    return tuple(arguments)
-
-
-def _storages(content: ContentOf, args: list[dict[str, Any]]) -> dict[int, Storage]:
-    """Return new, writable storages of a call's tensors, by alias group."""
-    storages: dict[int, Storage] = {}
-    for position, arg in enumerate(args):
-        if arg["kind"] not in ("tensor", "descriptor"):
-            continue
-        contents = content(arg["value_artifact"]) if arg["value_artifact"] else None
-        group, size = alias_group(position, arg), arg["storage_bytes"]
-        if size is None:
-            storages.setdefault(group, Storage(least_storage_bytes(args, position)))
-            continue
-        if size < 0 or (contents is not None and len(contents) != size):
-            raise CannotReplay(f"the storage of {arg['name']} cannot have {size:,} bytes")
-        if group not in storages or (contents and storages[group].data is None):
-            data = None if contents is None else np.frombuffer(contents, np.uint8).copy()
-            storages[group] = Storage(size, data)
-    return storages
-
-
-def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) -> Argument:
-    if arg["kind"] == "tensor":
-        shape, strides = _shape_and_strides(arg)
-        return TensorArgument(
-            name=arg["name"],
-            storage=storages[alias_group(position, arg)],
-            offset_bytes=arg["offset_bytes"],
-            dtype=arg["dtype"],
-            shape=shape,
-            strides=strides,
-            end_known=arg["storage_bytes"] is not None,
-        )
-    if arg["kind"] == "scalar":
-        if arg["scalar"] is None:
-            raise CannotReplay(f"the trace does not have the value of the argument {arg['name']}")
-        return ScalarArgument(arg["name"], _literal(arg["scalar"]))
-    raise CannotReplay(f"argument {arg['name']} is a {arg['kind']}, which is not replayed yet")
-
-
-def _shape_and_strides(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return a tensor's shape and strides; a pointer without a shape spans its storage's rest."""
-    is_tensor = arg["shape"] is not None and arg["strides"] is not None
-    if arg["offset_bytes"] is None or (arg["storage_bytes"] is None and not is_tensor):
-        raise CannotReplay(
-            f"argument {arg['name']} is a pointer into unknown memory: it was passed "
-            "with only a type and an address, and does not point into a tensor argument"
-        )
-    if is_tensor:
-        return tuple(arg["shape"]), tuple(arg["strides"])
-    size = element_of_short_name(arg["dtype"]).bytes
-    return ((arg["storage_bytes"] - arg["offset_bytes"]) // size,), (1,)
-
-
-def _literal(text: str) -> int | float | bool:
-    """Return the number of a `repr`, without `ast`, as threads may judge while they run.
-
-    Python 3.11 fails when two threads parse at once ("AST constructor recursion depth mismatch").
-    """
-    if text in ("True", "False"):
-        return text == "True"
-    number_type = int if text.removeprefix("-").isdecimal() else float
-    try:
-        return number_type(text)
-    except ValueError as error:
-        shortened = text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
-        raise CannotReplay(
-            f"a scalar argument has the value {shortened}, which is not a number"
-        ) from error

@@ -25,6 +25,7 @@ from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.rules.out_of_bounds_zeros import without_zeros
 from kvtrace.verdicts.rules.table import chosen_rules
+from kvtrace.verdicts.unknown_fields import without_assumed
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Judgment:
         open_ops = {v.op for v in verdicts if v.verdict == "unknown" and v.unless is None}
         verdicts = [v for v in verdicts if v.unless not in open_ops]
         verdicts = [self._with_overflow_cause(v, verdicts) for v in verdicts]
+        verdicts = without_assumed(verdicts, self.call.arguments)
         ids = {rule.id for rule in self._rules}
         selected = (self._with_expression(v) for v in verdicts if v.rule in ids)
         return sorted(selected, key=lambda verdict: verdict.op.index)

@@ -31,7 +31,7 @@ COPY = b""""builtin.module"() ({
 #: Each kernel of a trace, and its launches of 20 µs.
 LAUNCHES = {"axpy": 3, "softmax": 2}
 _TENSOR = {"kind": "tensor", "dtype": "fp32", "shape": [1000], "strides": [1], "offset_bytes": 0,
-           "storage_bytes": 4000, "device": "cuda:0"}  # fmt: skip
+           "storage_bytes": 4000, "alignment": 0, "device": "cuda:0"}  # fmt: skip
 
 
 def write_foreign(

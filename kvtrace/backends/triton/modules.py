@@ -24,7 +24,7 @@ def module_of(kernel: Any) -> "Module":
         function = function_of(kernel)
         ttir = kernel.asm.get("ttir")
         if ttir is None:
-            from kvtrace.recorded_calls.recorded import CannotReplay
+            from kvtrace.recorded_calls.arguments import CannotReplay
             from kvtrace.schema.without_ir import not_evaluated
 
             name = kernel_name(kernel)

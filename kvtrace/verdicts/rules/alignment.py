@@ -1,8 +1,8 @@
 """The rules misaligned and null-pointer: addresses that the hardware rejects.
 
 An access of elements of n bytes needs an address that is a multiple of n. Storages are assumed to
-start at multiples of 256 bytes, as those of PyTorch's allocators do; the offset of a tensor's data
-pointer in its storage was recorded.
+start at multiples of 256 bytes, as those of PyTorch's allocators do, unless the recorded alignment
+of a data pointer says that they do not; a pointer's offset in its storage was recorded.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.rules.watched_values import completed
+from kvtrace.verdicts.unknown_fields import RULE_FIELDS, unknown_text
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -62,9 +63,10 @@ def _judge_alignment(bound: BoundCall, access: Access) -> Verdict | None:
     tensor = bound.call.arguments[access.argument]
     if not isinstance(tensor, TensorArgument):
         return None
-    address = access.offset + tensor.offset_bytes
-    if _is_multiple(address, size):
-        return None  # true of nearly all accesses
+    address = access.offset + tensor.address
+    if _is_multiple(address, size):  # true of nearly all accesses
+        unknown = unknown_text(RULE_FIELDS[MISALIGNED], (tensor,))
+        return _unknown(access, unknown, tensor.name, 0) if unknown else None
     given = bound.active(access)
     if bound.is_unreached(access, given):
         return None
@@ -83,7 +85,7 @@ def _judge_alignment(bound: BoundCall, access: Access) -> Verdict | None:
     if offset not in observer.offsets:
         reason = f"{NOT_REPRODUCED} ({failure or 'not seen'})"
         return _unknown(access, reason, tensor.name, decision.solver_ns)
-    bytes_past = (offset + tensor.offset_bytes) % size
+    bytes_past = (offset + tensor.address) % size
     message = (
         f"{access.kind} of {size} bytes at byte {offset} of {tensor.name}, {bytes_past} bytes past "
         f"a multiple of {size}"

@@ -130,7 +130,7 @@ def _claims(
 
 def _base_is_aligned(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Condition:
     tensor = bound.call.arguments[access.argument or 0]
-    first = tensor.offset_bytes if isinstance(tensor, TensorArgument) else 0
+    first = tensor.address if isinstance(tensor, TensorArgument) else 0
     return conjunction(
         ~choice.condition | _is_chunk_multiple(choice.offset + first)
         for choice in descriptor.base.choices
@@ -306,8 +306,8 @@ class TensorMapWatch(Instrument):
             self.hidden = True
             return
         tensor = self._arguments[descriptor.base.argument]
-        offset_bytes = tensor.offset_bytes if isinstance(tensor, TensorArgument) else 0
-        for program_index, text in self._violations(batch, offset_bytes):
+        address = tensor.address if isinstance(tensor, TensorArgument) else 0
+        for program_index, text in self._violations(batch, address):
             self._report(scope, program_index, text)
         if self._writes:
             self._check_extent(batch, scope)
@@ -331,10 +331,10 @@ class TensorMapWatch(Instrument):
             tuple(arrays[1 + 2 * rank :]),
         )
 
-    def _violations(self, batch: _DescriptorBatch, offset_bytes: int) -> Iterator[_Violation]:
+    def _violations(self, batch: _DescriptorBatch, address: int) -> Iterator[_Violation]:
         """Yield violated requirements, in the order of the hardware's documentation."""
         size = self._size
-        base = batch.base + offset_bytes
+        base = batch.base + address
         yield from _first_violation(
             base % CHUNK_BYTES, base, "the descriptor's base is {past} bytes past"
         )

@@ -157,7 +157,7 @@ def may_be_inside(defect: OutOfBounds, arguments: Sequence[Argument]) -> bool:
     """Return whether an access past a tensor's end may be inside a storage of unknown size."""
     tensor = arguments[defect.argument]
     past_the_end = defect.rule == "out-of-bounds" and defect.past_end_bytes > 0
-    return past_the_end and isinstance(tensor, TensorArgument) and not tensor.end_known
+    return past_the_end and isinstance(tensor, TensorArgument) and "storage_bytes" in tensor.unknown
 
 
 def _other_lanes_text(defect: OutOfBounds, lanes: int | None) -> str:

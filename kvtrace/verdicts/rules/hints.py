@@ -25,6 +25,7 @@ from kvtrace.symbolic.summary import Assertion, Hint, Place
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.watched_values import Test, ValueWatch, evaluated
+from kvtrace.verdicts.unknown_fields import RULE_FIELDS, unknown_text
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -64,14 +65,22 @@ def _judge_argument(bound: BoundCall, hint: Hint, position: int) -> Iterator[Ver
     else:
         assert isinstance(argument, TensorArgument)
         actual_value, unit, divisor = (
-            argument.offset_bytes,
+            argument.address,
             " bytes",
             min(divisor, _STORAGE_ALIGNMENT),
         )
     if actual_value % divisor == 0:
-        return  # as nearly always: Triton specialized the kernel for this argument
+        # as nearly always: Triton specialized the kernel for this argument
+        unknown = unknown_text(RULE_FIELDS[RULE], (argument,))
+        if unknown and divisor > 1:
+            yield _unknown(
+                hint.op, f"{argument.name} was compiled as a multiple of {divisor}{unit}", unknown
+            )
+        return
     promise = f"{argument.name} a multiple of {divisor}{unit}"
     actual = f"{actual_value}{unit} into its storage" if unit else f"{actual_value}"
+    if isinstance(argument, TensorArgument) and argument.storage_phase:
+        actual = f"{actual_value % _SHARED_ALIGNMENT} bytes past one"
     message = f"the kernel was compiled for {promise}, but it is {actual}"
     program = (0, 0, 0)
     yield Verdict(
@@ -87,7 +96,7 @@ def _judge_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
         argument = bound.call.arguments[hint.argument]
         if not isinstance(argument, TensorArgument):
             return
-        term = term + argument.offset_bytes
+        term = term + argument.address
     name = value_expression(hint.value, bound.summary)
     place = Place(hint.op, hint.guard, hint.loops, ())
     for axis, number in enumerate(hint.numbers):
@@ -107,6 +116,11 @@ def _judge_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
             shared = f"modulo {_SHARED_ALIGNMENT} bytes"
             reason = f"the addresses of a call's launches are known to be alike only {shared}"
             verdict = _unknown(hint.op, subject, reason)
+        elif verdict.verdict == "proven" and depends_on_start:
+            missing = unknown_text(
+                RULE_FIELDS[RULE], bound.call.arguments[hint.argument or 0 :][:1]
+            )
+            verdict = verdict if missing is None else _unknown(hint.op, subject, missing)
         yield verdict
 
 
@@ -118,7 +132,7 @@ def _claim_and_test(
     start_bytes = 0
     if hint.argument is not None:
         argument = bound.call.arguments[hint.argument]
-        start_bytes = argument.offset_bytes if isinstance(argument, TensorArgument) else 0
+        start_bytes = argument.address if isinstance(argument, TensorArgument) else 0
     extent = hint.shape[axis] if axis < len(hint.shape) else 1
     place = lane(axis, extent)
     if hint.what == "divisibility":

@@ -63,7 +63,7 @@ def test_a_witness_is_the_first_program_and_lane_that_leaves(programs):
 def test_past_the_end_of_a_storage_of_unknown_size_is_unknown(size, method):
     one = copy_of(100, 1)
     size_of = replace(one.arguments[2], value=size)
-    tensors = [replace(each, end_known=False) for each in one.arguments[:2]]
+    tensors = [replace(each, unknown=frozenset({"storage_bytes"})) for each in one.arguments[:2]]
     one = replace(one, arguments=(*tensors, size_of))
     found = judged(one)
     if method == "evaluated":
@@ -77,7 +77,7 @@ def test_past_the_end_of_a_storage_of_unknown_size_is_unknown(size, method):
 def test_before_the_start_of_a_storage_of_unknown_size_is_out_of_bounds():
     one = call(kernels.copy, (1,), wide=("size",), source=tensor(2048, offset=0),
                result=tensor(2048), size=2048, BLOCK=1024)  # fmt: skip
-    before = replace(one.arguments[0], offset_bytes=-4, end_known=False)
+    before = replace(one.arguments[0], offset_bytes=-4, unknown=frozenset({"storage_bytes"}))
     load, _ = judged(replace(one, arguments=(before, *one.arguments[1:])))
     assert (load.verdict, load.rule, load.past_end_bytes) == ("violation", "out-of-bounds", -4)
 
