@@ -1,4 +1,4 @@
-"""Generator of the table in docs/needs.md: `python -m docs_site.needs`."""
+"""Generator of the tables in docs/needs.md: `python -m docs_site.needs`."""
 
 import re
 from collections.abc import Iterator
@@ -8,11 +8,13 @@ from typing import Final
 from docs_site.repository import ROOT
 from kvtrace.cli import own_commands
 from kvtrace.cli.needs import Needs
+from kvtrace.verdicts.unknown_fields import RULE_FIELDS, STANDS_IN
 
 PAGE: Final = ROOT / "docs" / "needs.md"
 
-#: The mark of the table on the page, and the table.
+#: The marks of the tables on the page, and the tables.
 _BLOCK: Final = re.compile(r"(<!-- needs: made [^>]*-->\n\n).*?(?=\n\n|\Z)", re.DOTALL)
+_FIELDS: Final = re.compile(r"(<!-- fields: made [^>]*-->\n\n).*?(?=\n\n|\Z)", re.DOTALL)
 
 
 def declared_needs() -> dict[str, Needs]:
@@ -22,14 +24,29 @@ def declared_needs() -> dict[str, Needs]:
 
 
 def page_text() -> str:
-    """Return the text of docs/needs.md with its table generated from the commands."""
+    """Return the text of docs/needs.md with its tables generated from commands and rules."""
     commands: dict[str, list[str]] = {}
     for name, needs in _sorted_needs():
         commands.setdefault(", ".join(_columns(needs)), []).append(f"`{name}`")
     rows = [f"| {', '.join(names)} | {columns} |" for columns, names in commands.items()]
     table = "\n".join(["| commands | need |", "|---|---|", *rows])
     text = PAGE.read_text(encoding="utf-8")
-    return _BLOCK.sub(lambda found: found[1] + table, text)
+    text = _BLOCK.sub(lambda found: found[1] + table, text)
+    return _FIELDS.sub(lambda found: found[1] + _fields_table(), text)
+
+
+def _fields_table() -> str:
+    """Return the table of the fields of `calls.args` that rules read, and what null means."""
+    rules: dict[str, list[str]] = {}
+    for rule, fields in RULE_FIELDS.items():
+        for field in fields:
+            rules.setdefault(field, []).append(f"`{rule}`")
+    rows = [
+        f"| `{name}` | {STANDS_IN[name]} | {', '.join(rules.get(name, ()))} |" for name in STANDS_IN
+    ]
+    return "\n".join(
+        ["| null field | judged with | then unknown at best |", "|---|---|---|", *rows]
+    )
 
 
 def _sorted_needs() -> list[tuple[str, Needs]]:

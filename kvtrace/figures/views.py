@@ -128,8 +128,8 @@ ADDED_UP: Final = frozenset(("launch_groups", "phase_sums", "execution_groups"))
 #: view's time.
 PLACED_PLAINLY: Final = """
     SELECT run, record, launch_seq, CASE WHEN kind IS NULL THEN call_id END AS call_id, "start",
-        "end", epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
-        bytes, greatest(weight, 1) AS weight, requested, stack_id, forward_stack_id
+        "end", epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name,
+        kind, bytes, greatest(weight, 1) AS weight, requested, stack_id, forward_stack_id
     FROM gpu_kernels"""
 
 #: Views by name; each uses only tables and views before it.

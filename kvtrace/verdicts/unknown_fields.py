@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 
 _ALIASES: Final = "alias_group"
 
+#: What a tensor's field that is null is judged with.
+STANDS_IN: Final[Mapping[str, str]] = {
+    "name": "the parameter's name",
+    "dtype": "nothing: the call is not judged",
+    "shape": "the rest of the storage",
+    "strides": "the rest of the storage",
+    "offset_bytes": "nothing: the call is not judged",
+    "storage_bytes": "the end of its last view; accesses behind it are unknown",
+    _ALIASES: "a storage of its own, without recorded contents, unless it is the only tensor",
+    "alignment": "a storage at a multiple of 256 bytes",
+    "scalar": "nothing: the call is not judged",
+}
+
 #: The fields of arguments without which a rule proves nothing, by rule.
 RULE_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "out-of-view": ("shape", "strides"),

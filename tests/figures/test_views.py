@@ -158,3 +158,23 @@ def test_sums_use_the_rows_that_the_reader_has_repaired(tmp_path, row):
     (run,) = read_overview(trace, trace.runs).runs
     assert run.phases == {"run": 2}
     assert run.last_launch == pc.max(launches["exit"].cast("int64")).as_py()
+
+
+@pytest.mark.parametrize("asked_by", [{"launch_seq": 0}, {"call_id": 0}])
+def test_memory_operations_of_a_launch_are_no_executions_of_its_kernel(tmp_path, asked_by):
+    writer = RunWriter(tmp_path, "r0")
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "scale"}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+    writer.append_rows("launches", [{"seq": 0, "call_id": 0, "enter": EPOCH, "exit": EPOCH + 9}])
+    timed = [("scale", None, 5), ("memset", "fill", 2), ("memcpy", "copy", 3), ("other", "odd", 4)]
+    executions = [
+        {"record": n, "start": EPOCH, "end": EPOCH + ns, "name": name, "kind": kind, **asked_by}
+        for n, (name, kind, ns) in enumerate(timed)
+    ]
+    writer.append_rows("gpu_kernels", executions)
+    writer.seal({"ending": "exit"})
+    trace = open_trace(tmp_path)
+    (sums,) = rows_of(trace, "SELECT device_executions, device_ns FROM call_sums")
+    assert sums == {"device_executions": 1, "device_ns": 5}
+    overview = read_overview(trace, trace.runs)
+    assert [kernel.device_ns for kernel in overview.kernels] == [5]
