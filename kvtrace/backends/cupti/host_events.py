@@ -17,6 +17,7 @@ from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable
 from kvtrace.backends.cupti.node_stacks import NodeStacks, NodesUnknown, find_autograd
 from kvtrace.backends.cupti.read_stacks import ReadStacks
 from kvtrace.capture import threads as recording_threads
+from kvtrace.capture.pacing import rest
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import current_stack
 from kvtrace.figures.causes import NONE, RequestRows
@@ -347,6 +348,7 @@ class Requests:
             if stack not in self._ids:
                 frames = self.frames(stack)
                 self._ids[stack] = add(frames) if frames else 0
+                rest()
         ids = np.asarray([self._ids[stack] for stack in distinct.tolist()], np.int64)[codes]
         return ids, ids == 0
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.records import Kernels, joined
+from kvtrace.capture.pacing import rest
 from kvtrace.figures.causes import NONE, Launches, by_place, places
 
 #: Nanoseconds without an execution after which a stream counts as idle.
@@ -139,6 +140,7 @@ class Joiner:
         for stream in self._streams.values():
             decided += self._take_stream(stream, final)
         for graph, batches in list(self._replays.items()):
+            rest()
             kernels = joined(batches)
             is_complete = self._complete(kernels, final)
             if is_complete.any():
@@ -168,6 +170,7 @@ class Joiner:
         decided = []
         begin = 0
         for border in _idle_before(kernels):
+            rest()
             split = int(kernels.start[border]) - _IDLE // 2
             launch_count, has_launch_in_progress = queue.count_before(split)
             execution_count = int(named_before[border] - named_before[begin])

@@ -33,6 +33,7 @@ from kvtrace.backends.cupti.records import (
 )
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.messages import message_row
+from kvtrace.capture.pacing import rest
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.capture.threads import RecordingThread
 from kvtrace.figures.causes import NONE, Launches, device_look, places
@@ -254,6 +255,7 @@ class Timeline:
             settings, rank = self._session.settings.as_facts(), rank_facts(os.environ).get("rank")
             self._collectives_alone = keeps_collectives_alone(settings, rank)
         for kernels in unjoined:
+            rest()
             wanted = self._host.in_window(kernels.correlation, kernels.start)
             if self._collectives_alone:
                 names = [is_collective(name) for name, _ in self._looks.known]
@@ -339,10 +341,13 @@ class Timeline:
     def _write(self, journal: Journal, parts: list[JoinedExecutions]) -> None:
         decided = [part for part in parts if len(part.kernels)]
         if decided:  # one batch a round: a stream that is often idle has many parts
+            rest()
             executions = concatenated(decided)
             kernels = executions.kernels
             requests = self._host.asked(kernels.correlation, executions.by_request, journal)
+            rest()
             journal.append("gpu_kernels", self._columns(executions) | requests)
+            rest()
             self._count_foreign(kernels.look[executions.foreign])
             # Kernels of a graph are not launched one by one, and cost nothing in the thread.
             journal.overhead.add_executions(int((kernels.graph == 0).sum()))
@@ -356,6 +361,7 @@ class Timeline:
             journal.overhead.add_executions(int((batch.graph == 0).sum()))
             requests = self._host.asked(batch.correlation, np.ones(len(batch), bool), journal)
             journal.append("gpu_kernels", self._transfer_columns(batch) | requests)
+            rest()
         self._host.write(journal)
 
     def _count_foreign(self, looks: NDArray[np.int64]) -> None:
