@@ -1,4 +1,4 @@
-"""Makes the table of other readers in docs/compatibility.md.
+"""What other Parquet readers keep of a trace, as a table; docs/compatibility.md sums it up.
 
 The trace has one run of each released minor version, from `schema/golden/`. The truth is what
 pyarrow reads of the files one by one, united by name. Each engine, pinned, reads every table twice:
