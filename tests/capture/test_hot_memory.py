@@ -345,4 +345,5 @@ def test_memory_stays_flat_over_many_launches(launches, count):
             marks.append((sys.getallocatedblocks(), resident_bytes()))
     (_, _), (blocks, resident), *_, (last_blocks, last_resident) = marks
     assert last_blocks - blocks < 1000
-    assert last_resident - resident < 2 << 20
+    if "PYTHONMALLOC" not in os.environ:  # as sanitizers want it, which keep what is freed
+        assert last_resident - resident < 2 << 20
