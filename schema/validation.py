@@ -81,6 +81,9 @@ def validate(out: str | os.PathLike[str], profile: Profile | None = None) -> lis
     for name in (*tables, *clients):
         for run_id in run_ids(trace.path / name):
             problems += _folder_problems(trace, name, run_id, tables)
+    if (trace.path / JOURNAL).exists() and not (trace.path / JOURNAL).is_dir():
+        text = "it is no folder, so that nothing can be added to the trace; remove it"
+        problems.append(Problem(str(trace.path / JOURNAL), text))
     for run_id in run_ids(trace.path / JOURNAL):
         problems += _journal_problems(trace, run_id)
     text = "a pass was killed; kvtrace trace recover puts its results in place"
@@ -146,7 +149,7 @@ def _part_problems(
             yield from _row_problems(path, table, rows, run_id)
             if set(table.sort) <= set(rows.column_names):
                 yield from _order_problems(path, table, rows, previous)
-                previous = rows.slice(rows.num_rows - 1)
+                previous = rows.slice(rows.num_rows - 1) if rows.num_rows else previous
 
 
 def _column_problems(

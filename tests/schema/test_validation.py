@@ -1,6 +1,8 @@
 """Each kind of damage is found, and a good trace has none."""
 
+import os
 import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +15,8 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import captured_facts
 from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.converters.compared_kernels import SCALE
+from tests.converters.written_trace import write_trace
 from tests.schema.make_golden import SEALED, write_sealed_run
 
 
@@ -239,3 +243,24 @@ def test_validate_command_reports_bad_input_in_one_sentence(tmp_path):
         validate(tmp_path)
     with pytest.raises(TraceNotFound):
         validate(tmp_path / "gone")
+
+
+def test_parts_with_an_empty_row_group_are_valid_or_said_to_lack_rows(tmp_path):
+    write_trace(tmp_path, [SCALE])
+    for table in ("launches", "calls", "stacks"):
+        for path in (tmp_path / table).rglob("*.parquet"):
+            rows = pq.read_table(path).slice(0, 0)
+            with pq.ParquetWriter(path, pq.read_schema(path)) as writer:
+                writer.write_table(rows)  # as pyarrow writes 0 rows
+            assert pq.ParquetFile(path).metadata.num_row_groups == 1
+    problems = validate(tmp_path)
+    assert all("unexpected" not in problem.text for problem in problems)
+
+
+@pytest.mark.parametrize("make", [Path.touch, os.mkfifo])
+def test_journal_that_is_no_folder_is_a_problem(tmp_path, make):
+    write_trace(tmp_path, [SCALE])
+    (tmp_path / ".journal").rmdir() if (tmp_path / ".journal").exists() else None
+    make(tmp_path / ".journal")
+    (problem,) = validate(tmp_path)
+    assert "it is no folder" in problem.text
