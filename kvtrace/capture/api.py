@@ -248,6 +248,8 @@ def _say_last(session: Session, error: BaseException | None) -> None:
         print_closing_line(session, session.out, _boot.began_ns, error)
         for _, explain in registry.loaded("at_failure") if isinstance(error, Exception) else ():
             explain(session, error)
+    except ImportError:
+        return  # the program refuses imports, or has emptied sys.path
     except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001 - the program ends as it would
         print_error(f"the program's end is not explained: {type(failure).__name__}: {failure}")
 
