@@ -163,16 +163,6 @@ def least_storage_bytes(args: Sequence[Mapping[str, Any]], index: int) -> int:
     )
 
 
-def rank_problem(args: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return a sentence on the first of a call's `args` with sizes of another rank than strides."""
-    for index, arg in enumerate(args):
-        shape, strides = arg["shape"], arg["strides"]
-        if shape is not None and strides is not None and len(shape) != len(strides):
-            name = arg["name"] or index
-            return f"argument {name} has {len(shape)} sizes and {len(strides)} strides"
-    return None
-
-
 def alias_group(index: int, arg: Mapping[str, Any]) -> int:
     """Return the number that arguments in one storage share, by default the argument's index."""
     return index if arg["alias_group"] is None else int(arg["alias_group"])

@@ -15,7 +15,7 @@ import numpy as np
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
-from kvtrace.schema.contents import alias_group, least_storage_bytes, rank_problem
+from kvtrace.schema.contents import alias_group, least_storage_bytes
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ def call_arguments(
     tensors = [arg for arg in args if arg["kind"] in _IN_MEMORY]
     if len(tensors) > 1 and any(arg["alias_group"] is None for arg in tensors):
         content = _unknown_content  # what one of them had, the kernel may write through another
-    if problem := rank_problem(args):
-        raise CannotReplay(problem)
     storages = _storages(content, args)
     arguments: list[Argument] = []
     for position, (arg, parameter) in enumerate(zip(args, signature, strict=True)):

@@ -39,9 +39,9 @@ def call(args, signature):
 @pytest.mark.parametrize(
     ("args", "signature", "reason"),
     [
-        ([TENSOR | {"strides": [1]}, NUMBER], SIGNATURE, "argument x has 2 sizes and 1 strides"),
-        ([TENSOR | {"shape": [4]}, NUMBER], SIGNATURE, "argument x has 1 sizes and 2 strides"),
-        ([TENSOR | {"strides": []}, NUMBER], SIGNATURE, "argument x has 2 sizes and 0 strides"),
+        ([TENSOR | {"strides": [1]}, NUMBER], SIGNATURE, "argument x has 1 strides for 2 axes"),
+        ([TENSOR | {"shape": [4]}, NUMBER], SIGNATURE, "argument x has 2 strides for 1 axes"),
+        ([TENSOR | {"strides": []}, NUMBER], SIGNATURE, "argument x has 0 strides for 2 axes"),
         ([TENSOR], SIGNATURE, "1 arguments were recorded for 2 parameters"),
         ([TENSOR], SIGNATURE[:1], "the IR has 2 parameters, the call 1"),
         ([], [], "the IR has 2 parameters, the call 0"),
