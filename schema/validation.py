@@ -16,7 +16,7 @@ from kvtrace.schema.client_tables import is_client_table, table_of_file
 from kvtrace.schema.columns import filled, plain_type
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.features import unknown_features_text
+from kvtrace.schema.features import FEATURE_COLUMNS, unknown_features_text
 from kvtrace.schema.journal import SegmentReader, damage_text
 from kvtrace.schema.layout import (
     JOURNAL,
@@ -36,6 +36,7 @@ from kvtrace.schema.plans import unfinished
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
 from kvtrace.schema.references import REFERENCES, Reference
+from kvtrace.schema.row_checks import breaches, unequal_counts, unnamed_features
 from kvtrace.schema.table_types import Profile, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.trace import Trace, open_trace
@@ -45,13 +46,19 @@ from kvtrace.schema.weights import keeps_newest
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A defect of a trace at `where`, a path or table; `unreadable` files were not checked."""
+    """A defect of a trace at `where`, a path or table.
+
+    `unreadable` files were not checked; a `warning` is a breach of a SHOULD.
+    """
 
     where: str
     text: str
     unreadable: bool = False
+    warning: bool = False
 
 
+#: Version since which runs name the features that they require.
+_FEATURES_SINCE: Final = "1.12"
 #: Tables with a unique id in each run.
 _UNIQUE: Final = {
     "kernels": "kernel_id",
@@ -62,13 +69,15 @@ _UNIQUE: Final = {
 }
 
 
-def validate(out: str | os.PathLike[str], profile: Profile | None = None) -> list[Problem]:
-    """Read every file of a trace and return its defects.
+def validate(
+    out: str | os.PathLike[str], profile: Profile | None = None, *, warnings: bool = False
+) -> list[Problem]:
+    """Read every file of a trace and return its defects, and `warnings` on request.
 
     Checked are: checksums of files and journals, readability, metadata, columns and their types,
-    presence and uniqueness of keys, references between rows, hashes of artifacts, and whether
-    killed runs were recovered. Of the profile `core` its tables and columns are checked, and what
-    lies outside is ignored.
+    presence and uniqueness of keys, references between rows, hashes of artifacts, features that a
+    run has to name, values of rows, and whether killed runs were recovered. Of the profile `core`
+    its tables and columns are checked, and what lies outside is ignored.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
@@ -100,7 +109,8 @@ def validate(out: str | os.PathLike[str], profile: Profile | None = None) -> lis
     ]
     for run_id in trace.run_ids:
         problems += _reference_problems(trace, run_id, tables, references)
-    return problems
+        problems += _run_problems(trace, run_id, tables)
+    return [problem for problem in problems if warnings or not problem.warning]
 
 
 def _folder_problems(
@@ -138,15 +148,24 @@ def _part_problems(
         derived = path in pass_parts(path.parent)
         if derived and not (facts.pass_name and path.name.startswith(f"part-{facts.pass_name}-")):
             yield Problem(str(path), f"its metadata says that the pass {facts.pass_name} wrote it")
-        yield from _column_problems(path, table, file.schema_arrow, facts.format_version)
+        column_problems = [*_column_problems(path, table, file.schema_arrow, facts.format_version)]
+        yield from column_problems
         if name == "runs" and not derived and file.metadata.num_rows != 1:
             yield Problem(str(path), f"it has {file.metadata.num_rows} rows instead of one")
+        if file.metadata.num_row_groups and file.metadata.num_columns:
+            codec = file.metadata.row_group(0).column(0).compression
+            if codec not in ("ZSTD", "UNCOMPRESSED"):
+                text = f"it is compressed with {codec}; producers should use zstd"
+                yield Problem(str(path), text, warning=True)
         previous: pa.Table | None = None
         for group in range(file.num_row_groups):
             with reading(path):
                 rows = file.read_row_group(group)
                 rows.validate(full=True)
             yield from _row_problems(path, table, rows, run_id)
+            if not column_problems:  # else columns may be of other types
+                for text, is_warning in breaches(table.name, rows):
+                    yield Problem(str(path), text, warning=is_warning)
             if set(table.sort) <= set(rows.column_names):
                 yield from _order_problems(path, table, rows, previous)
                 previous = rows.slice(rows.num_rows - 1) if rows.num_rows else previous
@@ -165,6 +184,12 @@ def _column_problems(
             if plain_type(stored_type) != plain_type(column.type):
                 yield Problem(
                     str(path), f"column {column.name} is {stored_type}, not {column.type}"
+                )
+            if version_numbers(column.since)[1] > minor:
+                yield Problem(
+                    str(path),
+                    f"column {column.name} came with version {column.since}, and the metadata says "
+                    f"{version}",
                 )
         elif column.name in table.required and version_numbers(column.since)[1] <= minor:
             yield Problem(str(path), f"column {column.name} is missing")
@@ -263,6 +288,36 @@ def _reference_problems(
                 f"{reference.column} refers to {len(dangling)} rows that {reference.target} "
                 f"does not have, as {dangling[0].as_py()}",
             )
+
+
+def _run_problems(trace: Trace, run_id: str, tables: Mapping[str, Table]) -> Iterator[Problem]:
+    """Yield breaches of rules about several tables of a run."""
+    try:
+        (run,) = trace.select(run_id)
+        calls = trace.table("calls", [run_id], columns=["call_id", "kernel_id", "args"])
+        kernels = trace.table("kernels", [run_id], columns=["kernel_id", "signature"])
+        for text, is_warning in unequal_counts(calls, kernels):
+            yield Problem(f"calls of run {run_id}", text, warning=is_warning)
+        if not _names_features(trace, run_id):
+            return
+        for name, columns in FEATURE_COLUMNS.items():
+            known = [column for column in columns if column in tables[name].names]
+            found: dict[str, bool] = {}
+            for piece in trace.pieces(name, [run_id], known):
+                found |= unnamed_features(name, piece, run.required_features)
+            for text, is_warning in found.items():
+                yield Problem(f"runs of run {run_id}", text, warning=is_warning)
+    except KvtraceError:
+        return  # reported where its files are checked
+
+
+def _names_features(trace: Trace, run_id: str) -> bool:
+    """Return whether the file of `runs` is of a version in which runs name their features."""
+    for path in part_numbers(run_folder(trace.path, "runs", run_id)).values():
+        with open_part(path) as file:
+            version = part_facts(file, path, "runs").format_version
+        return version_numbers(version) >= version_numbers(_FEATURES_SINCE)
+    return False
 
 
 def _dangling_values(

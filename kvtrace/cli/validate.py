@@ -24,7 +24,8 @@ def command(
 ) -> int:
     """Check that every file of a trace is undamaged, valid and complete.
 
-    Exits with 1 if anything is wrong, with 2 if a file cannot be read: damaged, or of a newer
+    A breach of what the format says a producer should do is a warning. Exits with 1 if anything
+    else is wrong, with 2 if a file cannot be read: damaged, or of a newer
     version of the format.
 
     Example:
@@ -34,16 +35,19 @@ def command(
     from kvtrace.schema.validation import validate
 
     leave_pandas()
-    problems = validate(trace, profile)
+    problems = validate(trace, profile, warnings=True)
     if as_json:
         print(json.dumps([asdict(problem) for problem in problems], indent=2))
     elif problems:
         for problem in problems:
             has_path = problem.text.startswith(problem.where)
-            say(problem.text if has_path else f"{problem.where}: {problem.text}")
-        say(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} in {trace}")
-    else:
+            text = problem.text if has_path else f"{problem.where}: {problem.text}"
+            say(f"warning: {text}" if problem.warning else text)
+    errors = sum(not problem.warning for problem in problems)
+    if errors and not as_json:
+        say(f"{errors} problem{'' if errors == 1 else 's'} in {trace}")
+    elif not as_json:
         say(f"{trace} is fine" + (" by the core profile" if profile else ""))
     if any(problem.unreadable for problem in problems):
         return 2
-    return 1 if problems else 0
+    return 1 if errors else 0

@@ -7,6 +7,7 @@ readers have to reject the trace.
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -64,14 +65,19 @@ def write_part(path: Path, part: Part) -> None:
         path.write_bytes(path.read_bytes()[: part.torn])
 
 
+def write_parts(out: Path, parts: Sequence[Part]) -> None:
+    """Write the files of a trace."""
+    for part in parts:
+        path = out / part.table / f"run={part.run}" / part.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_part(path, part)
+
+
 def write_case(folder: Path, name: str) -> None:
     """Write a case into a new folder; the same bytes every time."""
     about, trace = CASES[name]
     parts, answer = trace()
-    for part in parts:
-        path = folder / "trace" / part.table / f"run={part.run}" / part.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_part(path, part)
+    write_parts(folder / "trace", parts)
     expected = {"about": about, "answer": answer}
     text = json.dumps(expected, indent=1, ensure_ascii=False) + "\n"
     (folder / "expected.json").write_text(text, encoding="utf-8")

@@ -20,7 +20,7 @@ MISTAKES = [
     ("WHEN tuning THEN 0", "WHEN false THEN 0", "trials"),
     ("NOT tuning THEN taken", "NOT tuning THEN ns", "sampled"),
     ("NOT tuning THEN taken", "true THEN taken", "trials"),
-    ("kind IS NULL AND", "coalesce(kind, '') <> 'copy' AND", "unknown-words"),
+    ("kind IS NULL AND", "coalesce(kind, '') <> 'copy' AND", "imported"),
     ("max(greatest(first, last))", "max(last)", "times"),
     ("sum(bytes * weight)", "sum(coalesce(bytes, 0) * weight) + 1", "imported"),
 ]
@@ -44,7 +44,7 @@ def test_a_wrong_reader_gives_another_answer(
     right: str, wrong: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = python_reader()
-    for query in ("LAUNCHES", "EXECUTIONS", "SPAN", "MEMORY"):
+    for query in ("LAUNCHES", "EXECUTIONS", "OTHERS", "SPAN", "MEMORY"):
         monkeypatch.setattr(reader, query, getattr(reader, query).replace(right, wrong))
     (case,) = [case for case in ALL if case.name == name]
     assert answered(reader.answer, str(case.trace)) != case.answer

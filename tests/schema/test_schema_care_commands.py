@@ -42,7 +42,7 @@ def test_json_output_of_validate_and_recover_is_complete(dead, capsys):
 
     assert main(["trace", "validate", str(out), "--json"]) == 1
     (problem,) = json.loads(capsys.readouterr().out)
-    assert set(problem) == {"where", "text", "unreadable"}
+    assert set(problem) == {"where", "text", "unreadable", "warning"}
     assert not problem["unreadable"]
     assert main(["trace", "recover", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"sealed": [run_id], "left": {}, "notes": []}

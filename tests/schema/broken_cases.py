@@ -1,0 +1,180 @@
+"""Traces that break a rule of docs/format.md, and the sentence with which `validate` says so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.schema.conformance_cases import (
+    PLAIN,
+    RUN,
+    START,
+    Part,
+    Row,
+    call,
+    changed,
+    execution,
+    kernel,
+    parts,
+    run_row,
+)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A trace that breaks a rule, and the sentence on it; `warning`: the rule is a SHOULD."""
+
+    sentence: str
+    parts: Sequence[Part]
+    warning: bool = False
+
+
+#: Frames of a stack, and the id that they have.
+FRAMES: Final = [{"file": "a.py", "line": 3, "column": 1, "function": "f"}]
+TENSOR: Final = {"kind": "tensor", "dtype": "fp32", "shape": [4], "strides": [1], "alias_group": 0}
+
+
+def _rows(table: str, **more: Any) -> list[Part]:
+    """Return the parts of `PLAIN` with more columns in each row of a table."""
+    rows = [{**row, **more} for row in PLAIN.get(table, ())]
+    return parts(RUN, run_row(), {**PLAIN, table: rows})
+
+
+def _executions(**more: Any) -> list[Part]:
+    return parts(RUN, run_row(), {**PLAIN, "gpu_kernels": [execution(0, 0, 5, **more)]})
+
+
+def _args(*args: Row, signature: int | None = None) -> list[Part]:
+    """Return a trace whose one call has these arguments, and its kernel as many parameters."""
+    parameters = None if signature is None else [{"name": "x"}] * signature
+    tables = {
+        "kernels": [kernel(0, "scale", signature=parameters)],
+        "calls": [{**call(0, 0, (4, 1, 1)), "args": args}],
+    }
+    return parts(RUN, run_row(), tables)
+
+
+def _argument(**more: Any) -> list[Part]:
+    return _args({**TENSOR, **more})
+
+
+def _ranges(table: str, begin: str, end: str, **keys: Any) -> list[Part]:
+    return parts(RUN, run_row(), {**PLAIN, table: [{**keys, begin: START, end: START - 1}]})
+
+
+def _older(version: str, **more: Any) -> list[Part]:
+    """Return `PLAIN` with more columns in launches, whose file says an older version."""
+    rows = [{**row, **more} for row in PLAIN["launches"]]
+    return changed("launches", rows=rows, version=version)
+
+
+_NOT_NAMED: Final = "required_features does not name {}, which rows of {} imply"
+_UNREGISTERED: Final = "{0} has the word {1!r}, which is not registered; write it as producer:{1}"
+#: Each trace by what is wrong in it.
+BROKEN: Final[Mapping[str, Broken]] = {
+    "weights of launches": Broken(
+        _NOT_NAMED.format("weights", "launches"), _rows("launches", weight=3)
+    ),
+    "weights of executions": Broken(
+        _NOT_NAMED.format("weights", "gpu_kernels"), _executions(weight=2)
+    ),
+    "trials": Broken(_NOT_NAMED.format("trials", "launches"), _rows("launches", phase="autotune")),
+    "warm-ups": Broken(_NOT_NAMED.format("trials", "launches"), _rows("launches", phase="warmup")),
+    "captured launches": Broken(
+        _NOT_NAMED.format("graph-replays", "launches"), _rows("launches", phase="graph_capture")
+    ),
+    "replayed executions": Broken(
+        _NOT_NAMED.format("graph-replays", "gpu_kernels"), _executions(graph_id=1)
+    ),
+    "empty name": Broken("name is empty in row 0 (kernel_id 0)", _rows("kernels", name="")),
+    "device -1 of launches": Broken(
+        "device is negative in row 0 (seq 0)", _rows("launches", device=-1)
+    ),
+    "device -1 of executions": Broken(
+        "device is negative in row 0 (record 0)", _executions(device=-1)
+    ),
+    "column of a later version": Broken(
+        "column producer came with version 1.12, and the metadata says 1.3",
+        changed("runs", version="1.3"),
+    ),
+    "weights in version 1.3": Broken(
+        "column weight came with version 1.7, and the metadata says 1.3", _older("1.3", weight=None)
+    ),
+    "times without a time zone": Broken(
+        "column enter is timestamp[ns], not timestamp[ns, tz=UTC]",
+        changed(
+            "launches",
+            rows=[{"seq": 0, "call_id": 0, "exit": START}],
+            columns={"enter": ("timestamp[ns]", [START])},
+        ),
+    ),
+    "one argument for five parameters": Broken(
+        "args of call 0 has 1 entries, and the signature of kernel 0 5", _args(TENSOR, signature=5)
+    ),
+    "two arguments for one parameter": Broken(
+        "args of call 0 has 2 entries, and the signature of kernel 0 1",
+        _args(TENSOR, TENSOR, signature=1),
+    ),
+    "alias group of a later argument": Broken(
+        "args[0] of call 0 has the alias_group 7", _argument(alias_group=7)
+    ),
+    "negative alias group": Broken(
+        "args[0] of call 0 has the alias_group -1", _argument(alias_group=-1)
+    ),
+    "negative size": Broken("args[0] of call 0 has the shape [-1]", _argument(shape=[-1])),
+    "strides of another rank": Broken(
+        "args[0] of call 0 has 2 strides for a shape of 1 axes", _argument(strides=[4, 1])
+    ),
+    "no strides of a shape": Broken(
+        "args[0] of call 0 has 0 strides for a shape of 1 axes", _argument(strides=[])
+    ),
+    "alignment 24": Broken("args[0] of call 0 has the alignment 24", _argument(alignment=24)),
+    "alignment -4": Broken("args[0] of call 0 has the alignment -4", _argument(alignment=-4)),
+    "negative storage": Broken(
+        "args[0] of call 0 has storage_bytes -1", _argument(storage_bytes=-1)
+    ),
+    "launch ends before it begins": Broken(
+        "exit is before enter in row 0 (seq 0)",
+        _ranges("launches", "enter", "exit", seq=0, call_id=0),
+        warning=True,
+    ),
+    "execution ends before it begins": Broken(
+        "end is before start in row 0 (record 0)",
+        _ranges("gpu_kernels", "start", "end", record=0),
+        warning=True,
+    ),
+    "mark ends before it begins": Broken(
+        "end is before begin in row 0", _ranges("marks", "begin", "end", mark_id=0), warning=True
+    ),
+    "run ends before it begins": Broken(
+        "ended is before started in row 0",
+        parts(RUN, run_row(started=START, ended=1), PLAIN),
+        warning=True,
+    ),
+    "origin": Broken(
+        _UNREGISTERED.format("origin", "foo"), _rows("kernels", origin="foo"), warning=True
+    ),
+    "phase": Broken(
+        _UNREGISTERED.format("phase", "replayed"), _rows("launches", phase="replayed"), warning=True
+    ),
+    "stage": Broken(
+        _UNREGISTERED.format("stages.stage", "sass9"),
+        _rows("kernels", stages=[{"stage": "sass9"}]),
+        warning=True,
+    ),
+    "dtype": Broken(
+        _UNREGISTERED.format("args.dtype", "float32"), _argument(dtype="float32"), warning=True
+    ),
+    "kind of argument": Broken(
+        _UNREGISTERED.format("args.kind", "ptr"), _argument(kind="ptr"), warning=True
+    ),
+    "stack id": Broken(
+        "stack_id 1 is not the hash of its frames, ",
+        parts(RUN, run_row(), {**PLAIN, "stacks": [{"stack_id": 1, "frames": FRAMES}]}),
+        warning=True,
+    ),
+    "compression": Broken(
+        "it is compressed with SNAPPY; producers should use zstd",
+        changed("launches", options={"compression": "snappy"}),
+        warning=True,
+    ),
+}

@@ -1,0 +1,28 @@
+"""Traces that break a rule of docs/format.md: `validate` refuses each with its sentence."""
+
+import pytest
+
+from kvtrace.cli import main
+from tests.schema.broken_cases import BROKEN
+from tests.schema.conformance_cases import CASES
+from tests.schema.make_conformance import write_parts
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_trace_that_breaks_a_rule_is_refused_with_its_sentence(name, tmp_path, capsys):
+    broken = BROKEN[name]
+    write_parts(tmp_path, broken.parts)
+    code = main(["trace", "validate", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if broken.sentence in line]
+    assert code == (0 if broken.warning else 1)
+    assert line.startswith("warning: ") == broken.warning
+    if not broken.warning:
+        assert lines[-1].startswith("1 problem in ")
+
+
+def test_no_rule_is_broken_by_what_they_are_made_of(tmp_path, capsys):
+    _, make = CASES["simple"]
+    write_parts(tmp_path, make()[0])
+    assert main(["trace", "validate", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path} is fine\n"
