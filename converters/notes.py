@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
 from kvtrace.schema.layout import GLUON, IMPORTED
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.unread_files import unread_note
 from kvtrace.schema.window import whole_trace
 from kvtrace.schema.without_ir import kernels_without_ir
 from kvtrace.text import plural
@@ -95,7 +97,9 @@ def notes_on(
     of_add_ons = (
         note for _, notes in registry.loaded("trace_notes") for note in notes(trace, runs)
     )
-    return (*_once_for_runs(trace.notes), *unevaluated, *of_add_ons)
+    unread = unread_note(trace.path, TABLES, [run.run_id for run in runs])
+    of_names = () if unread is None else (unread,)
+    return (*_once_for_runs(trace.notes), *of_names, *unevaluated, *of_add_ons)
 
 
 def _once_for_runs(notes: Sequence[str]) -> Iterator[str]:

@@ -89,7 +89,7 @@ def run_parts(folder: Path) -> RunParts:
     captured: dict[int, Path] = {}
     of_passes: dict[str, Path] = {}
     for listed in (folder, *run_folders_beside(folder)):
-        for name in _names(listed):
+        for name in entry_names(listed):
             match = _PART.fullmatch(name)
             if match is None:
                 continue
@@ -149,7 +149,7 @@ def segments(out: Path, run_id: str) -> dict[str, dict[int, Path]]:
     """Return the paths of a run's journal segments by table and number, both in ascending order."""
     by_table: dict[str, dict[int, Path]] = {}
     folder = journal_folder(out, run_id)
-    for name in sorted(_names(folder)):
+    for name in sorted(entry_names(folder)):
         match = _SEGMENT.fullmatch(name)
         if match:
             by_table.setdefault(match["table"], {})[int(match["number"])] = folder / name
@@ -228,23 +228,23 @@ def refuse_links(out: Path, *, runs: bool = True) -> None:
 
 def client_folders(out: Path) -> tuple[str, ...]:
     """Return the names of all folders `client_<name>` in a trace, sorted."""
-    return tuple(sorted(name for name in _names(out) if _CLIENT_FOLDER.fullmatch(name)))
+    return tuple(sorted(name for name in entry_names(out) if _CLIENT_FOLDER.fullmatch(name)))
 
 
 def folders_with_parts(out: Path) -> set[str]:
     """Return the names of all folders in a trace, and of those with results beside it."""
-    return {name for folder in (out, *folders_beside(out)) for name in _names(folder)}
+    return {name for folder in (out, *folders_beside(out)) for name in entry_names(folder)}
 
 
 def run_ids(folder: Path) -> tuple[str, ...]:
     """Return the ids of the folders `run=<id>` in a table's or journal's folder, oldest first."""
-    matches = map(_RUN_FOLDER.fullmatch, _names(folder))
+    matches = map(_RUN_FOLDER.fullmatch, entry_names(folder))
     return tuple(sorted(match["run"] for match in matches if match))
 
 
 def spooled_runs(out: Path) -> tuple[str, ...]:
     """Return the ids of runs with a spool, oldest first."""
-    names = _names(out / JOURNAL)
+    names = entry_names(out / JOURNAL)
     return tuple(sorted(name.removeprefix(_SPOOL) for name in names if name.startswith(_SPOOL)))
 
 
@@ -387,10 +387,10 @@ def remove_kept_times(out: Path) -> None:
 
 
 def _entries(folder: Path) -> list[Path]:
-    return [folder / name for name in _names(folder)]
+    return [folder / name for name in entry_names(folder)]
 
 
-def _names(folder: Path) -> list[str]:
+def entry_names(folder: Path) -> list[str]:
     """Return the names of a folder's entries; none of a folder that does not exist."""
     remote = remote_folder(folder)
     if remote is not None:

@@ -46,6 +46,7 @@ from kvtrace.schema.repair import DEDUPLICATIONS
 from kvtrace.schema.runs import Run, with_run
 from kvtrace.schema.table_types import NAME, Table
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.unread_files import unread_note
 from kvtrace.schema.weights import missing_launch_notes
 
 __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "select_runs", "stack_id"]
@@ -439,9 +440,10 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
                 f"{folder} has only spools of processes that are running or were killed soon after "
                 f"their first launches; kvtrace trace recover {folder} makes runs of killed ones"
             )
-        raise EmptyTrace(
-            f"{folder} has no recorded run; record one with KVTRACE={folder} python program.py"
+        remedy = (
+            unread_note(folder, TABLES) or f"record one with KVTRACE={folder} python program.py"
         )
+        raise EmptyTrace(f"{folder} has no recorded run; {remedy}")
     return trace
 
 

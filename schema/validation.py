@@ -40,6 +40,7 @@ from kvtrace.schema.row_checks import breaches, unequal_counts, unnamed_features
 from kvtrace.schema.table_types import Profile, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.trace import Trace, open_trace
+from kvtrace.schema.unread_files import PART_NAMES, unread_files
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from kvtrace.schema.weights import keeps_newest
 
@@ -93,6 +94,8 @@ def validate(
     if (trace.path / JOURNAL).exists() and not (trace.path / JOURNAL).is_dir():
         text = "it is no folder, so that nothing can be added to the trace; remove it"
         problems.append(Problem(str(trace.path / JOURNAL), text))
+    for path in unread_files(trace.path, (*tables, *clients)):
+        problems.append(Problem(str(path), f"it is not read: a table's files are {PART_NAMES}"))
     for run_id in run_ids(trace.path / JOURNAL):
         problems += _journal_problems(trace, run_id)
     text = "a pass was killed; kvtrace trace recover puts its results in place"
