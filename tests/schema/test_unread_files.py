@@ -68,5 +68,5 @@ def test_files_of_a_trace_without_any_part_are_listed(out):
 def test_a_trace_without_any_run_says_which_files_it_has(out):
     for path in [*out.glob(f"*/run={RUN}")]:
         path.rename(path.with_name("myrun"))
-    with pytest.raises(EmptyTrace, match="4 files are not read, as calls/myrun/part"):
+    with pytest.raises(EmptyTrace, match="4 files are not read, as runs/myrun/part"):
         open_trace(out)
