@@ -5,8 +5,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.figures.executions import Busy
-from kvtrace.figures.gap_causes import SHORT
-from kvtrace.figures.gaps import Ends, Gaps, StepTimes
+from kvtrace.figures.gap_parts import SHORT
+from kvtrace.figures.gaps import Ends, GapGroup, Gaps, StepTimes
 from kvtrace.figures.host_events import Cause
 from kvtrace.figures.identity import is_own, names_apart
 from kvtrace.figures.lines import Place
@@ -112,11 +112,13 @@ CAUSES: Final[dict[Cause, str]] = {
     "allocate": "device memory allocation",
     "synchronize": "host waited for the device",
     "launch": "launching",
-    "host": "Python and other host code",
+    "host": "host code, not recorded",
     "device": "device waited for other device work",
     "short": f"launch gaps below {SHORT // 1000} µs",
     "unknown": "cause not recorded",
 }
+#: Smaller shares of a group of gaps are not shown.
+_LEAST_PART: Final = 0.05
 #: Most causes in a sentence.
 _NAMED: Final = 4
 #: Steps that take so many times the median are slow, where there are enough steps for a median.
@@ -137,8 +139,10 @@ def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
         return f"{text}; idle {duration(busy.idle_ns)} (kvtrace profile has the causes)"
     if gaps is None or not gaps.idle_ns:
         return text
-    causes = list(gaps.by_cause.items())
-    cause_texts = [f"{CAUSES[cause]} {duration(ns)}" for cause, ns in causes[:_NAMED] if ns]
+    causes = [(CAUSES[cause], ns) for cause, ns in gaps.by_cause.items() if ns]
+    named, others = causes[:_NAMED], causes[_NAMED:]
+    named += [("other causes", sum(ns for _, ns in others))] if others else []
+    cause_texts = [f"{name} {duration(ns)}" for name, ns in named]
     return f"{text}; idle {duration(gaps.idle_ns)}: {', '.join(cause_texts)}"
 
 
@@ -201,14 +205,14 @@ def _parts(steps: StepTimes) -> dict[str, Sequence[int]]:
 def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:
     """Return the lines of a table of the first `most` groups of gaps (None: all).
 
-    Each row has the cause, and the executions before and after. A sentence on the explained share
+    Each row has its causes, and the executions before and after. A sentence on the explained share
     of idle time follows.
     """
     shown_groups = gaps.groups[:most]
     name_width = width if width > _WIDE else _SHORT
     rows = [
         [
-            CAUSES[group.cause] + _at_line(group.place),
+            _causes_text(group) + _at_line(group.place),
             _execution_text(group.ends, name_width, after=False),
             _execution_text(group.ends, name_width, after=True),
             count(group.number),
@@ -221,8 +225,18 @@ def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:
     lines = columns(header, rows, width, texts=(0, 1, 2), optional=(5,)) if rows else []
     explained_share = gaps.explained
     if explained_share is not None:
-        lines += wrapped(f"the cause of {percent(explained_share)} of idle time is known", width)
+        recorded = f"what went on is recorded of {percent(explained_share)} of idle time"
+        lines += wrapped(recorded, width)
     return lines
+
+
+def _causes_text(group: GapGroup) -> str:
+    """Return the causes of a group of gaps, with their shares if there are several."""
+    parts = [(CAUSES[cause], ns / group.total_ns) for cause, ns in group.parts_ns.items()]
+    shown = [(name, share) for name, share in parts if share >= _LEAST_PART]
+    if len(shown) == 1:
+        return shown[0][0]
+    return ", ".join(f"{name} {percent(share)}" for name, share in shown)
 
 
 def _at_line(place: Place | None) -> str:

@@ -3,7 +3,7 @@
 A loss is reported if it is at least the share `LEAST` of the profiled window's time.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,9 +13,9 @@ from kvtrace.converters.profile.device_text import MEMORY_KINDS
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.profile_model import Advice, Figure
 from kvtrace.figures.columns import coded, integers
-from kvtrace.figures.gap_causes import PAUSE, SMALL
-from kvtrace.figures.gaps import GapGroup, Gaps
-from kvtrace.figures.host_events import Cause
+from kvtrace.figures.gap_causes import PAUSE
+from kvtrace.figures.gap_parts import SMALL
+from kvtrace.figures.gaps import GapGroup, Gaps, Remedy
 from kvtrace.figures.identity import CUSTOM, TRITON, KernelKey, is_own
 from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.lines import Place
@@ -33,6 +33,8 @@ LEAST: Final = 0.02
 _LAUNCHING: Final = 0.05
 #: Share of the roofline from which a kernel counts as near to it.
 NEAR: Final = 0.6
+#: Fewest steps in which a gap that occurs once is none of each step.
+_LEAST_STEPS: Final = 4
 _NAMED: Final = 4
 #: Longest name in a sentence, in characters.
 _NAME: Final = 48
@@ -47,7 +49,7 @@ _IN_RECORDING: Final = (
     "nothing to change in the program, it is a cost of recording",
 )
 #: Advice on gaps, by cause: the rule, what happened, and what to try.
-_ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
+_ADVICE: Final[dict[Remedy, tuple[str, str, str]]] = {
     "compile": (
         "recompiles",
         "the devices waited while kernels were compiled or loaded",
@@ -70,9 +72,14 @@ _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
     ),
     "host": (
         "host-bound",
-        f"the devices waited {PAUSE // 1_000_000} ms and longer for Python and other code of the "
-        "host",
+        f"the devices waited {PAUSE // 1_000_000} ms and longer for code of the host, which is not "
+        "recorded",
         "do that work earlier, less often, or in another process",
+    ),
+    "replay": (
+        "between-replays",
+        "the devices waited between replays of graphs for launching and code of the host",
+        "prepare the next replay while the graph runs, or put several steps into one graph",
     ),
     "device": (
         "waiting-devices",
@@ -80,6 +87,10 @@ _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
         "look for events and streams that depend on each other",
     ),
 }  # fmt: skip
+
+
+#: Causes of which every program has some.
+_OFTEN_SMALL: Final = frozenset({"device", "replay"})
 
 
 def lost_time(
@@ -97,8 +108,10 @@ def lost_time(
     """
     span = time.busy.span_ns
     if gaps is not None:
-        yield from _gap_advice(time, gaps, span, in_recording=in_recording)
-        yield from _launching_advice(time, gaps, span)
+        lost = _recurring(time, gaps)
+        yield from _gap_advice(time, gaps, lost, in_recording=in_recording)
+        yield from _launching_advice(time, gaps, lost)
+        yield from _once_advice(time, gaps)
     yield from _copy_advice(time, span)
     yield from _roofline_advice(kernels, span, advised)
 
@@ -112,31 +125,79 @@ def collects_in_recording(trace: "Trace", runs: Sequence["Run"]) -> bool:
     return bool(ns.get("collect_recording", 0) > ns.get("collect", 0))
 
 
-def _gap_advice(time: DeviceTime, gaps: Gaps, span: int, *, in_recording: bool) -> Iterator[Advice]:
-    """Yield one piece of advice per cause of gaps that cost enough of `span`, in ns.
+def _has_once(time: DeviceTime) -> bool:
+    """Return whether there are enough steps to tell gaps of a step from those that occur once."""
+    return time.steps is not None and time.steps.number >= _LEAST_STEPS * time.steps.runs
 
-    Of the cause `host` only pauses count: `_launching_advice` reports the other gaps.
+
+def _recurring(time: DeviceTime, gaps: Gaps) -> dict[Remedy, int]:
+    """Return the idle time that recurs by what would save it, as far as the busiest GPU lets it.
+
+    In ns; of runs without steps it is all of their idle time.
     """
-    idle_by_cause: dict[Cause, int] = {**gaps.by_cause, "host": gaps.paused_ns}
-    for cause, idle_ns in idle_by_cause.items():
-        least = _LAUNCHING if cause == "device" else LEAST
-        if cause not in _ADVICE or idle_ns < least * span:
+    once = gaps.lost.once if _has_once(time) else {}
+    return {
+        remedy: min(ns - once.get(remedy, 0), time.busy.spare_ns)
+        for remedy, ns in gaps.lost.by_remedy.items()
+    }
+
+
+def _once_advice(time: DeviceTime, gaps: Gaps) -> Iterator[Advice]:
+    """Yield one piece on gaps that occurred once, which cost no step anything."""
+    once_ns = sum(gaps.lost.once.values()) if _has_once(time) else 0
+    if once_ns < LEAST * time.busy.span_ns:
+        return
+    groups = [group for group in gaps.groups if 2 * group.longest_ns > group.total_ns]
+    groups.sort(key=lambda group: -group.longest_ns)
+    longest = f", the longest between {_neighbors(groups[0])}" if groups else ""
+    yield Advice(
+        "once", None, *_gap_location(groups),
+        f"gaps that occurred once, and are not of each step{longest}",
+        tuple(_gap_figures(once_ns, len(groups), groups)),
+    )  # fmt: skip
+
+
+def _groups_of(gaps: Gaps, remedy: Remedy) -> list[GapGroup]:
+    """Return the groups of gaps that a remedy would save, or some of them, most time first."""
+    waits = [group for group in gaps.groups if group.cause == "synchronize"]
+    if remedy == "synchronize":
+        return waits
+    others = [group for group in gaps.groups if group.cause != "synchronize"]
+    if remedy == "host":
+        return [group for group in others if group.paused_ns]
+    if remedy == "replay":
+        return [group for group in others if group.replay_ns]
+    return sorted(
+        (group for group in others if group.parts_ns.get(remedy)),
+        key=lambda group: -group.parts_ns[remedy],
+    )
+
+
+def _gap_advice(
+    time: DeviceTime, gaps: Gaps, lost: Mapping[Remedy, int], *, in_recording: bool
+) -> Iterator[Advice]:
+    """Yield one piece of advice per remedy that would save enough of the window.
+
+    `_launching_advice` is on launching.
+    """
+    span = time.busy.span_ns
+    for remedy, (rule, description, to_try) in _ADVICE.items():
+        idle_ns = lost.get(remedy, 0)
+        if idle_ns < (_LAUNCHING if remedy in _OFTEN_SMALL else LEAST) * span:
             continue
-        rule, description, remedy = _ADVICE[cause]
-        if cause == "collect" and in_recording:
-            description, remedy = _IN_RECORDING
-        groups = [group for group in gaps.groups if group.cause == cause]
+        if remedy == "collect" and in_recording:
+            description, to_try = _IN_RECORDING
+        groups = _groups_of(gaps, remedy)
         number = sum(group.number for group in groups)
-        if cause == "host":
-            groups = [group for group in groups if group.longest_ns >= PAUSE]
+        if remedy == "host":
             number = gaps.pauses
             # Where steps are found by a period, they may begin anywhere, also inside a layer.
             has_marked_steps = time.steps is not None and time.steps.name is not None
-            if has_marked_steps and 2 * gaps.paused_between_steps_ns > idle_ns:
-                remedy = _BETWEEN_STEPS
+            if has_marked_steps and 2 * gaps.paused_between_steps_ns > gaps.paused_ns:
+                to_try = _BETWEEN_STEPS
         yield Advice(
             rule, None, *_gap_location(groups),
-            f"{description}{_gap_neighbors(groups)}: {remedy}",
+            f"{description}{_gap_neighbors(groups)}: {to_try}",
             tuple(_gap_figures(idle_ns, number, groups)),
             float(idle_ns),
         )  # fmt: skip
@@ -155,11 +216,16 @@ def _gap_neighbors(groups: Sequence[GapGroup]) -> str:
     """Return ", most between A and B": the executions around the first group of gaps, or ""."""
     if not groups:
         return ""
-    first_group, ends = groups[0], groups[0].ends
-    text = f", most between {_name_and_line(ends.before, ends.before_place)} and "
+    return f", most between {_neighbors(groups[0])}"
+
+
+def _neighbors(group: GapGroup) -> str:
+    """Return "A and B": the executions around gaps, and the kernels that were compiled in them."""
+    ends = group.ends
+    text = f"{_name_and_line(ends.before, ends.before_place)} and "
     text += _name_and_line(ends.after, ends.after_place)
-    if first_group.kernels:
-        text += f" ({plural(len(first_group.kernels), 'kernel')}, as {first_group.kernels[0]})"
+    if group.kernels:
+        text += f" ({plural(len(group.kernels), 'kernel')}, as {group.kernels[0]})"
     return text
 
 
@@ -175,27 +241,29 @@ def _gap_figures(idle_ns: int, number: int, groups: Sequence[GapGroup]) -> Itera
         yield Figure("longest", duration(longest), "measured")
 
 
-def _launching_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
+def _launching_advice(time: DeviceTime, gaps: Gaps, lost: Mapping[Remedy, int]) -> Iterator[Advice]:
     """Yield advice on a host that launches more slowly than the devices execute, if it pays.
 
-    The gaps are those of launching, of Python between launches, and around short kernels. What the
-    window would take without them is derived: CUDA graphs launch a whole step at once. Of several
-    devices it is the mean, so that it never exceeds the run.
+    The gaps are those of launching, of Python between launches, and around short kernels, but not
+    those until a replay of a graph. What the window would take without them is derived: CUDA graphs
+    launch a whole step at once. Of several devices it is the mean, so that it never exceeds the
+    run, and at least what the busiest needs.
     """
-    around = sum(gaps.small.values())
-    lost = gaps.by_cause.get("launch", 0) + gaps.by_cause.get("host", 0) - gaps.paused_ns
-    lost += gaps.small.get("unknown", 0)
-    if lost < _LAUNCHING * span and around < LEAST * span:
+    span, around = time.busy.span_ns, sum(gaps.small.values())
+    idle_ns = lost.get("launch", 0)
+    if idle_ns:
+        idle_ns = min(idle_ns + gaps.small.get("unknown", 0), time.busy.spare_ns)
+    if idle_ns < _LAUNCHING * span and min(around, idle_ns) < LEAST * span:
         return
-    without = duration((span - lost) / time.devices)
+    without = duration((span - idle_ns) / time.devices)
     figures = [
-        Figure("idle", duration(lost), "measured"),
+        Figure("idle", duration(idle_ns), "measured"),
         Figure("without these gaps", without, "derived"),
     ]
     how = ' (torch.compile(mode="reduce-overhead"))' if _may_use_torch(time) else ""
     remedy = f"CUDA graphs{how}: from {duration(span / time.devices)} to {without} at best"
     short = gaps.short_executions
-    if around > lost / 2 and short:
+    if around > idle_ns / 2 and short:
         most = short[0]
         row = next((row for row in time.rows if row.name == most.name), None)
         figures.append(Figure("they run for", duration(sum(s.total_ns for s in short)), "measured"))
@@ -204,18 +272,18 @@ def _launching_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advic
             f"{count(sum(s.number for s in short))} executions take less than {duration(SMALL)}, "
             f"{most.name} {count(most.number)} of them, and it takes longer to launch them: fuse "
             f"them, or {remedy}",
-            tuple(figures), float(lost),
+            tuple(figures), float(idle_ns),
         )  # fmt: skip
         return
     groups = [
         group
         for group in gaps.groups
-        if group.cause == "launch" or (group.cause == "host" and group.longest_ns < PAUSE)
+        if group.cause in ("launch", "host") and not group.replay_ns and not group.paused_ns
     ]
     yield Advice(
         "launch-bound", None, *_gap_location(groups),
         f"the host launches more slowly than the devices execute{_gap_neighbors(groups)}: {remedy}",
-        tuple(figures), float(lost),
+        tuple(figures), float(idle_ns),
     )  # fmt: skip
 
 

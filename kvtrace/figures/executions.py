@@ -37,7 +37,7 @@ _NAMELESS: Final = "?"
 _TIMES: Final = ("launch_seq", "graph_id", "start", "end", "device", "requested")
 _NAMES: Final = ("name", "kind", "call_id", "stack_id")
 _FROM_DEVICE: Final = "memcpy device to host"
-_COLUMNS: Final = ("start", "end", "device", "asked", "name", "stack", "is_kernel")
+_COLUMNS: Final = ("start", "end", "device", "asked", "is_replay", "name", "stack", "is_kernel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class ExecutionBlock:
         end: Its end.
         device: Index of its device, or -1.
         asked: When the host requested it, or -1.
+        is_replay: Whether a replay of a graph ran it.
         name: Its name, as an index in `names`.
         stack: The stack that asked for it, as an index in `stacks`.
         is_kernel: Whether it is neither a copy nor a fill.
@@ -61,6 +62,7 @@ class ExecutionBlock:
     end: Integers
     device: Integers
     asked: Integers
+    is_replay: npt.NDArray[np.bool_]
     name: npt.NDArray[np.int32]
     stack: npt.NDArray[np.int32]
     is_kernel: npt.NDArray[np.bool_]
@@ -165,8 +167,8 @@ class ExecutionBlocks:
         span, ranges = ("start", "start"), [(low, high - 1)]
         pieces = pieces_near(self._trace, "gpu_kernels", self._run, names, span, ranges)
         columns = [self._columns(_beginning(piece, low, high), named=named) for piece in pieces]
-        nothing = (*(np.zeros(0, np.int64),) * 5, *_unnamed(0))
-        start, end, device, asked, launch, *others = map(
+        nothing = (*(np.zeros(0, np.int64),) * 5, np.zeros(0, bool), *_unnamed(0))
+        start, end, device, asked, launch, is_replay, *others = map(
             np.concatenate, zip(nothing, *columns, strict=True)
         )
         launched = np.flatnonzero(launch >= 0)
@@ -174,8 +176,13 @@ class ExecutionBlocks:
             asked[launched] = launch_begins(self._trace, self._run, launch[launched])
         name, stack, is_kernel = others
         names_so_far, stacks = tuple(self._names), np.array(list(self._stacks), np.int64)
+        # Of recorded requests only that of a replay runs several executions.
+        request = np.where(launch < 0, asked, -1)
+        order = np.argsort(request, kind="stable")
+        again = (np.diff(request[order]) == 0) & (request[order][1:] >= 0)
+        is_replay[order[1:][again]] = is_replay[order[:-1][again]] = True
         block = ExecutionBlock(
-            start, end, device, asked, name, stack, is_kernel, names_so_far, stacks
+            start, end, device, asked, is_replay, name, stack, is_kernel, names_so_far, stacks
         )
         if (start[1:] >= start[:-1]).all():
             return block
@@ -190,7 +197,7 @@ class ExecutionBlocks:
         asked, launch = requests_of(rows)
         others = self._names_of(rows) if named else _unnamed(len(rows))
         placed = integers(rows["start"]), integers(rows["end"]), integers(rows["device"], -1)
-        return *placed, asked, launch, *others
+        return *placed, asked, launch, rows["graph_id"].is_valid().to_numpy(), *others
 
     def _names_of(self, rows: pa.Table) -> tuple[npt.NDArray[np.generic], ...]:
         """Return codes of names and stacks, and whether rows are of kernels."""
@@ -311,7 +318,8 @@ class Busy:
     `span_ns` is the length of the window; without one, the time from the device's first execution
     to its last. It is the sum of `busy_ns`, when the device ran something, and `idle_ns`.
     `overlapped_ns` is time with several executions on the device, counted once per additional
-    execution.
+    execution. `spare_ns` is the time that a run could take less, on each of its devices: until it
+    takes as long as the busiest of them works.
     """
 
     span_ns: int = 0
@@ -319,6 +327,7 @@ class Busy:
     overlapped_ns: int = 0
     idle_ns: int = 0
     devices: int = 0
+    spare_ns: int = 0
 
     @property
     def length_ns(self) -> int:
@@ -333,7 +342,11 @@ class Busy:
 def summed_busy(timelines: "Iterable[Timeline]") -> Busy | None:
     """Return the busy and idle time of several devices, added up; None without an execution."""
     times = [busy for timeline in timelines if (busy := timeline.busy) is not None]
-    return sum(times, Busy()) if times else None
+    if not times:
+        return None
+    busy = sum(times, Busy())
+    at_best = len(times) * max(of_device.busy_ns for of_device in times)
+    return replace(busy, spare_ns=max(busy.span_ns - at_best, 0))
 
 
 class IdleTimes(NamedTuple):

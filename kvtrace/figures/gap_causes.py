@@ -1,21 +1,4 @@
-"""Causes of device idle time: the gaps between executions of a device, by host activity.
-
-A gap ends with an execution. If the host had requested this execution before the gap began, and
-earlier than a launch takes to begin, the host was ahead, and the cause is `device`: devices waited
-for each other, or for a graph to begin. Else the devices waited for the host's request. The time
-until the request is attributed to host activities in this order, so that each moment counts once:
-compiling or loading kernels, collecting garbage, allocating device memory, waiting for the device,
-launching; the rest is Python and other host code. The cause is the activity that covers most, with
-two exceptions. If the host was waiting for the device when the gap began, and this wait took half
-as long as the gap, the cause is `synchronize`, unless the activities before it in the order cover
-half of the gap: without the wait, the host would have been earlier by as much. And if generated
-code was first loaded in a gap, its generation is not recorded, and the cause is `compile`. Gaps
-below `SHORT` that the host did not cause are `short`: the time between two executions in a row.
-Gaps in which an execution with an impossible end began are `unknown`.
-
-Example: an execution ends at 100 µs, the host collects garbage from 90 to 160 µs and requests the
-next execution at 200 µs, which begins at 210 µs. The gap of 110 µs has 60 µs collect, 10 µs launch
-(from request to begin) and 40 µs host; the cause is `collect`.
+"""Idle time of a part by cause, summed over gaps (`gap_parts.py`), and the gaps in groups.
 
 Each device of a run has gaps of its own, which are added up. Executions are read twice, in
 blocks, so that only sums of gaps grow with a run: a gap's cause depends on how long all requests
@@ -39,8 +22,8 @@ from kvtrace.figures.executions import (
     summed_busy,
 )
 from kvtrace.figures.gap_groups import Groups
+from kvtrace.figures.gap_parts import INDEX, NEVER, SMALL, GapCauses, is_one_of
 from kvtrace.figures.host_events import (
-    ACTIVITIES,
     AROUND_SHORT,
     CAUSES,
     EVENTS,
@@ -55,21 +38,12 @@ from kvtrace.schema.window import RunWindow
 
 #: The schema of the rows by name: `short_executions` without the part.
 SHORT_EXECUTIONS: Final = pa.schema(list(TABLES["short_executions"].schema)[1:])
-_INDEX: Final = {cause: index for index, cause in enumerate(CAUSES)}
-#: Nanoseconds below which gaps that the host did not cause are only summed: the time between two
-#: executions in a row.
-SHORT: Final = 20_000
 #: Bounds, in ns, of the time from a launch to its execution on an idle device.
 _LATENCY: Final = (5_000, 50_000)
 #: Runs with more steps have no times by step.
 _MOST_STEPS: Final = 10_000
-#: Nanoseconds from which a gap with the cause `host` is a pause of the program.
+#: Nanoseconds of the part `host` from which a gap has a pause of the program.
 PAUSE: Final = 1_000_000
-#: Nanoseconds below which kernels cost more to launch than to run.
-SMALL: Final = 5_000
-#: Nanoseconds above which a gap between such kernels has another cause.
-_AROUND_SMALL: Final = 100_000
-_NEVER: Final = np.iinfo(np.int64).max
 
 
 @dataclass(slots=True)
@@ -78,11 +52,12 @@ class PartGaps:
 
     Attributes:
         idle_ns: Idle time by cause; causes without any are missing.
-        small_ns: The part of it between two kernels shorter than `SMALL`, in which the host only
+        small_ns: The part of it between two kernels shorter than `SMALL`, in which the host mostly
             launched and ran Python.
-        paused_ns: Time of the cause `host` in gaps of at least `PAUSE`.
+        paused_ns: Time of the cause `host` in gaps with at least `PAUSE` of it, without those that
+            a wait of the host caused.
         pauses: Number of these gaps.
-        paused_between_steps_ns: Time of those that last until the first execution of a step.
+        paused_between_steps_ns: Time of those in which a step begins.
         groups: Rows of `idle_gaps` without `part` and `group`.
         names: Rows of `short_executions` without `part`.
         idle_of_steps: Idle time of each step by cause; empty without steps, or with many.
@@ -130,7 +105,7 @@ class _DeviceRequests:
         is_known = block.asked >= 0
         asked = block.asked[is_known]
         self._delays.add(block.start[is_known] - asked)
-        self._earliest[number] = int(asked.min(initial=_NEVER))
+        self._earliest[number] = int(asked.min(initial=NEVER))
 
     @property
     def latency(self) -> int:
@@ -143,8 +118,8 @@ class _DeviceRequests:
         return _LATENCY[0] if percentile is None else int(np.clip(2 * percentile, *_LATENCY))
 
     def after(self, number: int) -> int:
-        """Return the earliest request of the blocks after one, in ns since 1970, or `_NEVER`."""
-        return min((ns for n, ns in self._earliest.items() if n > number), default=_NEVER)
+        """Return the earliest request of the blocks after one, in ns since 1970, or `NEVER`."""
+        return min((ns for n, ns in self._earliest.items() if n > number), default=NEVER)
 
 
 class _Delays:
@@ -154,15 +129,15 @@ class _Delays:
         self._low, self._high = (limit // 2 for limit in _LATENCY)
         #: Numbers of times: below the limits, of each ns between them, and above.
         self._counts = np.zeros(self._high - self._low + 3, np.int64)
-        self._longest_below, self._shortest_above = -_NEVER, _NEVER
+        self._longest_below, self._shortest_above = -NEVER, NEVER
 
     def add(self, ns: Integers) -> None:
         """Count more delays, in ns."""
         place = np.clip(ns, self._low - 1, self._high + 1) - (self._low - 1)
         self._counts += np.bincount(place, minlength=self._counts.size)
-        self._longest_below = max(self._longest_below, int(ns[place == 0].max(initial=-_NEVER)))
+        self._longest_below = max(self._longest_below, int(ns[place == 0].max(initial=-NEVER)))
         above = ns[place == self._counts.size - 1]
-        self._shortest_above = min(self._shortest_above, int(above.min(initial=_NEVER)))
+        self._shortest_above = min(self._shortest_above, int(above.min(initial=NEVER)))
 
     def percentile(self, percent: float) -> float | None:
         """Return a percentile, interpolated; None without times.
@@ -272,10 +247,10 @@ class GapSums:
         shift = 0 if device.latest is None else 1
         if gaps.begin.size:
             # An execution was requested no later than the next executions with a known request.
-            bound = np.where(executions.asked >= 0, executions.asked, _NEVER)
+            bound = np.where(executions.asked >= 0, executions.asked, NEVER)
             bound = np.minimum.accumulate(np.append(bound, device.requests.after(number))[::-1])
             ends = gaps.before + shift, gaps.after + shift
-            causes = _Causes(executions, self._events, bound[::-1], device.latency)
+            causes = GapCauses(executions, self._events, bound[::-1], device.latency)
             self._add_gaps(causes, gaps.begin, gaps.end, ends)
         latest = gaps.latest + shift
         device.latest = executions.rows(slice(latest, latest + 1))
@@ -289,20 +264,22 @@ class GapSums:
             if last_gap is not None and device.latest is not None:
                 begin, end = (np.array([edge], np.int64) for edge in last_gap)
                 ends = np.zeros(1, np.int64), np.full(1, -1)
-                never = np.array([_NEVER])
-                causes = _Causes(device.latest, self._events, never, device.latency)
+                never = np.array([NEVER])
+                # Until the end of its last step the host requested nothing of the next one.
+                asked = last_gap[1] if self._steps.size else -1
+                causes = GapCauses(device.latest, self._events, never, device.latency, asked)
                 self._add_gaps(causes, begin, end, ends)
-        occurring = [cause for cause in sorted(CAUSES) if self._idle[_INDEX[cause]]]
+        occurring = [cause for cause in sorted(CAUSES) if self._idle[INDEX[cause]]]
         has_steps = self._by_step.size > 0
         return PartGaps(
-            {cause: int(self._idle[_INDEX[cause]]) for cause in occurring},
-            {cause: int(self._small[_INDEX[cause]]) for cause in occurring},
+            {cause: int(self._idle[INDEX[cause]]) for cause in occurring},
+            {cause: int(self._small[INDEX[cause]]) for cause in occurring},
             self._paused,
             self._pauses,
             self._between_steps,
             self._groups.table(),
             self._short_executions(self._names),
-            {cause: self._by_step[_INDEX[cause]] for cause in occurring} if has_steps else {},
+            {cause: self._by_step[INDEX[cause]] for cause in occurring} if has_steps else {},
             len(self._devices),
         )
 
@@ -331,38 +308,64 @@ class GapSums:
 
     def _add_gaps(
         self,
-        causes: "_Causes",
+        causes: GapCauses,
         begin: Integers,
         end: Integers,
         ends: tuple[Integers, Integers],
     ) -> None:
         """Add gaps of a device; `ends` are indices in the executions of `causes`."""
         self._events.move_to(int(begin[0]), int(end[-1]))
-        cause, activities, around_small = causes.of(begin, end, *ends)
-        duration = end - begin
-        is_pause = (cause == _INDEX["host"]) & (duration >= PAUSE)
-        self._paused += int(duration[is_pause].sum())
-        self._pauses += int(is_pause.sum())
-        self._between_steps += int(duration[is_pause & np.isin(end, self._steps)].sum())
-        for index in np.unique(cause).tolist():
-            of_cause = cause == index
-            self._idle[index] += duration[of_cause].sum()
-            self._small[index] += duration[of_cause & around_small].sum()
-            if self._by_step.size:
-                step = np.searchsorted(self._steps, begin[of_cause], "right") - 1
-                sums = summed_by(np.clip(step, 0, len(self._steps) - 2), duration[of_cause])
+        found = causes.of(begin, end, ends[1])
+        cut_begin, cut_end, gap = _cut(begin, end, self._steps)
+        pieces = causes.parts(found, cut_begin, cut_end, gap)
+        parts = np.add.reduceat(pieces, np.searchsorted(gap, np.arange(begin.size)), axis=1)
+        cause = causes.listed_as(found, begin, end, ends[0], parts)
+        paused = _paused(cause, parts)
+        self._paused += int(paused.sum())
+        self._pauses += int((paused > 0).sum())
+        first_step, later_step = (
+            np.searchsorted(self._steps, *edge) for edge in ((begin, "left"), (end, "right"))
+        )
+        self._between_steps += int(paused[first_step < later_step].sum())
+        around = causes.are_small(begin, end, *ends) & is_one_of(cause, *AROUND_SHORT)
+        self._idle += parts.sum(axis=1)
+        rows = is_one_of(np.arange(len(CAUSES)), *AROUND_SHORT)
+        self._small[rows] += parts[np.ix_(rows, around)].sum(axis=1)
+        if self._by_step.size:
+            step = np.searchsorted(self._steps, cut_begin, "right") - 1
+            step = np.clip(step, 0, len(self._steps) - 2)
+            for index, ns in enumerate(pieces):
+                sums = summed_by(step, ns)
                 self._by_step[index, : sums.size] += sums
-        listed = np.flatnonzero(cause != _INDEX["short"])
+        listed = np.flatnonzero(cause != INDEX["short"])
         if listed.size:
-            begin, end, cause = begin[listed], end[listed], cause[listed]
+            begin, end, cause, parts = begin[listed], end[listed], cause[listed], parts[:, listed]
             stacks = _stacks_of_causes(cause, begin, end, self._events)
-            held = {name: ns[listed] for name, ns in activities.items()}
-            counts = {name: self._events.begun_in(name, begin, end) for name in EVENTS}
+            columns = {f"{name}_ns": parts[INDEX[name]] for name in CAUSES if name != "short"}
+            columns |= {f"{n}_events": self._events.begun_in(n, begin, end) for n in EVENTS}
+            columns["paused_ns"] = paused[listed]
+            launching = parts[INDEX["launch"]] + parts[INDEX["host"]] - paused[listed]
+            around_listed = ends[0][listed], ends[1][listed]
+            is_replay = causes.executions.is_replay[around_listed[1]] & (around_listed[1] >= 0)
+            columns["replay_ns"] = np.where(is_replay, launching, 0)
             kernels = self._events.compiled_in(begin, end)
-            around = ends[0][listed], ends[1][listed]
             self._groups.add(
-                causes.executions, cause, end - begin, around, stacks, held, counts, kernels
+                causes.executions, cause, end - begin, around_listed, stacks, columns, kernels
             )
+
+
+def _cut(begin: Integers, end: Integers, steps: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return begin and end of the gaps' pieces, which steps cut, and the gap of each piece."""
+    place = np.searchsorted(begin, steps, "left") - 1
+    cuts = steps[(place >= 0) & (steps < end[place])]
+    begins, ends = (np.sort(np.append(edge, cuts)) for edge in (begin, end))
+    return begins, ends, np.searchsorted(begin, begins, "right") - 1
+
+
+def _paused(cause: npt.NDArray[np.int8], parts: Integers) -> Integers:
+    """Return the time of each gap that is a pause of the program."""
+    host = parts[INDEX["host"]]
+    return np.where((host >= PAUSE) & (cause != INDEX["synchronize"]), host, 0)
 
 
 def has_step_times(window: RunWindow | None) -> bool:
@@ -370,103 +373,12 @@ def has_step_times(window: RunWindow | None) -> bool:
     return window is not None and 2 <= len(window.device_steps) <= _MOST_STEPS + 1
 
 
-class _Causes:
-    """The causes of gaps between some executions."""
-
-    def __init__(
-        self, executions: ExecutionBlock, events: HostEvents, latest: Integers, latency: int
-    ) -> None:
-        """Take what the causes depend on.
-
-        Args:
-            executions: Those between which the gaps are.
-            events: The host's activities near the gaps.
-            latest: An upper bound of when the host requested each execution.
-            latency: The time from a request to its execution on an idle device, in ns.
-
-        """
-        self.executions, self._events = executions, events
-        self._latest, self._latency = latest, latency
-
-    def of(
-        self, begin: Integers, end: Integers, before: Integers, after: Integers
-    ) -> tuple[npt.NDArray[np.int8], dict[Cause, Integers], npt.NDArray[np.bool_]]:
-        """Return the index of each gap's cause in `CAUSES`, and its ns by host activity.
-
-        The last mask is of gaps between short executions. `before` and `after` are indices of the
-        executions around each gap, or -1.
-        """
-        executions, events = self.executions, self._events
-        asked = np.where(after >= 0, executions.asked[after], np.int64(-1))
-        latest = np.where(after >= 0, self._latest[after], _NEVER)
-        activities = _activities(begin, end, asked, events)
-        cause = self._host_causes(begin, end, asked, latest, activities)
-        if not events.recorded:
-            read_back = (before >= 0) & executions.is_read_back(before)
-            cause[read_back & _is_one_of(cause, "host", "launch")] = _INDEX["synchronize"]
-        short = (end - begin < SHORT) & _is_one_of(cause, "device", "unknown")
-        around = (before >= 0) & (after >= 0)
-        around &= executions.is_short(before, SMALL) & executions.is_short(after, SMALL)
-        around &= (end - begin < _AROUND_SMALL) & _is_one_of(cause, *AROUND_SHORT)
-        cause[short] = _INDEX["short"]
-        cause[events.undated_in(int(executions.device[0]), begin, end)] = _INDEX["unknown"]
-        return cause, activities, around
-
-    def _host_causes(
-        self,
-        begin: Integers,
-        end: Integers,
-        asked: Integers,
-        latest: Integers,
-        activities: Mapping[Cause, Integers],
-    ) -> npt.NDArray[np.int8]:
-        """Return the index of each gap's cause in `CAUSES`, by what the host did.
-
-        `asked` is when the host requested the execution that ends the gap, or -1, and `latest` an
-        upper bound of that time. The cause is `device` if the request came before the gap and at
-        least `_latency` ns before the gap's end.
-        """
-        longest = np.argmax(np.stack([activities[name] for name in ACTIVITIES]), axis=0)
-        cause: npt.NDArray[np.int8] = longest.astype(np.int8)
-        waited = 2 * self._events.waits_at(begin) >= end - begin
-        earlier = activities["compile"] + activities["collect"] + activities["allocate"]
-        cause[waited & (2 * earlier < end - begin)] = _INDEX["synchronize"]
-        cause[self._events.generated_in(begin, end)] = _INDEX["compile"]
-        cause[(asked < 0) & (cause == _INDEX["host"])] = _INDEX["unknown"]
-        requested = np.where(asked >= 0, asked, latest)
-        ahead = (requested <= begin) & (requested < end - self._latency)
-        cause[ahead] = _INDEX["device"]
-        return cause
-
-
-def _activities(
-    begin: Integers, end: Integers, asked: Integers, events: HostEvents
-) -> dict[Cause, Integers]:
-    """Return the nanoseconds of gaps by host activity; `asked` as in `_Causes._host_causes`."""
-    host_end = np.where(asked >= 0, np.clip(asked, begin, end), end)
-    covered = np.zeros_like(begin)
-    activities: dict[Cause, Integers] = {}
-    for name, coverage in events.coverage.items():
-        covered_so_far = coverage.of(begin, host_end)
-        activities[name] = covered_so_far - covered
-        covered = covered_so_far
-    # From the request on, the rest is launching.
-    activities["launch"] = activities["launch"] + np.where(asked >= 0, end - host_end, 0)
-    activities["host"] = end - begin - sum(activities.values())
-    return activities
-
-
 def _stacks_of_causes(
     cause: npt.NDArray[np.int8], begin: Integers, end: Integers, events: HostEvents
 ) -> Integers:
     """Return the stack id of the event that caused each gap, or -1."""
     stacks = np.full(cause.size, -1)
-    for index in np.flatnonzero(_is_one_of(cause, *KINDS)).tolist():
+    for index in np.flatnonzero(is_one_of(cause, *KINDS)).tolist():
         name = CAUSES[cause[index]]
         stacks[index] = events.stack_at(name, int(begin[index]), int(end[index]))
     return stacks
-
-
-def _is_one_of(cause: npt.NDArray[np.int8], *causes: Cause) -> npt.NDArray[np.bool_]:
-    """Return a mask of the indices in `CAUSES` that are of one of the causes."""
-    return np.isin(cause, [_INDEX[name] for name in causes])

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kvtrace.figures.columns import Integers, combined_codes
 from kvtrace.figures.executions import ExecutionBlock
-from kvtrace.figures.host_events import CAUSES, Cause
+from kvtrace.figures.host_events import CAUSES
 from kvtrace.figures.lines import Place
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES
@@ -49,8 +49,7 @@ class Groups:
         duration: Integers,
         ends: tuple[Integers, Integers],
         stacks: Integers,
-        held: Mapping[Cause, Integers],
-        events: Mapping[Cause, Integers],
+        sums: Mapping[str, Integers],
         kernels: _Kernels,
     ) -> None:
         """Add gaps, in order.
@@ -61,8 +60,7 @@ class Groups:
             duration: its length, in ns.
             ends: indices of the executions before and after it, or -1.
             stacks: stack id of its cause, or -1.
-            held: its ns by what the host did.
-            events: its number of events by kind.
+            sums: columns of `GROUPS` that are added up: ns by cause, numbers of events.
             kernels: ids of kernels that were compiled or loaded in it, by the gap's index.
 
         """
@@ -81,8 +79,7 @@ class Groups:
             columns[f"{name}_place"] = np.where(is_edge, 0, self._place_of_stack[stack])
             columns[f"{name}_stack_id"] = np.where(is_edge, -1, executions.stacks[stack])
         columns |= {"number": np.ones_like(duration), "total_ns": duration, "longest_ns": duration}
-        columns |= {f"{name}_ns": ns for name, ns in held.items()}
-        columns |= {f"{name}_events": number for name, number in events.items()}
+        columns |= sums
         self._append(_grouped(columns, kernels))
         if self._rows > self._most:
             self._append(self._taken())

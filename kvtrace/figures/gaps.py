@@ -6,10 +6,11 @@ Of sealed runs whose sums are stored, no execution is read (`steps.py`).
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, combined_codes, integers, summed_by
 from kvtrace.figures.executions import Busy, ExecutionBlocks, Timeline, summed_busy
@@ -20,7 +21,7 @@ from kvtrace.figures.gap_causes import (
     has_step_times,
 )
 from kvtrace.figures.gap_groups import GROUPS, STACKS
-from kvtrace.figures.host_events import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause, HostEvents
+from kvtrace.figures.host_events import AROUND_SHORT, CAUSES, EVENTS, Cause, HostEvents
 from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.steps import (
@@ -35,6 +36,14 @@ from kvtrace.schema.window import TraceWindow, whole_trace
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
+#: What would save idle time: a cause, but `replay`: launching and the host's code between replays.
+Remedy = Literal[
+    "compile", "collect", "allocate", "synchronize", "launch", "replay", "host", "device"
+]
+#: Parts of gaps, as columns of groups.
+_PARTS: Final[tuple[Cause, ...]] = tuple(cause for cause in CAUSES if cause != "short")
+#: Share of a group's time above which its longest gap is one that occurred once.
+_MOST_OF_A_GROUP: Final = 0.5
 #: Most groups of gaps that are returned.
 _GROUPS: Final = 50
 
@@ -54,14 +63,15 @@ class GapGroup:
     """All gaps with the same cause, the same host line, and the same executions around them.
 
     Attributes:
-        cause: Why the devices waited.
+        cause: What they are listed by (`gap_parts.py`).
         number: Number of gaps.
         total_ns: Sum of the gaps' durations.
         longest_ns: Duration of the longest gap.
         ends: Executions around the longest gap.
         place: The host's line with the cause, if known.
-        held_ns: Nanoseconds of the gaps spent in each host activity; `host` is Python and other
-            code.
+        parts_ns: Nanoseconds of the gaps by cause, most first; they add up to `total_ns`.
+        paused_ns: The part of `host` in pauses of the program.
+        replay_ns: Launching and the host's code, without pauses, until a replay of a graph.
         events: Number of events in the gaps, by kind: launches, allocations …
         kernels: Kernels that were compiled or loaded in the gaps.
 
@@ -73,8 +83,10 @@ class GapGroup:
     longest_ns: int
     ends: Ends
     place: Place | None = None
-    held_ns: Mapping[str, int] = field(default_factory=dict)
-    events: Mapping[str, int] = field(default_factory=dict)
+    parts_ns: Mapping[Cause, int] = field(default_factory=dict)
+    paused_ns: int = 0
+    replay_ns: int = 0
+    events: Mapping[Cause, int] = field(default_factory=dict)
     kernels: tuple[str, ...] = ()
 
 
@@ -94,8 +106,8 @@ class StepTimes:
     The idle time is the mean of the run's devices.
 
     `first` is the number of the first step in the run, as `--steps` counts, and `begin` the begin
-    of each step after that of the window. A gap before a step's first execution belongs to the step
-    before it, since a step begins with its first execution.
+    of each step after that of the window. A gap belongs to the steps that it lies in: a step begins
+    when the work of earlier steps has ended, but not before the host began it.
     """
 
     run: str
@@ -106,15 +118,34 @@ class StepTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class LostTime:
+    """Idle time by what would save it, in ns, in which each gap counts once.
+
+    Gaps listed by `synchronize` count there as wholes. Of all others, pauses are `host`, what else
+    is launching or the host's code is `launch`, or `replay` until a replay of a graph, and other
+    parts are their own cause.
+
+    Attributes:
+        by_remedy: The time of all gaps.
+        once: The part of gaps that occurred once: each took longer than all others between the
+            same executions and lines together.
+
+    """
+
+    by_remedy: Mapping[Remedy, int] = field(default_factory=dict)
+    once: Mapping[Remedy, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Gaps:
     """Measured idle time of devices, in ns, by cause: the sum of each device's own.
 
     `by_cause` splits `idle_ns`, longest time first. `small` has, by cause, the idle time between
-    two kernels shorter than `SMALL` in which the host only launched and ran Python.
+    two kernels shorter than `SMALL` in which the host mostly launched and ran Python.
     `short_executions` has the kernels with executions shorter than `SMALL`, the most frequent
-    first. `paused_ns` is the part of the cause `host` in `pauses`, gaps of at least `PAUSE`, which
-    the pace of launching does not explain; `paused_between_steps_ns` is the part of it in pauses
-    that last until the first execution of a step. `steps` has the times of each run with
+    first. `paused_ns` is the part of the cause `host` in `pauses`, gaps with `PAUSE` or more of it,
+    which the pace of launching does not explain; `paused_between_steps_ns` is the part of it in
+    pauses in which a step begins. `steps` has the times of each run with
     steps, if not too many (`has_step_times`).
     """
 
@@ -127,13 +158,17 @@ class Gaps:
     pauses: int = 0
     paused_between_steps_ns: int = 0
     steps: tuple[StepTimes, ...] = ()
+    lost: LostTime = field(default_factory=LostTime)
 
     @property
     def explained(self) -> float | None:
-        """The share (0 to 1) of idle time whose cause is known; None without idle time."""
+        """The share (0 to 1) of idle time in which it is recorded what was going on.
+
+        It is not where the host ran code that is not recorded. None without idle time.
+        """
         if not self.idle_ns:
             return None
-        return 1 - self.by_cause.get("unknown", 0) / self.idle_ns
+        return 1 - sum(self.by_cause.get(c, 0) for c in ("unknown", "host")) / self.idle_ns
 
 
 def busy_times_of_runs(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
@@ -173,16 +208,18 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
             small[cause] = small.get(cause, 0) + gaps.small_ns[cause]
     names = pa.concat_tables([gaps.names for _, gaps in of_runs]).unify_dictionaries()
     titles = shown_names(names["name"].unique().to_pylist())
+    groups, lost = _merged_groups(trace, of_runs, titles)
     return Gaps(
         sum(idle.values()),
-        dict(sorted(idle.items(), key=lambda item: -item[1])),
-        tuple(_merged_groups(trace, of_runs, titles)),
+        _most_first(idle),
+        tuple(groups),
         small,
         tuple(_short_executions(names, titles)),
         sum(gaps.paused_ns for _, gaps in of_runs),
         sum(gaps.pauses for _, gaps in of_runs),
         sum(gaps.paused_between_steps_ns for _, gaps in of_runs),
         tuple(_step_times(trace, of_runs)) if isinstance(trace, TraceWindow) else (),
+        lost,
     )
 
 
@@ -261,11 +298,14 @@ _OfRun = tuple["Run", PartGaps]
 
 def _merged_groups(
     trace: "Trace", of_runs: Sequence[_OfRun], titles: Mapping[str, str]
-) -> list[GapGroup]:
-    """Return the `_GROUPS` groups with most time, each of equal cause, place and ends."""
+) -> tuple[list[GapGroup], LostTime]:
+    """Return the `_GROUPS` groups with most time, each of equal cause, place and ends.
+
+    The second value is the lost time of all groups.
+    """
     rows = pa.concat_tables([gaps.groups for _, gaps in of_runs]).unify_dictionaries()
     if not rows.num_rows:
-        return []
+        return [], LostTime()
     runs = [run for run, _ in of_runs]
     places = _places(trace, runs, rows)
     by_title = (_codes_of_titles(rows[name], titles) for name in ("before", "after"))
@@ -284,7 +324,31 @@ def _merged_groups(
             names_of(runs[run]).get(kernel) or "?" for run, ids in compiled for kernel in ids
         )
         merged.append(_merged(members, tuple(names), titles, places))
-    return merged
+    return merged, _lost_time(rows, key)
+
+
+def _lost_time(rows: pa.Table, key: Integers) -> LostTime:
+    """Return the lost time of rows of `GROUPS`; those of equal `key` are one group.
+
+    A gap at an edge of the part may be a piece of one that recurs, and does not count as once.
+    """
+    longest = np.zeros(int(key.max()) + 1, np.int64)
+    np.maximum.at(longest, key, integers(rows["longest_ns"]))
+    share = longest / np.maximum(summed_by(key, integers(rows["total_ns"])), 1)
+    is_inside = pc.and_(pc.is_valid(rows["before"]), pc.is_valid(rows["after"])).to_numpy()
+    once = np.where(is_inside & (share[key] > _MOST_OF_A_GROUP), share[key], 0.0)
+    after_wait = pc.equal(rows["cause"].cast(pa.string()), "synchronize").to_numpy()
+    ns = {name: integers(rows[f"{name}_ns"], 0) for name in (*_PARTS, "paused", "replay", "total")}
+    lost: dict[Remedy, Integers] = {n: ns[n] for n in ("compile", "collect", "allocate", "device")}
+    lost["host"], lost["replay"] = ns["paused"], ns["replay"]
+    lost["launch"] = ns["launch"] + ns["host"] - ns["paused"] - ns["replay"]
+    lost = {name: np.where(after_wait, 0, of_gaps) for name, of_gaps in lost.items()}
+    lost["synchronize"] = np.where(after_wait, ns["total"], ns["synchronize"])
+    occurred_once = {name: int((of_gaps * once).sum()) for name, of_gaps in lost.items()}
+    # Pauses are in the longest gaps.
+    pauses = np.minimum(lost["host"], integers(rows["longest_ns"]))
+    occurred_once["host"] = int(pauses[once > 0].sum())
+    return LostTime({name: int(of_gaps.sum()) for name, of_gaps in lost.items()}, occurred_once)
 
 
 def _merged(
@@ -308,7 +372,9 @@ def _merged(
             places.get(first["after_stack_id"]),
         ),
         place=places.get(first["stack_id"]),
-        held_ns=_sums_by_name(members, ACTIVITIES, "_ns"),
+        parts_ns=_most_first(_sums_by_name(members, _PARTS, "_ns")),
+        paused_ns=sum(group["paused_ns"] for group in members),
+        replay_ns=sum(group["replay_ns"] for group in members),
         events=_sums_by_name(members, EVENTS, "_events"),
         kernels=kernels,
     )
@@ -316,14 +382,18 @@ def _merged(
 
 def _sums_by_name(
     members: Sequence[Mapping[str, Any]], names: Sequence[Cause], suffix: str
-) -> dict[str, int]:
+) -> dict[Cause, int]:
     """Return the sums of columns by the name before a suffix, without 0, as they first occur."""
-    sums: dict[str, int] = {}
+    sums: dict[Cause, int] = {}
     for group in members:
         for name in names:
             if group[f"{name}{suffix}"]:
                 sums[name] = sums.get(name, 0) + group[f"{name}{suffix}"]
     return sums
+
+
+def _most_first(sums: Mapping[Cause, int]) -> dict[Cause, int]:
+    return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
 
 def _kernel_names(trace: "Trace", run: "Run") -> dict[int, str | None]:

@@ -11,9 +11,7 @@ least a millisecond in which the host neither requested an execution nor waited;
 rest, in which the host launched too slowly. Of a rank whose collectives alone are recorded (setting
 `ranks`) all but these is `unknown`.
 
-A step begins on a rank when the work of earlier steps had ended, but not before the host began the
-step: a pause after a mark belongs to that mark's step. If work of a step begins earlier, so does
-the step.
+Steps begin on a rank as on the devices of any run (`steps.StepsOnDevice`).
 
 Example: a step from 0 to 40 ms has kernels from 2 to 20 ms and an AllReduce from 15 to 38 ms which
 the last rank began at 30 ms: 18 ms compute, 8 ms transfer, 10 ms waiting, and 4 ms idle.
@@ -32,7 +30,7 @@ from kvtrace.figures.columns import Coverage, Integers, summed_by, union_of
 from kvtrace.figures.gap_causes import PAUSE
 from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.parallelism import between_exchanges, sends
-from kvtrace.figures.steps import program_steps
+from kvtrace.figures.steps import StepsOnDevice, program_steps
 from kvtrace.schema.collective_names import operation_of_kernel
 from kvtrace.schema.window import TraceWindow, whole_trace
 
@@ -109,7 +107,9 @@ def read_rank_steps(trace: "Trace", collectives: Collectives) -> Iterator[RankSt
             continue
         first, host = host_steps[run.run_id]
         if host.size:
-            bounds = _device_bounds(executions, host)
+            steps = StepsOnDevice(host)
+            steps.add(executions.asked, executions.start, executions.end)
+            bounds = steps.begins()
         else:
             bounds = np.array([executions.start[0], executions.end.max()])
         ran = collectives.of_rank(run)
@@ -187,19 +187,6 @@ def _together(bounds: dict[str, Integers]) -> dict[str, tuple[int, Integers]]:
     first = {run: int(np.argmin(np.abs(found - since))) for run, found in bounds.items()}
     number = min(found.size - first[run] for run, found in bounds.items())
     return {run: (first[run], found[first[run] :][:number]) for run, found in bounds.items()}
-
-
-def _device_bounds(executions: RankExecutions, host: Integers) -> Integers:
-    """Return when the rank began each step, whose begins on the host are `host`, and the end."""
-    asked = np.where(executions.asked >= 0, executions.asked, executions.start)
-    step = np.searchsorted(host, asked, "right")
-    ended, begun = np.full(host.size + 1, host[0]), np.full(host.size + 1, np.iinfo(np.int64).max)
-    np.maximum.at(ended, step, executions.end)
-    np.minimum.at(begun, step, executions.start)
-    ended_before = np.maximum.accumulate(ended)[:-1]
-    begun_from = np.minimum.accumulate(begun[:0:-1])[::-1]
-    bounds = np.minimum(np.maximum(host, ended_before), begun_from)
-    return np.maximum.accumulate(bounds)
 
 
 def _busy_parts(

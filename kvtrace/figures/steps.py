@@ -276,10 +276,8 @@ def device_begins(
     replays of graphs before format 1.9, executions cannot be attributed to steps: then only the
     begin of the first step and the end of the last one mean anything.
 
-    On devices a step begins with the first execution that the host requested in the step. If the
-    host requested none, it begins with the first execution after the host's step began, or with the
-    host's step itself. The last step ends where the next one would begin, or where the devices
-    become idle. `blocks` has the run's executions. Errors as `Trace.table`.
+    Begins are those of `StepsOnDevice`. If no later request is known, the last step does not end
+    before the devices become idle. `blocks` has the run's executions. Errors as `Trace.table`.
     """
     stored = run_at_rest(trace, run)
     if stored is not None and np.array_equal(stored.bounds, steps.bounds):
@@ -290,16 +288,55 @@ def device_begins(
     return begins.begins(blocks)
 
 
-class DeviceSteps:
-    """The begins of steps on devices, from all executions of a run, which are added in blocks."""
+class StepsOnDevice:
+    """The begins of steps on devices, from all executions, which are added in blocks.
+
+    A step begins on devices when the work of earlier steps has ended, but not before the host began
+    the step: a pause after a mark belongs to that mark's step. If work of a step begins earlier,
+    beside that of earlier steps, so does the step. Work whose request is not known is that of the
+    step in which it began, but of none before the first work of the first step, which a profile of
+    some steps has of earlier ones.
+    """
 
     def __init__(self, bounds: Integers) -> None:
         """Start with no execution; `bounds`: when steps began on the host, as `Steps.bounds`."""
-        self._bounds = bounds
-        # Item n is of the times from bound n - 1 on, and before bound n.
-        self._first_requested, self._first_begun = (
-            np.full(bounds.size + 1, _NEVER) for _ in range(2)
-        )
+        self.bounds = bounds
+        # Item n is of what was requested from bound n - 1 on, and before bound n.
+        self._ended = np.full(bounds.size + 1, bounds[0])
+        self._begun = np.full(bounds.size + 1, _NEVER)
+        #: When work without a known request ended that began before all other.
+        self._lead = -_NEVER
+        #: Whether a request is known.
+        self.has_request = np.zeros(bounds.size + 1, bool)
+
+    def add(self, asked: Integers, start: Integers, end: Integers) -> None:
+        """Add executions; `asked` is when the host requested them, or -1."""
+        is_known = asked >= 0
+        if not self.has_request.any():
+            is_earlier = ~is_known & (start < start[is_known].min(initial=_NEVER))
+            self._lead = max(self._lead, int(end[is_earlier].max(initial=-_NEVER)))
+        step = np.searchsorted(self.bounds, np.where(is_known, asked, start), "right")
+        np.maximum.at(self._ended, step, end)
+        np.minimum.at(self._begun, step[is_known], start[is_known])
+        self.has_request[step[is_known]] = True
+
+    def begins(self) -> Integers:
+        """Return when devices began each step and, as last item, ended the last."""
+        ended = self._ended.copy()
+        if self._begun[:2].min() == self._begun.min() < _NEVER:
+            ended[0] = max(ended[0], self._lead)
+        ended_before = np.maximum.accumulate(ended)[:-1]
+        begun_from = np.minimum.accumulate(self._begun[:0:-1])[::-1]
+        begins = np.minimum(np.maximum(self.bounds, ended_before), begun_from)
+        return np.maximum.accumulate(begins)
+
+
+class DeviceSteps:
+    """The begins of a run's steps on devices, from blocks of executions."""
+
+    def __init__(self, bounds: Integers) -> None:
+        """Start with no execution; `bounds`: when steps began on the host, as `Steps.bounds`."""
+        self._steps = StepsOnDevice(bounds)
         #: By number of a block: the latest end of all executions before it.
         self._ended_before: dict[int, int] = {}
         self._ended = -_NEVER
@@ -308,29 +345,19 @@ class DeviceSteps:
         """Add a block; the numbers of blocks ascend."""
         self._ended_before[number] = self._ended
         self._ended = max(self._ended, int(block.end.max()))
-        is_known = block.asked >= 0
-        step = np.searchsorted(self._bounds, block.asked[is_known], "right")
-        np.minimum.at(self._first_requested, step, block.start[is_known])
-        step = np.searchsorted(self._bounds, block.start, "right")
-        np.minimum.at(self._first_begun, step, block.start)
+        self._steps.add(block.asked, block.start, block.end)
 
     def begins(self, blocks: ExecutionBlocks) -> tuple[Integers, bool]:
         """Return when devices began each step, and whether any step's requests are known.
 
         As `device_begins` does. All `blocks` have been added.
         """
-        bounds = self._bounds
-        # Of a step's request and all later ones: streams may execute in another order.
-        begins = np.minimum.accumulate(self._first_requested[:0:-1])[::-1]
-        has_none = self._first_requested[1:] == _NEVER
-        are_known = not has_none[:-1].all()
-        has_none[-1] = begins[-1] == _NEVER
-        # A step without a request begins with the first execution from the step's time on.
-        next_begin = np.minimum.accumulate(self._first_begun[:0:-1])[::-1]
-        begins = np.where(has_none, np.where(next_begin < _NEVER, next_begin, bounds), begins)
-        if has_none[-1]:
-            begins[-1] = self._idle_from(blocks, int(bounds[-1]), int(begins[-2]))
-        return np.maximum.accumulate(begins), are_known
+        bounds, has_request = self._steps.bounds, self._steps.has_request
+        begins = self._steps.begins()
+        if not has_request[-1]:
+            last = self._idle_from(blocks, int(bounds[-1]), int(begins[-2]))
+            begins[-1] = max(int(begins[-1]), last)
+        return begins, bool(has_request[1:-1].any())
 
     def _idle_from(self, blocks: ExecutionBlocks, bound: int, begin: int) -> int:
         """Return when the last step, which the host ended at `bound`, left the devices idle.

@@ -3,7 +3,7 @@
 The steady part consists of repeated steps: ranges of a repeated mark, else what repeats in the
 requests of the host. The first steps are start-up if kernels were compiled, loaded, tuned or
 captured in them, or if they took much longer than others. Devices may be behind the host, so on
-devices a step begins with the first execution that was requested in the step.
+devices a step begins later (`steps.StepsOnDevice`).
 """
 
 import re

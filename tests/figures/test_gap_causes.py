@@ -40,7 +40,7 @@ def test_the_percentile_is_that_of_all_delays(pieces, percent):
         ((99, 250), 290, "synchronize"),  # it covers most of the gap
     ],
 )
-def test_a_wait_is_the_cause_of_a_gap_no_longer_than_twice_as_long(tmp_path, wait, asked, cause):
+def test_a_gap_is_listed_by_a_wait_of_half_its_length(tmp_path, wait, asked, cause):
     """The gap begins at 100 µs, and ends 10 µs after the next execution is requested."""
     writer = RunWriter(tmp_path / "out", run := "20260102T030405-0001")
     writer.append("host_events", {
@@ -57,7 +57,47 @@ def test_a_wait_is_the_cause_of_a_gap_no_longer_than_twice_as_long(tmp_path, wai
 
     gaps = read_profile(trace, trace.runs).gaps
 
-    assert gaps.by_cause == {cause: (asked - 90) * 1_000}
+    waited = max(min(wait[1], asked) - 100, 0)
+    parts = {"synchronize": waited, "launch": 10, "host": asked - 100 - waited}
+    assert gaps.by_cause == {name: ns * 1_000 for name, ns in parts.items() if ns}
+    assert [group.cause for group in gaps.groups] == [cause]
+    assert dict(gaps.groups[0].parts_ns) == gaps.by_cause
+    # What would save it is what it is listed by.
+    assert gaps.lost.by_remedy["synchronize"] == (
+        (asked - 90) * 1_000 if cause == "synchronize" else waited * 1_000
+    )
+
+
+@pytest.mark.parametrize("parts_ms", [(3, 7), (6, 3)])
+def test_a_gap_of_two_causes_is_split_by_what_each_took(tmp_path, parts_ms):
+    """Each of 20 gaps of some ms has a release of memory and then code that is not recorded."""
+    freeing, rest = (part * 1_000_000 for part in parts_ms)
+    writer = RunWriter(tmp_path / "out", run := "20260102T030405-0001")
+    begins = [number * (freeing + rest + 110_000) for number in range(21)]
+    writer.append("gpu_kernels", {
+        "record": list(range(21)), "name": ["k"] * 21, "requested": [at + 1 for at in begins],
+        "start": [at + 10_001 for at in begins], "end": [at + 110_000 for at in begins],
+    })  # fmt: skip
+    writer.append("host_events", {
+        "record": list(range(20)), "kind": ["free"] * 20,
+        "begin": [at + 110_000 for at in begins[:20]],
+        "end": [at + 110_000 + freeing for at in begins[:20]],
+    })  # fmt: skip
+    writer.seal({"run_id": run, "started": 0, "ended": 10**9, "command": "python x.py"})
+    trace = open_trace(tmp_path / "out")
+
+    profile = read_profile(trace, trace.runs)
+
+    gaps = profile.gaps
+    assert gaps.by_cause["allocate"] == 20 * freeing
+    assert gaps.by_cause["host"] == 20 * (rest + 1)
+    assert sum(gaps.by_cause.values()) == gaps.idle_ns
+    for cause in ("allocate", "host", "launch"):
+        assert sum(group.parts_ns[cause] for group in gaps.groups) == gaps.by_cause[cause]
+    costs = {advice.rule: advice.cost_ns for advice in profile.advice}
+    assert costs["allocations"] == gaps.by_cause["allocate"]
+    assert costs["host-bound"] == gaps.by_cause["host"]
+    assert gaps.explained == pytest.approx(1 - gaps.by_cause["host"] / gaps.idle_ns)
 
 
 def test_there_is_none_without_delays():

@@ -75,7 +75,6 @@ def test_steady_step_time_equals_that_of_torch_profiler(name):
         assert busy.busy_ns / busy.span_ns == pytest.approx(share, rel=0.02)
         mean = reference["span_ns"] / reference["steps"]
         assert steps.span_ns / steps.number == pytest.approx(mean, rel=0.02)
-        assert profile.gaps.explained > 0.9
         both = [one for one in profile.gaps.groups if one.ends.before and one.ends.after]
         assert len(both) == len(profile.gaps.groups)
 

@@ -98,7 +98,7 @@ def test_gap_before_a_tuning_launch_is_not_attributed_to_launching(tuned):
 
     assert gaps is not None
     (gap,) = gaps.groups
-    assert gap.held_ns["launch"] == 3 * 50_000 + 10 * 10_000
+    assert gap.parts_ns["launch"] == 3 * 50_000 + 10 * 10_000
 
 
 @pytest.mark.parametrize("most", [0, 1 << 18])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.clients.recorded import replay
-from kvtrace.converters.profile.lost_time import _gap_advice
+from kvtrace.converters.profile.lost_time import _gap_advice, _recurring
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.schema.trace import open_trace
@@ -52,16 +52,16 @@ def test_planted_cause_of_lost_time_is_the_first_advice(name, tmp_path):
     if rule is None:
         assert [one.text for one in profile.advice] == []
         return
-    # One of the steps with `.item()` was interrupted for 8.8 ms, which no read took: that is first.
-    is_after_pause = name == "item" and profile.advice[0].rule == "host-bound"
-    first = profile.advice[int(is_after_pause)]
+    # One of the steps with `.item()` was interrupted for 8.8 ms, which no read took: once.
+    first = profile.advice[0]
     assert first.rule == rule
-    assert first.cost_ns > (0.15 if is_after_pause else 0.2) * profile.device_time.busy.span_ns
+    assert ("once" in {advice.rule for advice in profile.advice}) >= (name == "item")
+    assert first.cost_ns > 0.15 * profile.device_time.busy.span_ns
     line = PROGRAM.read_text().splitlines()[first.line - 1]
     assert code in line
     lines = profile_text(profile)
     place = next(number for number, line in enumerate(lines) if f" {rule}: " in line)
-    assert place < (16 if is_after_pause else 10)
+    assert place < 10
     assert all(display_width(line) <= 80 for line in lines)
 
 
@@ -69,9 +69,12 @@ def host_bound(profile, **steps):
     """Return the text of the advice on pauses, with other steps of the profile's."""
     time = replace(profile.device_time, steps=replace(profile.device_time.steps, **steps))
     texts = [
-        one.text for one in _gap_advice(time, profile.gaps, time.busy.span_ns, in_recording=False)
+        one.text
+        for one in _gap_advice(
+            time, profile.gaps, _recurring(time, profile.gaps), in_recording=False
+        )
     ]
-    return next(text for text in texts if "Python and other code" in text)
+    return next(text for text in texts if "code of the host" in text)
 
 
 def test_a_data_loader_is_named_only_for_pauses_between_marked_steps(tmp_path):
@@ -89,9 +92,10 @@ def test_a_data_loader_is_named_only_for_pauses_between_marked_steps(tmp_path):
 def test_pauses_inside_layers_are_not_blamed_on_a_data_loader():
     trace = open_trace(FIXTURES.parent / "llama_liger")
     advice = read_profile(trace, trace.runs).advice
-    texts = [one.text for one in advice if one.rule == "host-bound"]
-    assert len(texts) == 1
-    assert "data loader" not in texts[0]
+    rules = {one.rule for one in advice}
+    assert "once" in rules  # its pause is of no step but one
+    assert "host-bound" not in rules
+    assert not any("data loader" in one.text for one in advice)
 
 
 @pytest.mark.parametrize("changes", [{"recording": 60}, {"collect": 60}])
@@ -113,4 +117,4 @@ def test_steady_range_begins_after_the_first_step(name, tmp_path):
     assert profile.gaps.idle_ns == profile.device_time.busy.idle_ns
     assert sum(profile.gaps.by_cause.values()) == profile.gaps.idle_ns
     assert list(profile.gaps.small) == sorted(profile.gaps.small)  # by no hash
-    assert profile.gaps.explained > 0.9
+    assert profile.gaps.by_cause.get("unknown", 0) < 0.1 * profile.gaps.idle_ns

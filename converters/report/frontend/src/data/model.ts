@@ -746,12 +746,11 @@ export interface Finding {
  * Measured idle time of devices, in ns, by cause: the sum of each device's own.
  *
  * `by_cause` splits `idle_ns`, longest time first. `small` has, by cause, the idle time between two
- * kernels shorter than `SMALL` in which the host only launched and ran Python. `short_executions`
+ * kernels shorter than `SMALL` in which the host mostly launched and ran Python. `short_executions`
  * has the kernels with executions shorter than `SMALL`, the most frequent first. `paused_ns` is the
- * part of the cause `host` in `pauses`, gaps of at least `PAUSE`, which the pace of launching does
- * not explain; `paused_between_steps_ns` is the part of it in pauses that last until the first
- * execution of a step. `steps` has the times of each run with steps, if not too many
- * (`has_step_times`).
+ * part of the cause `host` in `pauses`, gaps with `PAUSE` or more of it, which the pace of
+ * launching does not explain; `paused_between_steps_ns` is the part of it in pauses in which a step
+ * begins. `steps` has the times of each run with steps, if not too many (`has_step_times`).
  */
 export interface Gaps {
   readonly idle_ns: number;
@@ -763,6 +762,7 @@ export interface Gaps {
   readonly pauses: number;
   readonly paused_between_steps_ns: number;
   readonly steps: readonly StepTimes[];
+  readonly lost: LostTime;
 }
 
 /**
@@ -850,7 +850,8 @@ export interface DeviceRow {
  * `span_ns` is the length of the window; without one, the time from the device's first execution to
  * its last. It is the sum of `busy_ns`, when the device ran something, and `idle_ns`.
  * `overlapped_ns` is time with several executions on the device, counted once per additional
- * execution.
+ * execution. `spare_ns` is the time that a run could take less, on each of its devices: until it
+ * takes as long as the busiest of them works.
  */
 export interface Busy {
   readonly span_ns: number;
@@ -858,6 +859,7 @@ export interface Busy {
   readonly overlapped_ns: number;
   readonly idle_ns: number;
   readonly devices: number;
+  readonly spare_ns: number;
 }
 
 /**
@@ -983,11 +985,13 @@ export interface Operator {
 /**
  * All gaps with the same cause, the same host line, and the same executions around them.
  *
- * Attributes: cause: Why the devices waited. number: Number of gaps. total_ns: Sum of the gaps'
- * durations. longest_ns: Duration of the longest gap. ends: Executions around the longest gap.
- * place: The host's line with the cause, if known. held_ns: Nanoseconds of the gaps spent in each
- * host activity; `host` is Python and other code. events: Number of events in the gaps, by kind:
- * launches, allocations … kernels: Kernels that were compiled or loaded in the gaps.
+ * Attributes: cause: What they are listed by (`gap_parts.py`). number: Number of gaps. total_ns:
+ * Sum of the gaps' durations. longest_ns: Duration of the longest gap. ends: Executions around the
+ * longest gap. place: The host's line with the cause, if known. parts_ns: Nanoseconds of the gaps
+ * by cause, most first; they add up to `total_ns`. paused_ns: The part of `host` in pauses of the
+ * program. replay_ns: Launching and the host's code, without pauses, until a replay of a graph.
+ * events: Number of events in the gaps, by kind: launches, allocations … kernels: Kernels that were
+ * compiled or loaded in the gaps.
  */
 export interface GapGroup {
   readonly cause:
@@ -1005,7 +1009,9 @@ export interface GapGroup {
   readonly longest_ns: number;
   readonly ends: Ends;
   readonly place: Place | null;
-  readonly held_ns: Readonly<Record<string, number>>;
+  readonly parts_ns: Readonly<Record<string, number>>;
+  readonly paused_ns: number;
+  readonly replay_ns: number;
   readonly events: Readonly<Record<string, number>>;
   readonly kernels: readonly string[];
 }
@@ -1023,8 +1029,8 @@ export interface ShortExecutions {
  * The idle time is the mean of the run's devices.
  *
  * `first` is the number of the first step in the run, as `--steps` counts, and `begin` the begin of
- * each step after that of the window. A gap before a step's first execution belongs to the step
- * before it, since a step begins with its first execution.
+ * each step after that of the window. A gap belongs to the steps that it lies in: a step begins
+ * when the work of earlier steps has ended, but not before the host began it.
  */
 export interface StepTimes {
   readonly run: string;
@@ -1032,6 +1038,21 @@ export interface StepTimes {
   readonly begin: readonly number[];
   readonly duration_ns: readonly number[];
   readonly idle_ns: Readonly<Record<string, readonly number[]>>;
+}
+
+/**
+ * Idle time by what would save it, in ns, in which each gap counts once.
+ *
+ * Gaps listed by `synchronize` count there as wholes. Of all others, pauses are `host`, what else
+ * is launching or the host's code is `launch`, or `replay` until a replay of a graph, and other
+ * parts are their own cause.
+ *
+ * Attributes: by_remedy: The time of all gaps. once: The part of gaps that occurred once: each took
+ * longer than all others between the same executions and lines together.
+ */
+export interface LostTime {
+  readonly by_remedy: Readonly<Record<string, number>>;
+  readonly once: Readonly<Record<string, number>>;
 }
 
 /** A figure behind a piece of advice: its label, its value as text, and how it was obtained. */

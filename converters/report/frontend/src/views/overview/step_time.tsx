@@ -88,7 +88,7 @@ function GapTable({ gaps, causes }: { gaps: Gaps; causes: Readonly<Record<string
   const columns: Column<GapGroup>[] = [
     {
       label: "Cause of idle time",
-      cell: (group) => <End name={causes[group.cause] ?? group.cause} place={group.place} />,
+      cell: (group) => <End name={causesOf(group, causes)} place={group.place} />,
       key: (group) => causes[group.cause],
       prose: true,
     },
@@ -112,6 +112,16 @@ function GapTable({ gaps, causes }: { gaps: Gaps; causes: Readonly<Record<string
       />
     </Folded>
   );
+}
+
+/** The causes of a group of gaps, with their shares if there are several. */
+function causesOf(group: GapGroup, causes: Readonly<Record<string, string>>): string {
+  const parts = Object.entries(group.parts_ns).filter(([, ns]) => ns >= 0.05 * group.total_ns);
+  const texts = parts.map(([cause, ns]) => {
+    const name = causes[cause] ?? cause;
+    return parts.length > 1 ? `${name} ${formatShare(ns, group.total_ns)}` : name;
+  });
+  return texts.join(", ");
 }
 
 /** What a gap comes after or before: an execution, and the line that asked for it. */
