@@ -120,30 +120,39 @@ CUSTOM: Final = "custom"
 #: Maker of kernels whose producer does not say what made them.
 UNKNOWN: Final = "unknown"
 
-#: Makers with patterns of readable kernel names; the first that matches counts.
-_MAKERS: Final = tuple(
-    (maker, re.compile(pattern))
-    for maker, pattern in (
-        ("other", r"triton_"),  # Inductor's, some of which have gemm in their names
-        ("NCCL", r"nccl|rccl|msccl"),
-        ("cuDNN", r"(\w+_s|cask_)?cudnn"),
-        ("Tensile", r"(Custom_)?[CD]ijk_"),  # the products of rocBLAS and hipBLASLt
-        ("rocBLAS", r"rocblas|hipblas"),
-        ("MIOpen", r"(?i)miopen|naive_conv_|gridwise_convolution|Im2d2Col|batched_transpose_\d"),
-        ("CK", r"ck(_tile)?::"),
-        ("ROCclr", r"__amd_rocclr_"),
-        ("FBGEMM", r"fbgemm"),
-        ("MAGMA", r"magma_"),
-        ("CUB", r"(thrust|cub|hipcub|rocprim)::"),
-        (
-            "cuBLAS",
-            r"cublas|nvjet_|splitKreduce_|gemmk1_|(internal::)?gemv|[^:]*[a-z]gemm_|gemm_|(?!_)[^:]*_gemm_",
-        ),
-        ("CUTLASS", r"cutlass"),
-        ("FlashAttention", r"flash::|flash_fwd|flash_bwd"),
-        ("torch", r"at::|at_cuda_detail|c10::|\(anonymous\)::"),
-    )
-)
+_PUBLIC: Final = "public traces"  # of tests/support/kernel_names.tsv
+_ROCM: Final = "https://github.com/ROCm/rocm-libraries"
+_INDUCTOR: Final = "https://github.com/pytorch/pytorch, torch/_inductor/codegen/triton.py"
+#: Makers with patterns of readable kernel names, and where such names are from; the first that
+#: matches counts.
+_PATTERNS: Final = (
+    # Before the others: some of Inductor's kernels have gemm in their names.
+    ("Inductor", r"triton_(poi|per|red|tem|for|spl|unk)_|triton__\d", _INDUCTOR),
+    ("other", r"triton_", "the user's own"),
+    ("NCCL", r"nccl|rccl|msccl", "https://github.com/NVIDIA/nccl, src/device"),
+    ("cuDNN", r"\w*cudnn|fft2d_", _PUBLIC),  # fft2d_*: its convolutions by transforms of tiles
+    ("cuFFT", r"(regular|vector)_fft|cufft", _PUBLIC),
+    ("Tensile", r"(Custom_)?[CD]ijk_", _ROCM),  # the products of rocBLAS and hipBLASLt
+    ("rocBLAS", r"rocblas|hipblas", _ROCM),
+    (
+        "MIOpen", r"(?i)miopen|naive_conv_|gridwise_convolution|Im2d2Col|batched_transpose_\d",
+        _ROCM,
+    ),
+    ("CK", r"ck(_tile)?::", _ROCM),
+    ("ROCclr", r"__amd_rocclr_", "https://github.com/ROCm/clr"),
+    ("FBGEMM", r"fbgemm", "https://github.com/pytorch/FBGEMM"),
+    ("MAGMA", r"magma_", "https://github.com/icl-utk-edu/magma"),
+    ("CUB", r"(thrust|cub|hipcub|rocprim)::", "https://github.com/NVIDIA/cccl"),
+    (
+        "cuBLAS",
+        r"cublas|nvjet_|splitKreduce_|gemmk1_|(internal::)?gemv|[^:]*[a-z]gemm_|gemm_|(?!_)[^:]*_gemm_",
+        _PUBLIC,
+    ),
+    ("CUTLASS", r"cutlass", "https://github.com/NVIDIA/cutlass"),
+    ("FlashAttention", r"flash::|flash_fwd|flash_bwd", "https://github.com/Dao-AILab/flash-attention"),
+    ("torch", r"at::|at_cuda_detail|c10::|\(anonymous\)::", "https://github.com/pytorch/pytorch"),
+)  # fmt: skip
+_MAKERS: Final = tuple((maker, re.compile(pattern)) for maker, pattern, _ in _PATTERNS)
 
 #: Makers, and copies and fills, of executions without a recorded launch. All other makers are those
 #: of rows of `kernels`.

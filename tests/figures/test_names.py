@@ -28,6 +28,26 @@ def test_libraries_of_public_traces_are_those_in_the_table():
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "maker"),
+    [
+        ("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_kernel_cudnn", "cuDNN"),
+        ("cutlass_tensorop_f16_s16816fprop_optimized_f16_128x128_32x4_kernel_cudnn", "cuDNN"),
+        ("void fft2d_r2c_32x32<float, false, 0u, false>(float2*, float const*, int)", "cuDNN"),
+        ("void fft2d_c2r_16x16<float, false>(float*, float2*, int)", "cuDNN"),
+        ("void regular_fft<64u, EPT<8>, 4u>(kernel_parameters_t<fft_mem_radix1_t>)", "cuFFT"),
+        ("triton_per_fused_native_layer_norm_3", "Inductor"),
+        ("triton_red_fused_mean_0", "Inductor"),
+        ("triton_poi_fused_gemm_silu_2", "Inductor"),
+        ("triton_attention_forward", "other"),
+        ("fused_fft2d", "other"),
+        ("per_token_quant", "other"),
+    ],
+)
+def test_makers_follow_from_names(name, maker):
+    assert kind_of(name) == maker
+
+
 def test_short_names_are_unique_but_where_tools_spell_one_kernel_differently():
     names_by_title = {}
     for tool, _, _, short in RECORDED:
