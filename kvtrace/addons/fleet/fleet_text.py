@@ -7,6 +7,8 @@ from typing import Final
 from kvtrace.addons.fleet.model import Fleet, Job, JobComparison, KernelTimes
 from kvtrace.text import columns, duration, plural, wrapped
 
+#: What is said in place of a table of kernels.
+NO_TIMES: Final = "no run has times: neither device times, nor launches on a host with a device"
 _SHOWN: Final = 20
 
 
@@ -14,10 +16,7 @@ def fleet_text(fleet: Fleet, *, full: bool = False, width: int = 80) -> list[str
     """Return lines for a terminal; without `full`, the first twenty rows of each table."""
     lines = wrapped(headline(fleet), width)
     if not fleet.kernels:
-        lines += [
-            "",
-            "no run has times: neither device times, nor launches on a host with a device",
-        ]
+        lines += ["", NO_TIMES]
     header = ("newest job", "median", "before", "ratio", "expected within", "")
     newest = [kernel for kernel in fleet.kernels if fleet.newest in kernel.times]
     if any(kernel.newest is not None for kernel in newest):

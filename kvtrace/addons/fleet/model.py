@@ -110,4 +110,6 @@ class Fleet:
             return None
         if not self.judgeable:
             return "no run was checked for findings: none has IR that can be judged"
+        if self.findings:  # of other passes
+            return "no run's accesses were checked: kvtrace sanitize does that"
         return "no run was checked for findings: kvtrace sanitize does that"

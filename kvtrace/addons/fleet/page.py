@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from kvtrace.addons.fleet.fleet_text import expected, headline, job_label, verdict
+from kvtrace.addons.fleet.fleet_text import NO_TIMES, expected, headline, job_label, verdict
 from kvtrace.addons.fleet.model import Change, Fleet, FleetFinding, Job, KernelTimes
 from kvtrace.converters.report.document import (
     Column,
@@ -32,17 +32,20 @@ def fleet_page(fleet: Fleet) -> str:
         sentences.append(f"{omitted:,} kernels that take less time are left out")
     if fleet.unjudged_note:
         sentences.append(fleet.unjudged_note)
+    if not fleet.kernels:
+        sentences.append(NO_TIMES)
     changes = [(kernel, change) for kernel in kernels for change in reversed(kernel.changes)]
+    sections = (
+        table("Kernels", _kernel_columns(fleet), kernels),
+        table("What changed", _change_columns(fleet), changes),
+        table("Findings", _finding_columns(fleet), fleet.findings),
+        table("Jobs", _JOBS, list(reversed(fleet.jobs))),
+    )
     return document_page(
         DocumentContent(
             f"Fleet: {fleet.path}",
             sentences,
-            [
-                table("Kernels", _kernel_columns(fleet), kernels),
-                table("What changed", _change_columns(fleet), changes),
-                table("Findings", _finding_columns(fleet), fleet.findings),
-                table("Jobs", _JOBS, list(reversed(fleet.jobs))),
-            ],
+            [section for section in sections if section.rows],
         )
     )
 

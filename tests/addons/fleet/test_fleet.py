@@ -4,7 +4,7 @@ import json
 import shutil
 import threading
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 
 from kvtrace.addons.fleet import reading
 from kvtrace.addons.fleet.fleet_text import fleet_text
+from kvtrace.addons.fleet.model import FleetFinding
 from kvtrace.addons.fleet.page import fleet_page
 from kvtrace.addons.fleet.reading import judge_times, read_fleet
 from kvtrace.cli import main
@@ -359,3 +360,26 @@ def test_findings_of_another_pass_do_not_make_a_job_judged(tmp_path):
     fleet = read_fleet(trace, trace.runs)
     assert fleet.judged_jobs == 0
     assert "no run was checked" in fleet.unjudged_note
+
+
+def test_findings_of_another_pass_are_not_denied(tmp_path):
+    trace = open_trace(write_foreign(tmp_path / "out"))
+    fleet = read_fleet(trace, trace.runs)
+    finding = FleetFinding("k", None, None, "nan", "error", 1, 1, 0, 0, True)
+    fleet = replace(fleet, findings=(finding,), judgeable=True)
+    assert fleet.unjudged_note == "no run's accesses were checked: kvtrace sanitize does that"
+
+
+def test_page_has_no_tables_without_rows(tmp_path):
+    trace = open_trace(write_foreign(tmp_path / "out"))
+    fleet = replace(read_fleet(trace, trace.runs), kernels=(), findings=())
+    page = shown_by(fleet_page(fleet))
+    assert [section["heading"] for section in page["sections"]] == ["Jobs"]
+    assert any(sentence.startswith("no run has times") for sentence in page["sentences"])
+
+
+def test_several_folders_are_refused_with_what_makes_them_one(tmp_path, capsys):
+    folders = [str(write_foreign(tmp_path / name)) for name in ("a", "b c")]
+    assert main(["fleet", *folders]) == 2
+    error = capsys.readouterr().err
+    assert f"cp -r {folders[0]}/. '{folders[1]}/.' all/" in error

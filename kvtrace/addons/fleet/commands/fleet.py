@@ -1,19 +1,23 @@
 """`kvtrace fleet`: the command that shows kernels over time and commits."""
 
 import json as json_format
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
 
 from kvtrace.cli.needs import OF_DEVICE_TIMES
-from kvtrace.cli.options import JsonOption, RunOption, TracePath
-from kvtrace.cli.parsing import Option
+from kvtrace.cli.options import JsonOption, RunOption
+from kvtrace.cli.parsing import Argument, BadUsage, Option
 
 NEEDS: Final = OF_DEVICE_TIMES
 
 
 def command(
-    trace: TracePath,
+    traces: Annotated[
+        list[Path],
+        Argument(metavar="TRACE", help="Trace directory, or DIRECTORY/@COMMIT, or DIRECTORY/RUN"),
+    ],
     run: RunOption = None,
     output: Annotated[
         Path | None,
@@ -40,7 +44,13 @@ def command(
     from kvtrace.converters.output import whole_file
     from kvtrace.text import terminal_width
 
-    selection = select(trace, run, every=True)
+    if len(traces) > 1:
+        folders = " ".join(shlex.quote(f"{trace}/.") for trace in traces)
+        raise BadUsage(
+            f"fleet compares the runs of one folder, not of {len(traces)}: mkdir all; cp -r "
+            f"{folders} all/ puts them into one, and no run replaces another."
+        )
+    selection = select(traces[0], run, every=True)
     fleet = read_fleet(selection.trace, selection.runs)
     complain_of(selection.trace)
     if output is not None:
