@@ -1,7 +1,8 @@
 """Processes that still run, asked where they are: for Python's stacks, then for GPU dumps.
 
-Python's stacks come first, since the driver ends the program after its dump. All processes are
-asked before any is waited for: ranks that wait for each other show one moment.
+Python's stacks come first: they need no device, are there within seconds, and the driver ends the
+program after its dump. All processes are asked before any is waited for: ranks that wait for each
+other show one moment.
 """
 
 import fcntl
@@ -17,10 +18,11 @@ from typing import ClassVar, Final
 
 from kvtrace.addons.fault.stacks import REQUEST, STACKS
 from kvtrace.addons.fault.starting import FOLDER, PIPE, SUFFIX
+from kvtrace.progress import Report, progress
 from kvtrace.schema.errors import KvtraceError
 
 #: Seconds until stacks have to be there: the thread that writes them needs the interpreter's lock.
-_STACK_PATIENCE: Final = 10.0
+_STACK_PATIENCE: Final = 8.0
 #: Seconds without progress after which no dump is expected any more, from one request to the next,
 #: and from one look to the next.
 _PATIENCE: Final = 60.0
@@ -70,15 +72,45 @@ def trace_of_process(pid: int) -> Path:
                 return file.parent.parent
     raise NothingToAsk(
         f"Process {pid} does not listen for requests: start the program with KVTRACE=out/ and "
-        "KVTRACE_FAULTS=on, and ask while it runs and has launched a kernel."
+        "KVTRACE_FAULTS=on, and ask while it runs and has imported torch or launched a kernel."
     )
 
 
-def ask_now(folder: Path, pid: int | None = None) -> Mapping[str, Answer]:
-    """Ask processes that are recorded into a trace for their stacks and for a dump.
+@dataclass(slots=True)
+class Asking:
+    """Processes that were asked for their stacks, and can be asked for dumps.
 
-    All of them, or the one of the number `pid`. Both are written into the folder `faults`. Return
-    what came by the process, as its files are named: `HOST.PID`.
+    Attributes:
+        answers: what has come so far by the process, as its files are named: `HOST.PID`.
+
+    """
+
+    _faults: Path
+    _writers: dict[str, int]
+    answers: Mapping[str, Answer]
+
+    @property
+    def drivers(self) -> int:
+        """Number of processes whose drivers can be asked for a dump."""
+        return len(self._writers)
+
+    def ask_for_dumps(self) -> None:
+        """Ask the drivers for dumps, which end the programs, and wait; add them to `answers`."""
+        requests = [_request(self._faults / name) for name in self._writers]
+        for request in requests:
+            request.send(self._writers[request.file.name])
+        with progress("dumps of GPUs") as report:
+            _await_dumps(requests, report)
+        for request in requests:
+            answer, note = self.answers[request.file.name], request.note()
+            answer.has_dump = not note
+            answer.notes += [note] if note else []
+
+
+def ask_now(folder: Path, pid: int | None = None) -> Asking:
+    """Ask processes that are recorded into a trace for their stacks.
+
+    All of them, or the one of the number `pid`. Stacks are written into the folder `faults`.
 
     Raises:
         NothingToAsk: no process listens.
@@ -93,7 +125,8 @@ def ask_now(folder: Path, pid: int | None = None) -> Mapping[str, Answer]:
     if not stacks and not writers:
         raise NothingToAsk(
             f"No process that is recorded into {folder} listens for requests: start the program "
-            "with KVTRACE_FAULTS=on, and ask while it runs and has launched a kernel."
+            "with KVTRACE_FAULTS=on, and ask while it runs and has imported torch or launched a "
+            "kernel."
         )
     answers = {name: Answer() for name in (*stacks, *writers)}
     for name in _without_answer(faults, stacks):
@@ -101,19 +134,11 @@ def ask_now(folder: Path, pid: int | None = None) -> Mapping[str, Answer]:
             f"no Python stacks came within {_STACK_PATIENCE:.0f} s: the process is stopped, or "
             "code without Python holds the interpreter's lock"
         )
-    requests = [_request(faults / name) for name in writers]
-    for request in requests:
-        request.send(writers[request.file.name])
-    _await_dumps(requests)
-    for request in requests:
-        answer, note = answers[request.file.name], request.note()
-        answer.has_dump = not note
-        answer.notes += [note] if note else []
     for name in answers.keys() - writers.keys():
         answers[name].notes.append(
             "the process has no CUDA context that could be asked for its kernels"
         )
-    return answers
+    return Asking(faults, writers, answers)
 
 
 def _names(faults: Path, suffix: str, pid: int | None) -> Sequence[str]:
@@ -265,10 +290,11 @@ def _request(file: Path) -> _Request:
     return _Request(file, dump.stat().st_mtime_ns if dump.exists() else None)
 
 
-def _await_dumps(requests: Sequence[_Request]) -> None:
+def _await_dumps(requests: Sequence[_Request], report: Report) -> None:
     waiting = list(requests)
     while waiting:
         waiting = [request for request in waiting if not request.is_done()]
+        report(len(requests) - len(waiting), len(requests))
         if waiting:
             time.sleep(_STEP)
 

@@ -19,6 +19,7 @@ from kvtrace.addons.fault.texts import ShownFault, process_text, shown_faults
 from kvtrace.addons.fault.threads import Asked, Process, UnreadableStacks, read_answer
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.schema.columns import without_dictionary
+from kvtrace.schema.errors import EmptyTrace
 from kvtrace.schema.trace import select_runs
 from kvtrace.schema.without_ir import runs_without_ir
 
@@ -73,6 +74,17 @@ class Explained:
                 yield ""
             yield from part
 
+    def dump_text(self) -> Iterator[str]:
+        """Yield the lines on what dumps tell of processes whose Python threads were shown."""
+        lines = self._lines()
+        hanging = [process for process in self.processes if process.was_asked]
+        if len(hanging) > 1 and self.dumps:
+            yield from ranks_text(hanging)
+            yield ""
+        for process in self.processes:
+            if process.dump is not None or process.notes:
+                yield from process_text(replace(process, threads=()), lines, self.path)
+
     def _lines(self) -> SourceLines | None:
         if self.trace is None or not self.dumps:
             return None
@@ -124,7 +136,12 @@ def explained(
         dump = read_dump(path)
         alone = Process(path.name, None, dump, faults_of(dump, None, ()))
         return Explained((alone,), None, (), path)
-    selection = select_runs(path, run)
+    try:
+        selection = select_runs(path, run)
+    except EmptyTrace:
+        if asked is None:
+            raise
+        return _without_runs(path, asked)
     trace = selection.trace
     # A process that died may be of another group than the newest one.
     runs = selection.runs if run is not None else trace.runs
@@ -138,18 +155,41 @@ def explained(
         files = {name: files[name] for name, answer in asked.items() if answer.has_dump}
     if newest:
         names = list(files)[:1]
-    processes = tuple(
-        _explained_process(
-            name,
-            files.get(name),
-            stacks.get(name),
-            trace,
-            runs,
-            () if asked is None else asked[name].notes,
-        )
-        for name in names
+    processes = _without_launchers(
+        [
+            _explained_process(
+                name,
+                files.get(name),
+                stacks.get(name),
+                trace,
+                runs,
+                () if asked is None else asked[name].notes,
+            )
+            for name in names
+        ]
     )
     return Explained(processes, trace, tuple(runs), trace.path)
+
+
+def _without_runs(path: Path, asked: Mapping[str, Answer]) -> Explained:
+    """Return the processes that were asked and have recorded nothing so far."""
+    stacks, dumps = (_by_process(path / FOLDER, suffix) for suffix in (STACKS, SUFFIX))
+    processes = []
+    for name, said in asked.items():
+        dump = read_dump(dumps[name]) if said.has_dump else None
+        faults = () if dump is None else faults_of(dump, None, ())
+        processes.append(_process(name, None, dump, faults, stacks.get(name), said.notes))
+    return Explained(_without_launchers(processes), None, (), path)
+
+
+def _without_launchers(processes: Sequence[Process]) -> tuple[Process, ...]:
+    """Return processes without those that only wait for ranks, as torch.distributed.run does."""
+    ranks = [process for process in processes if process.rank is not None]
+    return tuple(
+        process
+        for process in processes
+        if not ranks or process.rank is not None or process.run or process.dump
+    )
 
 
 def _explained_process(
@@ -165,8 +205,22 @@ def _explained_process(
     dump = None if file is None else read_dump(file)
     faults = () if dump is None else faults_of(dump, trace, of_process or runs)
     run = of_process[-1] if of_process else None
+    return _process(name, run, dump, faults, stacks, notes)
+
+
+def _process(
+    name: str,
+    run: Run | None,
+    dump: Dump | None,
+    faults: Sequence[Fault],
+    stacks: Path | None,
+    notes: Sequence[str],
+) -> Process:
     answer = Asked(None, (), ()) if stacks is None else read_answer(stacks)
-    return Process(name, run, dump, faults, answer.threads, answer.time, answer.collectives, notes)
+    return Process(
+        name, run, dump, faults, answer.threads, answer.time, answer.collectives, notes,
+        answer.rank, answer.world_size,
+    )  # fmt: skip
 
 
 def dumps_of(trace: Trace, runs: Sequence[Run]) -> Sequence[Path]:

@@ -97,7 +97,7 @@ def _who_is_where(processes: Sequence[Process]) -> Iterator[str]:
     elif collectives and len(groups) > 1:
         yield f"Who is in {collectives.pop()} waits for the ranks that are elsewhere."
     known = {rank for process in processes if (rank := process.rank) is not None}
-    size = max((process.run.world_size or 0 for process in processes if process.run), default=0)
+    size = max((process.world_size or 0 for process in processes), default=0)
     missing = [rank for rank in range(size) if rank not in known]
     if missing and known:
         subject = _ranks(missing)

@@ -12,8 +12,11 @@ import sys
 import threading
 import time
 from functools import partial
+from typing import Final
 
+from kvtrace.addons.fault import starting
 from kvtrace.capture import threads as recording_threads
+from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.stacks import user_frames
 
 TYPE_CHECKING = False  # as type checkers read it; every process that is recorded imports this
@@ -84,6 +87,27 @@ def answer_requests(session: "Session", folder: str) -> None:
         _say(session, error)
 
 
+class TorchBackend:
+    """The backend that answers requests from the import of torch.distributed on.
+
+    A program of torch that launches no kernel that is recorded can hang, too.
+    """
+
+    name: Final = "fault"
+    libraries: Final = ("torch.distributed",)
+
+    def install(self, session: "Session") -> None:
+        """Answer requests, if the program is recorded with `KVTRACE_FAULTS=on`."""
+        if starting.is_on():
+            answer_requests(session, os.path.join(session.out, starting.FOLDER))  # noqa: PTH118
+
+    def uninstall(self) -> None:
+        """Do nothing: a thread that nobody asks takes no time."""
+
+
+BACKEND: Final = TorchBackend()
+
+
 def _close_in_child() -> None:
     """Close the parent's pipe: somebody who asks sees by its readers whether the parent runs."""
     global _pipe
@@ -102,7 +126,7 @@ def _answer(session: "Session", file: str, pipe: Pipe) -> None:
         try:
             if not pipe.await_request():
                 return
-            state = {"time": time.time_ns(), "threads": _threads()}
+            state = {"time": time.time_ns(), "threads": _threads()} | rank_facts(os.environ)
             content = json.dumps(state | {"collectives": _collectives(session)})
             with open(f"{file}{STACKS}.new", "w", encoding="utf-8") as answer:  # noqa: PTH123
                 answer.write(content)

@@ -68,6 +68,11 @@ def ask_for_dumps(folder: str) -> None:
     atexit.register(_remove_pipes, folder)
 
 
+def is_on() -> bool:
+    """Return whether this process records with `KVTRACE_FAULTS=on`."""
+    return _asked_for
+
+
 def _remove_pipes(folder: str) -> None:
     """Remove the pipes of this process from the trace: the driver's, and that for stacks."""
     from pathlib import Path

@@ -82,12 +82,14 @@ class Asked:
     """A process's answer: its time in ns since 1970, its threads, and its last collectives.
 
     A process that was not asked has no time. First are the threads that are in torch, then the main
-    thread.
+    thread. `rank` and `world_size` are those of its job; None: it is in none.
     """
 
     time: int | None
     threads: tuple[PythonThread, ...]
     collectives: tuple[RequestedCollective, ...]
+    rank: int | None = None
+    world_size: int | None = None
 
 
 def read_answer(file: Path) -> Asked:
@@ -127,6 +129,10 @@ def read_answer(file: Path) -> Asked:
             )
             for row in content.get("collectives", ())
         )
+        rank, world_size = (
+            None if content.get(name) is None else int(content[name])
+            for name in ("rank", "world_size")
+        )
     except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise UnreadableStacks(
             f"{file} cannot be read as Python stacks: {type(error).__name__}: {error}; remove it, "
@@ -134,7 +140,7 @@ def read_answer(file: Path) -> Asked:
         ) from error
     known = [thread for thread in threads if thread.frames]
     known.sort(key=lambda thread: (not thread.is_in_torch, not thread.is_main))
-    return Asked(time, tuple(known), collectives)
+    return Asked(time, tuple(known), collectives, rank, world_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +157,8 @@ class Process:
         collectives: of each process group those around the oldest that has not ended, and the
             newest.
         notes: sentences on what it was asked for and did not come.
+        own_rank: its rank by its answer; None: it has none.
+        own_world_size: the size of its job by its answer; None: it is in none.
     """
 
     name: str
@@ -161,13 +169,20 @@ class Process:
     asked: int | None = None
     collectives: Sequence[RequestedCollective] = ()
     notes: Sequence[str] = ()
+    own_rank: int | None = None
+    own_world_size: int | None = None
 
     @property
     def rank(self) -> int | None:
         """Its rank in the job; None outside of one."""
-        return None if self.run is None else self.run.rank
+        return self.own_rank if self.run is None or self.run.rank is None else self.run.rank
+
+    @property
+    def world_size(self) -> int | None:
+        """The number of ranks of its job; None outside of one."""
+        return (self.run and self.run.world_size) or self.own_world_size
 
     @property
     def was_asked(self) -> bool:
         """The process was asked where it is, so it has not failed."""
-        return bool(self.threads or self.notes)
+        return self.asked is not None or bool(self.threads or self.notes)

@@ -135,15 +135,36 @@ def test_ranks_are_in_a_table_with_kernel_and_stack(tmp_path, capsys):
     out = tmp_path / "out"
     with hanging(out, "driver", "wait", WORLD_SIZE="4") as programs:
         text = asked(out, capsys)
-    head, row, *_ = text.split("\n")
-    assert head.split() == ["rank", "process", "on", "the", "GPU", "waits", "for", "Python"]
-    assert row.split()[:2] == ["0", str(programs[0].pid)]
-    table = text.partition("\n\n")[0]
+    known, said, of_dumps = text.partition("Now CUDA's driver is asked for 1 dump of")
+    assert said
+    for part in (known, of_dumps.partition("\n\n")[2]):
+        head, row, *_ = part.split("\n")
+        assert head.split() == ["rank", "process", "on", "the", "GPU", "waits", "for", "Python"]
+        assert row.split()[:2] == ["0", str(programs[0].pid)]
+    assert "Ranks 0 and 1 are in Python at step, " in known
+    assert "deadlocked" not in known
+    table = part.partition("\n\n")[0]
     assert "deadlocked" in table
     assert "Rank 0 is in kernel deadlocked; rank 1 is in Python at step, " in table
     assert "Ranks 2 and 3 of 4 did not answer" in table
     assert "rank 0, process" in text
     assert "in kernel deadlocked\n" in text
+
+
+def test_what_needs_no_device_is_in_a_pipe_before_the_driver_has_answered(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "kvtrace", "fault", str(out), "--now"]
+    with (
+        hanging(out, "silent"),
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as asking_process,
+    ):
+        lines = []
+        while "CUDA's driver is asked" not in (lines or [""])[-1]:
+            lines.append(asking_process.stdout.readline())
+            assert lines[-1], lines
+        assert asking_process.poll() is None  # it waits for the dump
+        asking_process.kill()
+    assert any("python    step" in line for line in lines)
 
 
 def test_driver_that_misses_a_request_is_asked_again(tmp_path, capsys, monkeypatch):

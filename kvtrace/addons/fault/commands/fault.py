@@ -1,11 +1,13 @@
 """`kvtrace fault`: the launch, line and argument behind a GPU fault."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
 from kvtrace.cli.options import JsonOption, RunOption, complain_of, print_lines
 from kvtrace.cli.parsing import Argument, BadUsage, Option
+from kvtrace.text import plural
 
 
 def command(
@@ -30,7 +32,7 @@ def command(
         Option(
             "--now",
             help="First ask the processes that are recorded into TRACE now where they hang: for "
-            "Python stacks, and for GPU dumps, after which a program ends",
+            "Python stacks, shown at once, and for GPU dumps, after which a program ends",
         ),
     ] = False,
     as_json: JsonOption = False,
@@ -62,7 +64,14 @@ def command(
 
         pid = int(str(trace)) if _is_number(str(trace)) and not trace.exists() else None
         trace = trace if pid is None else trace_of_process(pid)
-        asked = ask_now(trace, pid)
+        asking = ask_now(trace, pid)
+        asked = asking.answers
+        if asking.drivers:
+            if not (as_json or brief):
+                found = explained(trace, run, None, asked=asked)
+                print_lines([*found.text(), "", _waiting_text(asking.drivers)])
+                sys.stdout.flush()  # also into a pipe: dumps may take a minute
+            asking.ask_for_dumps()
     found = explained(trace, run, dump, newest=brief, asked=asked)
     if as_json:
         from kvtrace.addons.fault.texts import process_objects
@@ -74,11 +83,20 @@ def command(
 
         for _, faults in found.dumps[:1]:
             print_lines(brief_text(faults) if faults else ())
+    elif asked is not None and asking.drivers:
+        print_lines(["", *found.dump_text()])
     else:
         print_lines(found.text())
     if found.trace is not None:
         complain_of(found.trace)
     return int(any(fault.exception for _, faults in found.dumps for fault in faults))
+
+
+def _waiting_text(drivers: int) -> str:
+    return (
+        f"Now CUDA's driver is asked for {plural(drivers, 'dump')} of what is on the device, after "
+        "which a program ends."
+    )
 
 
 def _is_number(text: str) -> bool:
