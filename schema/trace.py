@@ -407,10 +407,6 @@ class Selection:
         return self.trace.table(name, self.runs, columns)
 
 
-def _record_text(folder: Path) -> str:
-    return f"record one with KVTRACE={folder} python program.py"
-
-
 def open_trace(path: str | os.PathLike[str]) -> Trace:
     """Return the trace in a directory, or in an object store, as s3://bucket/out.
 
@@ -421,8 +417,9 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
     """
     address = os.fspath(path)
     folder = open_remote(address) if is_remote(address) else Path(path)
+    remedy = f"record one with KVTRACE={folder} python program.py"
     if not folder.exists():
-        raise TraceNotFound(f"there is no directory {folder}; {_record_text(folder)}")
+        raise TraceNotFound(f"there is no directory {folder}; {remedy}")
     if not folder.is_dir():
         raise TraceNotFound(
             f"{folder} is a file, and a trace is a directory; name the directory that "
@@ -442,9 +439,7 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
                 f"{folder} has only spools of processes that are running or were killed soon after "
                 f"their first launches; kvtrace trace recover {folder} makes runs of killed ones"
             )
-        raise EmptyTrace(
-            f"{folder} has no recorded run; {unread_note(folder, TABLES) or _record_text(folder)}"
-        )
+        raise EmptyTrace(f"{folder} has no recorded run; {unread_note(folder, TABLES) or remedy}")
     return trace
 
 

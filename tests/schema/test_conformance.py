@@ -1,8 +1,10 @@
 """The suite that checks readers: its cases, and that it notices a reader that counts wrongly."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from kvtrace.schema.errors import KvtraceError
@@ -48,6 +50,21 @@ def test_a_wrong_reader_gives_another_answer(
         monkeypatch.setattr(reader, query, getattr(reader, query).replace(right, wrong))
     (case,) = [case for case in ALL if case.name == name]
     assert answered(reader.answer, str(case.trace)) != case.answer
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in ALL if case.answer and (case.trace / "launches").is_dir()],
+    ids=lambda case: case.name,
+)
+def test_the_first_query_of_the_page_counts_the_launches_of_each_kernel(case: Case) -> None:
+    page = (SUITE.parents[1] / "docs" / "format.md").read_text(encoding="utf-8")
+    query = page.partition("```sql\n")[2].partition("```")[0]
+    rows = duckdb.sql(query.replace("'out/", f"'{case.trace}/")).fetchall()
+    expected: Counter[str] = Counter()
+    for run in case.answer["runs"]:
+        expected.update({kernel["name"]: kernel["launches"] for kernel in run["kernels"]})
+    assert {name: int(launches) for name, launches, _ in rows} == dict(+expected)
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
