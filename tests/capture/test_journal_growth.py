@@ -8,7 +8,7 @@ from benchmarks import recorder_growth
 from benchmarks.recorder_growth import SHAPES, exponent, work_of
 from kvtrace.capture.session import Session
 
-pytestmark = pytest.mark.costly
+pytestmark = pytest.mark.costly("a program of each shape, three times, under a profiler")
 
 #: Largest exponent of a figure: 1 is linear, n log n between these sizes 1.13.
 MOST = 1.2

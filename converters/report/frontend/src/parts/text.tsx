@@ -125,7 +125,10 @@ export function NotDerived({ what, variant }: { what: string; variant: Maybe<num
     return <Note>{what} They cannot be derived: the trace has no IR of the kernel.</Note>;
   }
   return (
-    <Missing what={`${what} To derive them:`} command={`kvtrace profile ${page.report.trace} --replay`} />
+    <Missing
+      what={`${what} To derive them:`}
+      command={`kvtrace profile ${page.report.trace} --replay`}
+    />
   );
 }
 

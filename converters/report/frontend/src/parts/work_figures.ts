@@ -19,8 +19,7 @@ type Name = "host" | "compile" | "device" | "replayed" | "violations";
 
 export const HOST_TIME =
   "Sum over launches, from entering the launching function to its return, without launches that compiled, loaded or tuned their kernel";
-const REPLAYED =
-  "Derived from the IR: bytes of active lanes, over all runs of replayed calls";
+const REPLAYED = "Derived from the IR: bytes of active lanes, over all runs of replayed calls";
 
 /** What fills bytes and FLOPs, unless nothing can as there is no IR. */
 export function replayAdvice(withoutIr: boolean): string {

@@ -165,7 +165,10 @@ function commands({ placed }: Listed): [string, ComponentChildren][] {
   const repro = `kvtrace repro ${report.trace}${only} --finding ${found.finding_id} -o repro.py`;
   return [
     ["The verdict", hasIr && <Command>{`kvtrace sanitize ${report.trace}${only}${rule}`}</Command>],
-    ["Its accesses", hasIr && <Command>{`kvtrace profile ${report.trace}${only} --replay`}</Command>],
+    [
+      "Its accesses",
+      hasIr && <Command>{`kvtrace profile ${report.trace}${only} --replay`}</Command>,
+    ],
     ["The call alone", reproducible && <Command>{repro}</Command>],
     ["The program", command && <Command>{shortText(command, 2000)}</Command>],
     again(found.verdict, found.reason, command),
