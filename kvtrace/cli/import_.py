@@ -103,9 +103,7 @@ def command(
 
     Example:
         kvtrace import rank0.pt.trace.json.gz rank1.pt.trace.json.gz -o imported/
-
         kvtrace import nsys profile.sqlite -o imported/
-
         kvtrace import rank0.pt.trace.json --into out/
 
     """

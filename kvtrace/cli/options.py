@@ -121,9 +121,12 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
     standard output when the context ends, and messages go to standard error.
 
     Raises:
-        BadSetting: The output is `-`, but a folder was written.
+        BadSetting: The output is `-`, but a folder was written; or no output was named, and a file
+            of another maker has the default's name.
 
     """
+    if output in (None, Path(default)):
+        _refuse_foreign(Path(default))
     if str(output) != "-":
         yield output or Path(default), tell
         return
@@ -141,6 +144,14 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
         with path.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Refuse to replace a script or a page without the name of kvtrace, which each of ours has."""
+    from kvtrace.schema.errors import BadSetting
+
+    if path.suffix in (".py", ".html") and path.is_file() and b"kvtrace" not in path.read_bytes():
+        raise BadSetting(f"{path} is there and is not kvtrace's: name the file to write with -o.")
 
 
 def leave_pandas() -> None:

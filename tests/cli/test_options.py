@@ -47,6 +47,19 @@ def test_folder_cannot_go_to_standard_output():
         path.mkdir()
 
 
+@pytest.mark.parametrize("name", ["repro.py", "report.html"])
+def test_file_of_the_user_is_not_replaced_where_no_output_is_named(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("mine")
+    with pytest.raises(BadSetting, match="name the file to write"), written_to(None, name):
+        Path(name).write_text("theirs")
+    assert Path(name).read_text() == "mine"
+    with written_to(Path(f"./{name}").resolve(), name) as (path, _):
+        path.write_text("of kvtrace")  # it was named
+    with written_to(None, name) as (path, _):
+        assert path == Path(name)
+
+
 @pytest.fixture
 def run_piped(own_trace):
     def run(*words):
