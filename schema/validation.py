@@ -3,6 +3,7 @@
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -37,6 +38,7 @@ from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
 from kvtrace.schema.references import REFERENCES, Reference
 from kvtrace.schema.row_checks import breaches, unequal_counts, unnamed_features
+from kvtrace.schema.runs import Run
 from kvtrace.schema.table_types import Profile, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.trace import Trace, open_trace
@@ -301,7 +303,7 @@ def _run_problems(trace: Trace, run_id: str, tables: Mapping[str, Table]) -> Ite
         kernels = trace.table("kernels", [run_id], columns=["kernel_id", "signature"])
         for text, is_warning in unequal_counts(calls, kernels):
             yield Problem(f"calls of run {run_id}", text, warning=is_warning)
-        if not _names_features(trace, run_id):
+        if not _names_features(trace, run):
             return
         for name, columns in FEATURE_COLUMNS.items():
             known = [column for column in columns if column in tables[name].names]
@@ -314,12 +316,15 @@ def _run_problems(trace: Trace, run_id: str, tables: Mapping[str, Table]) -> Ite
         return  # reported where its files are checked
 
 
-def _names_features(trace: Trace, run_id: str) -> bool:
-    """Return whether the file of `runs` is of a version in which runs name their features."""
-    for path in part_numbers(run_folder(trace.path, "runs", run_id)).values():
+def _names_features(trace: Trace, run: Run) -> bool:
+    """Return whether a run, and its file, which may be a copy, are of a version with features."""
+    since = version_numbers(_FEATURES_SINCE)
+    with suppress(ValueError):  # a version that is no version is reported with its file
+        if version_numbers(run.schema_version or _FEATURES_SINCE) < since:
+            return False
+    for path in part_numbers(run_folder(trace.path, "runs", run.run_id)).values():
         with open_part(path) as file:
-            version = part_facts(file, path, "runs").format_version
-        return version_numbers(version) >= version_numbers(_FEATURES_SINCE)
+            return version_numbers(part_facts(file, path, "runs").format_version) >= since
     return False
 
 

@@ -72,7 +72,7 @@ def test_listed_mutants_are_valid_python_and_differ_from_their_file():
 
 def test_text_that_is_not_in_its_file_once_is_refused(tmp_path):
     table = tmp_path / "table.tsv"
-    table.write_text("cli/env.py\tno such text\t0\n")
+    table.write_text("cli/settings.py\tno such text\t0\n")
     with pytest.raises(ValueError, match="0 times, not once"):
         listed_mutants(table)
 

@@ -193,4 +193,4 @@ def test_page_of_the_package_has_absolute_links_where_ci_names_the_repository(tm
     assert len(targets) > 30
     assert [target for target in targets if not target.startswith("https://")] == []
     version = re.search(r"^Version: (.+)$", head, re.MULTILINE)[1]
-    assert f"https://github.com/owner/fork/raw/v{version}/docs/demo/llama-1440-dark.png" in targets
+    assert f"https://github.com/owner/fork/raw/v{version}/docs/demo/finding-720-dark.png" in targets

@@ -163,17 +163,22 @@ def test_pull_request_with_a_defect_fails_and_is_commented(runner, tmp_path):
 
 
 @pytest.mark.process
-def test_first_run_and_failing_program_are_reported(runner):
+def test_missing_baseline_and_failing_program_are_reported(runner):
     runner.inputs["run"] = "echo 'said by the program'; python bench.py; exit 3"
     done = runner.run("Gate")
     assert done.returncode == 0
-    assert "said by the program" in done.stdout
+    assert "said by the program" not in done.stdout  # nothing could be compared afterwards
     assert "there is no baseline 'main'" in done.stderr
+    assert code_of(runner) == "2"
+    steps_of(runner, "Summary")
+    assert "there is no baseline 'main'" in runner.read(".GITHUB_STEP_SUMMARY")
+    assert runner.run("Verdict").returncode == 2
+
+    runner.inputs["save"] = "true"
+    assert "said by the program" in runner.run("Gate").stdout
     assert code_of(runner) == "3"
     steps_of(runner, "Summary")
-    summary = runner.read(".GITHUB_STEP_SUMMARY")
-    assert "there is no baseline 'main'" in summary
-    assert "the program failed with exit code 3" in summary
+    assert "the program failed with exit code 3" in runner.read(".GITHUB_STEP_SUMMARY")
     assert runner.run("Verdict").returncode == 3
 
 

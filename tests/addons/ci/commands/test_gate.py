@@ -99,12 +99,13 @@ def test_failing_program_fails_the_gate_and_is_not_saved(baseline, capsys):
 
 
 def test_program_ended_by_a_signal_has_the_exit_code_of_a_shell(project, capsys):
-    assert gate(program=("-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")) == 137
+    killed = ("-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert gate("--save", program=killed) == 137
     assert "no kernel of the program was recorded" in capsys.readouterr().err
 
 
 def test_program_without_kernels_fails_the_gate(project, capsys):
-    assert gate(program=("-c", "pass")) == 2
+    assert gate("--save", program=("-c", "pass")) == 2
     assert "no kernel of the program was recorded" in capsys.readouterr().err
 
 
@@ -135,7 +136,7 @@ def test_rule_that_cannot_be_judged_fails_the_gate_unless_optional(baseline, cap
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["gate", "--", "no-such-program-anywhere"], "cannot be run"),
+        (["gate", "--save", "--", "no-such-program-anywhere"], "cannot be run"),
         (["gate", "--fail-on", "nonsense", "--", "true"], "is not a rule"),
         (["gate", "--against", "a/b", "--", "true"], "cannot name a baseline"),
     ],
