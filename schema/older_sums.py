@@ -167,9 +167,11 @@ class OlderSums:
     def _of_executions(self, rows: pa.Table) -> pa.Table:
         """Return executions as pieces of sums, as the view `execution_times` has them."""
         start, end = (rows[name].cast(pa.int64()) for name in ("start", "end"))
-        is_called = pc.is_valid(rows["call_id"])
-        tuning = self._tuning(rows, start, is_called)
         nothing = {kind: array_of([None], kind)[0] for kind in (pa.int64(), pa.string())}
+        # A copy or fill that a launch asked for is none of its kernel's executions.
+        calls = pc.if_else(pc.is_null(rows["kind"]), rows["call_id"], nothing[pa.int64()])
+        is_called = pc.is_valid(calls)
+        tuning = self._tuning(rows, start, is_called)
         unnamed = {
             name: pc.if_else(is_called, nothing[kind], rows[name].cast(kind))
             for name, kind in (
@@ -182,7 +184,7 @@ class OlderSums:
         times = _times(start, end, rows["weight"], pc.and_not(timed, tuning))
         return pa.table(
             {
-                "call_id": rows["call_id"],
+                "call_id": calls,
                 **unnamed,
                 "forward_stack_id": rows["forward_stack_id"],
                 "tuning": tuning,

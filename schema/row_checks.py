@@ -53,13 +53,16 @@ def breaches(table: str, rows: pa.Table) -> Iterator[Breach]:
 
 
 def unequal_counts(calls: pa.Table, kernels: pa.Table) -> Iterator[Breach]:
-    """Yield the breach of a call with more or fewer arguments than its kernel has parameters."""
+    """Yield the breach of a call with more or fewer arguments than its kernel has parameters.
+
+    A signature without parameters is one that was not recorded.
+    """
     parameters = {
         row["kernel_id"]: row["count"] for row in _counts(kernels, "kernel_id", "signature")
     }
     for row in _counts(calls, "call_id", "args", "kernel_id"):
         known = parameters.get(row["kernel_id"])
-        if None not in (known, row["count"]) and known != row["count"]:
+        if known and row["count"] is not None and known != row["count"]:
             yield Breach(
                 f"args of call {row['call_id']} has {row['count']} entries, and the signature of "
                 f"kernel {row['kernel_id']} {known}"

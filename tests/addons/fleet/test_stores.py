@@ -103,8 +103,8 @@ def test_commands_print_the_same_for_a_store_as_for_a_folder(store, capsys):
     address = uploaded(store, FIXTURES / "llama")
     statement = "SELECT kernel, count(*), sum(host_ns) FROM launched GROUP BY ALL ORDER BY ALL"
     for command in (
-        ["profile", "TRACE", "--calls"], ["info", "TRACE"], ["sql", "TRACE", statement],
-        ["fleet", "TRACE"],
+        ["profile", "TRACE", "--calls", "--no-replay"], ["info", "TRACE"],
+        ["sql", "TRACE", statement], ["fleet", "TRACE"],
     ):  # fmt: skip
         outputs = []
         for place in (str(FIXTURES / "llama"), address):
