@@ -189,7 +189,7 @@ def test_device_time_is_none_without_a_device_timeline():
         ("Cijk_Ailk_Bljk_BBS_BH_MT128x128x32", "Tensile"),
         ("void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemm<8> >(int)", "CK"),
         ("void dpsk::gemm::fp8_gemm_kernel<24576u>(int)", "other"),
-        ("triton_tem_fused_gemm_relu_3", "other"),
+        ("triton_tem_fused_gemm_relu_3", "Inductor"),
         ("_gemm_a8w8_blockscale_kernel", "other"),
         ("my_own_kernel", "other"),
     ],

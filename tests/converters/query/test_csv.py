@@ -57,7 +57,8 @@ def test_an_unknown_table_and_an_existing_folder_are_refused(selection, tmp_path
     with pytest.raises(BadSetting, match="no table 'launch'"):
         CONVERTER.convert(selection, tmp_path / "x.csv", {"table": "launch"})
     (tmp_path / "there").mkdir()
-    with pytest.raises(BadSetting, match="exists already"):
+    (tmp_path / "there" / "mine.csv").write_text("mine")
+    with pytest.raises(BadSetting, match="exists and is not empty"):
         CONVERTER.convert(selection, tmp_path / "there", {})
     with pytest.raises(BadSetting, match="does not exist"):
         CONVERTER.convert(selection, tmp_path / "nowhere" / "tables", {})
