@@ -43,7 +43,7 @@ export function StepTime() {
             style={{ flexGrow: ns / whole }}
             title={`${name}: ${formatNanoseconds(ns / number)}, ${formatShare(ns, whole)}`}
           >
-            {ns / whole > 0.1 ? formatShare(Math.round((1000 * ns) / whole), 1000) : ""}
+            {ns / whole > 0.13 ? formatShare(Math.round((1000 * ns) / whole), 1000) : ""}
           </span>
         ))}
       </div>
