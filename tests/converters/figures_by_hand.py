@@ -1,4 +1,4 @@
-"""Figures of a trace by SQL over its Parquet files, without any of kvtrace's code or views.
+"""Figures of a trace by SQL over its Parquet files, without kvtrace's code or views.
 
 The SQL says what docs/format.md and docs/profile.md say in words. `step` has the steps of the
 steady part, `inside` the executions in them, `launched` the launches, without autotuners' trials.
@@ -7,6 +7,8 @@ steady part, `inside` the executions in them, `launched` the launches, without a
 from pathlib import Path
 from typing import Any
 
+from kvtrace.figures.steps import program_steps
+from kvtrace.schema.trace import open_trace
 from tests.support.hand_tables import tables_of
 
 _STEPS_BY_MARK = """
@@ -16,18 +18,9 @@ SELECT run, row_number() OVER (PARTITION BY run ORDER BY moment) - 1 AS n, momen
     UNION ALL
     SELECT run, epoch_ns(max("end")) FROM marks WHERE name = 'step' GROUP BY run)
 """
-# The calls of one thread repeat after as many launches as most calls come again after.
-_STEPS_BY_PERIOD = """
-CREATE TEMP TABLE host_step AS
-WITH thread AS (SELECT run, mode(thread) AS thread FROM launches GROUP BY run),
-sequence AS (
-    SELECT run, call_id, epoch_ns(enter) AS moment, row_number() OVER (ORDER BY enter) - 1 AS i
-    FROM launches JOIN thread USING (run, thread) JOIN marks USING (run)
-    WHERE name = 'steady' AND enter >= "begin" AND enter < "end" AND phase = 'run'),
-period AS (
-    SELECT mode(distance) AS p FROM (
-        SELECT i - lag(i) OVER (PARTITION BY call_id ORDER BY i) AS distance FROM sequence))
-SELECT run, i // p AS n, moment FROM sequence, period WHERE i % p = 0
+# Steps that no mark names are those that kvtrace finds (tests/figures/test_step_search.py).
+_STEPS_FOUND = """
+CREATE TEMP TABLE host_step AS SELECT * FROM (VALUES {rows}) found(run, n, moment)
 """
 _SETUP = """
 CREATE TEMP TABLE execution AS
@@ -38,17 +31,21 @@ SELECT g.run, record, name, kind, bytes, coalesce(g.call_id, l.call_id) AS call_
     coalesce(phase IN ('autotune', 'warmup'), false) AS trial
 FROM gpu_kernels g LEFT JOIN launches l ON l.run = g.run AND l.seq = g.launch_seq;
 
--- On devices a step begins with the first execution that was requested in it; the last step ends
--- where the next one would begin, else with the last execution.
+-- On devices a step begins when the work of earlier steps has ended, but not before the host began
+-- it, and not after its own work; the last step ends where the next would begin, or, without any
+-- work of a next one, when the host and all work have ended.
 CREATE TEMP TABLE all_steps AS
-WITH bound AS (
-    SELECT s.run, n, moment, min(start_ns) AS device
-    FROM host_step s LEFT JOIN execution e ON e.run = s.run AND e.asked >= s.moment GROUP BY ALL),
-last AS (SELECT run, max(end_ns) AS device FROM execution GROUP BY run)
+WITH known AS (
+    SELECT s.run, n, moment, max(end_ns) FILTER (coalesce(asked, start_ns) < moment) AS ended,
+        min(start_ns) FILTER (asked >= moment) AS begun, max(end_ns) AS last
+    FROM host_step s LEFT JOIN execution e ON e.run = s.run GROUP BY ALL),
+bound AS (
+    SELECT run, n, moment, CASE WHEN begun IS NULL THEN greatest(moment, last)
+        ELSE least(greatest(moment, coalesce(ended, moment)), begun) END AS device FROM known)
 SELECT b.run, n, moment AS host_begin, lead(moment) OVER later AS host_end,
-    b.device AS device_begin, coalesce(lead(b.device) OVER later, last.device) AS device_end,
+    b.device AS device_begin, lead(b.device) OVER later AS device_end,
     device_end - device_begin AS ns
-FROM bound b JOIN last USING (run) WINDOW later AS (PARTITION BY run ORDER BY n)
+FROM bound b WINDOW later AS (PARTITION BY run ORDER BY n)
 QUALIFY host_end IS NOT NULL;
 
 -- The first steps are start-up if something was compiled, loaded, tuned or captured in them, or if
@@ -108,18 +105,32 @@ ends AS (
         ORDER BY start_ns, record ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS latest
     FROM covered QUALIFY start_ns > busy_until
     UNION ALL
-    SELECT run, max(end_ns), any_value(device_end), NULL, NULL
+    SELECT run, any_value(device_begin), min(start_ns), arg_min(asked, start_ns),
+        arg_min(asked, start_ns)
+    FROM inside JOIN part USING (run) GROUP BY run HAVING min(start_ns) > any_value(device_begin)
+    UNION ALL
+    -- until the end of its last step the host requested nothing of the next one
+    SELECT run, max(end_ns), any_value(device_end), any_value(device_end), NULL
     FROM inside JOIN part USING (run) GROUP BY run HAVING max(end_ns) < any_value(device_end))
 SELECT row_number() OVER () AS gap, run, low, high, high - low AS ns, asked,
-    coalesce(greatest(low, least(high, asked)), high) AS until,  -- the host had not asked before
-    coalesce(asked, latest) <= low AND coalesce(asked, latest) < high - latency AS ahead,
-    EXISTS (SELECT 1 FROM host_events h WHERE h.run = e.run AND h.kind = 'synchronize'
-        AND epoch_ns(h."begin") <= low AND epoch_ns(h."end") >= low - 10000
-        AND 2 * (epoch_ns(h."end") - epoch_ns(h."begin")) >= high - low) AS waiting,
+    coalesce(coalesce(asked, latest) <= low AND coalesce(asked, latest) < high - latency, false)
+        AS ahead,
     EXISTS (SELECT 1 FROM kernels k WHERE k.run = e.run AND k.origin = 'inductor'
         AND (epoch_ns(k.compile_begin) >= low AND epoch_ns(k.compile_begin) < high
             OR epoch_ns(k.load_begin) >= low AND epoch_ns(k.load_begin) < high)) AS generated
 FROM ends e JOIN latency USING (run);
+
+-- Gaps in pieces that steps cut.
+CREATE TEMP TABLE piece AS
+WITH cut AS (
+    SELECT gap, unnest(list_distinct(list_concat([low, high], list(device_begin)
+        FILTER (device_begin > low AND device_begin < high)))) AS moment
+    FROM gap JOIN step USING (run) GROUP BY gap, low, high),
+pieces AS (
+    SELECT gap, moment AS low, lead(moment) OVER (PARTITION BY gap ORDER BY moment) AS high FROM cut)
+SELECT row_number() OVER () AS piece, p.gap, g.run, p.low, p.high, p.high - p.low AS ns,
+    greatest(p.low, least(p.high, coalesce(asked, p.high))) AS until
+FROM pieces p JOIN gap g USING (gap) WHERE p.high IS NOT NULL;
 
 CREATE TEMP TABLE activity AS
 WITH every AS (
@@ -131,39 +142,58 @@ WITH every AS (
         epoch_ns("begin"), epoch_ns("end") FROM host_events
     UNION ALL SELECT run, 5, epoch_ns(enter), epoch_ns(exit) FROM launches
     WHERE epoch_ns(exit) - epoch_ns(enter) < 1000000),
-near AS (
-    SELECT gap, place, greatest(a.low, g.low) AS low, least(a.high, g.until) AS high
-    FROM gap g JOIN every a ON a.run = g.run AND a.low < g.until AND a.high > g.low),
+near AS (  -- until the request waits and launches count, then launching alone
+    SELECT piece, place, greatest(a.low, p.low) AS low,
+        least(a.high, CASE WHEN place <= 3 THEN p.high ELSE until END) AS high
+    FROM piece p JOIN every a ON a.run = p.run AND a.low < p.high AND a.high > p.low
+    UNION ALL SELECT piece, 5, until, high FROM piece),
 before AS (  -- of each moment only the first activity in the order counts
-    SELECT gap, upto, low, high, max(high) OVER (PARTITION BY gap, upto ORDER BY low, high
+    SELECT piece, upto, low, high, max(high) OVER (PARTITION BY piece, upto ORDER BY low, high
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered
-    FROM near, (SELECT unnest([1, 2, 3, 4, 5]) AS upto) WHERE place <= upto)
-SELECT gap, upto, sum(greatest(0, high - greatest(low, coalesce(covered, low)))) AS ns
-FROM before GROUP BY gap, upto;
+    FROM near, (SELECT unnest([1, 2, 3, 4, 5]) AS upto) WHERE place <= upto AND high > low)
+SELECT piece, upto, sum(greatest(0, high - greatest(low, coalesce(covered, low)))) AS ns
+FROM before GROUP BY piece, upto;
 
 CREATE TEMP TABLE cause AS
 WITH upto AS (
-    SELECT g.*, coalesce(c1, 0) AS compile, coalesce(c2, 0) - compile AS collect,
-        coalesce(c3, 0) - coalesce(c2, 0) AS allocate, coalesce(c4, 0) - coalesce(c3, 0) AS waited,
-        coalesce(c5, 0) - coalesce(c4, 0) + high - until AS launching,
-        g.ns - coalesce(c5, 0) - (high - until) AS host
-    FROM gap g LEFT JOIN (
-        SELECT gap, max(ns) FILTER (upto = 1) AS c1, max(ns) FILTER (upto = 2) AS c2,
+    SELECT p.*, coalesce(c1, 0) AS c1, coalesce(c2, 0) AS c2, coalesce(c3, 0) AS c3,
+        coalesce(c4, 0) AS c4, coalesce(c5, 0) AS c5
+    FROM piece p LEFT JOIN (
+        SELECT piece, max(ns) FILTER (upto = 1) AS c1, max(ns) FILTER (upto = 2) AS c2,
             max(ns) FILTER (upto = 3) AS c3, max(ns) FILTER (upto = 4) AS c4,
             max(ns) FILTER (upto = 5) AS c5
-        FROM activity GROUP BY gap) USING (gap)),
-caused AS (
-    SELECT run, low, ns, CASE WHEN ahead THEN 'device' WHEN generated THEN 'compile'
-        WHEN waiting AND 2 * (compile + collect + allocate) < ns THEN 'synchronize'
-        ELSE CASE greatest(compile, collect, allocate, waited, launching, host)
-            WHEN compile THEN 'compile' WHEN collect THEN 'collect' WHEN allocate THEN 'allocate'
-            WHEN waited THEN 'synchronize' WHEN launching THEN 'launch'
-            ELSE CASE WHEN asked IS NULL THEN 'unknown' ELSE 'host' END END END AS cause
-    FROM upto)
-SELECT run, low, ns,
-    CASE WHEN ns < 20000 AND cause IN ('device', 'unknown') THEN 'short' ELSE cause END AS cause
-FROM caused
+        FROM activity GROUP BY piece) USING (piece)),
+free AS (SELECT gap, sum(ns - c5) AS free_ns FROM upto GROUP BY gap),
+known AS (
+    SELECT u.*, g.asked, g.generated, g.ahead,
+        g.ns < 20000 AND (g.ahead OR g.asked IS NULL AND free_ns = g.ns AND NOT generated) AS short
+    FROM upto u JOIN gap g USING (gap) JOIN free USING (gap)),
+part_of AS (
+    SELECT run, gap, low,
+        [{'cause': 'compile', 'ns': c1 + CASE WHEN generated THEN c5 - c4 + ns - c5 ELSE 0 END},
+         {'cause': 'collect', 'ns': c2 - c1}, {'cause': 'allocate', 'ns': c3 - c2},
+         {'cause': 'synchronize', 'ns': c4 - c3},
+         {'cause': 'launch', 'ns': CASE WHEN generated THEN 0 ELSE c5 - c4 END},
+         {'cause': CASE WHEN asked IS NULL THEN 'unknown' ELSE 'host' END,
+          'ns': CASE WHEN generated THEN 0 ELSE ns - c5 END}] AS parts, short, ahead, ns
+    FROM known),
+listed AS (
+    SELECT run, gap, low, unnest(CASE WHEN short THEN [{'cause': 'short', 'ns': ns}]
+        WHEN ahead THEN [{'cause': 'device', 'ns': ns}] ELSE parts END) AS entry FROM part_of)
+SELECT run, gap, low, entry.cause AS cause, entry.ns::BIGINT AS ns FROM listed WHERE entry.ns > 0
 """
+
+
+def _found_steps(folder: Path) -> str:
+    """Return rows of run id, number and begin of each step, and of the end of the last one."""
+    trace = open_trace(folder)
+    found = {run.run_id: program_steps(trace, run) for run in trace.runs}
+    return ", ".join(
+        f"('{run}', {number}, {moment})"
+        for run, steps in found.items()
+        if steps is not None
+        for number, moment in enumerate(steps.bounds.tolist())
+    )
 
 
 class HandSql:
@@ -173,7 +203,9 @@ class HandSql:
         self._database = tables_of(folder)
         columns = {name for (name, *_) in self.rows("DESCRIBE gpu_kernels")}
         by_mark = self.value("SELECT count(*) FROM marks WHERE name = 'step'") > 0
-        self._database.execute(_STEPS_BY_MARK if by_mark else _STEPS_BY_PERIOD)
+        self._database.execute(
+            _STEPS_BY_MARK if by_mark else _STEPS_FOUND.format(rows=_found_steps(folder))
+        )
         self._database.execute(
             _SETUP.format(
                 requested="epoch_ns(requested)" if "requested" in columns else "NULL",

@@ -65,7 +65,8 @@ def opened(report_browser, steady):
 @pytest.fixture
 def few(opened):
     """The timeline with less than a hundred slices in view, in the middle of a step."""
-    middle = sum(in_view(opened)) / 2
+    begin, end = in_view(opened)
+    middle = begin + 0.45 * (end - begin)
     show(opened, middle - 200_000, middle + 200_000)
     return opened
 
@@ -223,9 +224,9 @@ def test_no_tooltip_is_left_when_the_pointer_is_elsewhere(few, how):
 
 def test_tooltip_names_what_has_come_under_a_still_pointer(few):
     few.page.locator("#timeline").focus()
-    few.page.mouse.move(*place(few, 0.6, EXECUTIONS))
     texts = set()
-    for _ in range(6):
+    few.page.mouse.move(*place(few, 0.6, EXECUTIONS))
+    for _ in range(30):
         few.page.keyboard.press("ArrowRight")
         few.settle()
         tips = few.page.locator(".tooltip").all_inner_texts()
@@ -300,7 +301,8 @@ def test_a_launch_that_is_pointed_at_or_chosen_has_its_arrow(opened):
     opened.settle()
     assert drawn(opened, "arrows") == []
     height = opened.page.locator("#timeline").bounding_box()["height"]
-    for share, y in itertools.product((0.1, 0.3, 0.5), range(EXECUTIONS, int(height), 9)):
+    shares = [number / 40 for number in range(1, 40)]
+    for y, share in itertools.product(range(EXECUTIONS, int(height), 9), shares):
         opened.page.mouse.move(*place(opened, share, y))
         if drawn(opened, "arrows"):
             break
