@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
+from kvtrace import _boot
 from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.threads import library_threads
 from kvtrace.settings import Settings
@@ -21,7 +22,12 @@ MODULES: Final = (
 
 
 def import_modules(settings: Settings) -> None:
-    """Import the modules; one that cannot be imported is reported when it is needed."""
+    """Import the modules; one that cannot be imported is reported when it is needed.
+
+    In a sub-interpreter, which records nothing, pyarrow's import may never end.
+    """
+    if _boot.in_subinterpreter():
+        return
     with Uncounted(leaves_objects=True), library_threads():
         for name in MODULES:
             with suppress(Exception):

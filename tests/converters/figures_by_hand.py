@@ -127,7 +127,8 @@ WITH cut AS (
         FILTER (device_begin > low AND device_begin < high)))) AS moment
     FROM gap JOIN step USING (run) GROUP BY gap, low, high),
 pieces AS (
-    SELECT gap, moment AS low, lead(moment) OVER (PARTITION BY gap ORDER BY moment) AS high FROM cut)
+    SELECT gap, moment AS low, lead(moment) OVER (PARTITION BY gap ORDER BY moment) AS high
+    FROM cut)
 SELECT row_number() OVER () AS piece, p.gap, g.run, p.low, p.high, p.high - p.low AS ns,
     greatest(p.low, least(p.high, coalesce(asked, p.high))) AS until
 FROM pieces p JOIN gap g USING (gap) WHERE p.high IS NOT NULL;
