@@ -177,12 +177,11 @@ def used_part(text: str, lines: Collection[int], *, outermost: bool = False) -> 
 
 
 @lru_cache(maxsize=16)  # variants of a kernel come from the same lines
-def _used_part(text: str, lines: frozenset[int], outermost: bool, alone: bool = False) -> str:
-    """Return the used part; `alone`, without the statements that the functions use."""
+def _used_part(text: str, lines: frozenset[int], outermost: bool) -> str:
     file_lines = _lines_of(text)
     try:
         module = _parsed_module(text)
-        kept_numbers = _used_line_numbers(module, file_lines, lines, outermost, alone)
+        kept_numbers = _used_line_numbers(module, file_lines, lines, outermost)
     except (tokenize.TokenError, SyntaxError):
         kept_numbers = {number for number in lines if 0 < number <= len(file_lines)}
     return _only(file_lines, kept_numbers)
@@ -251,7 +250,6 @@ def _used_line_numbers(
     file_lines: Sequence[str],
     numbers: Collection[int],
     outermost: bool,
-    alone: bool,
 ) -> set[int]:
     """Return the numbers of lines to keep: functions around `numbers`, and statements they use."""
     kept_numbers: set[int] = set()
@@ -282,7 +280,7 @@ def _used_line_numbers(
             for enclosing in enclosing_lines:
                 if enclosing.depth < functions[-1].depth:
                     kept_numbers.update(range(enclosing.first_line, enclosing.last_line + 1))
-    for statement in module.always_kept if alone else module.used_by(used_names):
+    for statement in module.used_by(used_names):
         touched[id(statement)] = statement
         kept_numbers.update(statement.numbers)
     lines = [line for statement in touched.values() for line in statement.lines]
@@ -492,13 +490,13 @@ def _names(lines: Sequence[str], line: int, called: str | None) -> bool:
 def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[CodeType, ...]]:
     """Return the outermost function around a line, with what it uses, and the code in it; cached.
 
-    Only the function is compiled, as the lock is held meanwhile. `whole` compiles all of the text,
-    as code of a file's top level is made of it, and returns the statements of the top level that
-    are no definitions, with what they use. Nothing is compiled that does not compile, or that
-    Python might warn of.
+    `whole` compiles all of the text, as code of a file's top level is made of it, and returns the
+    statements of the top level that are no definitions, with what they use. Nothing is compiled
+    that does not compile, or that Python might warn of.
     """
     part = _top_level(text) if whole else used_part(text, [line], outermost=True)
-    compiled = text if whole else _used_part(text, frozenset([line]), outermost=True, alone=True)
+    # With its imports: a call of an imported module's function is compiled to other instructions.
+    compiled = text if whole else part
     if _UNUSUAL_ESCAPE.search(compiled):
         return part, ()
     try:
