@@ -44,7 +44,7 @@ def boot() -> None:
     """Store the directory in `KVTRACE`, if set, and watch imports of libraries (`watch`)."""
     global out
     value = os.environ.get("KVTRACE", "")
-    if out is not None or not value or value.lower() in _OFF or in_subinterpreter():
+    if out is not None or not value or value.lower() in _OFF or surroundings.in_subinterpreter():
         return
     # The directory at process start counts, for this process and for those it starts elsewhere.
     out = os.environ["KVTRACE"] = os.path.abspath(value)  # noqa: PTH100
@@ -66,20 +66,6 @@ def _call(entry: "Entry", folder: str) -> None:
         entry.load()(folder)
     except Exception as error:  # noqa: BLE001 - no error of kvtrace may reach the user's program
         print_error(f"{entry.name}: {type(error).__name__}: {error}")
-
-
-def in_subinterpreter() -> bool:
-    """Return whether this is a sub-interpreter, in which nothing is recorded.
-
-    NumPy and pyarrow, which writing needs, do not work in sub-interpreters and may end the process.
-    """
-    # Only the name of this version: Python would search every folder for a missing module.
-    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
-    try:
-        interpreters = __import__(name)
-    except ImportError:
-        return False
-    return bool(interpreters.get_current() != interpreters.get_main())
 
 
 def _seal() -> None:

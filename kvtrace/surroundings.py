@@ -148,3 +148,17 @@ def _status(process: int) -> int:
 def pause(seconds: float) -> None:
     """Wait, as `time.sleep` before a program replaces it."""
     Event().wait(seconds)
+
+
+def in_subinterpreter() -> bool:
+    """Return whether this is a sub-interpreter, in which nothing is recorded.
+
+    NumPy and pyarrow, which writing needs, do not work in sub-interpreters and may end the process.
+    """
+    # Only the name of this version: Python would search every folder for a missing module.
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    try:
+        interpreters = __import__(name)
+    except ImportError:
+        return False
+    return bool(interpreters.get_current() != interpreters.get_main())

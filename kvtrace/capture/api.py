@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from kvtrace import _boot, registry
+from kvtrace import _boot, registry, surroundings
 from kvtrace.capture import groups
 from kvtrace.capture.session import Session
 from kvtrace.forks import Lock
@@ -72,7 +72,7 @@ def _begin(
         session = Session(
             folder, effective_settings, leaves_nothing=leaves_nothing, watches_ends=not visits
         )
-        if _boot.in_subinterpreter():
+        if surroundings.in_subinterpreter():
             session.stop()
             return session
         _current = session

@@ -8,10 +8,10 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
-from kvtrace import _boot
 from kvtrace.capture.collector import Uncounted
 from kvtrace.capture.threads import library_threads
 from kvtrace.settings import Settings
+from kvtrace.surroundings import in_subinterpreter
 
 #: Modules that functions of the recording import when they are called; the last is for the end.
 MODULES: Final = (
@@ -26,7 +26,7 @@ def import_modules(settings: Settings) -> None:
 
     In a sub-interpreter, which records nothing, pyarrow's import may never end.
     """
-    if _boot.in_subinterpreter():
+    if in_subinterpreter():
         return
     with Uncounted(leaves_objects=True), library_threads():
         for name in MODULES:
