@@ -161,7 +161,7 @@ def write_comparison(
         kernel["kernel"] = kernel_indexes.get(identity)
     blocks = {"compare": json_block(comparison)}
     blocks |= {name: json_block(value) for name, value in texts.blocks.items()}
-    return write_report(report, after, path, blocks=blocks)
+    return write_report(report, after, path, blocks=blocks, start="compare")
 
 
 def comparison_object(

@@ -383,6 +383,7 @@ def write_report(
     *,
     source: bool = True,
     blocks: Mapping[str, str] | None = None,
+    start: str = "",
 ) -> WrittenPage:
     """Write the report of a selection's runs as one page of at most `max_mb` MiB.
 
@@ -398,6 +399,7 @@ def write_report(
         max_mb: Largest size of the page, in MiB.
         source: Include code of the program.
         blocks: Text of additional blocks by name, which are always included.
+        start: Address of the view that the page opens at, as behind `#/`.
 
     Raises:
         BadSetting: the budget is too small for the page without launches and texts, or the file
@@ -411,25 +413,27 @@ def write_report(
             f"a report of this trace needs at least {max_mb - budget.room() / MEBIBYTE:.2f} MiB, "
             f"more than --max-mb {max_mb:g}"
         )
-    size = _write_page(report.title, budget.blocks, path)
+    size = _write_page(page_text(report.title, budget.blocks, start), path)
     return WrittenPage(path, size, tuple(budget.dropped))
 
 
-def _write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
-    """Write a page with a title and packed blocks by name, and return its size in bytes.
+def _write_page(page: str, path: Path) -> int:
+    """Write the HTML of a page, and return its size in bytes.
 
     Raises:
         BadSetting: the file cannot be written.
     """
-    content = page_text(title, blocks).encode()
+    content = page.encode()
     with whole_file(path) as file:
         file.write(content)
     return len(content)
 
 
-def page_text(title: str, blocks: Mapping[str, str]) -> str:
-    """Return the HTML of a page with a title and packed blocks by name."""
+def page_text(title: str, blocks: Mapping[str, str], start: str = "") -> str:
+    """Return the HTML of a page with a title and packed blocks, which opens at the view `start`."""
     before, between, after = _page_parts()
+    if start:
+        before = before.replace("<html ", f'<html data-start="/{html.escape(start)}" ', 1)
     elements = "\n".join(_block_element(name, block) for name, block in blocks.items())
     return "".join((before, html.escape(title), between, elements, after))
 

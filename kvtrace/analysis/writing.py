@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -137,8 +136,9 @@ def page_html(
                 raise BadSetting(f"the report has no kernel {kernel!r}{nearest(kernel, names)}.")
             address = f"kernel/{names.index(kernel)}"
         with tempfile.TemporaryDirectory(prefix="kvtrace-page-") as scratch:
-            written = write(report, selection, Path(scratch) / "page.html", max_mb, source=source)
-            html = written.path.read_text(encoding="utf-8")
+            path = Path(scratch) / "page.html"
+            written = write(report, selection, path, max_mb, source=source, start=address)
+            html = path.read_text(encoding="utf-8")
     for left_out in written.dropped:
         tell(f"{left_out.text} {left_out.command}")
-    return html.replace("<html ", f'<html data-start="/{escape(address)}" ', 1)
+    return html

@@ -93,6 +93,16 @@ def test_compare_view_is_only_in_comparison_pages(report_browser, products):
         assert "which the rest of this report is of" in opened.text(".compare-legend")
 
 
+def test_a_comparison_opens_on_may_it_be_merged(report_browser, products):
+    with opened_page(report_browser, products, fresh=True) as opened:
+        assert "merge?" in opened.text("#compare-answers")
+        assert opened.text("nav a").startswith("Compare")
+        opened.page.locator("nav a", has_text="Overview").click()
+        opened.page.wait_for_selector("#what-ran")
+        opened.page.go_back()
+        opened.page.wait_for_selector("#compare-answers")
+
+
 def test_figures_are_shown_as_bars_and_as_a_table(report_browser, products):
     metrics = {each["name"]: each for each in json.loads(blocks_of(products)["compare"])["metrics"]}
     with opened_page(report_browser, products, "#/compare") as opened:

@@ -18,13 +18,13 @@ export type Query = Readonly<Record<string, Value>>;
 const FRAMED = "about:srcdoc";
 const framed = window.location.href.startsWith(FRAMED);
 
-/** What the page begins with: such a frame has no address, so its root may say one. */
-const start = window.location.hash || `#${document.documentElement.dataset.start ?? ""}`;
+/** What a page without an address opens at: its root may name another view than the overview. */
+const START = document.documentElement.dataset.start ?? "/";
 
-export const address = signal<Address>(parsed(start));
+export const address = signal<Address>(parsed(window.location.hash));
 
 function parsed(hash: string): Address {
-  const text = hash.slice(1) || "/";
+  const text = hash.slice(1) || START;
   const at = text.indexOf("?");
   if (at < 0) return { path: text, query: new URLSearchParams(), text };
   return { path: text.slice(0, at), query: new URLSearchParams(text.slice(at + 1)), text };

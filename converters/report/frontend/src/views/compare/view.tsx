@@ -66,7 +66,7 @@ const view: View = {
   name: "compare",
   title: "Compare",
   section: "compare",
-  order: 50,
+  order: 5,
   routes: ["compare", "compare/:kernel"],
   shown: (page) => page.has(BLOCK),
   keys: [["[ ]", "Previous or next change of the texts side by side"]],
