@@ -77,14 +77,20 @@ static PyObject *recorder_place(PyObject *object, PyObject *addresses) {
   if (!places) return PyErr_NoMemory();
   key->places = places;
   key->places[0] = (uint64_t)count;
+  size_t place = 0, pointers = key->pointer_count; /* arguments come in about the pointers' order */
   for (Py_ssize_t i = 0; i < count; i++) {
     char *pointer = PyLong_AsVoidPtr(PyTuple_GetItem(addresses, i));
     if (!pointer && PyErr_Occurred()) return NULL;
-    size_t place = 0;
-    while (place < key->pointer_count && key->pointers[place].address != pointer) place++;
-    if (place == key->pointer_count) key->places[0] = (uint64_t)NOT_KEPT;
+    size_t tried = 0;
+    while (tried < pointers && key->pointers[place].address != pointer) {
+      place = (place + 1) % pointers;
+      tried++;
+    }
+    if (tried == pointers) {
+      key->places[0] = (uint64_t)NOT_KEPT;
+      break;
+    }
     key->places[1 + i] = place;
-    if (key->places[0] == (uint64_t)NOT_KEPT) break;
   }
   Py_RETURN_NONE;
 }

@@ -5,6 +5,7 @@
 
 #include "_hot_state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static PyObject *name_grid, *name_warmup, *name_storage, *name_data_ptr, *name_nbytes; /* interned */
@@ -12,11 +13,11 @@ static PyObject *name_grid, *name_warmup, *name_storage, *name_data_ptr, *name_n
 /* Values within values within … : as `arguments.MOST_NESTED`. */
 enum { WORDS_AT_HAND = 256, POINTERS_AT_HAND = 32, MOST_NESTED = 128 };
 
-/* A distinct data pointer of a launch, and the bytes that its tensors span. `joined`: index of the
- * first pointer of those whose spans overlap, one by one, up to this one. */
+/* A data pointer of a launch, and the bytes that its tensors span. Up to POINTERS_AT_HAND pointers are
+ * distinct; of more, each tensor has its own. */
 struct pointer {
   char *address, *begin, *end;
-  size_t joined;
+  size_t joined; /* see key_overlaps */
 };
 
 struct key {
@@ -24,6 +25,7 @@ struct key {
   size_t count, size;
   struct pointer *pointers;
   size_t pointer_count, pointer_size;
+  int shares; /* spans of some pointers may overlap */
   uint64_t *places; /* see _hot_addresses.h; NULL: not known */
   uint64_t words_at_hand[WORDS_AT_HAND];
   struct pointer pointers_at_hand[POINTERS_AT_HAND];
@@ -53,6 +55,7 @@ static void key_begin(struct key *key) {
   key->pointers = key->pointers_at_hand;
   key->pointer_size = POINTERS_AT_HAND;
   key->count = key->pointer_count = 0;
+  key->shares = 0;
   key->places = NULL;
 }
 
@@ -94,20 +97,49 @@ static int key_bytes(struct key *key, int tag, const char *bytes, size_t length)
   return 0;
 }
 
-/* Adds the distances of a pointer from those whose spans overlap its new span, [begin, end): such
- * tensors share memory, and where they meet decides races. One distance suffices for all pointers
- * that are joined by overlaps. Tensors of one storage that do not overlap may move apart. */
-SELDOM static int key_overlaps(struct key *key, size_t index, const char *begin, const char *end) {
-  struct pointer *pointers = key->pointers;
-  for (size_t i = 0; i < key->pointer_count; i++) {
-    size_t other = pointers[i].joined, own = pointers[index].joined;
-    if (other == own || begin >= pointers[i].end || pointers[i].begin >= end) continue;
+static int by_begin(const void *one, const void *other) {
+  const struct pointer *a = *(struct pointer *const *)one, *b = *(struct pointer *const *)other;
+  if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+  return (a->end > b->end) - (a->end < b->end);
+}
+
+/* Joins the pointers whose spans overlap, one by one: each gets the lowest index of its group. Spans in
+ * the order of their begins are a group up to the first that begins where no earlier one reaches. */
+static void join_pointers(struct pointer *pointers, struct pointer **order, size_t count) {
+  for (size_t i = 0; i < count; i++) order[i] = &pointers[i];
+  qsort(order, count, sizeof *order, by_begin);
+  for (size_t first = 0, next; first < count; first = next) {
+    size_t lowest = (size_t)(order[first] - pointers);
+    const char *reach = order[first]->end;
+    for (next = first + 1; next < count; next++) {
+      const struct pointer *pointer = order[next];
+      if (pointer->begin >= reach && pointer->begin != order[next - 1]->begin) break;
+      if (pointer->end > reach) reach = pointer->end;
+      if ((size_t)(pointer - pointers) < lowest) lowest = (size_t)(pointer - pointers);
+    }
+    for (size_t i = first; i < next; i++) order[i]->joined = lowest;
+  }
+}
+
+/* Adds the distances of pointers whose spans overlap: such tensors share memory, and where they meet
+ * decides races. One distance suffices for each pointer of a group that is joined by overlaps. Tensors
+ * of one storage that do not overlap may move apart. */
+SELDOM static int key_overlaps(struct key *key) {
+  struct pointer *pointers = key->pointers, *at_hand[POINTERS_AT_HAND], **order = at_hand;
+  size_t count = key->pointer_count;
+  if (count > POINTERS_AT_HAND) order = PyMem_Malloc(count * sizeof(struct pointer *));
+  if (!order) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  join_pointers(pointers, order, count);
+  if (order != at_hand) PyMem_Free(order);
+  for (size_t i = 0; i < count; i++) {
+    size_t joined = pointers[i].joined;
+    if (joined == i) continue;
     if (key_reserve(key, 2)) return -1;
-    key->words[key->count++] = OVERLAP | (uint64_t)other << 8 | (uint64_t)own << 32;
-    key->words[key->count++] = (uint64_t)(pointers[own].address - pointers[other].address);
-    size_t from = own < other ? other : own, to = own < other ? own : other;
-    for (size_t j = 0; j < key->pointer_count; j++)
-      if (pointers[j].joined == from) pointers[j].joined = to;
+    key->words[key->count++] = OVERLAP | (uint64_t)joined << 8 | (uint64_t)i << 32;
+    key->words[key->count++] = (uint64_t)(pointers[i].address - pointers[joined].address);
   }
   return 0;
 }
@@ -121,31 +153,43 @@ SELDOM static int pointers_reserve(struct key *key) {
   return 0;
 }
 
+/* The same as `alias_of` behind the first POINTERS_AT_HAND: `key_overlaps` finds the equal ones. */
+SELDOM static int64_t alias_of_many(struct key *key, char *address, char *begin, char *end) {
+  if (key->pointer_count == key->pointer_size && pointers_reserve(key)) return -1;
+  key->shares = 1;
+  key->pointers[key->pointer_count] = (struct pointer){.address = address, .begin = begin, .end = end};
+  return (int64_t)key->pointer_count++;
+}
+
 /* The same as `alias_of` for a tensor that shares bytes with another, or has none. */
 SELDOM static int64_t alias_in_common(struct key *key, char *address, char *begin, char *end) {
   struct pointer *pointers = key->pointers;
   size_t index = 0;
   while (index < key->pointer_count && pointers[index].address != address) index++;
+  struct pointer *own = &pointers[index];
   if (index == key->pointer_count) {
-    pointers[key->pointer_count++] = (struct pointer){address, begin, end, index};
-  } else {
-    if (begin < pointers[index].begin) pointers[index].begin = begin;
-    if (end > pointers[index].end) pointers[index].end = end;
+    *own = (struct pointer){.address = address, .begin = begin, .end = end};
+    key->pointer_count++;
+    key->shares = 1;
+    return (int64_t)index;
   }
-  return key_overlaps(key, index, begin, end) ? -1 : (int64_t)index;
+  key->shares |= begin < own->begin || end > own->end;
+  if (begin < own->begin) own->begin = begin;
+  if (end > own->end) own->end = end;
+  return (int64_t)index;
 }
 
-/* The index of the first equal pointer of the call, after words for what its tensor, which spans
- * [begin, end), overlaps; -1 with an exception without memory. */
+/* The index of the first equal pointer of the call, to which the tensor's span, [begin, end), is added;
+ * -1 with an exception without memory. */
 static int64_t alias_of(struct key *key, char *address, char *begin, char *end) {
-  if (key->pointer_count == key->pointer_size && pointers_reserve(key)) return -1;
   struct pointer *pointers = key->pointers;
   size_t count = key->pointer_count;
+  if (count >= POINTERS_AT_HAND) return alias_of_many(key, address, begin, end);
   int shares = begin == end;
   for (size_t i = 0; i < count; i++)
     shares |= (begin < pointers[i].end) & (pointers[i].begin < end);
   if (shares) return alias_in_common(key, address, begin, end);
-  pointers[count] = (struct pointer){address, begin, end, count};
+  pointers[count] = (struct pointer){.address = address, .begin = begin, .end = end};
   key->pointer_count++;
   return (int64_t)count;
 }

@@ -160,6 +160,7 @@ static int record_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
   key_begin(&key);
   key.words[key.count++] = (uint64_t)kernel.id;
   int failed = key_grid(&key, grid) || key_arguments(self, &key, args, first, kwargs) ||
+               (key.shares && key_overlaps(&key)) ||
                call_known(self, adapter, owner, object, &key, args, first, kwargs, &call);
   key_end(&key);
   if (failed) return -1;

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kvtrace.capture.adapters import Adapter, Describe, Problem
-from kvtrace.capture.hot_key import CallKeys, Pointer
+from kvtrace.capture.hot_key import CallKeys, Pointers
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, RUN
 from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW
 from kvtrace.surroundings import Local
@@ -55,7 +55,7 @@ class _Thread(Local):
         self.contents = 0
         self.launching = 0
         self.theirs = -1
-        self.pointers: list[Pointer] = []
+        self.pointers: Pointers = {}
         self.places: tuple[int, ...] | None = None
 
 
@@ -292,7 +292,7 @@ class Recorder:
             kernel_id, device_kind, device, _ = self.kernel(adapter, owner, kernel)
             if kernel_id < 0:
                 return
-            pointers: list[Pointer] = []
+            pointers: Pointers = {}
             self._thread.pointers = pointers
             key = self._keys.of(kernel_id, grid, args, kwargs, pointers)
             call_id = self._calls.get(key)
@@ -315,7 +315,8 @@ class Recorder:
             contents = self._thread.contents
             if self._keeps_addresses:
                 places = self._places.get(key)
-                self._thread.places = places and tuple(pointers[place].address for place in places)
+                found = [*pointers]
+                self._thread.places = places and tuple(found[place] for place in places)
             if device_kind == NO_DEVICE:
                 self.append(call_id, enter, leave, contents=contents)
                 return
@@ -372,8 +373,8 @@ class Recorder:
         Launches of equal keys have their addresses in the same order. Where an address is not one
         of the launch's tensors, the call's launches have no addresses.
         """
-        pointers = [pointer.address for pointer in self._thread.pointers]
-        places = tuple(pointers.index(a) for a in addresses if a in pointers)
+        pointers = self._thread.pointers
+        places = tuple(pointers[a][0] for a in addresses if a in pointers)
         self._thread.places = places if len(places) == len(addresses) else None
 
     def tag(self, contents: int) -> int:

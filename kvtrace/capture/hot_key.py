@@ -7,8 +7,7 @@ first distinct pointer, int, 1024). The distance of tensors that overlap is part
 that moves through its storage, apart from all others, makes no new call.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Any
 
@@ -18,18 +17,9 @@ from kvtrace.capture.arguments import span_of
 _double = Struct("=d")
 
 
-@dataclass(slots=True)
-class Pointer:
-    """A distinct data pointer of a launch, and the range of bytes that its tensors span.
-
-    `joined` is the index of the first pointer of those whose spans overlap, one by one, up to this
-    one.
-    """
-
-    address: int
-    begin: int
-    end: int
-    joined: int
+#: Of each distinct data pointer of a launch: its index, from 0, and the range of bytes that its
+#: tensors span.
+Pointers = dict[int, tuple[int, int, int]]
 
 
 class CallKeys:
@@ -45,7 +35,7 @@ class CallKeys:
         grid: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        pointers: list[Pointer],
+        pointers: Pointers,
     ) -> tuple[Any, ...]:
         """Return the key of a launch's call, and add its distinct data pointers to `pointers`."""
         key: list[Any] = [kernel_id, *_whole_grid(grid)]
@@ -55,9 +45,9 @@ class CallKeys:
             # ones, since no value's entry is a bare tuple.
             key.append(tuple(kwargs))
             self._add_values(key, pointers, kwargs.values())
-        return tuple(key)
+        return (*key, *_overlaps(pointers))
 
-    def _add_values(self, key: list[Any], pointers: list[Pointer], values: Iterable[Any]) -> None:
+    def _add_values(self, key: list[Any], pointers: Pointers, values: Iterable[Any]) -> None:
         """Append each value's metadata to `key`, and its new data pointers to `pointers`.
 
         The entries of a value begin with a shape, a type, or bytes, which determine their number.
@@ -67,7 +57,7 @@ class CallKeys:
             kind = type(value)
             if kind in tensor_types:
                 pointer, shape, strides = value.data_ptr(), value.shape, value.stride()
-                index = _add_pointer(key, pointers, *span_of(pointer, shape, strides, value))
+                index = _add_pointer(pointers, *span_of(pointer, shape, strides, value))
                 key += (shape, strides, value.dtype, value.device, pointer & 15, index)
             elif kind is int or kind is bool or kind is str or value is None:
                 key += (kind, value)
@@ -76,41 +66,40 @@ class CallKeys:
             else:
                 self._add_uncommon(key, pointers, value)
 
-    def _add_uncommon(self, key: list[Any], pointers: list[Pointer], value: Any) -> None:
+    def _add_uncommon(self, key: list[Any], pointers: Pointers, value: Any) -> None:
         identity, spans = self._describe(value)[:2]
         key.append(identity)
-        for span in spans or ():
-            index = _add_pointer(key, pointers, *span)
-            key.append(index)
+        key += [_add_pointer(pointers, *span) for span in spans or ()]
 
 
-def _add_pointer(
-    key: list[Any], pointers: list[Pointer], address: int, begin: int, end: int
-) -> int:
-    """Return the index of a data pointer in `pointers`, to which it is added if it is new.
-
-    Its tensor spans the bytes from `begin` to `end`. If spans of other pointers overlap, their
-    tensors share memory, and where they meet decides races: an entry with the distance is appended
-    to `key`. One distance suffices for all pointers that are joined by overlaps. Tensors of one
-    storage that do not overlap may move apart.
-    """
-    index = next((i for i, p in enumerate(pointers) if p.address == address), len(pointers))
-    if index == len(pointers):
-        pointers.append(Pointer(address, begin, end, index))
-    own = pointers[index]
-    own.begin, own.end = min(own.begin, begin), max(own.end, end)
-    for other in pointers:
-        if other.joined == own.joined or begin >= other.end or other.begin >= end:
-            continue
-        first = pointers[other.joined]
-        key.append(
-            ("overlap", other.joined, own.joined, pointers[own.joined].address - first.address)
-        )
-        ends = {own.joined, other.joined}
-        for pointer in pointers:
-            if pointer.joined in ends:
-                pointer.joined = min(ends)
+def _add_pointer(pointers: Pointers, address: int, begin: int, end: int) -> int:
+    """Return the index of a data pointer, after its tensor's span has been added to `pointers`."""
+    index, earliest, latest = pointers.get(address, (len(pointers), begin, end))
+    pointers[address] = index, min(earliest, begin), max(latest, end)
     return index
+
+
+def _overlaps(pointers: Pointers) -> Iterator[tuple[int, int, int]]:
+    """Yield the distances of pointers whose spans overlap: (index of the first, index, distance).
+
+    Such tensors share memory, and where they meet decides races. One distance suffices for each
+    pointer of a group that is joined by overlaps. Tensors of one storage that do not overlap may
+    move apart. Spans in the order of their begins are a group up to the first that begins where no
+    earlier one reaches.
+    """
+    groups: list[list[tuple[int, int]]] = []
+    reach = last = -1
+    for begin, end, index, address in sorted(
+        (begin, end, index, address) for address, (index, begin, end) in pointers.items()
+    ):
+        if begin >= reach and begin != last:
+            groups.append([])
+            reach = end
+        groups[-1].append((index, address))
+        reach, last = max(reach, end), begin
+    for group in groups:
+        first, origin = min(group)
+        yield from ((first, index, at - origin) for index, at in sorted(group) if index != first)
 
 
 def _whole_grid(grid: Any) -> tuple[int, int, int]:

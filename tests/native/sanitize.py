@@ -17,11 +17,11 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.support.native_build import compiling
 from tests.support.tree import ROOT
 
 BUILD: Final = ROOT / "build" / "native"
@@ -125,18 +125,9 @@ def threads(work: int) -> list[str]:
 
 def static(_work: int) -> list[str]:
     """Read all paths through the code, without running it."""
-    from runpy import run_path
-
-    kinds = {"q": "wide", "i": "narrow"}
-    fields = run_path(str(ROOT / "schema/spool.py"))["FIELDS"]
-    launch = " ".join(f"{kinds[kind]}({name})" for name, kind in fields.items())
     complaints = []
     for source in SOURCES:
-        command = [
-            "gcc", "-std=gnu11", "-O1", "-fPIC", "-fanalyzer", *WARNINGS,
-            "-DPy_LIMITED_API=0x030B0000", f"-DLAUNCH_FIELDS(wide, narrow)={launch}",
-            "-isystem", sysconfig.get_paths()["include"], "-c", source, "-o", os.devnull,
-        ]  # fmt: skip
+        command = compiling(source, os.devnull, "-O1", "-fanalyzer", *WARNINGS)
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode or done.stderr:
             complaints.append(done.stderr)

@@ -313,7 +313,7 @@ class ContentsWatcher:
         return True
 
     def _key(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (id(watch), *self._keys.of(0, grid, values, {}, []))
+        return (id(watch), *self._keys.of(0, grid, values, {}, {}))
 
     def _remember(self, key: tuple[Any, ...]) -> None:
         if len(self._remembered) >= _REMEMBERED:

@@ -1,0 +1,41 @@
+"""Extensions of kvtrace that a test compiles itself, with flags and functions of its own."""
+
+import subprocess
+import sysconfig
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from runpy import run_path
+from types import ModuleType
+from typing import Final
+
+from tests.support.tree import ROOT
+
+_STABLE: Final = "-DPy_LIMITED_API=0x030B0000"
+
+
+def compiling(source: str, target: Path | str, *flags: str) -> list[str]:
+    """Return gcc's command that compiles a C file of the checkout to an object file."""
+    kinds = {"q": "wide", "i": "narrow"}
+    fields = run_path(str(ROOT / "schema/spool.py"))["FIELDS"]
+    launch = " ".join(f"{kinds[kind]}({name})" for name, kind in fields.items())
+    return [
+        "gcc", "-std=gnu11", "-fPIC", _STABLE, f"-DLAUNCH_FIELDS(wide, narrow)={launch}", *flags,
+        "-isystem", sysconfig.get_paths()["include"], "-c", str(ROOT / source), "-o", str(target),
+    ]  # fmt: skip
+
+
+def compiled_module(
+    source: str, folder: Path, *, flags: tuple[str, ...] = (), links: tuple[str, ...] = ()
+) -> ModuleType:
+    """Return an extension that is compiled with `flags`, and linked with the words of `links`."""
+    name = Path(source).stem
+    made, library = folder / f"{name}.o", folder / f"{name}.abi3.so"
+    subprocess.run(compiling(source, made, "-O1", *flags), cwd=ROOT, check=True)
+    subprocess.run(["gcc", "-shared", str(made), *links, "-o", str(library)], cwd=ROOT, check=True)
+    spec = spec_from_loader(name, ExtensionFileLoader(name, str(library)))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
