@@ -1,5 +1,6 @@
 """Errors that a user can act on. The text is one sentence: what was found, where, what to do."""
 
+import errno
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -13,6 +14,11 @@ PACKAGES: Final[Mapping[str, str]] = {
     "threadpoolctl": "threadpoolctl",
     "z3": "z3-solver",
 }
+
+
+def lacks_descriptor(error: BaseException) -> bool:
+    """Return whether an error, or its cause, is that all file descriptors are in use."""
+    return getattr(error.__cause__ or error, "errno", None) in (errno.EMFILE, errno.ENFILE)
 
 
 class KvtraceError(Exception):

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from kvtrace.schema.errors import lacks_descriptor
 from kvtrace.schema.layout import refuse_irregular
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.versions import FileFacts, read_facts
@@ -50,15 +51,21 @@ class SegmentWriter:
     """
 
     def __init__(self, path: Path, table: Table, facts: FileFacts) -> None:
-        """Create the file and queue two frames with the schema; OSError if the file exists."""
+        """Create the file and queue two frames with the schema; OSError if the file exists.
+
+        Where all file descriptors are in use, `flush` creates the file.
+        """
         self.path = path
         self.rows = 0
         self.size_bytes = 0
         self.pending_rows = 0
         self.pending_bytes = 0
-        # O_APPEND: after a failed write the file is cut, and the next write must begin there.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._handle = os.open(path, flags, 0o666)
+        self._handle = -1
+        try:
+            self._create()
+        except OSError as error:
+            if not lacks_descriptor(error):
+                raise
         self._schema = table.schema.with_metadata(facts.metadata())
         self._schema_bytes = self._schema.serialize()
         self._batches = 0
@@ -81,10 +88,12 @@ class SegmentWriter:
         """Write pending batches to the operating system.
 
         Raises:
-            OSError: as on a full disk. The file ends after the last whole batch, and pending rows
-                stay pending, for another try.
+            OSError: as on a full disk, or without a descriptor for the file. The file ends after
+                the last whole batch, and pending rows stay pending, for another try.
 
         """
+        if self._handle < 0:
+            self._create()
         try:
             unwritten = memoryview(b"".join(self._pending))  # a write may take long
             while unwritten:
@@ -106,6 +115,11 @@ class SegmentWriter:
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
+
+    def _create(self) -> None:
+        # O_APPEND: after a failed write the file is cut, and the next write must begin there.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._handle = os.open(self.path, flags, 0o666)
 
     def _queue_frame(self, number: int, rows: int, payload: pa.Buffer) -> None:
         rows_before = self.rows + self.pending_rows

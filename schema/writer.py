@@ -5,6 +5,7 @@ complete and on disk, and only then the segment is removed; so a reader finds ea
 at any moment, whenever the process is killed.
 """
 
+import errno
 import os
 import platform
 import shutil
@@ -18,7 +19,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kvtrace.schema.columns import ColumnValues, batch_of_columns, batch_of_rows, table_named
-from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
+from kvtrace.schema.errors import SchemaMismatch, TraceWriteError, lacks_descriptor
 from kvtrace.schema.features import (
     features_of_rows,
     features_of_run,
@@ -48,6 +49,8 @@ SEGMENT_BYTES: Final = 128 << 20
 
 #: Pending bytes beyond which an append flushes on its own, so that memory stays bounded.
 _PENDING_BYTES: Final = 4 << 20
+#: Most pending bytes of a segment without a file, for which there is no descriptor yet.
+_WAITING_BYTES: Final = 64 << 20
 
 #: Bytes on disk that are reserved for the last row of `runs`.
 _RESERVE_BYTES: Final = 16 << 10
@@ -152,12 +155,17 @@ class RunWriter:
         return self._part_bytes + sum(segment.size_bytes for segment in self._open.values())
 
     def open_ahead(self, tables: Iterable[str]) -> None:
-        """Open files for rows to come, while there are descriptors; OSError as opening a file."""
+        """Create files for rows to come while there are descriptors; OSError as `SegmentWriter`."""
         for table in tables:
             self._ahead[table] = self._new_segment(table, 0)
 
+    def _remove_ahead(self) -> None:
+        """Remove the files of `open_ahead` that no row was written to."""
+        for segment in self._ahead.values():
+            segment.path.unlink(missing_ok=True)
+        self._close_ahead()
+
     def _close_ahead(self) -> None:
-        """Close the files of `open_ahead` that no row was written to."""
         for segment in self._ahead.values():
             segment.close()
         self._ahead.clear()
@@ -176,7 +184,7 @@ class RunWriter:
         """Write a table's open segment as a part; TraceWriteError as `flush`."""
         self._check_usable()
         try:
-            self._flush_all()
+            self._flush_whole()
             self._sync_referred_to()
             self._seal_segment(table)
         except OSError as error:
@@ -231,8 +239,10 @@ class RunWriter:
             self._update_run_row(row)
         self._append_run_row()
 
-    def flush(self) -> None:
+    def flush(self) -> bool:
         """Write all rows to the operating system, so that they survive the end of this process.
+
+        Return False if some wait for a later flush, as there is no descriptor for their file.
 
         Raises:
             TraceWriteError: some rows could not be written, as on a full disk.
@@ -240,7 +250,7 @@ class RunWriter:
         """
         self._check_usable()
         try:
-            self._flush_all()
+            return self._flush_all()
         except OSError as error:
             raise self._refuse_further_rows(error) from error
 
@@ -267,7 +277,8 @@ class RunWriter:
             return True
         self._update_run_row(runs_row)
         try:
-            self._flush_all()
+            self._remove_ahead()  # whose descriptors sealing may need
+            self._flush_whole()
             if not self._seal_all(at_last, may_go_on):
                 self._write_final_row_to_journal()
                 self.close()
@@ -280,7 +291,7 @@ class RunWriter:
         return True
 
     def close(self) -> None:
-        """Close the files without sealing, as a forked child does with its parent's writer."""
+        """Close the files without sealing, as a forked child does with its parent's."""
         for segment in self._open.values():
             segment.close()
         self._open.clear()
@@ -308,9 +319,10 @@ class RunWriter:
             segment = self._segment(table)
             segment.append(batch)
             is_full = self._is_full(segment)
+            is_written = False
             if is_full or segment.pending_bytes >= _PENDING_BYTES:
-                self._flush_all()
-            if is_full:
+                is_written = self._flush_all()
+            if is_full and is_written:
                 self._sync_referred_to()
                 self._seal_segment(table)
         except OSError as error:
@@ -318,11 +330,26 @@ class RunWriter:
                 self._lost_rows += batch.num_rows
             raise self._refuse_further_rows(error) from error
 
-    def _flush_all(self) -> None:
+    def _flush_all(self) -> bool:
+        """Return whether all is written; False if rows wait for a descriptor, as in `flush`."""
         other_tables = [table for table in self._open if table not in REFERRED_TO]
+        is_whole = True
         for table in (*REFERRED_TO, *other_tables):
-            if table in self._open:
-                self._open[table].flush()
+            try:
+                if table in self._open:
+                    self._open[table].flush()
+            except OSError as error:
+                waiting_bytes = self._open[table].pending_bytes
+                if not lacks_descriptor(error) or waiting_bytes > _WAITING_BYTES:
+                    raise
+                if table in REFERRED_TO:
+                    return False
+                is_whole = False
+        return is_whole
+
+    def _flush_whole(self) -> None:
+        if not self._flush_all():
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     def _sync_referred_to(self) -> None:
         """Sync the open segments of tables that parts refer to (`REFERRED_TO`) to the disk."""
@@ -398,7 +425,6 @@ class RunWriter:
         runs_segment = self._open.pop("runs", None)
         if runs_segment is not None:
             runs_segment.close()
-        self._close_ahead()
         remove_journal(self.out, self.run_id)
         return True
 

@@ -59,6 +59,7 @@ struct spool {
   int64_t launches; /* number of launches taken from the recorder */
   int64_t wanted, written; /* requests to write at once, and how many of them are fulfilled */
   char opened, ending, ended, failed, holders;
+  int opened_files[2]; /* of the thread; -1: not open */
   char *shared_path; /* after the folder */
   char folder[];
 };
@@ -202,6 +203,14 @@ static int open_file(const char *folder, int number) {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 }
 
+static void close_files(struct spool *spool) {
+  for (int i = 0; i < 2; i++) {
+    int file = spool->opened_files[i];
+    spool->opened_files[i] = -1; /* first: a child that is forked in between must not close another's */
+    if (file >= 0) close(file);
+  }
+}
+
 static int write_whole(int file, const char *bytes, size_t count) {
   while (count) {
     ssize_t done = write(file, bytes, count);
@@ -230,7 +239,7 @@ static int spool_wait(struct spool *spool, const struct timespec *end) {
 
 static void *spool_work(void *given) {
   struct spool *spool = given;
-  int files[2] = {-1, -1}, failed = make_folders(spool->folder);
+  int *files = spool->opened_files, failed = make_folders(spool->folder);
   for (int i = 0; i < 2 && !failed; i++)
     failed = (files[i] = open_file(spool->folder, i)) < 0;
   pthread_mutex_lock(&spool->lock);
@@ -271,8 +280,7 @@ static void *spool_work(void *given) {
     if (!spool->ending && spool->wanted == wanted) spool_wait(spool, &next);
   }
   pthread_mutex_unlock(&spool->lock);
-  for (int i = 0; i < 2; i++)
-    if (files[i] >= 0) close(files[i]);
+  close_files(spool);
   pthread_mutex_lock(&spool->lock);
   spool->ended = 1;
   if (spool->shared >= 0) unlink(spool->shared_path);
@@ -306,6 +314,7 @@ static void spools_leave(void) {
     spool->owner->spool = NULL;
     munmap(spool->memory, MEMORY_BYTES);
     if (spool->shared >= 0) close(spool->shared);
+    close_files(spool);
   }
   spools = NULL;
 }
@@ -361,6 +370,7 @@ static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   spool->owner = self;
   spool->process = getpid();
   spool->holders = 2;
+  spool->opened_files[0] = spool->opened_files[1] = -1;
   spool_put(spool, first, (size_t)count);
   self->drained = 0;
   self->spool = spool;

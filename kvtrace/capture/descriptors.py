@@ -24,19 +24,20 @@ class Descriptors:
 
     def __init__(self) -> None:
         """Reserve as many as a run needs, or fewer under a low limit."""
-        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        self._begin = max(3, min(limit, _HIGHEST) - _COUNT)
         self._held: list[int] = []
         self._file: tuple[int, int] | None = None
-        self._most = min(_COUNT, limit // _SHARE)
         self.hold_all()
 
     def hold_all(self) -> None:
         """Reserve as many as a run needs."""
-        self.hold(self._most)
+        self.hold(_COUNT)
 
     def hold(self, count: int = _LATER) -> None:
-        """Reserve descriptors until `count` are held, or none is left."""
+        """Reserve descriptors until `count` are held, or none is left below the present limit."""
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        limit = _HIGHEST if limit == resource.RLIM_INFINITY else limit
+        begin = max(3, min(limit, _HIGHEST) - _COUNT)
+        count = min(count, limit // _SHARE)
         try:
             file = os.memfd_create("kvtrace")
         except (OSError, AttributeError):
@@ -45,7 +46,7 @@ class Descriptors:
             facts = os.fstat(file)
             self._file = facts.st_dev, facts.st_ino
             while len(self._held) < count:
-                self._held.append(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, self._begin))
+                self._held.append(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, begin))
         except OSError:
             pass  # all are in use
         finally:

@@ -32,7 +32,7 @@ from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
 from kvtrace.capture.threads import RecordingThread
 from kvtrace.forks import Lock
 from kvtrace.schema.content import UNKNOWN, Producer, content_hash
-from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
+from kvtrace.schema.errors import SchemaMismatch, TraceWriteError, lacks_descriptor
 from kvtrace.schema.spool import ROW
 from kvtrace.surroundings import Event, print_error
 
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 _ROWS: Final = 64
 
 #: Tables that nearly every run has.
-_USUAL_TABLES: Final = ("artifacts", "stacks", "kernels", "calls", "launches", "messages")
+_USUAL_TABLES: Final = (
+    "artifacts", "stacks", "kernels", "calls", "launches", "messages", "host_events",
+)  # fmt: skip
 
 #: Seconds that the end of a run waits for a flush that is in progress, and that sealing takes.
 PATIENCE: Final = 30.0
@@ -175,6 +177,11 @@ class Journal:
         if not self._thread.is_current():
             self._closed.wait(PATIENCE)
 
+    def leave(self) -> None:
+        """Close the files in a forked child, which needs the descriptors for its own."""
+        if self._writer is not None:
+            self._writer.close()
+
     @property
     def ended(self) -> bool:
         """The journal is closing or closed, so that submissions are not written."""
@@ -271,6 +278,8 @@ class Journal:
             with Uncounted() as self._uncounted:
                 self._round(deadline, whole)
         except Exception as error:  # noqa: BLE001 - reported once; the program continues unrecorded
+            if self._writer is None and lacks_descriptor(error) and not self._closing:
+                return  # nothing was taken yet: the next round tries again
             self.broken = True
             self._failed(error)
             self._lose_waiting()
@@ -306,8 +315,8 @@ class Journal:
         assert self._writer is not None
         if whole:
             self._keeping.rest(self._writer.append)
-        self._writer.flush()
-        if self._taken >= self._spooled and not self._launches:
+        is_written = self._writer.flush()
+        if is_written and self._taken >= self._spooled and not self._launches:
             self.spool.empty()
         reached = self._keeping.after_round(self._writer, self._next_seq)
         if reached is not None:
@@ -486,6 +495,11 @@ class Journal:
         try:
             self._sealed = self._writer.seal(row, at_last, lambda: self._may_seal_on(begin))
         except Exception as error:  # noqa: BLE001 - the journal stays, and readers find it
-            if not self.broken:
-                self.broken = True
+            if self.broken:
+                return
+            self.broken = True
+            if not lacks_descriptor(error):
                 self._failed(error)
+                return
+            text = "its records stay in the journal, which commands read"
+            print_error(f"no file descriptor is left to seal the trace in {self._out}: {text}")

@@ -28,7 +28,7 @@ from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import current_stack, forget_code
 from kvtrace.capture.windows import Window
 from kvtrace.forks import Lock
-from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.errors import KvtraceError, lacks_descriptor
 from kvtrace.schema.layout import new_run_id
 from kvtrace.schema.spool import PHASES
 from kvtrace.settings import Settings, without_missing_packages
@@ -472,7 +472,7 @@ class Session:
         number = getattr(error.__cause__ or error, "errno", None)
         if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             self._failure = "disk-full"
-        if number in (errno.EMFILE, errno.ENFILE):
+        if lacks_descriptor(error):
             text = "the program uses up all file descriptors; raise their number with ulimit -n"
             error = OSError(text)
         print_error(f"recording has ended: {error}")
@@ -481,8 +481,8 @@ class Session:
 
     def _begin_in_child(self) -> None:
         if self._journal is not None:
-            # Kept forever: closing its files here could write into the parent's.
-            _inherited.append(self._journal)
+            self._journal.leave()
+            _inherited.append(self._journal)  # kept forever: its spool and thread are the parent's
             self._parent = self._journal.run_id
             self._journal = None
         self._clear()

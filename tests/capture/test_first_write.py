@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 
@@ -37,6 +38,31 @@ try:
 except OSError:
     launches(600)
 """
+LOWERED = "\nresource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+NONE_LEFT = "\nresource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))\n"
+OTHER_THREAD = """
+import threading
+def use_up():
+    while True:
+        files = []
+        try:
+            while True:
+                files.append(open("/dev/null"))
+        except OSError:
+            time.sleep(1e-4)
+threading.Thread(target=use_up, daemon=True).start()
+for part in range(20):
+    time.sleep(0.02)
+    launches(30)
+    session.flush()
+"""
+IN_CHILD = """
+import os
+process = os.fork()
+launches(300)
+if process:
+    assert os.waitpid(process, 0)[1] == 0
+"""
 REFUSED = """
 class Refusal:
     def find_spec(self, name, path=None, target=None):
@@ -59,17 +85,54 @@ def run(code: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     [
         (BEGIN + LAUNCHES + USED_UP, ()),
         (BEGIN + LAUNCHES + USED_UP, ("few",)),
+        (BEGIN + LAUNCHES + LOWERED + USED_UP, ()),
+        (BEGIN + LAUNCHES + LOWERED + USED_UP.replace("launches(600)", "pass") + IN_CHILD, ()),
+        (BEGIN + LOWERED + LAUNCHES + USED_UP, ()),
         (BEGIN + LAUNCHES + REFUSED + "launches(600)", ()),
         (BEGIN + REFUSED + LAUNCHES + "launches(600)", ()),
     ],
-    ids=["descriptors", "few-descriptors", "imports", "imports-before-the-first-launch"],
-)
+    ids=[
+        "descriptors", "few-descriptors", "lowered-limit", "lowered-limit-and-fork",
+        "lowered-limit-before-the-first-launch", "imports", "imports-before-the-first-launch",
+    ],
+)  # fmt: skip
 def test_all_launches_are_recorded_where_a_late_first_write_would_fail(tmp_path, code, arguments):
     out = tmp_path / "out"
     done = run(code, out, *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert open_trace(out).table("launches").num_rows == 603
     assert validate(out) == []
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("code", "may_seal"),
+    [(NONE_LEFT + "launches(600)", False), (LOWERED + OTHER_THREAD, True)],
+    ids=["limit-0", "other-thread"],
+)
+def test_launches_stay_in_the_journal_where_no_descriptor_is_left(tmp_path, code, may_seal):
+    out = tmp_path / "out"
+    done = run(BEGIN + LAUNCHES + code, out)
+    assert done.returncode == 0
+    message = (
+        f"kvtrace: no file descriptor is left to seal the trace in {out}: its records stay in the "
+        "journal, which commands read\n"
+    )
+    assert done.stderr == message or (may_seal and done.stderr == "")
+    assert open_trace(out).table("launches").num_rows == 603
+    assert bool(recover(out).sealed) == (done.stderr == message)
+    assert open_trace(out).table("launches").num_rows == 603
+    assert validate(out) == []
+
+
+@pytest.mark.process
+def test_program_that_has_no_descriptor_from_the_first_launch_on_is_told(tmp_path):
+    done = run(BEGIN + NONE_LEFT + LAUNCHES, tmp_path / "out")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "kvtrace: recording has ended: the program uses up all file descriptors; raise their "
+        "number with ulimit -n\n"
+    )
 
 
 @pytest.mark.process
