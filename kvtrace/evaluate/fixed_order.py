@@ -3,8 +3,9 @@
 np.sum, np.matmul and BLAS choose their order by shapes, which change with the programs that are
 evaluated together and with the launch. Inside `in_fixed_order`, a sum or product along an axis
 adds its first half to its second until one element is left (a, b, c, d: (a + c) + (b + d)), and a
-matrix product adds its terms in order of K, each sum rounded. A device's order differs, but also
-depends only on the elements that one op combines. Such a launch is evaluated without a plan.
+matrix product adds its terms in order of K, product and sum rounded at once, as fused multiply-adds
+do. A device's order differs, but also depends only on the elements that one op combines. Such a
+launch is evaluated without a plan.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -50,11 +51,21 @@ def by_halves(function: Any, array: Array, axis: int) -> Array:
 
 
 def product_by_terms(left: Array, right: Array) -> Array:
-    """Return the matrix product over the last two axes, adding terms in ascending order of K."""
-    total: Array = left[..., :, :1] * right[..., :1, :]
+    """Return the matrix product over the last two axes, adding terms in ascending order of K.
+
+    Products of float32 numbers are exact in float64, and so is nearly each sum before its rounding.
+    """
+    result = np.result_type(left, right)
+    wide = _WIDER.get(result, result)
+    left, right = left.astype(wide), right.astype(wide)
+    total = (left[..., :, :1] * right[..., :1, :]).astype(result)
     for k in range(1, left.shape[-1]):
-        total = total + left[..., :, k : k + 1] * right[..., k : k + 1, :]
+        terms = left[..., :, k : k + 1] * right[..., k : k + 1, :]
+        total = (total + terms).astype(result)
     return total
+
+
+_WIDER: Final = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble}
 
 
 def half_sum(array: Array, axis: int) -> Array:
