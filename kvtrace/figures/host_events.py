@@ -39,6 +39,11 @@ KINDS: Final[dict[Cause, tuple[str, ...]]] = {
 _RECORD: Final = "record"
 #: Kind of a request of a kernel whose execution another tool's file lacks, or has without a time.
 UNEXECUTED: Final = "unexecuted"
+#: What is missing of a file of another tool without launches and executions.
+NO_IMPORTED_KERNELS: Final = (
+    "the file has no launch and no execution of a kernel, so there is nothing to profile: record "
+    "the device, too (torch.profiler: ProfilerActivity.CUDA)"
+)
 #: Nanoseconds by which a wait of the host may end before a gap and still belong to the gap.
 _WAIT_TOLERANCE_NS: Final = 10_000
 #: Activities that come before launching.

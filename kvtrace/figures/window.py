@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers, union_of
 from kvtrace.figures.executions import ExecutionBlocks
+from kvtrace.figures.host_events import NO_IMPORTED_KERNELS
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.requests import SETUP
 from kvtrace.figures.scans import row_count
@@ -48,11 +49,6 @@ _STARTUP_RATIO: Final = 2.0
 _LEAST_STEPS: Final = 2
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
                  "min": 60_000_000_000}  # fmt: skip
-#: What is missing of a file of another tool without launches and executions.
-NO_IMPORTED_KERNELS: Final = (
-    "the file has no launch and no execution of a kernel, so there is nothing to profile: record "
-    "the device, too (torch.profiler: ProfilerActivity.CUDA)"
-)
 _OFFSET: Final = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|%)?")
 
 
