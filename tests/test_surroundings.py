@@ -169,8 +169,25 @@ def test_output_of_a_program_is_read_whole_and_a_program_that_hangs_is_ended():
         surroundings.output_of(["sleep", "600"], environment, 0.01)
     with pytest.raises(FileNotFoundError):
         surroundings.output_of(["no-such-program-at-all"], environment, 60)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)  # none is left
+
+
+@pytest.mark.process
+def test_no_program_that_was_started_is_left():
+    program = """if True:
+        import os
+        from kvtrace import surroundings
+        for words, seconds in ((["true"], 60), (["false"], 60), (["sleep", "600"], 0.01)):
+            try:
+                surroundings.output_of(words, dict(os.environ), seconds)
+            except TimeoutError:
+                print("ended")
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            print("none")
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=300)
+    assert done.stdout.split() == [b"ended", b"none"], done.stderr
 
 
 def test_platform_is_the_one_that_python_tells():

@@ -28,7 +28,7 @@ from kvtrace.converters.importers.registry import (
     load_importer,
 )
 from kvtrace.converters.importers.rows import RunRows, ToGeneric
-from kvtrace.figures.window import NO_IMPORTED_KERNELS
+from kvtrace.figures.host_events import NO_IMPORTED_KERNELS
 from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import IMPORT_UNCERTAIN, JOURNAL, refuse_links
