@@ -52,9 +52,9 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Some 600 MB, of no use to anyone who does not test it: so only `make test-all` installs it.
+# Some 700 MB, of no use to anyone who does not test it: so only `make test-all` installs it.
 .venv/.spark: .venv/.project requirements/spark.lock
-	@echo "installing what tests of Spark and of object stores need into .venv"
+	@echo "installing what tests of Spark, object stores and other engines need into .venv"
 	@$(BIN)/python -m pip install --quiet -r requirements/spark.lock
 	@touch $@
 
@@ -138,6 +138,7 @@ bench: install  ## the figures of benchmarks/RESULTS.md, each with its machine a
 
 docs: install  ## regenerate what documents tables, settings and rules, and the demo's pictures
 	$(BIN)/python -m kvtrace.schema.document
+	$(BIN)/python -m docs_site.views_sql
 	$(BIN)/python -m docs_site.variables
 	$(BIN)/python -m docs_site.needs
 	$(BIN)/python -m kvtrace.verdicts.document

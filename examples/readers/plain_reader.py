@@ -131,8 +131,8 @@ def _stored_pieces(out: Path, name: str, run: str) -> Iterator[pa.Table]:
     captured = {match[1] for path, match in matches.items() if match and _is_captured(path)}
     for path in sorted(filter(matches.get, parts), key=_is_captured, reverse=True):
         with pq.ParquetFile(path) as file:
-            _check_version(file.schema_arrow.metadata, path)
-            _check_columns(file.schema_arrow.names, name, path)
+            check_version(file.metadata.metadata, path)
+            check_columns(file.schema_arrow.names, name, path)
             yield file.read()
     for path in segments:
         if path.stem.rpartition("-")[2] not in captured:
@@ -165,17 +165,19 @@ def _segment_tables(path: Path) -> Iterator[pa.Table]:
             schema = payload
             continue
         table = pa.ipc.open_stream(schema + payload).read_all()
-        _check_version(table.schema.metadata, path)
+        check_version(table.schema.metadata, path)
         yield table
 
 
-def _check_version(metadata: dict[bytes, bytes] | None, path: Path) -> None:
+def check_version(metadata: dict[bytes, bytes] | None, path: Path) -> None:
+    """Raise ValueError unless a file's metadata names a version that this file reads."""
     version = (metadata or {}).get(b"kvtrace.format_version", b"").decode()
     if version.partition(".")[0] != str(MAJOR):
         raise ValueError(f"{path} has format version {version or 'none'}, and this reads {MAJOR}.x")
 
 
-def _check_columns(names: Collection[str], table: str, path: Path) -> None:
+def check_columns(names: Collection[str], table: str, path: Path) -> None:
+    """Raise ValueError unless a file of a table has each required column."""
     needed = [column["name"] for column in _columns()[table] if column["required"]]
     if missing := [name for name in needed if name not in names]:
         raise ValueError(

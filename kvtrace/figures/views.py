@@ -75,6 +75,15 @@ _EXECUTION_TIMES: Final = """
             p.requested IS NOT NULL AS asked, p.stack_id, p.forward_stack_id
         FROM placed p {trials}
 """
+_EXECUTED: Final = f"""
+        SELECT p.run, p.record, k.name AS kernel, k.module, {SOURCE} AS source, p.call_id,
+            c.kernel_id, p.launch_seq, p."start", p."end", {{trial}} AS trial,
+            CASE WHEN p.device_ns < 0 THEN 0 ELSE p.device_ns END AS device_ns, p.device, p.stream,
+            p.graph_id, p.name, p.kind, p.bytes, p.weight, epoch_ns(p."start") AS start_ns,
+            epoch_ns(p."end") AS end_ns
+        FROM placed p LEFT JOIN calls c ON c.run = p.run AND c.call_id = p.call_id
+        LEFT JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id {{trials}}
+"""  # noqa: S608
 _JOINED_TRIALS: Final = """LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
         LEFT JOIN between_trials b ON b.run = p.run AND b.record = p.record"""
 
@@ -143,13 +152,13 @@ VIEWS: Final = {
         FROM calls c JOIN kernels k USING (run, kernel_id)
         LEFT JOIN stacks s ON s.run = c.run AND s.stack_id = c.stack_id
     """,  # noqa: S608
-    # A launch with its call and kernel.
+    # A launch with its call and kernel; `trial` by an autotuner or a warm-up.
     "launched": f"""
         SELECT l.run, l.seq, k.name AS kernel, k.module, {SOURCE} AS source, l.call_id,
             c.kernel_id, l.phase, l."enter", l."exit",
-            epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
+            coalesce(l.phase IN ({_TRIALS}), false) AS trial, {_LAUNCH_NS} AS host_ns,
             c.grid_x, c.grid_y, c.grid_z, {_LAUNCHED},
-            greatest(l.weight, 1) AS weight, epoch_ns(l."enter") AS enter_ns,
+            {_WEIGHT} AS weight, epoch_ns(l."enter") AS enter_ns,
             epoch_ns(l."exit") AS exit_ns
         FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
     """,  # noqa: S608
@@ -170,26 +179,23 @@ VIEWS: Final = {
         ) l ON l.run = g.run AND l.seq = g.launch_seq
         WHERE g.call_id IS NULL AND g.launch_seq IS NOT NULL AND g.kind IS NULL
     """,  # noqa: S608
-    # An execution on a device with its call and kernel; null without a known launch.
-    "executed": f"""
-        SELECT p.run, p.record, k.name AS kernel, k.module, {SOURCE} AS source, p.call_id,
-            c.kernel_id, p.launch_seq, p."start", p."end", p.device_ns, p.device, p.stream,
-            p.graph_id, p.name, p.kind, p.bytes, p.weight, epoch_ns(p."start") AS start_ns,
-            epoch_ns(p."end") AS end_ns
-        FROM placed p LEFT JOIN calls c ON c.run = p.run AND c.call_id = p.call_id
-        LEFT JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+    # A launch made by an autotuner or a warm-up.
+    "tuning": f"""
+        SELECT run, seq, call_id, thread, phase, "enter", "exit", greatest(weight, 1) AS weight
+        FROM launches WHERE phase IN ({_TRIALS})
     """,  # noqa: S608
+    # An execution on a device with its call and kernel; null without a known launch. `trial` if its
+    # launch is one.
+    "executed": _EXECUTED.format(
+        trial="t.seq IS NOT NULL",
+        trials="LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq",
+    ),
     # A mark, in ns; `ns` and `end_ns` are null for an instant.
     "marked": """
         SELECT run, mark_id, name, thread, epoch_ns("begin") AS begin_ns,
             epoch_ns("end") AS end_ns, epoch_ns("end") - epoch_ns("begin") AS ns
         FROM marks
     """,
-    # A launch made by an autotuner or a warm-up.
-    "tuning": f"""
-        SELECT run, seq, call_id, thread, phase, "enter", "exit", greatest(weight, 1) AS weight
-        FROM launches WHERE phase IN ({_TRIALS})
-    """,  # noqa: S608
     # A launch in which an autotuner tried its configurations: the last trial of the launch's
     # thread before the launch's row began during the launch.
     "holding": f"""
@@ -303,6 +309,7 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
 #: The views for runs without launches of autotuners and warm-ups.
 VIEWS_WITHOUT_TRIALS: Final = VIEWS | {
     "compiling": VIEWS["compiled_in"],
+    "executed": _EXECUTED.format(trial="false", trials=""),
     "execution_times": _EXECUTION_TIMES.format(trial="false", trials=""),
 }
 

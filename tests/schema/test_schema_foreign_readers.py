@@ -17,13 +17,13 @@ from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.make_golden import GOLDEN, SEALED, write_sealed_run
 from tests.schema.rows import MOMENT, plain
 from tests.schema.written_runs import add_calls, launches
+from tests.support.readers import first_query
 
-_EXAMPLES = re.findall(
-    r"(?:^```sql|pyarrow:\n\n```python)\n(.*?)^```",
+(PYARROW_EXAMPLE,) = re.findall(
+    r"pyarrow:\n\n```python\n(.*?)^```",
     FORMAT_PAGE.read_text(encoding="utf-8"),
     re.DOTALL | re.MULTILINE,
 )
-DUCKDB_EXAMPLE, PYARROW_EXAMPLE = _EXAMPLES
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_duckdb_keeps_the_nanoseconds(out):
 def test_the_examples_of_the_format_page_run(out, monkeypatch):
     monkeypatch.chdir(out.parent)
 
-    (first, *_) = duckdb.sql(DUCKDB_EXAMPLE).fetchall()
+    (first, *_) = first_query(out).fetchall()
     found = {}
     exec(PYARROW_EXAMPLE, found)
 
@@ -98,7 +98,7 @@ def test_the_examples_unite_versions_by_name(tmp_path, monkeypatch):
         for run in GOLDEN.glob(f"{name}/trace/*/run=*"):
             shutil.copytree(run, tmp_path / "out" / run.parent.name / f"{run.name}-{name}")
 
-    launches = duckdb.sql(DUCKDB_EXAMPLE).fetchall()
+    launches = first_query(tmp_path / "out").fetchall()
     rows: dict[str, Any] = {}
     exec(PYARROW_EXAMPLE, rows)
 

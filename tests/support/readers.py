@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -66,6 +67,23 @@ def python_reader() -> ModuleType:
 def plain_reader() -> ModuleType:
     """Return examples/readers/plain_reader.py as a new module."""
     return _module("plain_reader")
+
+
+def other_engines() -> ModuleType:
+    """Return examples/readers/other_engines.py as a new module, with what it imports beside it."""
+    with pytest.MonkeyPatch.context() as path:
+        path.syspath_prepend(str(READERS))
+        return _module("other_engines")
+
+
+def first_query(trace: Path) -> duckdb.DuckDBPyConnection:
+    """Return the rows of the first query of docs/format.md, asked without kvtrace."""
+    page = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    read, _, query = page.partition("```sql\n")[2].partition("```")[0].partition("\n")
+    views = (ROOT / read.removeprefix(".read ")).read_text(encoding="utf-8")
+    database = duckdb.connect()
+    database.execute(views.replace("'out/", f"'{trace}/"))
+    return database.execute(query)
 
 
 def _module(name: str) -> ModuleType:

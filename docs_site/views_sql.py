@@ -1,0 +1,107 @@
+"""Generator of schema/views.sql, the tables and views of a trace in DuckDB's SQL, without kvtrace.
+
+`python -m docs_site.views_sql` writes it: tables by `schema/tables.txt`, views as in `kvtrace sql`.
+"""
+
+from textwrap import dedent
+from typing import Final
+
+import pyarrow as pa
+
+from docs_site.repository import ROOT
+from kvtrace.figures.views import VIEWS, view_texts
+from kvtrace.schema.document import STORED_SUMS
+from kvtrace.schema.features import FEATURES
+from kvtrace.schema.table_types import Column, Table
+from kvtrace.schema.tables import TABLES
+
+VIEWS_SQL: Final = ROOT / "schema" / "views.sql"
+#: Views of kvtrace that the file has, with those that they use.
+PUBLISHED: Final = ("launched", "executed")
+#: Tables of which passes add rows that are there already.
+_REPEATED: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+_TYPES: Final = {
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "double": "DOUBLE",
+    "bool": "BOOLEAN",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+    "timestamp[ns, tz=UTC]": "TIMESTAMPTZ_NS",
+}
+#: The first lines, with a name in braces for the required columns.
+_HEAD: Final = ROOT / "docs_site" / "views_head.sql"
+_PORTABLE: Final = """\
+-- What follows is SQL of other engines, too, with CAST(x AS BIGINT) in place of epoch_ns(x).
+"""
+
+
+def text() -> str:
+    """Return the text of schema/views.sql."""
+    tables = [table for table in TABLES.values() if table.name not in STORED_SUMS]
+    required = ",\n      ".join(
+        ", ".join(f"('{table.name}', '{name}')" for name in table.required) for table in tables
+    )
+    head = _HEAD.read_text(encoding="utf-8").replace("{required}", required)
+    statements = [head, *map(_table, tables), _PORTABLE]
+    views = view_texts(PUBLISHED, VIEWS).items()
+    statements += [f"CREATE OR REPLACE VIEW {name} AS\n{_flush(text)};\n" for name, text in views]
+    return "\n".join(statements)
+
+
+def sql_type(kind: pa.DataType) -> str:
+    """Return DuckDB's name of an Arrow type."""
+    if pa.types.is_dictionary(kind):
+        return "VARCHAR"
+    if pa.types.is_map(kind):
+        return f"MAP({sql_type(kind.key_type)}, {sql_type(kind.item_type)})"
+    if pa.types.is_list(kind):
+        return f"{sql_type(kind.value_type)}[]"
+    if pa.types.is_struct(kind):
+        fields = (f'"{field.name}" {sql_type(field.type)}' for field in kind)
+        return f"STRUCT({', '.join(fields)})"
+    return _TYPES[str(kind)]
+
+
+def _table(table: Table) -> str:
+    key = _REPEATED.get(table.name)
+    distinct = f'DISTINCT ON (run, "{key}") ' if key else ""
+    columns = ",\n  ".join(map(_column, table.columns))
+    absent = ", ".join(f'NULL AS "{name}"' for name in ("run", *table.names))
+    files = f"'out/{table.name}/run=*/part-*.parquet', union_by_name = true, allow_empty = true"
+    return f"""\
+-- {table.row[0].upper()}{table.row[1:]}.
+CREATE OR REPLACE VIEW {table.name} AS SELECT {distinct}run::VARCHAR AS run,
+  {columns}
+FROM (FROM read_parquet({files}, hive_types_autocast = false)
+  UNION ALL BY NAME SELECT {absent} WHERE false)
+{_condition(table)};
+"""  # noqa: S608
+
+
+def _flush(text: str) -> str:
+    """Return a query without the indentation that it has in Python."""
+    return dedent("\n".join(line for line in text.splitlines() if line.strip()))
+
+
+def _column(column: Column) -> str:
+    return f'"{column.name}"::{sql_type(column.type)} AS "{column.name}"'
+
+
+def _condition(table: Table) -> str:
+    if table.name != "runs":
+        return "WHERE run IN (SELECT run FROM runs)"
+    known = ", ".join(f"'{name}'" for name in FEATURES)
+    return (
+        f"WHERE CASE WHEN list_has_all([{known}], coalesce(required_features, [])) THEN true\n"
+        "  ELSE error('run ' || run_id || ' requires ' || required_features::VARCHAR) END"
+    )
+
+
+def main() -> None:
+    """Write schema/views.sql."""
+    VIEWS_SQL.write_text(text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
