@@ -15,7 +15,7 @@ from kvtrace.surroundings import in_subinterpreter
 
 #: Modules that functions of the recording import when they are called; the last is for the end.
 MODULES: Final = (
-    "kvtrace.capture.ends", "kvtrace.capture.hot_choice", "kvtrace.capture.python_source",
+    "kvtrace.capture.ends", "kvtrace.capture.hot_choice", "kvtrace.capture.running_texts",
     "kvtrace.schema.arrays", "kvtrace.schema.content", "kvtrace.schema.hot_rows",
     "kvtrace.schema.writer", "kvtrace.capture.backends", "kvtrace.capture.closing_line",
 )  # fmt: skip

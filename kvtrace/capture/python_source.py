@@ -3,7 +3,6 @@
 import inspect
 import io
 import keyword
-import re
 import tokenize
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -11,15 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from types import CodeType
-from typing import Any, Final, NamedTuple
-from weakref import ref
+from typing import Any, Final
 
 from kvtrace.capture.pacing import rest
-from kvtrace.capture.records import Frame
-from kvtrace.capture.stacks import is_generated
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.content import content_hash
 from kvtrace.settings import Source
 
 _ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "&=", ":="})
@@ -119,7 +113,7 @@ class _Statement:
         return range(self.lines[0].block_start, self.lines[-1].block_end + 1)
 
 
-class _Module:
+class Module:
     """The top-level statements of a file, by line and by the names that they bind."""
 
     def __init__(self, statements: list[_Statement]) -> None:
@@ -178,9 +172,9 @@ def used_part(text: str, lines: Collection[int], *, outermost: bool = False) -> 
 
 @lru_cache(maxsize=16)  # variants of a kernel come from the same lines
 def _used_part(text: str, lines: frozenset[int], outermost: bool) -> str:
-    file_lines = _lines_of(text)
+    file_lines = lines_of(text)
     try:
-        module = _parsed_module(text)
+        module = parsed_module(text)
         kept_numbers = _used_line_numbers(module, file_lines, lines, outermost)
     except (tokenize.TokenError, SyntaxError):
         kept_numbers = {number for number in lines if 0 < number <= len(file_lines)}
@@ -198,14 +192,14 @@ def _only(file_lines: Sequence[str], kept_numbers: Collection[int]) -> str:
 
 
 @lru_cache(maxsize=8)
-def _lines_of(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
     """Return a text's lines with their ends, cached: do not change them."""
     return text.splitlines(keepends=True)
 
 
 @lru_cache(maxsize=8)  # a file has many kernels, and takes a millisecond for every 25 lines
-def _parsed_module(text: str) -> "_Module":
-    return _Module([_Statement(lines) for lines in _module_statements(_logical_lines(text))])
+def parsed_module(text: str) -> "Module":
+    return Module([_Statement(lines) for lines in _module_statements(_logical_lines(text))])
 
 
 def _logical_lines(text: str) -> list[_LogicalLine]:
@@ -246,7 +240,7 @@ def _logical_lines(text: str) -> list[_LogicalLine]:
 
 
 def _used_line_numbers(
-    module: _Module,
+    module: Module,
     file_lines: Sequence[str],
     numbers: Collection[int],
     outermost: bool,
@@ -388,135 +382,3 @@ def _parameters(words: Sequence[str]) -> set[str]:
         if depth == 1 and previous_word in ("(", ",", "*", "**") and word.isidentifier():
             parameters.add(word)
     return parameters
-
-
-#: Most frames of a stack of which text is kept, the innermost ones.
-_MOST_FRAMES: Final = 6
-#: Lines of a call in which the called function's name is looked for.
-_CALL_LINES: Final = 8
-#: Backslashes that Python may warn of, which would be printed in the program.
-_UNUSUAL_ESCAPE: Final = re.compile(r"\\[^\n\\'\"abfnrtv0-7xNuU]")
-
-
-class RunningText(NamedTuple):
-    """The kept text of what a code object runs: its file, all lines of that, text and SHA-256."""
-
-    path: str
-    lines: Sequence[str]
-    content: bytes
-    sha256: str
-
-
-#: Texts by identity of the code and the setting `source`; the references tell whether that code
-#: still lives, and do not keep it alive.
-_texts: Final[dict[tuple[int, Source], tuple[ref[CodeType], RunningText | None]]] = {}
-_TEXTS_LIMIT: Final = 1 << 12
-#: Bytes of the line table of a function, some 1,500 lines, beyond which a program has written it.
-_TABLE_LIMIT: Final = 16 << 10
-
-
-def launching_files(frames: Sequence[Frame], keep: Source) -> Iterator[RunningText]:
-    """Yield the kept text of a stack's innermost frames, up to one without known text.
-
-    Text is kept only if it is what ran: its function is compiled and compared with the running
-    code, once for each code object. Of a caller it is kept while its line names the function that
-    it calls, which is how readers follow numbers outwards. Functions that a program has written are
-    not kept: their numbers do not say how a user's sizes follow. To be used in the journal's
-    thread, since files are read.
-
-    Args:
-        frames: the stack of a launch, the innermost frame first.
-        keep: the setting `source`.
-
-    """
-    called: str | None = None
-    for frame in frames[:_MOST_FRAMES] if keep != "off" else ():
-        code, line = frame.code, frame.line
-        text = None if code is None or line is None else _text_of(code, keep)
-        if code is None or line is None or text is None or not _names(text.lines, line, called):
-            return
-        yield text
-        called = code.co_name
-
-
-def _text_of(code: CodeType, keep: Source) -> RunningText | None:
-    """Return the text of what a code object runs, None if it is not known; decided once."""
-    reference, text = _texts.get((id(code), keep), (None, None))
-    if reference is not None and reference() is code:
-        return text
-    text = _decided_text(code, keep)
-    if len(_texts) >= _TEXTS_LIMIT:
-        _texts.clear()
-    _texts[id(code), keep] = ref(code), text
-    return text
-
-
-def _decided_text(code: CodeType, keep: Source) -> RunningText | None:
-    path = code.co_filename
-    by_program = is_generated(path) or len(code.co_linetable) > _TABLE_LIMIT
-    text = None if by_program else _file_text(path)
-    if text is None:
-        return None
-    part, codes = _compiled_part(text, code.co_firstlineno, whole=code.co_name == "<module>")
-    if code not in codes:
-        return None
-    content = (text if keep == "files" else part).encode()
-    return RunningText(path, _lines_of(text), content, content_hash(content))
-
-
-def _file_text(path: str) -> str | None:
-    """Return the text of a Python file, None if it is too large or cannot be read."""
-    file = Path(path)
-    try:
-        status = file.stat()
-        is_read = file.suffix == ".py" and status.st_size <= FILE_LIMIT
-        return _content(file, status.st_mtime_ns) if is_read else None
-    except (OSError, ValueError):
-        return None
-
-
-@lru_cache(maxsize=8)
-def _content(file: Path, _: int) -> str:
-    """Return a file's text; cached by the time of its last change."""
-    return file.read_text(encoding="utf-8")
-
-
-def _names(lines: Sequence[str], line: int, called: str | None) -> bool:
-    """Return whether a call in a line names the function that it calls; None is any."""
-    return called is None or called in "".join(lines[line - 1 : line - 1 + _CALL_LINES])
-
-
-@lru_cache(maxsize=64)
-def _compiled_part(text: str, line: int, *, whole: bool) -> tuple[str, tuple[CodeType, ...]]:
-    """Return the outermost function around a line, with what it uses, and the code in it; cached.
-
-    `whole` compiles all of the text, as code of a file's top level is made of it, and returns the
-    statements of the top level that are no definitions, with what they use. Nothing is compiled
-    that does not compile, or that Python might warn of.
-    """
-    part = _top_level(text) if whole else used_part(text, [line], outermost=True)
-    # With its imports: a call of an imported module's function is compiled to other instructions.
-    compiled = text if whole else part
-    if _UNUSUAL_ESCAPE.search(compiled):
-        return part, ()
-    try:
-        code = compile(compiled, "", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
-        return part, ()
-    return part, tuple(_codes(code))
-
-
-def _top_level(text: str) -> str:
-    try:
-        lines = _parsed_module(text).code_lines()
-    except (tokenize.TokenError, SyntaxError):
-        return ""
-    return used_part(text, lines, outermost=True)
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code object and all in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)

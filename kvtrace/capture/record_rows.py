@@ -55,7 +55,7 @@ def call_row(
 
 def _launching_files(journal: Journal, frames: Sequence[Frame], keep: Source) -> list[Any]:
     """Return the entries of `stacks.files` for the stack of a launch."""
-    from kvtrace.capture.python_source import launching_files
+    from kvtrace.capture.running_texts import launching_files
 
     return [
         {

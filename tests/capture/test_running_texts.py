@@ -6,9 +6,9 @@ from types import CodeType
 
 import pytest
 
-from kvtrace.capture import python_source, stacks
-from kvtrace.capture.python_source import launching_files
+from kvtrace.capture import running_texts, stacks
 from kvtrace.capture.records import Frame
+from kvtrace.capture.running_texts import launching_files
 from kvtrace.capture.stacks import line_and_column
 
 LINE = "    launch(k{0}, buf, {0}, grid=(1, 2, 3))\n"
@@ -50,7 +50,7 @@ def test_no_text_is_read_of_functions_that_a_program_has_written(
     code = function_of(2000 if how == "long" else 3, tmp_path / "wrapper.py")
     if how == "generated":
         monkeypatch.setattr(stacks, "GENERATED", [lambda file: file.endswith("wrapper.py")])
-    monkeypatch.setattr(python_source, "_file_text", lambda path: pytest.fail(path))
+    monkeypatch.setattr(running_texts, "_file_text", lambda path: pytest.fail(path))
 
     assert not list(launching_files(frames_of(code, 1), "used"))
     assert not list(launching_files(frames_of(code, 1), "files"))
