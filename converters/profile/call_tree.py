@@ -122,6 +122,8 @@ class CallFigures:
 
 
 FIGURES: Final = tuple(figure.name for figure in fields(CallFigures))
+#: What branches are sorted by, where it is known.
+_COSTS: Final = ("device_ns", "host_ns", "runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ class Branch:
 class CallSums:
     """Leaves of the trees (calls and library kernels) with their figures.
 
-    Calls of one kernel from one stack are one row. `known` names the figures that are recorded.
+    Calls of one kernel from one stack are one row. `known` names the figures that are recorded,
+    and not 0 for all calls.
     `generated` counts the kernels that Inductor generated; `with_operators` and `with_lines` count
     those of them whose operators, and whose lines of the program, are recorded. `window` is the
     part of the runs that figures cover. `nodes_known`: stacks of autograd's nodes are recorded.
@@ -155,8 +158,8 @@ class CallSums:
 
     @property
     def cost(self) -> str:
-        """The name of the figure that branches are sorted by: device time, else host time."""
-        return "device_ns" if "device_ns" in self.known else "host_ns"
+        """The figure that branches are sorted by: the first of these that is known."""
+        return next((name for name in _COSTS if name in self.known), "runs")
 
 
 def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = STEADY) -> CallSums:
@@ -232,17 +235,18 @@ def call_sums(
         )  # fmt: skip
         leaves.append(leaf)
         figures_of_leaves.append([library_time.executions, library_time.device_ns])
-    rows_of_leaves = (
+    rows_of_leaves = [
         (leaf, _figures(leaf, *figures))
         for leaf, figures in zip(with_forward_frames(leaves), figures_of_leaves, strict=True)
-    )
+    ]
     is_generated = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
     origins_of_generated = [
         _without_none(origins) for origins in kernels["origins"].filter(is_generated).to_pylist()
     ]
     of_device = {"device_ns", "forward_ns", "backward_ns"}
     unknown_figures = set() if on_device else of_device
-    unknown_figures |= set() if work else {"bytes"}
+    totals = sum((figures for _, figures in rows_of_leaves), CallFigures())
+    unknown_figures |= {name for name in FIGURES if not getattr(totals, name)}
     return CallSums(
         known=tuple(name for name in FIGURES if name not in unknown_figures),
         rows=tuple(row for row in rows_of_leaves if row[1] != CallFigures()),

@@ -95,10 +95,11 @@ def _fitting_label(steps: Sequence[str], room: int) -> str:
 
 def _header(sums: CallSums, grouping: Grouping, width: int) -> list[str]:
     """Return the headers of the figures: of modules, both passes before their sum."""
-    further = ["runs", *(["bytes"] if "bytes" in sums.known else []), "compile"]
-    on_device = sums.cost == "device_ns"
-    if not on_device or grouping != "module":
-        return ["device" if on_device else "host", "share", *further]
+    names = {"runs": "runs", "bytes": "bytes", "compile_ns": "compile"}
+    further = [header for name, header in names.items() if name in sums.known]
+    if sums.cost != "device_ns" or grouping != "module":
+        cost = {"device_ns": "device", "host_ns": "host", "runs": "runs"}[sums.cost]
+        return [cost, "share", *(name for name in further if name != cost)]
     passes = ["forward", "backward", "sum", "share"]
     return [*passes, *further] if width >= _WIDE else passes
 

@@ -1,7 +1,7 @@
 """Table of all device work by time: kernels of Triton and of libraries, copies and fills."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count as count_from
 from typing import Final, Literal
@@ -90,36 +90,29 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     shown_rows = rows[:most]
     has_executions = profile.device_time is not None
     on_device = has_executions or any(k.measured.device_ns is not None for k in profile.kernels)
+    short_locations = short_places([row.place for row in rows])
     time_header = "GPU time" if on_device else "host time"
-    work_header = "rate" if on_device else "bytes/launch"
-    header = ["kernel", *(["share"] if has_executions else []), time_header,
-              "launches", work_header, "roofline", "line"]  # fmt: skip
-    cells, short_locations = [], short_places([row.place for row in rows])
-    for row in shown_rows:
-        share = [percent(row.share)] if has_executions else []
-        time = duration(row.taken_ns) if not has_executions or row.share is not None else "-"
-        location = short_locations[row.place]
-        cells.append(
-            [
-                row.name,
-                *share,
-                time,
-                count(row.executions),
-                _rate_cell(row) if on_device else _bytes_cell(row),
-                _roofline_cell(row),
-                location,
-            ]
-        )
-    for name in (work_header, "roofline"):
-        index = header.index(name)
-        if all(cell[index] == "-" for cell in cells):  # not replayed, or no limits are known
-            header.remove(name)
-            cells = [[*cell[:index], *cell[index + 1 :]] for cell in cells]
+    table: dict[str, Callable[[TableRow], str]] = {
+        "kernel": lambda row: row.name,
+        "share": lambda row: percent(row.share),
+        time_header: lambda row: (
+            "-" if has_executions and row.share is None else duration(row.taken_ns)
+        ),
+        "launches": lambda row: count(row.executions),
+        **(_RATES if on_device else _WORK),
+        "line": lambda row: short_locations[row.place],
+    }
+    cells = {name: [cell(row) for row in shown_rows] for name, cell in table.items()}
+    # not timed, not replayed, or no limits are known
+    header = [name for name in table if name == "kernel" or set(cells[name]) != {"-"}]
     # On a narrow terminal these columns are left out.
     optional = [
-        index for index, name in enumerate(header) if name in ("launches", work_header, "line")
+        header.index(name)
+        for name in ("launches", "rate", "FLOP/launch", "bytes/launch", "line")
+        if name in header
     ]
-    lines = columns(header, cells, width, texts=(0, len(header) - 1), optional=optional)
+    lines_of_cells = [list(row) for row in zip(*(cells[name] for name in header), strict=True)]
+    lines = columns(header, lines_of_cells, width, texts=(0, len(header) - 1), optional=optional)
     hidden_rows = rows[len(shown_rows) :]
     if hidden_rows:
         hidden_ns = sum(
@@ -194,3 +187,12 @@ def _roofline_cell(row: TableRow) -> str:
     if row.kernel is None or row.kernel.roofline is None:
         return "-"
     return percent(row.kernel.roofline.achieved)
+
+
+def _flops_cell(row: TableRow) -> str:
+    return "-" if row.kernel is None else amount(row.kernel.derived.flops_per_launch)
+
+
+#: Columns of derived figures, where devices were timed, and where they were not.
+_RATES: Final = {"rate": _rate_cell, "roofline": _roofline_cell}
+_WORK: Final = {"bytes/launch": _bytes_cell, "FLOP/launch": _flops_cell}

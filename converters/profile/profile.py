@@ -379,6 +379,6 @@ def _sum_if_all_known(figures: Sequence[int | None]) -> int | None:
     return sum(known) if known and len(known) == len(figures) else None
 
 
-def _sort_key(profile: KernelProfile | CallProfile) -> tuple[int, int, int]:
-    measured = profile.measured
-    return (measured.device_ns or 0, measured.host_ns or 0, profile.launches)
+def _sort_key(profile: KernelProfile | CallProfile) -> tuple[int, int, int, int]:
+    measured, moved_bytes = profile.measured, profile.derived.bytes
+    return (measured.device_ns or 0, measured.host_ns or 0, moved_bytes or 0, profile.launches)

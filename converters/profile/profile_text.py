@@ -60,7 +60,7 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     if profile.is_empty:
         return [*lines, nothing_sentence(profile.window, imported=profile.imported)]
     lines += table_text(profile, None if full else _SHOWN_ROWS, width)
-    lines += _notes_text(profile, launched, width)
+    lines += _notes_text(profile, launched, width, full=full)
     if profile.gaps is not None and profile.gaps.groups:
         lines += ["", *gaps_text(profile.gaps, None if full else _SHOWN_GAPS, width)]
     if full and launched:
@@ -112,15 +112,18 @@ def notable_sentences(profile: Profile) -> list[str]:
     return [*profile.uncertain, *step_sentences(profile.gaps), *costs]
 
 
-def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+def _notes_text(
+    profile: Profile, kernels: Sequence[KernelProfile], width: int, *, full: bool
+) -> list[str]:
     """Return sentences on the table: the roofline's device, missing figures, excluded launches."""
     lines = []
     if not profile.replayed:
         if profile.replay_helps:
             lines += wrapped(_not_derived_sentence(profile), width)
     elif profile.device is None:
-        lines += wrapped("no limits of the device are known: --device NAME", width)
-    else:
+        if full or any(k.measured.device_ns is not None for k in kernels):
+            lines += wrapped("no limits of the device are known: --device NAME", width)
+    elif full or any(k.roofline is not None and k.roofline.achieved for k in kernels):
         lines += wrapped(_limits_sentence(profile.device), width)
     if profile.replayed and profile.missing_calls:
         lines.append(_missing_calls_sentence(profile))
@@ -174,7 +177,9 @@ def _excluded_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     """
     lines = []
     if profile.on_host and profile.device_time is None:
-        lines += wrapped("no device was seen: host time is what kernels took on the CPU", width)
+        is_timed = any(k.measured.host_ns is not None for k in kernels)
+        meaning = ": host time is what kernels took on the CPU" if is_timed else ""
+        lines += wrapped(f"no device was seen{meaning}", width)
     tuning_launches = sum(k.tuning_launches for k in kernels)
     time = profile.device_time
     excluded = [plural(tuning_launches, "launch")] if tuning_launches else []

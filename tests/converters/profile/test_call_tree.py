@@ -23,6 +23,7 @@ from kvtrace.converters.profile.profile import read_profile
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
+from tests.converters.written_trace import Kernel, Launches, write_trace
 from tests.support.tiers import some
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
@@ -213,6 +214,16 @@ def test_bytes_equal_those_of_the_profile_after_replay(tmp_path):
     moved = sum(kernel.derived.bytes or 0 for kernel in profile.kernels)
     assert call_tree(sums, "stack").figures.bytes == moved > 0
     assert any("bytes" in line for line in call_tree_text(sums, "stack")[:1])
+
+
+def test_without_times_a_tree_is_of_runs_and_has_no_column_of_dashes(tmp_path):
+    timed = write_trace(tmp_path / "timed", [Kernel(calls=(Launches(number=2),))])
+    assert read_call_sums(timed.trace, timed.runs).cost == "host_ns"
+    compiled = write_trace(tmp_path / "compiled", [Kernel()])  # its only launch compiled it
+    sums = read_call_sums(compiled.trace, compiled.runs)
+    assert (sums.cost, sums.known) == ("runs", ("runs", "compile_ns"))
+    header, *_ = call_tree_text(sums, "stack")
+    assert header.split() == ["by", "call", "stack", "runs", "share", "compile"]
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)

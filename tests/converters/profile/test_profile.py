@@ -124,6 +124,29 @@ def test_unknown_mask_makes_bytes_a_lower_bound(tmp_path):
         assert any(">3.91 KiB" in line for line in lines)
 
 
+def test_without_times_the_table_has_bytes_and_flops_and_no_dashes(tmp_path):
+    side = write_trace(tmp_path / "t", [Kernel()])  # its only launch compiled it
+    add_ops(side, [load(0, 4000), add(0, 1000)])
+    profile = profile_of(side)
+    assert profile.device is not None
+    header, row, *notes = (" ".join(line.split()) for line in profile_text(profile))
+    assert header == "kernel launches bytes/launch FLOP/launch line"
+    assert row == "scale 1 3.91 KiB 1 K kernels.py:10"
+    assert not any("roofline" in note for note in notes)
+    assert any("roofline" in line for line in profile_text(profile, full=True))
+
+
+def test_kernels_of_equal_times_are_in_order_of_bytes(tmp_path):
+    small = Kernel(name="small", calls=(Launches(number=2),))
+    side = write_trace(tmp_path / "t", [small, Kernel(name="large")])
+    add_ops(side, [load(0, 2000), add(0, 500), load(1, 8000), add(1, 1000)])
+    header, *rows = (" ".join(line.split()) for line in profile_text(profile_of(side)))
+    assert header == "kernel host time launches bytes/launch FLOP/launch line"
+    assert rows[0] == "large 10.0 µs 1 7.81 KiB 1 K kernels.py:10"
+    assert rows[1] == "small 10.0 µs 2 1.95 KiB 500 kernels.py:10"
+    assert not any("roofline" in row for row in rows)
+
+
 def test_without_a_device_timeline_its_columns_are_left_out(tmp_path):
     side = write_trace(tmp_path / "t", [Kernel()])
     profile = profile_of(side)
@@ -238,7 +261,7 @@ def test_without_a_recorded_device_a_default_is_assumed_and_reported(tmp_path):
     add_ops(side, [access(0, 5, "load", "x_ptr", 4000, 4000, 125)])
     profile = profile_of(side)
     assert (profile.device.how, profile.device.limits.name) == ("assumed", "H100 SXM")
-    lines = profile_text(profile)
+    lines = profile_text(profile, full=True)
     assert "assumed from the compile target" in " ".join(" ".join(lines).split())
     assert not any("of measured" in line for line in lines)
 

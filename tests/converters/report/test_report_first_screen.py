@@ -1,5 +1,6 @@
 """The report's first screen: where the time went, what to try, findings, and one table of all."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import notable_sentences
 from kvtrace.converters.report.data import report_data
 from kvtrace.schema.trace import open_trace
+from tests.converters.launch_pages import blocks_of
 from tests.converters.report_page import opened_page, written_page
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
@@ -69,6 +71,28 @@ def test_overview_shows_time_then_advice_then_findings_then_kernels(report_brows
         whole = sum(ns for _, ns in parts)
         assert first / wide == pytest.approx(parts[0][1] / whole, abs=0.02)
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+def test_without_a_gpu_findings_come_with_line_and_sentence_and_no_column_is_of_dashes(
+    report_browser, tmp_path
+):
+    trace = shutil.copytree(FIXTURES.parent / "missing_mask", tmp_path / "trace")
+    page_file = written_page(trace, tmp_path / "page.html")
+    listed = json.loads(blocks_of(page_file)["report"])["findings"]
+    with opened_page(report_browser, page_file, **NARROW) as opened:
+        page = opened.page
+        first = page.locator(".first-findings li").all_inner_texts()
+        assert 0 < len(first) <= 6
+        assert first[0].startswith("error")
+        found = listed[0]["found"]
+        assert f"{Path(found['file']).name}:{found['line']}" in first[0]
+        assert any(each["found"]["message"] in first[0] for each in listed)
+        assert page.locator(".first-findings").bounding_box()["y"] < 200
+        rows = page.locator("#top-kernels tbody tr").all()
+        texts = [row.locator("td").all_inner_texts() for row in rows]
+        assert all(any(cell != "–" for cell in column) for column in zip(*texts, strict=True))
+        opened.go("#/called")
+        page.wait_for_selector("#called-drawing")
 
 
 def test_bars_scale_to_the_largest_row_and_derived_columns_have_a_mark(report_browser, item):

@@ -73,9 +73,9 @@ export function chosenFilter(): Filter {
   return { words, rule, verdict, kernel };
 }
 
-function isOfVerdict(status: Status, verdict: string): boolean {
-  if (verdict === "violation") return ["error", "warning", "note"].includes(status);
-  return status === verdict;
+/** Whether it is an error, a warning or a note. */
+export function isViolation({ status }: Listed): boolean {
+  return STATUSES.indexOf(status) <= STATUSES.indexOf("note");
 }
 
 /** All kernels with the finding. */
@@ -87,7 +87,8 @@ export function filtered(filter: Filter): readonly Listed[] {
   return listedFindings().filter((each) => {
     const { found } = each.placed;
     if (filter.rule && found.rule !== filter.rule) return false;
-    if (filter.verdict && !isOfVerdict(each.status, filter.verdict)) return false;
+    if (filter.verdict === "violation" && !isViolation(each)) return false;
+    if (filter.verdict && ![each.status, "violation"].includes(filter.verdict)) return false;
     if (filter.kernel && !kernelsOf(each.placed).some((of) => String(of) === filter.kernel))
       return false;
     return wordsMatch(each, filter.words);

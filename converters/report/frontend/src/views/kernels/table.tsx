@@ -40,7 +40,13 @@ export function KernelTable(props: KernelTableProps) {
   const field = fieldsOf(of);
   const runs = "over all runs of the calls that were evaluated";
   const most = "most of any variant";
-  const onDevice = totals.device_ns !== null;
+  const hostNs = (index: number) => of(index).host_ns || null;
+  const [onDevice, onHost] = [totals.device_ns !== null, totals.host_ns > 0];
+  const known: readonly (readonly [string, boolean])[] = [
+    ["GPU time", onDevice],
+    ["host time", onHost],
+    ["bytes", totals.bytes !== null],
+  ];
   const columns: (Column<number> | false)[] = [
     {
       label: "Kernel",
@@ -48,34 +54,19 @@ export function KernelTable(props: KernelTableProps) {
       key: (index) => of(index).name,
     },
     field("launches", "measured", "launches"),
-    ...(onDevice
-      ? [
-          sharedFigure(
-            "GPU time",
-            "measured",
-            (index: number) => of(index).device_ns,
-            page.report.device_time?.device_ns ?? 0,
-            "ns",
-            "Sum over executions",
-          ),
-          figure(
-            "host time",
-            "measured",
-            (index: number) => of(index).host_ns || null,
-            "ns",
-            HOST_TIME,
-          ),
-        ]
-      : [
-          sharedFigure(
-            "host time",
-            "measured",
-            (index: number) => of(index).host_ns || null,
-            totals.host_ns,
-            "ns",
-            HOST_TIME,
-          ),
-        ]),
+    onDevice &&
+      sharedFigure(
+        "GPU time",
+        "measured",
+        (index: number) => of(index).device_ns,
+        page.report.device_time?.device_ns ?? 0,
+        "ns",
+        "Sum over executions",
+      ),
+    onHost &&
+      (onDevice
+        ? figure("host time", "measured", hostNs, "ns", HOST_TIME)
+        : sharedFigure("host time", "measured", hostNs, totals.host_ns, "ns", HOST_TIME)),
     ...page.report.further.map(({ name, unit, label }) =>
       figure<number>(label, "measured", (index) => of(index).further[name], unit),
     ),
@@ -126,7 +117,7 @@ export function KernelTable(props: KernelTableProps) {
       columns={columns}
       rows={props.kernels}
       leaving={LEAVING.filter((label) => onDevice || label !== "host time")}
-      sort={onDevice ? "GPU time" : "host time"}
+      sort={known.find(([, is]) => is)?.[0] ?? "launches"}
       empty="No kernel matches."
       {...(props.height && { height: props.height })}
     />

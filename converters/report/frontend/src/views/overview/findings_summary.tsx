@@ -2,13 +2,22 @@
 
 import { useMemo } from "preact/hooks";
 import { href } from "../../app/router";
-import { plural } from "../../data/format";
+import { formatCount, formatPlace, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import type { FindingCount, Kernel } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { countsAs, totals } from "../findings/counts";
-import { NotJudged, JudgedChip, NotReached, Pill, severityKind } from "../../parts/text";
+import { causesOf, type Filter, isViolation, pillKind, sentence } from "../findings/filter";
+import { findingHref } from "../findings/list";
+import {
+  JudgedChip,
+  NotJudged,
+  NotReached,
+  Pill,
+  severityKind,
+  ShortPlace,
+} from "../../parts/text";
 
 /** What is counted of a rule. */
 interface RuleRow {
@@ -19,6 +28,9 @@ interface RuleRow {
   /** Accesses by the class that a page counts them in: a severity, unknown, proven or suppressed. */
   readonly counted: Readonly<Record<string, number>>;
 }
+
+/** No filter: all findings. */
+const ALL: Filter = { words: "", rule: "", verdict: "", kernel: "" };
 
 const SEVERITIES = ["error", "warning", "note"];
 
@@ -55,6 +67,7 @@ export function FindingsSummary() {
         ) : null}{" "}
         <a href={href("findings")}>All findings</a>
       </p>
+      <FirstFindings />
       {listed.length ? (
         <Table
           caption="Findings by rule"
@@ -71,6 +84,34 @@ export function FindingsSummary() {
         </p>
       ) : null}
     </>
+  );
+}
+
+/** Findings that the overview lists. */
+const MOST = 5;
+
+/** The gravest findings with their lines, each cause once. */
+function FirstFindings() {
+  const found = useMemo(
+    () => causesOf(ALL).flatMap(([first]) => (first && isViolation(first) ? [first] : [])),
+    [],
+  );
+  if (!found.length) return null;
+  return (
+    <ul class="first-findings">
+      {found.slice(0, MOST).map((each) => (
+        <li key={each.key}>
+          <Pill kind={pillKind(each)}>{each.status}</Pill>{" "}
+          <ShortPlace of={formatPlace(each.placed.found.file, each.placed.found.line)} />{" "}
+          <a href={findingHref(each.key, ALL)}>{shortText(sentence(each), 300)}</a>
+        </li>
+      ))}
+      {found.length > MOST ? (
+        <li class="muted">
+          and <a href={href("findings")}>{formatCount(found.length - MOST)} more</a>
+        </li>
+      ) : null}
+    </ul>
   );
 }
 
