@@ -2,7 +2,7 @@
 
 Copies, matrix products and stores of tiles may be in flight while the program continues, until the
 program waits for their completion. This is the only table of such ops; the names of their operands
-are in ops.py.
+are in ops.py. An op of a GPU's dialect that is in neither `ACTS` nor `WITHOUT_ACT` may do anything.
 """
 
 from __future__ import annotations
@@ -24,6 +24,19 @@ _SYNCHRONOUS_AMD: Final = re.compile(
 
 #: Dialects without ops that access shared memory, in any version of Triton.
 _PLAIN: Final = frozenset({"arith", "math", "tt", "ub"})
+
+#: Dialects of GPUs: what an op of these does to memory is to be listed by each pass.
+GPU_DIALECTS: Final = frozenset({"amdg", "amdgpu", "nvg", "nvgpu", "ttg", "ttng"})
+
+#: Further dialects of which rows in ops.py say all: control flow, calls, barriers of threads.
+_PLAIN_ROWS: Final = frozenset({"builtin", "cf", "func", "gpu", "llvm", "nvvm", "rocdl", "scf"})
+
+#: Ops of the GPU's dialects that neither access shared memory nor start or wait for operations.
+WITHOUT_ACT: Final = frozenset({
+    "ttg.barrier", "ttg.convert_layout", "ttg.fp4_to_fp", "ttg.global_scratch_alloc",
+    "ttg.local_barrier", "ttng.fence_async_shared", "ttng.reinterpret_tensor_descriptor",
+    "ttng.tensormap_create", "ttng.tensormap_fenceproxy_acquire",
+})  # fmt: skip
 
 
 class Act(Enum):
@@ -93,9 +106,19 @@ def act_of(op: Op) -> Act | None:
     return ACTS.get(op.name)
 
 
+def follows(name: str) -> bool:
+    """Return whether the effect on shared memory of ops with a name is known.
+
+    A row in ops.py does not suffice: it says how an op is evaluated, not what is in flight after.
+    """
+    if name in ACTS or name in WITHOUT_ACT:
+        return True
+    return name in KINDS and name.partition(".")[0] in _PLAIN | _PLAIN_ROWS
+
+
 def is_known(op: Op) -> bool:
     """Return whether an op's effect on shared memory is known."""
-    if op.name in KINDS:
+    if follows(op.name):
         return True
     values = (*op.operands, *op.results)
     return (
@@ -121,7 +144,7 @@ def is_asynchronous(op: Op) -> bool:
 def may_be_asynchronous(text: str) -> bool:
     """Return whether a TTGIR text has an op that is asynchronous, or may be."""
     return any(
-        ACTS.get(name) in _STARTING if name in KINDS else not _is_plain(name)
+        ACTS.get(name) in _STARTING if follows(name) else not _is_plain(name)
         for name in set(_OP.findall(text))
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import called, deciding, enclosing_ops, flow_of, forward, jumps
 from kvtrace.ir.model import once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, LOOPS, MEMORY, READING
+from kvtrace.ir.ops import BRANCHES, CALLS, LOOPS, MEMORY, READING, SHARED_READS
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.ir.updates import data_of
 
@@ -28,7 +28,7 @@ def leading_integers(module: Module) -> frozenset[int]:
     Such integers are in addresses, masks or branches, or are compared with other loaded integers,
     as sequence numbers that decide which data belong together.
     """
-    loads = [op for op in module.ops if op.name in READING and _reads_integers(op)]
+    loads = [op for op in _reading(module) if _reads_integers(op)]
     all_loads = _Taint(module, _loaded(loads))
     all_loads.dependent_ops()
     leading = set()
@@ -115,7 +115,8 @@ class _Taint:
 
 
 def _reading(module: Module) -> list[Op]:
-    return [op for op in module.ops if op.name in READING]
+    """Return the ops that load; what copies bring to shared memory is not followed there."""
+    return [op for op in module.ops if op.name in READING | SHARED_READS]
 
 
 def _loaded(reading: Iterable[Op]) -> set[Value]:

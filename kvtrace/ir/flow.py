@@ -15,8 +15,17 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-from kvtrace.ir.model import Block, Module, Op, Value, once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, CONSTANTS, FUNCTIONS, KINDS, LOOPS, Kind
+from kvtrace.ir.model import Block, Module, Op, Region, Value, once_per_module
+from kvtrace.ir.ops import (
+    BRANCHES,
+    CALLS,
+    CONSTANTS,
+    FUNCTIONS,
+    KINDS,
+    LOOPS,
+    PARTITIONING,
+    Kind,
+)
 
 
 class Flow:
@@ -148,6 +157,17 @@ def enclosing_ops(op: Op) -> Iterator[Op]:
         parent = parent.parent
     if parent is not None:
         yield parent
+
+
+def partition_of(op: Op) -> Region | None:
+    """Return the region around an op that some warps of a program run; None: all of them do."""
+    block = op.block
+    while block is not None:
+        owner = block.region.owner
+        if owner.name in PARTITIONING:
+            return block.region
+        block = owner.block
+    return None
 
 
 def leading_to(block: Block) -> list[Block]:

@@ -17,6 +17,7 @@ from kvtrace.ir.ops import (
     KINDS,
     MEMORY,
     READING,
+    SHARED_READS,
     WRITING,
     Kind,
     computing,
@@ -51,7 +52,7 @@ class IndexArguments:
 def index_arguments(module: Module) -> IndexArguments:
     """Return the pointers whose contents are relevant to a kernel's accesses, and other uses.
 
-    Contents behind descriptors are not tracked.
+    Contents behind descriptors, and in shared memory, are not tracked.
     """
     ops = tuple(module.ops)
     if any(op.name not in KINDS for op in ops):
@@ -64,7 +65,7 @@ def index_arguments(module: Module) -> IndexArguments:
     )
     stores = [op for op in ops if op.name in WRITING]
     all_loads = [op for op in ops if op.name in READING]
-    if any(KINDS[op.name].has("descriptor") for op in ops):
+    if any(KINDS[op.name].has("descriptor") or op.name in SHARED_READS for op in ops):
         return IndexArguments(None, roots.of(stores), roots.of(all_loads), memory_arguments)
     relevant: set[int] = set()
     for op in ops:

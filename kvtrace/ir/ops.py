@@ -35,6 +35,7 @@ class Kind(Enum):
     MEMORY = "reads or writes memory, or both"
     BRANCH = "runs one of its regions"
     LOOP = "runs its regions repeatedly"
+    PARTITIONS = "runs its regions at the same time, each by other warps"
     END = "ends a block, and passes values on"
     JUMP = "ends a block, and continues at another block"
     CALL = "calls a function"
@@ -410,13 +411,19 @@ READING: Final = named(lambda row: row.effect in ("load", "atomic"))
 """Ops that return contents of memory."""
 WRITING: Final = named(lambda row: row.effect in ("store", "atomic"))
 MEMORY: Final = READING | WRITING
-FILLING: Final = named(lambda row: row.effect == "load" and row.has("other"))
-"""Loads that may have a value for masked-off lanes."""
+FILLING: Final = named(
+    lambda row: row.effect == "load" and row.has("other") and not row.has("shared")
+)
+"""Loads whose result may have a value for masked-off lanes; copies to shared memory fill zeros."""
 POINTED: Final = named(lambda row: row.effect is not None and row.has("pointer"))
 """Ops that access memory by pointers, not by a descriptor."""
+SHARED_READS: Final = frozenset({"ttg.local_load"})
+"""Ops that return contents of shared memory."""
 CALLS: Final = named(lambda row: row.kind is Kind.CALL)
 FUNCTIONS: Final = named(lambda row: row.kind is Kind.FUNCTION)
 LOOPS: Final = named(lambda row: row.kind is Kind.LOOP)
+PARTITIONING: Final = named(lambda row: row.kind is Kind.PARTITIONS)
+"""Ops whose regions different warps of a program run at the same time."""
 BRANCHES: Final = named(lambda row: row.kind is Kind.BRANCH)
 GIVEN: Final = named(lambda row: row.kind is Kind.GIVEN)
 CONSTANTS: Final = named(lambda row: row.operator == "constant")
@@ -458,6 +465,17 @@ def operator_of(op: Op) -> Operator:
 def address_of(op: Op) -> Value:
     """Return the address operand of a memory op: its pointer or its descriptor."""
     return op.operand("descriptor" if KINDS[op.name].has("descriptor") else "pointer")
+
+
+def contents_of(op: Op) -> Value:
+    """Return the value that a memory op loads or stores: a tensor, or a view of shared memory.
+
+    An asynchronous copy to shared memory has no result, or a token.
+    """
+    row = KINDS[op.name]
+    if row.has("shared"):
+        return op.operand("shared")
+    return op.results[0] if row.effect == "load" else op.operand("value")
 
 
 def mask_of(op: Op) -> Value | None:

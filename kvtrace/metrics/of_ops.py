@@ -15,9 +15,9 @@ from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
 from kvtrace.ir.attributes import EnumAttribute, IntegerAttribute, StringAttribute
 from kvtrace.ir.model import once_per_module
-from kvtrace.ir.ops import KINDS, LOOPS, Kind, effect_of
+from kvtrace.ir.ops import KINDS, LOOPS, Kind, contents_of, effect_of
 from kvtrace.ir.stacks import OpStacks, Stack, StackRows
-from kvtrace.ir.types import TensorType
+from kvtrace.ir.types import SharedType, TensorType
 from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.footprint import Footprint
 from kvtrace.metrics.formula_counts import FormulaCounts
@@ -394,8 +394,8 @@ def _sum_if_known(figures: list[int | None]) -> int | None:
 
 
 def _element_name(op: Op) -> str | None:
-    values = op.results or (op.group("value") if effect_of(op) else ())
+    values = op.results if effect_of(op) is None else (contents_of(op),)
     if not values:
         return None
     type_ = values[0].type
-    return str(type_.element if isinstance(type_, TensorType) else type_)
+    return str(type_.element if isinstance(type_, TensorType | SharedType) else type_)

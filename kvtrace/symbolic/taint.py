@@ -48,7 +48,8 @@ def undefined_cause(op: Op) -> str | None:
     name = "right" if shifts else "source"
     if kind is None or not kind.has(name) or len(op.results) != 1:
         return None
-    number, bits = constant_of(op.operand(name)), integer_bits(op.results[0].type)
+    operand, bits = op.optional(name), integer_bits(op.results[0].type)
+    number = None if operand is None else constant_of(operand)
     if number is None or bits is None:
         return None
     if shifts:

@@ -23,7 +23,7 @@ from kvtrace.ir.attributes import (
     IntegerAttribute,
 )
 from kvtrace.ir.model import number_of, once_per_module
-from kvtrace.ir.ops import GROWING, operator_of
+from kvtrace.ir.ops import GROWING, contents_of, effect_of, operator_of
 from kvtrace.ir.types import (
     TensorDescriptorType,
     integer_bits,
@@ -163,6 +163,11 @@ class Walk:
                     for value in block.arguments:
                         self.set_unknown(value, op, f"comes from {op.name}")
                     self.block(block)
+        effect = effect_of(op)
+        if effect is not None:
+            shape = shape_of(contents_of(op).type)
+            address = unknown_pointer(f"{op.name}, which is not followed", shape)
+            self.record_accesses(op, effect, address, TRUE, 1, shape)
         for value in op.results:
             self.set_unknown(value, op, f"comes from {op.name}")
 

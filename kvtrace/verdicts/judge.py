@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate.arguments import TensorArgument
@@ -24,7 +25,7 @@ from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.rules.out_of_bounds_zeros import without_zeros
-from kvtrace.verdicts.rules.table import chosen_rules
+from kvtrace.verdicts.rules.table import Rule, chosen_rules
 from kvtrace.verdicts.unknown_fields import without_assumed
 from kvtrace.verdicts.verdict import Verdict
 
@@ -55,8 +56,11 @@ class Judgment:
         self._rules = chosen_rules(rules)
         ids = [rule.id for rule in self._rules]
         self.bound = BoundCall(call, ids, budget)
-        judges = dict.fromkeys(rule.judge for rule in self._rules)
-        self._verdicts = [verdict for judge in judges for verdict in judge(self.bound)]
+        strangers = [verdict for rule in self._rules for verdict in _not_followed(rule, call)]
+        unjudged = {verdict.rule for verdict in strangers}
+        judges = dict.fromkeys(rule.judge for rule in self._rules if rule.id not in unjudged)
+        verdicts = (verdict for judge in judges for verdict in judge(self.bound))
+        self._verdicts = [*strangers, *(v for v in verdicts if v.rule not in unjudged)]
         self.observers: tuple[Concrete, ...] = self._evaluation_observers()
 
     def _evaluation_observers(self) -> tuple[Concrete, ...]:
@@ -123,6 +127,14 @@ class Judgment:
         if access is None:
             return verdict
         return replace(verdict, expression=address_expression(access, summary))
+
+
+def _not_followed(rule: Rule, call: Call) -> Iterator[Verdict]:
+    """Yield an unknown verdict on the first op of a call's kernel that a rule does not follow."""
+    for op in islice(rule.strangers(call.module), 1):
+        reason = f"the rule does not follow {op.name}, an op of the kernel's TTGIR"
+        message = f"whether {rule.summary} was not decided: {reason}"
+        yield Verdict(rule.id, "unknown", op, message, reason=reason)
 
 
 def _with_evaluated(

@@ -29,7 +29,7 @@ from kvtrace.ir.ops import (
     named,
     operands_of,
 )
-from kvtrace.ir.types import pointee_bytes, shape_of
+from kvtrace.ir.types import SharedType, pointee_bytes, shape_of
 from kvtrace.ir.updates import DATA
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque
 from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 Use = Literal["value", "address", "mask", "branch"]
 
 _CALLED_TWICE: Final = "it is in a function that is called from several places"
+_SHARED: Final = "it passes through shared memory"
 _BLOCKS: Final = "it is carried by a loop made of branches between blocks"
 
 
@@ -180,6 +181,9 @@ class _Flow:
         if op.name in BRANCHES:
             self._branch(op)
             return
+        if any(isinstance(value.type, SharedType) for value in (*op.results, *op.operands)):
+            self._share(op)
+            return
         if not any(value.id in self._tainted for value in op.results):
             return
         if undefined_cause(op):
@@ -191,6 +195,13 @@ class _Flow:
                 self.set(value, undefined)
             return
         meaning_of(op)(self, op)
+
+    def _share(self, op: Op) -> None:
+        """Record values that pass through shared memory as sinks: nobody follows them there."""
+        for name, value in operands_of(op):
+            if not isinstance(value.type, SharedType) and not self.of(value).is_nowhere:
+                self.set(value, self._not_followed(value, _SHARED, self.of(value).sources))
+                self._note_use(op, name, value, "value", self._place(op))
 
     # -- memory --------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kvtrace.ir import Op
-from kvtrace.ir.ops import POINTED
+from kvtrace.ir.flow import partition_of
+from kvtrace.ir.ops import KINDS, POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
@@ -62,9 +63,11 @@ _ONE_CTA: Final = (
     "whether the lanes that access the same byte are of one CTA"
 )
 _ATOMIC: Final = "one of the two accesses is atomic, which by itself orders no lanes of a program"
-_DESCRIPTOR: Final = (
-    "one of the two accesses goes through a descriptor, whose copies kvtrace does not track"
+_COPIES: Final = (
+    "one of the two accesses is a copy between global and shared memory, or goes through a "
+    "descriptor, whose copies kvtrace does not track"
 )
+_PARTITIONS: Final = "different warps of the program make the accesses (warp_specialize)"
 _NO_LAYOUT: Final = (
     "it is not known which threads do it: kvtrace does not read this layout of the compiled code"
 )
@@ -175,7 +178,11 @@ class LanePairs(Pairs):
         op_threads = self._threads.of_access(left.access), self._threads.of_access(right.access)
         trips = self._barriers.separate_trips(left.access, right.access)
         same_shape = left.access.shape == right.access.shape
-        use_pointers = all(side.access.op.name in POINTED for side in (left, right))
+        ops = left.access.op, right.access.op
+        is_split = partition_of(ops[0]) is not partition_of(ops[1])
+        use_pointers = not is_split and all(
+            op.name in POINTED and not KINDS[op.name].has("shared") for op in ops
+        )
         outcome: NoConflict | SuspectedConflict | Undecided = NoConflict("interval")
         if same_shape and use_pointers:
             outcome = self._find_meeting(left, right, trips, lanes_of(left))
@@ -189,7 +196,7 @@ class LanePairs(Pairs):
         if isinstance(outcome, NoConflict):
             return NoConflict(outcome.method, solver_ns=outcome.solver_ns)
         if not use_pointers:
-            return Undecided(_DESCRIPTOR, evaluating=False)
+            return Undecided(_PARTITIONS if is_split else _COPIES, evaluating=False)
         if isinstance(outcome, Undecided):
             return (
                 outcome

@@ -32,7 +32,7 @@ from kvtrace.ir.ops import (
     named,
     operator_of,
 )
-from kvtrace.ir.types import TensorType, is_block_pointer, shape_of
+from kvtrace.ir.types import SharedType, TensorType, is_block_pointer, shape_of
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.summary import Access, Pointer
@@ -137,6 +137,8 @@ def _source_key(store: Op) -> object | None:
     if effect_of(store) != "store" or not KINDS[store.name].has("value"):
         return None
     value = store.operand("value")
+    if isinstance(value.type, SharedType):
+        return None  # what the view holds may have changed
     kind = str(value.type)
     value = value_before(value, _SPREADING)
     owner = value.owner

@@ -7,18 +7,23 @@ decides them by an evaluation of the call, or None.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.ir.asynchronous import ACTS, GPU_DIALECTS, WITHOUT_ACT
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:
+    from kvtrace.ir import Module, Op
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.concrete import Concrete
+
+ADDRESSING: Final = WITHOUT_ACT | frozenset(ACTS)
+"""Ops of GPUs' dialects that access global memory as their rows in ops.py say, or not at all."""
 
 Judge = Callable[["BoundCall"], Iterable[Verdict]]
 MakeConcrete = Callable[["BoundCall", Sequence["Verdict"]], "Concrete | None"]
@@ -32,6 +37,9 @@ class Rule:
     are judged only on request. Rules may share a `judge`, which then returns the verdicts of all of
     these rules. A violation of a `lint` rule changes no result, and is not useful in code that
     Inductor generated. A rule's page is docs/rules/<id>.md.
+
+    `follows` has the ops of GPUs' dialects whose effect on what the rule judges is known; a kernel
+    with another such op is *unknown*.
     """
 
     id: str
@@ -42,6 +50,13 @@ class Rule:
     default: bool = True
     concrete: MakeConcrete | None = None
     lint: bool = False
+    follows: frozenset[str] = ADDRESSING
+
+    def strangers(self, module: Module) -> Iterator[Op]:
+        """Yield the ops of a module that the rule does not follow."""
+        for op in module.ops:
+            if op.name not in self.follows and op.name.partition(".")[0] in GPU_DIALECTS:
+                yield op
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +249,7 @@ RULES: Final = _by_id(
         "keep its operands in range: add a small number, take a maximum, or mask",
         _judge("rules.non_finite"),
         default=False,
+        follows=WITHOUT_ACT,
     ),
 )
 
