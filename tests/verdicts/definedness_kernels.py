@@ -227,3 +227,18 @@ def shifted(x, out, n, BITS: tl.constexpr, BLOCK: tl.constexpr):
 def constant_as_integer(x, out, NUMBER: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at) + tl.full((BLOCK,), NUMBER, tl.float32).to(tl.int32))
+
+
+@triton.jit
+def counted(x, out, n, m, MASKED: tl.constexpr, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes, mask=lanes < n)
+    counts = tl.histogram(values, BINS, mask=lanes < m if MASKED else None)
+    tl.store(out + tl.arange(0, BINS), counts)
+
+
+@triton.jit
+def reversed_rows(x, out, n, first, AXIS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows, lanes = tl.arange(0, ROWS)[:, None], tl.arange(0, BLOCK)[None, :]
+    values = tl.load(x + rows * BLOCK + lanes, mask=lanes < n)
+    tl.store(out + rows * BLOCK + lanes, tl.flip(values, AXIS), mask=lanes >= first)

@@ -37,6 +37,7 @@ from kvtrace.symbolic.meanings.tt_shape import reshaped
 from kvtrace.symbolic.summary import Access, BlockPointer, Place, Summary
 from kvtrace.symbolic.taint import leaves_lanes, tainted, undefined_cause
 from kvtrace.symbolic.terms import Substitution, lane
+from kvtrace.symbolic.undefined.courses import CarriedTaint, Course, solved_courses
 from kvtrace.symbolic.undefined.definedness import (
     NOWHERE,
     Undefined,
@@ -47,14 +48,11 @@ from kvtrace.symbolic.undefined.definedness import (
     united_taint,
 )
 from kvtrace.symbolic.undefined.meanings import (
-    CarriedTaint,
-    Course,
     Zeros,
     anywhere,
     as_condition,
     elementwise,
     meaning_of,
-    solved_courses,
 )
 from kvtrace.symbolic.walk import summarize
 

@@ -6,7 +6,6 @@ Lanes are positional, as in the summary: ops that rearrange elements substitute 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvtrace.ir import Op
@@ -19,15 +18,11 @@ from kvtrace.symbolic.conditions import (
     TRUE,
     Condition,
     Opaque,
-    Or,
     at_least,
-    conjunction,
-    disjunction,
     equal,
-    less,
 )
 from kvtrace.symbolic.meanings.tt_shape import rearranged, with_lanes_replaced
-from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
+from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term, lane
 from kvtrace.symbolic.undefined.definedness import (
     Undefined,
     chosen,
@@ -35,15 +30,13 @@ from kvtrace.symbolic.undefined.definedness import (
     some_lane,
     somewhere,
     united_taint,
-    with_solutions,
 )
 
 if TYPE_CHECKING:
     from kvtrace.ir import Value
-    from kvtrace.symbolic.summary import Loop, Summary
+    from kvtrace.symbolic.summary import Summary
 
 
-Shape = tuple[int, ...]
 _DEEPEST: Final = 24
 MaskOf = Callable[[Op], Condition]
 
@@ -190,6 +183,41 @@ def logic(flow: Flow, op: Op) -> None:
     flow.set(op.results[0], undefined)
 
 
+def exclusive_or(flow: Flow, op: Op) -> None:
+    """Set the result's taint, of the other element where `tl.flip` exchanges two neighbors."""
+    left, right = op.operand("left"), op.operand("right")
+    for source, pair in ((left, right), (right, left)):
+        axis = _exchanged_axis(source, pair)
+        if axis is not None:
+            other: Term = ZERO + 1 - lane(axis, 2)
+            exchanged = _index_replacement(shape_of(source.type), axis, other)
+            flow.set(op.results[0], flow.of(source).mapped(exchanged))
+            return
+    elementwise(flow, op)
+
+
+def _exchanged_axis(source: Value, pair: Value) -> int | None:
+    """Return the axis of two elements if `pair` is their exclusive or, which leaves the other."""
+    expanded = _past_spreading(pair)
+    if expanded is None or operator_of(expanded) != "expand_dims":
+        return None
+    reduction = _past_spreading(expanded.operand("source"))
+    if reduction is None or KINDS[reduction.name].kind is not Kind.REDUCTION:
+        return None
+    axis, group = number_of(reduction, "axis"), reduction.group("source")
+    is_of_source = len(group) == 1 and group[0] is source and shape_of(source.type)[axis] == 2
+    combining = [operator_of(each) for each in reduction.regions[0].blocks[0].ops[:-1]]
+    is_exchange = is_of_source and combining == ["^"] and number_of(expanded, "axis") == axis
+    return axis if is_exchange else None
+
+
+def _past_spreading(value: Value) -> Op | None:
+    op = value.owner
+    while isinstance(op, Op) and op.name in SPREADING:
+        op = op.operand("source").owner
+    return op if isinstance(op, Op) and op.name in KINDS else None
+
+
 def product(flow: Flow, op: Op) -> None:
     """Set a product's taint: an undefined integer times zero is zero, a float nearly always."""
     left, right = op.operand("left"), op.operand("right")
@@ -280,6 +308,20 @@ def gather(flow: Flow, op: Op) -> None:
     flow.set(op.results[0], united_taint((gathered_taint, flow.of(index))))
 
 
+def histogram(flow: Flow, op: Op) -> None:
+    """Set the counts' taint: that of any element that the mask lets count, and the mask's."""
+    source, mask = op.operand("source"), op.optional("mask")
+    counted = flow.of(source)
+    if mask is not None:
+        formula = flow.summary.values.get(mask.id)
+        if isinstance(formula, Condition):
+            counted = counted.mapped(lambda condition: formula & condition)
+        counted = united_taint((counted, flow.of(mask)))
+    shape = shape_of(source.type)
+    counted = counted.mapped(lambda condition: somewhere(condition, shape, (0,), op.index))
+    flow.set(op.results[0], counted)
+
+
 Meaning = Callable[[Flow, Op], None]
 
 _OF_KIND: Final[Mapping[Kind, Meaning]] = {
@@ -287,6 +329,7 @@ _OF_KIND: Final[Mapping[Kind, Meaning]] = {
     Kind.REDUCTION: reduce,
     Kind.SCAN: scan,
     Kind.PICKED: gather,
+    Kind.COUNT: histogram,
 }
 _OF_OPERATOR: Final[Mapping[Operator, Meaning]] = {
     "expand_dims": moved,
@@ -297,6 +340,7 @@ _OF_OPERATOR: Final[Mapping[Operator, Meaning]] = {
     "where": select,
     "&": logic,
     "|": logic,
+    "^": exclusive_or,
     "*": product,
     "fma": product,
     "dot": dot,
@@ -341,123 +385,3 @@ def as_condition(formula: object) -> Condition:
     """Return a formula that is known to be a condition."""
     assert isinstance(formula, Condition)
     return formula
-
-
-# Taint of undefined elements that loops carry from trip to trip.
-#
-# The body is first visited with a placeholder for each carried value's taint. An outcome without
-# the placeholder is the taint of the previous trip; a disjunction with the placeholder is the taint
-# of any earlier trip. For other outcomes the taint is over-approximated: it covers more elements.
-
-
-@dataclass(frozen=True, eq=False)
-class CarriedTaint:
-    """A carried condition: its placeholder, its initial value, and its outcome of a trip."""
-
-    placeholder: Opaque
-    shape: Shape
-    initial: Condition
-    outcome: Condition
-
-
-@dataclass(frozen=True)
-class Course:
-    """A carried condition in a trip of the loop (`inside`), and after the last trip."""
-
-    inside: Condition
-    after: Condition
-
-
-def solved_courses(slots: Sequence[CarriedTaint], loop: Loop) -> list[Course]:
-    """Return the courses of all conditions that a loop carries, in their order."""
-    unsolved: dict[object, CarriedTaint] = {slot.placeholder.key: slot for slot in slots}
-    inside: dict[object, tuple[Shape, Condition]] = {}
-    solved: dict[object, Course] = {}
-    while unsolved:
-        solvable = None
-        for key, slot in unsolved.items():
-            outcome = with_solutions(slot.outcome, inside)
-            if not _mentioned(outcome, unsolved) - {key}:
-                solvable = key, slot, outcome
-                break
-        if solvable is None:
-            common = _common_course(list(unsolved.values()), inside, loop)
-            solved.update(dict.fromkeys(unsolved, common))
-            break
-        key, slot, outcome = solvable
-        del unsolved[key]
-        solved[key] = _course_of(slot, outcome, loop)
-        inside[key] = (slot.shape, solved[key].inside)
-    return [solved[slot.placeholder.key] for slot in slots]
-
-
-def _mentioned(condition: Condition, keys: Mapping[object, CarriedTaint]) -> set[object]:
-    return {opaque.key for opaque in condition.opaques() if opaque.key in keys}
-
-
-def _course_of(slot: CarriedTaint, outcome: Condition, loop: Loop) -> Course:
-    references = [opaque for opaque in outcome.opaques() if opaque.key == slot.placeholder.key]
-    trip, trips = loop.trip.term, loop.trips
-    if not references:
-        return Course(
-            _after_replacement(slot.initial, outcome, loop, trip),
-            _after_replacement(slot.initial, outcome, loop, trips),
-        )
-    parts = outcome.parts if isinstance(outcome, Or) else (outcome,)
-    condition_of_trip = with_solutions(
-        disjunction(parts), {slot.placeholder.key: (slot.shape, FALSE)}
-    )
-    initial = slot.initial
-    if any(opaque.at != slot.placeholder.at for opaque in references):  # elements change places
-        initial, condition_of_trip = (
-            _anywhere(condition, slot) for condition in (initial, condition_of_trip)
-        )
-    inside = initial | _in_earlier_trip(condition_of_trip, loop, slot.placeholder.key)
-    return Course(inside, inside.substitute({loop.trip: trips}))
-
-
-def _after_replacement(
-    initial: Condition, outcome: Condition, loop: Loop, trips: Term
-) -> Condition:
-    """Return the condition after some trips, if each trip replaces it by its outcome."""
-    before = outcome.substitute({loop.trip: trips - 1})
-    return (less(trips, 1) & initial) | (at_least(trips, 1) & before)
-
-
-def _in_earlier_trip(condition: Condition, loop: Loop, key: object) -> Condition:
-    """Return the condition that another one held in an earlier trip, a new symbol."""
-    if condition is FALSE:
-        return FALSE
-    trip = Symbol("trip", ("earlier", key), 0, loop.trip.high)
-    renamed = Substitution({loop.trip: trip.term})
-    before = less(trip.term, loop.trip.term)
-    return conjunction((before, loop.running.substitute(renamed), condition.substitute(renamed)))
-
-
-def _anywhere(condition: Condition, slot: CarriedTaint) -> Condition:
-    return somewhere(condition, slot.shape, range(len(slot.shape)), slot.placeholder.key)
-
-
-def _common_course(
-    slots: Sequence[CarriedTaint], inside: Mapping[object, tuple[Shape, Condition]], loop: Loop
-) -> Course:
-    """Return one course for mutually dependent conditions: where any of them was ever true."""
-    false_solutions: dict[object, tuple[Shape, Condition]] = {
-        slot.placeholder.key: (slot.shape, FALSE) for slot in slots
-    }
-    slots_by_key = {slot.placeholder.key: slot for slot in slots}
-    outcomes = [with_solutions(slot.outcome, inside) for slot in slots]
-    placeholders = [
-        opaque for outcome in outcomes for opaque in outcome.opaques() if opaque.key in slots_by_key
-    ]
-    in_place = len({slot.shape for slot in slots}) == 1 and all(
-        opaque.at == slots_by_key[opaque.key].placeholder.at for opaque in placeholders
-    )
-    parts: list[Condition] = []
-    for slot, outcome in zip(slots, outcomes, strict=True):
-        conditions = [slot.initial, with_solutions(outcome, false_solutions)]
-        if not in_place:
-            conditions = [_anywhere(condition, slot) for condition in conditions]
-        parts += [conditions[0], _in_earlier_trip(conditions[1], loop, slot.placeholder.key)]
-    whole = disjunction(parts)
-    return Course(whole, whole.substitute({loop.trip: loop.trips}))

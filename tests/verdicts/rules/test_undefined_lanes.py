@@ -63,6 +63,39 @@ def test_a_value_loaded_for_the_next_trip_is_used_in_that_trip(n, verdict):
         assert (found.iteration, found.lane) == (9, (600 - 9 * 64,))
 
 
+@pytest.mark.parametrize(
+    ("n", "m", "masked", "verdict"),
+    [
+        (50, 50, True, "proven"),
+        (50, 49, True, "proven"),
+        (50, 51, True, "violation"),
+        (50, 50, False, "violation"),
+        (64, 64, False, "proven"),
+    ],
+)
+def test_elements_that_a_histogram_leaves_out_need_no_value(n, m, masked, verdict):
+    x = tensor(64, dtype="i32")
+    counted = call(
+        kernels.counted, (1,), x=x, out=tensor(8, dtype="i32"), n=n, m=m, MASKED=masked, BINS=8,
+        BLOCK=64,
+    )  # fmt: skip
+
+    assert {found for _, found in answers(counted)} == {verdict}
+
+
+@pytest.mark.parametrize(
+    ("axis", "first", "verdict"),
+    [(1, 14, "proven"), (1, 13, "violation"), (0, 14, "violation")],
+)
+def test_undefined_lanes_are_at_the_other_end_after_a_flip(axis, first, verdict):
+    flipped = call(
+        kernels.reversed_rows, (1,), x=tensor(4, 64), out=tensor(4, 64), n=50, first=first,
+        AXIS=axis, ROWS=4, BLOCK=64,
+    )  # fmt: skip
+
+    assert {found for _, found in answers(flipped)} == {verdict}
+
+
 def test_masks_are_followed_through_a_transposition():
     transposed = call(
         kernels.transposed, (1,), x=tensor(10, 14), out=tensor(14, 10), rows=10, columns=14,
