@@ -154,6 +154,30 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def is_readable_as(stored: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether a file's type has the format's values; fields of structs are found by name.
+
+    A struct may lack fields, which are then null, and may have fields of newer minor versions.
+    """
+    stored, kind = plain_type(stored), plain_type(kind)
+    if pa.types.is_list(stored) and pa.types.is_list(kind):
+        return is_readable_as(stored.value_type, kind.value_type)
+    if not (pa.types.is_struct(stored) and pa.types.is_struct(kind)):
+        return bool(stored == kind)
+    known = [field for field in stored if kind.get_field_index(field.name) >= 0]
+    return bool(known) and all(is_readable_as(f.type, kind.field(f.name).type) for f in known)
+
+
+def unknown_fields(stored: pa.DataType, kind: pa.DataType) -> list[str]:
+    """Return the fields of a file's struct, or list of structs, that the format does not have."""
+    stored, kind = plain_type(stored), plain_type(kind)
+    if pa.types.is_list(stored):
+        return unknown_fields(stored.value_type, kind.value_type)
+    if not pa.types.is_struct(stored):
+        return []
+    return [field.name for field in stored if kind.get_field_index(field.name) < 0]
+
+
 def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the column decoded to plain values, since dictionaries may differ between chunks."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -5,6 +5,7 @@ columns that it names, which may be absent there, and yields one sentence for ea
 with the first row that has it.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -25,8 +26,12 @@ class Breach(NamedTuple):
 
 #: Columns that are null where nothing is known, and never empty, by table.
 _NAMES: Final = {"kernels": ("name",)}
-#: Columns with indices of devices, by table.
-_DEVICES: Final = {"launches": ("device",), "gpu_kernels": ("device",)}
+#: Columns with indices of devices and numbers of programs, by table.
+_NOT_NEGATIVE: Final = {
+    "calls": ("grid_x", "grid_y", "grid_z"),
+    "launches": ("device",),
+    "gpu_kernels": ("device", "grid_x", "grid_y", "grid_z"),
+}
 #: Columns with a begin and an end, by table.
 _RANGES: Final = {
     "runs": ("started", "ended"),
@@ -35,15 +40,22 @@ _RANGES: Final = {
     "marks": ("begin", "end"),
     "host_events": ("begin", "end"),
 }
-_KEY: Final = {"launches": "seq", "gpu_kernels": "record", "kernels": "kernel_id"}
+_KEY: Final = {
+    "calls": "call_id",
+    "launches": "seq",
+    "gpu_kernels": "record",
+    "kernels": "kernel_id",
+}
 #: Numbers modulo which an argument's alignment is recorded.
 _ALIGNED: Final = 16
+#: Bits of an element, in the name of its type.
+_BITS: Final = re.compile(r"\d+")
 
 
 def breaches(table: str, rows: pa.Table) -> Iterator[Breach]:
     """Yield the breaches of rules in rows of a table."""
     yield from _empty_names(table, rows)
-    yield from _negative_devices(table, rows)
+    yield from _negative_numbers(table, rows)
     yield from _backward_ranges(table, rows)
     yield from _unregistered_words(table, rows)
     if table == "calls" and "args" in rows.column_names:
@@ -102,8 +114,8 @@ def _empty_names(table: str, rows: pa.Table) -> Iterator[Breach]:
             yield Breach(f"{name} is empty in {_where(table, rows, empty)}; unknown is null")
 
 
-def _negative_devices(table: str, rows: pa.Table) -> Iterator[Breach]:
-    for name in _DEVICES.get(table, ()):
+def _negative_numbers(table: str, rows: pa.Table) -> Iterator[Breach]:
+    for name in _NOT_NEGATIVE.get(table, ()):
         if name not in rows.column_names:
             continue
         negative = pc.less(rows[name], 0)
@@ -150,11 +162,16 @@ def _wrong_arguments(rows: pa.Table) -> Iterator[Breach]:
     seen: set[str] = set()
     for row, args in enumerate(rows["args"].to_pylist()):
         for position, arg in enumerate(args or ()):
+            call = ids[row] if ids else row
             for what, text in _wrong_fields(position, arg):
                 if what not in seen:
                     seen.add(what)
-                    call = ids[row] if ids else row
                     yield Breach(f"args[{position}] of call {call} has {text}")
+            end, size = _end(arg), arg.get("storage_bytes")
+            if end is not None and size is not None and end > size and "end" not in seen:
+                seen.add("end")
+                text = f"args[{position}] of call {call} ends at byte {end} of a storage of {size}"
+                yield Breach(text, warning=True)
 
 
 def _wrong_fields(position: int, arg: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -177,6 +194,23 @@ def _wrong_fields(position: int, arg: Mapping[str, Any]) -> Iterator[tuple[str, 
         yield "alignment", f"the alignment {alignment}; it is the data pointer modulo {_ALIGNED}"
     if size is not None and size < 0:
         yield "storage_bytes", f"storage_bytes {size}; unknown is null"
+
+
+def _end(arg: Mapping[str, Any]) -> int | None:
+    """Return the byte of its storage at which an argument's last element ends, None if not known.
+
+    A program may have taken the storage away for the time being, so that this is no error.
+    """
+    shape, strides, offset, dtype = (
+        arg.get(name) for name in ("shape", "strides", "offset_bytes", "dtype")
+    )
+    bits = _BITS.search(dtype or "")
+    if not shape or not strides or offset is None or bits is None or not all(shape):
+        return None
+    if any(size is None or stride is None or stride < 0 for size, stride in zip(shape, strides)):  # noqa: B905
+        return None
+    last = sum((size - 1) * stride for size, stride in zip(shape, strides))  # noqa: B905
+    return int(offset + (last + 1) * max(int(bits[0]) // 8, 1))
 
 
 def _wrong_stack_ids(rows: pa.Table) -> Iterator[Breach]:

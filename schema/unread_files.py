@@ -29,6 +29,11 @@ def unread_files(
             yield from (run / name for name in _parquet_files(run) if name not in read)
 
 
+def unknown_tables(out: Path, tables: Collection[str]) -> Iterator[str]:
+    """Yield the names of folders with runs that belong to none of the tables."""
+    yield from (name for name in _visible(out) if name not in tables and run_ids(out / name))
+
+
 def unread_note(
     out: Path, tables: Collection[str], runs: Collection[str] | None = None
 ) -> str | None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.client_tables import is_client_table, table_of_file
-from kvtrace.schema.columns import filled, plain_type
+from kvtrace.schema.columns import filled, is_readable_as, unknown_fields
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.features import FEATURE_COLUMNS, unknown_features_text
@@ -42,7 +42,7 @@ from kvtrace.schema.runs import Run
 from kvtrace.schema.table_types import Profile, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.trace import Trace, open_trace
-from kvtrace.schema.unread_files import PART_NAMES, unread_files
+from kvtrace.schema.unread_files import PART_NAMES, unknown_tables, unread_files
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from kvtrace.schema.weights import keeps_newest
 
@@ -98,6 +98,10 @@ def validate(
         problems.append(Problem(str(trace.path / JOURNAL), text))
     for path in unread_files(trace.path, (*tables, *clients)):
         problems.append(Problem(str(path), f"it is not read: a table's files are {PART_NAMES}"))
+    if profile != "core":
+        for name in unknown_tables(trace.path, (*tables, *clients)):
+            text = "it is not read: the format has no such table, and clients' begin with client_"
+            problems.append(Problem(str(trace.path / name), text, warning=True))
     for run_id in run_ids(trace.path / JOURNAL):
         problems += _journal_problems(trace, run_id)
     text = "a pass was killed; kvtrace trace recover puts its results in place"
@@ -149,7 +153,10 @@ def _part_problems(
         facts = part_facts(file, path, name)
         table = tables.get(name) or table_of_file(name, file.schema_arrow, str(path))
         if facts.run_id != run_id:
-            yield Problem(str(path), f"its metadata says that it belongs to run {facts.run_id}")
+            owner = (
+                f"says that it belongs to run {facts.run_id}" if facts.run_id else "names no run"
+            )
+            yield Problem(str(path), f"its metadata {owner}")
         derived = path in pass_parts(path.parent)
         if derived and not (facts.pass_name and path.name.startswith(f"part-{facts.pass_name}-")):
             yield Problem(str(path), f"its metadata says that the pass {facts.pass_name} wrote it")
@@ -186,10 +193,13 @@ def _column_problems(
     for column in table.columns:
         if column.name in schema.names:
             stored_type = schema.field(column.name).type
-            if plain_type(stored_type) != plain_type(column.type):
+            if not is_readable_as(stored_type, column.type):
                 yield Problem(
                     str(path), f"column {column.name} is {stored_type}, not {column.type}"
                 )
+            elif minor <= own_minor:
+                for name in unknown_fields(stored_type, column.type):
+                    yield Problem(str(path), f"the format has no field {column.name}.{name}")
             if version_numbers(column.since)[1] > minor:
                 yield Problem(
                     str(path),

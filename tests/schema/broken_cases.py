@@ -92,12 +92,29 @@ BROKEN: Final[Mapping[str, Broken]] = {
     "device -1 of executions": Broken(
         "device is negative in row 0 (record 0)", _executions(device=-1)
     ),
+    "negative grid": Broken("grid_y is negative in row 0 (call_id 0)", _rows("calls", grid_y=-1)),
     "column of a later version": Broken(
         "column producer came with version 1.12, and the metadata says 1.3",
         changed("runs", version="1.3"),
     ),
     "weights in version 1.3": Broken(
         "column weight came with version 1.7, and the metadata says 1.3", _older("1.3", weight=None)
+    ),
+    "field that the format does not have": Broken(
+        "the format has no field stages.tool",
+        changed(
+            "kernels",
+            rows=[{"kernel_id": 0, "name": "scale", "stages": [{"stage": "ttir", "tool": "acme"}]}],
+            fields={"stages": {"stage": "string", "tool": "string"}},
+        ),
+    ),
+    "field of another type": Broken(
+        "column stages is list<element: struct<stage: int64>>, not list",
+        changed(
+            "kernels",
+            rows=[{"kernel_id": 0, "name": "scale", "stages": [{"stage": 4}]}],
+            fields={"stages": {"stage": "int64"}},
+        ),
     ),
     "times without a time zone": Broken(
         "column enter is timestamp[ns], not timestamp[ns, tz=UTC]",
@@ -166,6 +183,16 @@ BROKEN: Final[Mapping[str, Broken]] = {
     ),
     "kind of argument": Broken(
         _UNREGISTERED.format("args.kind", "ptr"), _argument(kind="ptr"), warning=True
+    ),
+    "tensor beyond its storage": Broken(
+        "args[0] of call 0 ends at byte 16 of a storage of 12",
+        _argument(offset_bytes=0, storage_bytes=12),
+        warning=True,
+    ),
+    "table that the format does not have": Broken(
+        "acme_power: it is not read",
+        [Part("acme_power", [], columns={"watts": ("double", [310.5])}), *_rows("launches")],
+        warning=True,
     ),
     "stack id": Broken(
         "stack_id 1 is not the hash of its frames, ",

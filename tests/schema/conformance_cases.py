@@ -23,8 +23,9 @@ VERSION: Final = "1.12"
 class Part:
     """One Parquet file of a case.
 
-    `columns` are added as they are, with their Arrow type by name; `options` go to the writer of
-    Parquet. `torn` keeps that many bytes; with `large`, strings and lists have offsets of 64 bits.
+    `columns` are added as they are, with their Arrow type by name; `fields` are those of columns
+    that are lists of structs, in place of the format's; `options` go to the writer of Parquet.
+    `torn` keeps that many bytes; with `large`, strings and lists have offsets of 64 bits.
     """
 
     table: str
@@ -35,6 +36,7 @@ class Part:
     of_table: str | None = None
     of_pass: str | None = None
     columns: Mapping[str, tuple[str, Sequence[Any]]] = field(default_factory=dict)
+    fields: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     torn: int | None = None
     large: bool = False
@@ -375,6 +377,31 @@ def unknown_columns() -> Trace:
     made = changed("launches", columns=watts, version="1.99")
     tables = [Part(t, [], columns=watts, version="1.99") for t in ("client_power", "sensors")]
     return [*tables, *made], answer(PLAIN_RUN)
+
+
+@case("fields of structs that a reader does not know, of a newer minor version, are ignored")
+def grown_structs() -> Trace:
+    fields = {"stage": "string", "artifact": "string", "duration_ns": "int64", "tool": "string"}
+    stages = [{"stage": stage, "tool": "acme"} for stage in ("ttir", "ttgir")]
+    made = changed(
+        "kernels",
+        rows=[{**PLAIN["kernels"][0], "stages": stages}],
+        fields={"stages": fields},
+        version="1.99",
+    )
+    return made, answer(PLAIN_RUN)
+
+
+@case("fields of structs in another order, and absent ones, which are null: taken by name")
+def fewer_fields() -> Trace:
+    scalar = {"scalar": "64", "kind": "scalar", "name": "n"}
+    made = changed(
+        "calls",
+        rows=[{**row, "args": [scalar]} for row in PLAIN["calls"]],
+        fields={"args": dict.fromkeys(scalar, "string")},
+    )
+    calls = [expected_call(0, 0, (4, 1, 1)), expected_call(1, 0, (2, 3, 1))]
+    return made, answer({**PLAIN_RUN, "calls": calls})
 
 
 @case("vocabularies are open: a phase that is not known is no trial, a kind is no kernel")

@@ -29,8 +29,11 @@ def rows_of(part: Part) -> pa.Table:
     names = {name for row in part.rows for name in row}
     columns = [c for c in (TABLES[part.table].columns if names else ()) if c.name in names]
     types = {c.name: enlarged(c.type) if part.large else c.type for c in columns}
-    fields = [pa.field(c.name, types[c.name], nullable=not c.key) for c in columns]
-    rows = pa.Table.from_pylist([*part.rows], pa.schema(fields))
+    for name, kinds in part.fields.items():
+        fields = [(field, pa.type_for_alias(kind)) for field, kind in kinds.items()]
+        types[name] = pa.list_(pa.struct(fields))
+    schema = pa.schema([pa.field(c.name, types[c.name], nullable=not c.key) for c in columns])
+    rows = pa.Table.from_pylist([*part.rows], schema)
     for name, (kind, values) in part.columns.items():
         array = pa.array(values, pa.type_for_alias(kind))
         rows = rows.append_column(name, array) if rows.num_columns else pa.table({name: array})
