@@ -155,6 +155,7 @@ NATIVE = [
             str(file),
             *headers(str(file.parent)),
             *headers("kvtrace/backends/cupti"),
+            "kvtrace/capture/_layouts.h",
         )
         for folder in ("kvtrace/backends/cupti", "kvtrace/addons")
         for file in sorted(Path(folder).rglob("_*.c"))

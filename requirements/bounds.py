@@ -29,11 +29,13 @@ ENDS: Final = ("oldest", "newest")
 PAGE: Final = ("*page*", "*browser*", "*frontend*", "*report_view*", "*packaging*")
 #: What depends on Triton and torch.
 ROOMS: Final = tuple(
-    f"tests/{room}" for room in ("capture", "ir", "backends", "evaluate", "verdicts")
+    f"tests/{room}"
+    for room in ("capture", "ir", "backends", "evaluate", "verdicts", "addons/memory/recording")
 )
-#: What finds most of a difference in a minute: records, the corpus of IR, races within programs,
-#: launches without a GPU, Inductor.
+#: What finds most of a difference in a minute: layouts, records, the corpus of IR, races within
+#: programs, launches without a GPU, Inductor.
 QUICK: Final = (
+    "tests/capture/test_hot_choice_layouts.py",
     "tests/capture/test_capture_triton_records.py",
     "tests/ir/test_ir_corpus.py",
     "tests/verdicts/conflicts/test_race_within.py",

@@ -181,6 +181,28 @@ static PyObject *recorder_record(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+/* What C reads of a tensor; None without an exchange API. */
+SELDOM static PyObject *recorder_reads(PyObject *object, PyObject *value) {
+  recorder *self = (recorder *)object;
+  dl_tensor tensor;
+  if (!self->exchange) Py_RETURN_NONE;
+  if (self->exchange->view(value, &tensor)) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "a tensor cannot be viewed");
+    return NULL;
+  }
+  int most = tensor.dimensions > 0 && tensor.dimensions <= MOST_DIMENSIONS ? tensor.dimensions : 0;
+  PyObject *shape = PyTuple_New(most), *strides = PyTuple_New(most);
+  for (int i = 0; shape && strides && i < most; i++) {
+    PyObject *size = PyLong_FromLongLong(tensor.shape[i]);
+    PyObject *step = PyLong_FromLongLong(tensor.strides ? tensor.strides[i] : 0);
+    if (!size || PyTuple_SetItem(shape, i, size)) Py_CLEAR(shape);
+    if (!step || PyTuple_SetItem(strides, i, step)) Py_CLEAR(strides);
+  }
+  return Py_BuildValue("(KiiiiNN)", (unsigned long long)(uintptr_t)tensor.data + tensor.byte_offset,
+                       (int)tensor.device.type, (int)tensor.dtype.code, (int)tensor.dtype.bits,
+                       (int)tensor.dtype.lanes, shape, strides);
+}
+
 static PyObject *recorder_append(PyObject *self, PyObject *args) {
   long long call, enter, leave, stream = 0;
   int device = -1;
@@ -309,6 +331,8 @@ static PyMethodDef recorder_methods[] = {
     {"watched_property", recorder_watched_property, METH_VARARGS,
      "Make the property whose launchers inspect first; see launchers.py."},
     {"record", recorder_record, METH_VARARGS, "Record a launch; see hot.Recorder.record."},
+    {"reads", recorder_reads, METH_O,
+     "Return (address, device's kind, type's code, bits, lanes, shape, strides) as C reads a tensor."},
     {"append", recorder_append, METH_VARARGS, "Append a launch; see hot.Recorder.append."},
     {"tag", recorder_tag, METH_O, "Set the number of the current launch's copies."},
     {"swap_phase", recorder_swap_phase, METH_O, "Set the thread's phase; return the previous one."},
@@ -486,10 +510,7 @@ static int make_once(PyObject *module) {
 
 static int fill_module(PyObject *module) {
   static int follows_forks;
-  if (PyInterpreterState_GetID(PyInterpreterState_Get())) {
-    PyErr_SetString(PyExc_ImportError, "this module is for the main interpreter only");
-    return -1;
-  }
+  if (checked_at_import()) return -1;
   if (!follows_forks && pthread_atfork(NULL, NULL, spools_leave)) {
     PyErr_SetString(PyExc_OSError, "forks cannot be followed");
     return -1;

@@ -9,9 +9,6 @@
  * interpreter's state, where they are searched for, and tried before use: 1,000 new lists, which a
  * collection makes old, have to appear in the count. The program's settings (gc.disable, gc.freeze,
  * thresholds) are neither read nor changed.
- *
- * Sources: _gc_runtime_state in pycore_gc.h and gc_collect_main of CPython 3.11 to 3.13. The state of
- * 3.14.5 and later was read in 3.14.10: it lacks a pointer, and three words lie before the counts.
  */
 #ifndef KVTRACE_HOT_COLLECTOR_H
 #define KVTRACE_HOT_COLLECTOR_H
@@ -20,23 +17,10 @@
 
 #include <string.h>
 
-/* Words of the interpreter's state that are searched, and new lists by which the counts are tried. */
-enum { STATE_WORDS = 2048, TRIED_LISTS = 1000 };
+/* New lists by which the counts are tried. */
+enum { TRIED_LISTS = 1000 };
 /* What no program makes old between two full collections. */
 #define OUT_OF_REACH ((Py_ssize_t)1 << 60)
-
-struct generation {
-  void *head[2];
-  int threshold, count;
-};
-enum { GENERATIONS = 3 };
-
-/* Words before and behind the address of gc.garbage. Between the generations and the garbage lie a pointer
- * (up to 3.13), the frozen generation, three generations' statistics and a flag. */
-enum { FROZEN_BEFORE = 13 };
-static const struct {
-  int generations_before, total_behind;
-} layouts[] = {{23, 2}, {22, 5}};
 
 static struct {
   struct generation *generations;
@@ -119,10 +103,11 @@ static PyObject *find_collector(PyObject *module, PyObject *gc) {
       !PyArg_ParseTuple(thresholds, "iii", &limits[0], &limits[1], &limits[2]))
     goto done;
   void **word = (void **)PyInterpreterState_Get(), **end = word + STATE_WORDS;
-  for (word += layouts[0].generations_before; word < end; word++)
+  for (word += collector_layouts[0].generations_before; word < end; word++)
     if (word[0] == garbage && word[1] == callbacks) break;
-  for (size_t i = 0; word < end && !found && i < sizeof layouts / sizeof *layouts; i++)
-    found = tried(gc, word, layouts[i].generations_before, layouts[i].total_behind, limits);
+  for (size_t i = 0; word < end && !found && i < sizeof collector_layouts / sizeof *collector_layouts; i++)
+    found = tried(gc, word, collector_layouts[i].generations_before,
+                  collector_layouts[i].total_behind, limits);
 done:
   Py_XDECREF(garbage);
   Py_XDECREF(callbacks);

@@ -1,4 +1,4 @@
-/* State of a recorder, and DLPack's tensors. Included only by _hot.c. */
+/* State of a recorder. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_STATE_H
 #define KVTRACE_HOT_STATE_H
 
@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "_layouts.h"
 
 /* Sections for rarely executed code, so that a launch loads less code into the caches, and for code of
  * the journal's thread, which is optimized like that of launches. */
@@ -67,38 +69,6 @@ static void owner_free(PyObject *object) {
   PyObject_GC_Del(object);
   Py_DECREF(type);
 }
-
-/* ---- DLPack, as dlpack.h 1.3 lays it out ------------------------------------------------------ */
-
-enum { DL_CPU = 1, DL_CUDA = 2, DL_ROCM = 10 };
-
-typedef struct {
-  int32_t type, index;
-} dl_device;
-
-typedef struct {
-  uint8_t code, bits;
-  uint16_t lanes;
-} dl_dtype;
-
-typedef struct {
-  void *data;
-  dl_device device;
-  int32_t dimensions;
-  dl_dtype dtype;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-} dl_tensor;
-
-typedef struct dl_exchange {
-  struct {
-    uint32_t major, minor;
-  } version;
-  struct dl_exchange *older;
-  void *allocate, *export_managed, *import_managed;
-  int (*view)(void *object, dl_tensor *out);
-  int (*current_stream)(int32_t device_type, int32_t device, void **out);
-} dl_exchange;
 
 /* ---- one launch, of the fields that schema/spool.py lists ------------------------------------- */
 

@@ -25,6 +25,8 @@ def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple
     if native is not None:
         try:
             fast = native(describe, problem, types, max_calls, _capture_query(torch))
+            if types:
+                _check_reading(fast, torch)
         except (AttributeError, RuntimeError, ValueError) as error:
             reason = f"torch's tensors cannot be read natively: {error}"
         else:
@@ -71,6 +73,22 @@ def _native(torch: Any) -> tuple[Any, str]:
     if types and not hasattr(types[0], "__dlpack_c_exchange_api__"):
         return None, f"the native hot path needs torch 2.10, and this is torch {torch.__version__}"
     return compiled.Recorder, ""
+
+
+def _check_reading(recorder: Any, torch: Any) -> None:
+    """Compare a tensor as C reads it, by the layouts in `_layouts.h`, with torch's own attributes.
+
+    Raises:
+        ValueError: they differ.
+
+    """
+    with torch.inference_mode(mode=False):
+        tensor = torch.empty(32, dtype=torch.int16, device="cpu").as_strided((2, 3), (1, 5), 3)
+    if type(tensor) is not torch.Tensor:  # a mode of the program's makes others
+        return
+    read, signed_integers, cpu = recorder.reads(tensor), 0, 1
+    if read != (tensor.data_ptr(), cpu, signed_integers, 16, 1, (2, 3), (1, 5)):
+        raise ValueError(f"torch {torch.__version__} lays them out in another way ({read[1:]})")
 
 
 def _capture_query(torch: Any) -> int:

@@ -26,9 +26,19 @@ def compiling(source: str, target: Path | str, *flags: str) -> list[str]:
 
 
 def compiled_module(
-    source: str, folder: Path, *, flags: tuple[str, ...] = (), links: tuple[str, ...] = ()
+    source: str,
+    folder: Path,
+    *,
+    flags: tuple[str, ...] = (),
+    links: tuple[str, ...] = (),
+    layouts: tuple[str, str] | None = None,
 ) -> ModuleType:
-    """Return an extension that is compiled with `flags`, and linked with the words of `links`."""
+    """Return an extension that is compiled with `flags`, and linked with the words of `links`.
+
+    `layouts` is a text of `_layouts.h`, and what stands there instead: the C is copied to `folder`.
+    """
+    if layouts is not None:
+        source = _copied(folder, *layouts) + source
     name = Path(source).stem
     made, library = folder / f"{name}.o", folder / f"{name}.abi3.so"
     subprocess.run(compiling(source, made, "-O1", *flags), cwd=ROOT, check=True)
@@ -39,3 +49,16 @@ def compiled_module(
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _copied(folder: Path, text: str, other: str) -> str:
+    """Copy the C to `folder`, with another text in `_layouts.h`; return the folder's path."""
+    for path in (ROOT / "kvtrace").rglob("_*.[ch]"):
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = path.read_text(encoding="utf-8")
+        if path.name == "_layouts.h":
+            assert text in content, text
+            content = content.replace(text, other)
+        target.write_text(content, encoding="utf-8")
+    return f"{folder}/"

@@ -113,10 +113,6 @@ static uint64_t realtime(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The first field of records (cupti_activity.h: CUpti_ActivityKind), and the bytes that are read of
- * copies and fills of memory, whose first fields have the same layout. */
-enum { COPY = 1, FILL = 2, KERNEL = 10, COMMON = 80 };
-
 struct sorting {
   Py_ssize_t kernel, copy, fill; /* lengths of records */
   char *kernels, *others;        /* destinations; NULL: records are only counted */

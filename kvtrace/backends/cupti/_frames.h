@@ -36,13 +36,7 @@ enum {
   SITES = 512,         /* stacks that a thread finds without the lock */
 };
 
-/* Offsets in bytes; see frames.py. `indirect` is -1, or where the frame's address lies in what the
- * thread's state points to. */
-static struct {
-  Py_ssize_t frame, indirect, code, previous, instruction, correction;
-  Py_ssize_t file, function, table, first_line, instructions;
-  Py_ssize_t text, length, state, ascii, bytes;
-} at;
+static struct frame_layout at; /* found by frames.py */
 static const void *code_type;
 static int known; /* the layout is known */
 
@@ -141,8 +135,8 @@ static const char *innermost(void) {
 /* The code object of a frame; NULL for a frame of the interpreter itself. */
 static const char *code_of(const char *frame) {
   const char *code = pointer(frame, at.code);
-  code -= (uintptr_t)code & 7; /* tags of references, from Python 3.14 on */
-  return code && pointer(code, sizeof(Py_ssize_t)) == code_type ? code : NULL;
+  code -= (uintptr_t)code & TAGS; /* of references, from Python 3.14 on */
+  return code && pointer(code, TYPE_OFFSET) == code_type ? code : NULL;
 }
 
 /* Identity of a stack, read at each request: a cache line for each frame, and the parts of the innermost

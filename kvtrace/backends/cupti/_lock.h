@@ -11,6 +11,8 @@
 
 #include <pthread.h>
 
+#include "../../capture/_layouts.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define LOCK() pthread_mutex_lock(&lock)
 #define UNLOCK() pthread_mutex_unlock(&lock)
@@ -19,14 +21,10 @@ static void before_fork(void) { LOCK(); }
 static void after_fork(void) { UNLOCK(); }
 
 /* Prepares the module at its import: `in_child` unlocks, and forgets what is of the parent. -1 with an
- * exception: the state is of the process, and of its main interpreter. A module may be imported again,
- * the handlers stay. */
+ * exception. A module may be imported again, the handlers stay. */
 static int begin_module_once(void (*in_child)(void)) {
   static int begun;
-  if (PyInterpreterState_GetID(PyInterpreterState_Get())) {
-    PyErr_SetString(PyExc_ImportError, "this module is for the main interpreter only");
-    return -1;
-  }
+  if (checked_at_import()) return -1;
   if (begun) return 0;
   if (pthread_atfork(before_fork, after_fork, in_child)) {
     PyErr_SetString(PyExc_OSError, "forks cannot be followed");

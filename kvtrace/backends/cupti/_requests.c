@@ -18,19 +18,6 @@ enum {
 enum { NOTHING, LAUNCH, SYNCHRONIZE, ALLOCATE, ALLOCATE_HOST, FREE, BEGIN_CAPTURE, END_CAPTURE };
 enum { DRIVER = 1, RUNTIME = 2, DOMAINS };
 
-/* CUpti_CallbackData of cupti_callbacks.h. */
-struct asked {
-  uint32_t site; /* 0: the function is entered, 1: it has returned */
-  const char *function;
-  const void *parameters;
-  void *result;
-  const char *symbol;
-  void *context;
-  uint32_t context_number;
-  uint64_t *own; /* 64 bits for the callback's use, from entry to return */
-  uint32_t correlation;
-};
-
 struct request {
   uint64_t begin, end; /* in ns since 1970; of a launch only the begin */
   uint64_t bytes, thread;
@@ -75,9 +62,9 @@ static void read_autograd(struct request *request) {
   memcpy(&maker, node + autograd.maker, sizeof maker);
   request->maker = (uint32_t)maker;
   if (autograd.shared) {
-    __atomic_sub_fetch((int32_t *)owning[1] + sizeof(void *) / sizeof(int32_t), 1, __ATOMIC_ACQ_REL);
+    __atomic_sub_fetch((int32_t *)owning[1] + SHARED_OWNERS, 1, __ATOMIC_ACQ_REL);
   } else {
-    __atomic_sub_fetch((uint64_t *)owning[0] + 1, 1, __ATOMIC_ACQ_REL);
+    __atomic_sub_fetch((uint64_t *)owning[0] + INTRUSIVE_OWNERS, 1, __ATOMIC_ACQ_REL);
   }
 #endif
 }
@@ -93,7 +80,7 @@ static void keep(const struct request *request) {
   UNLOCK();
 }
 
-static void count_capture(int kind, const struct asked *asked) {
+static void count_capture(int kind, const struct cupti_callback_data *asked) {
   LOCK();
   if (kind == BEGIN_CAPTURE && !asked->site) {
     captures++;
@@ -103,7 +90,7 @@ static void count_capture(int kind, const struct asked *asked) {
   UNLOCK();
 }
 
-static void callback(void *user, int domain, uint32_t id, const struct asked *asked) {
+static void callback(void *user, int domain, uint32_t id, const struct cupti_callback_data *asked) {
   (void)user;
   if (domain < DRIVER || domain >= DOMAINS || id >= IDS) return;
   int kind = kinds[domain][id];

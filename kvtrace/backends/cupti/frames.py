@@ -7,7 +7,7 @@ of `co_filename` is the field of the file name; found at word 14, its offset is 
 objects of known size are searched. If a field is not found, or if the frames read by these offsets
 differ from Python's own, stacks of libraries' launches are not recorded.
 
-Sources: pycore_frame.h, code.h and pystate.h of CPython 3.11 to 3.14 (tried with 3.11 and 3.12).
+Sources and versions: `capture/_layouts.h`.
 """
 
 import ctypes

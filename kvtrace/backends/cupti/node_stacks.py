@@ -210,8 +210,7 @@ def _common_frames(first: tuple[Frame, ...], second: tuple[Frame, ...]) -> tuple
 # field that grows by one when another node begins to refer to the node. If a field is not where
 # torch's sources have it, nothing is read.
 #
-# Sources: torch/csrc/autograd/function.h, c10/util/intrusive_ptr.h (tried with torch 2.11 and
-# 2.13).
+# Sources and versions: `capture/_layouts.h`.
 
 
 class NodesUnknown(KvtraceError):

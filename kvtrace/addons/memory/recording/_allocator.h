@@ -11,8 +11,6 @@
 #ifndef KVTRACE_MEMORY_ALLOCATOR_H
 #define KVTRACE_MEMORY_ALLOCATOR_H
 
-enum { MOST_FUNCTIONS = 128 };
-
 /* An allocation that is not freed. `is_leaving`: its operator freed it, and has not returned. */
 struct alive {
   struct allocation allocation;
@@ -148,7 +146,6 @@ static void close_alive(void) {
 
 static void do_nothing(void) {}
 
-/* In C++'s ABI an object begins with the address of its table of virtual functions. */
 static void (*hook_functions[MOST_FUNCTIONS])(void);
 static void *hook_table = hook_functions;
 static void *hook = &hook_table;

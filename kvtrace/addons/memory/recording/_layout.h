@@ -7,19 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Offsets in bytes. */
-static struct {
-  Py_ssize_t inputs, outputs; /* of a RecordFunction: an array's begin and length; a vector's begin and end */
-  Py_ssize_t schema, is_schema; /* pointer to the FunctionSchema; whether there is one, a byte */
-  Py_ssize_t items; /* of a list: its vector's begin and end */
-  Py_ssize_t storage, dimensions, numel, offset, dtype; /* of a TensorImpl */
-  Py_ssize_t data, bytes, device; /* of a StorageImpl; of the device its kind and index, a byte each */
-  Py_ssize_t tensor; /* of a Python object: its TensorImpl */
-  unsigned int tensor_tag, list_tag; /* of a boxed value */
-} torch_at;
+static struct torch_layout torch_at; /* found by layouts.py */
 static unsigned char item_bytes[256]; /* of an element, by torch's number of the element type */
-
-enum { INLINE_DIMENSIONS = 5, MOST_DIMENSIONS = 64, VALUE_BYTES = 16 };
 
 static int64_t word(const char *object, Py_ssize_t offset) {
   int64_t found;
@@ -77,8 +66,6 @@ static struct text_view text_at(const char *object) {
   return found;
 }
 
-enum { CXX_STRING = 32 };
-
 /* ---- finding the offsets of a RecordFunction -------------------------------------------------- */
 
 enum { SEARCHED = 1024, POINTER_BYTES = sizeof(void *), LIST_BYTES = 6 * POINTER_BYTES };
@@ -118,7 +105,7 @@ static int is_schema(const char *candidate) {
 
 static unsigned int tag_of(const char *value) {
   unsigned int tag;
-  memcpy(&tag, value + sizeof(void *), sizeof tag);
+  memcpy(&tag, value + TAG_OFFSET, sizeof tag);
   return tag;
 }
 

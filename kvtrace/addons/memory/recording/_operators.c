@@ -278,28 +278,21 @@ static void operator_ends(const char *function, void *context) {
   if (call->recorded) end_call(thread, call);
 }
 
-/* at::RecordFunctionCallback, which a C++ caller passes by value in memory. */
-struct callback {
-  void *(*start)(void **context, const char *function);
-  void (*end)(const char *function, void *context);
-  double probability;
-  unsigned char flags[40]; /* a scope each, then whether inputs, outputs and ids are needed */
-};
-
 static PyObject *install(PyObject *module, PyObject *arguments) {
   (void)module;
   unsigned long long add;
   int scopes;
   if (!PyArg_ParseTuple(arguments, "Ki", &add, &scopes)) return NULL;
 #if defined(__x86_64__) && defined(__linux__)
-  struct callback callback = {.start = operator_begins, .end = operator_ends, .probability = 1.0};
+  struct record_function_callback callback = {.start = operator_begins, .end = operator_ends, .probability = 1.0};
   if (scopes < 1 || scopes > (int)sizeof callback.flags - 3) {
     PyErr_SetString(PyExc_ValueError, "torch has more scopes than there is room for");
     return NULL;
   }
   callback.flags[0] = 1; /* RecordScope::FUNCTION */
   callback.flags[scopes] = callback.flags[scopes + 1] = 1;
-  uint64_t (*function)(struct callback) = (uint64_t(*)(struct callback))(uintptr_t)add;
+  uint64_t (*function)(struct record_function_callback) =
+      (uint64_t(*)(struct record_function_callback))(uintptr_t)add;
   return PyLong_FromUnsignedLongLong(function(callback));
 #else
   (void)scopes;
@@ -483,7 +476,6 @@ static PyMethodDef functions[] = {
 };
 
 static int begin_module(PyObject *module) {
-  (void)module;
   static int has_key;
   if (begin_module_once(after_fork_in_child)) return -1;
   graph = -1;
@@ -492,7 +484,7 @@ static int begin_module(PyObject *module) {
     return -1;
   }
   has_key = 1;
-  return 0;
+  return PyModule_AddIntConstant(module, "INLINE_DIMENSIONS", INLINE_DIMENSIONS);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)(intptr_t)begin_module}, {0, NULL}};

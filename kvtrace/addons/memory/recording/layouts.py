@@ -9,8 +9,7 @@ places, nothing is recorded.
 The callback's own structure cannot be searched for; its members are compared with the header in
 torch's package.
 
-Sources: ATen/record_function.h, ATen/core/ivalue.h, c10/core/TensorImpl.h, c10/core/StorageImpl.h,
-c10/core/impl/SizesAndStrides.h.
+Sources and versions: `capture/_layouts.h`.
 """
 
 import ctypes
@@ -37,8 +36,6 @@ _STORAGE_BYTES: Final = 8 * _WORD
 _PYTHON_BYTES: Final = 4 * _WORD
 #: Bytes of a std::unique_ptr with a deleter beside an address, as c10::UniqueVoidPtr has them.
 _DEVICE: Final = 3 * _WORD
-#: Sizes and strides of up to so many dimensions lie in the tensor itself.
-_INLINE: Final = 5
 #: The index of a std::variant lies behind the largest member, here a std::string.
 _CXX_STRING: Final = 32
 #: Names and bytes of element types by c10::ScalarType of which a tensor makes torch warn, once.
@@ -100,7 +97,7 @@ def install(native: ModuleType, torch: Any) -> Installed:
         raise TorchUnknown(f"torch's functions were not found ({error})") from error
     with torch.inference_mode(mode=False), _pipe() as memory:
         dtypes, item_bytes = _dtypes(torch)
-        tensor = _tensor_offsets(torch)
+        tensor = _tensor_offsets(torch, native.INLINE_DIMENSIONS)
         storage = _storage_offsets(torch)
         python = _python_offset(torch)
         try:
@@ -197,8 +194,11 @@ def _strided(torch: Any, shape: tuple[int, ...], strides: tuple[int, ...], offse
     return storage.as_strided(shape, strides, offset)
 
 
-def _tensor_offsets(torch: Any) -> tuple[int, int, int, int, int]:
-    """Return a tensor's offsets: storage, dimensions, number of elements, offset, element type."""
+def _tensor_offsets(torch: Any, inline: int) -> tuple[int, int, int, int, int]:
+    """Return a tensor's offsets: storage, dimensions, number of elements, offset, element type.
+
+    Sizes and strides of up to `inline` dimensions lie in the tensor itself.
+    """
     samples = [
         _strided(torch, (3, 11), (13, 1), 17),
         _strided(torch, (2, 3, 5, 2, 2, 1, 2), (120, 60, 12, 4, 2, 2, 1), 29),
@@ -212,24 +212,24 @@ def _tensor_offsets(torch: Any) -> tuple[int, int, int, int, int]:
         [_at(t._cdata, size, t.storage_offset()) for t in samples], "a tensor's offset"
     )
     numel = _common([_at(t._cdata, size, t.numel()) for t in samples], "a tensor's elements")
-    dimensions = _common([_dimensions(t) for t in samples], "a tensor's sizes")
+    dimensions = _common([_dimensions(t, inline) for t in samples], "a tensor's sizes")
     return storage, dimensions, numel, offset, _dtype_offset(torch)
 
 
-def _dimensions(tensor: Any) -> set[int]:
+def _dimensions(tensor: Any, inline: int) -> set[int]:
     """Return the offsets at which the number of dimensions may be, before sizes and strides."""
     words = _words(tensor._cdata, _size(tensor._cdata, _TENSOR_BYTES))
     count = tensor.dim()
     places = set()
-    for n in range(len(words) - 1 - 2 * _INLINE):
+    for n in range(len(words) - 1 - 2 * inline):
         if words[n] != count:
             continue
-        if count > _INLINE:
+        if count > inline:
             sizes = _words(words[n + 1], 2 * count * _WORD) if _is_heap(words[n + 1]) else ()
             shape, strides = sizes[:count], sizes[count:]
         else:
             shape = words[n + 1 : n + 1 + count]
-            strides = words[n + 1 + _INLINE : n + 1 + _INLINE + count]
+            strides = words[n + 1 + inline : n + 1 + inline + count]
         if shape == tuple(tensor.shape) and strides == tensor.stride():
             places.add(n * _WORD)
     return places

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from shutil import which
 from types import SimpleNamespace
 
 import pytest
@@ -11,10 +12,12 @@ import pytest
 from kvtrace.addons.memory.recording import layouts
 from kvtrace.addons.memory.recording.layouts import TorchUnknown, install
 from kvtrace.addons.memory.recording.operator_rows import unique_calls
+from tests.support.native_build import compiled_module
 
 torch = pytest.importorskip("torch")
 native = pytest.importorskip("kvtrace.addons.memory.recording._operators")
 
+SOURCE = "kvtrace/addons/memory/recording/_operators.c"
 HEADER = Path("include") / "ATen" / "record_function.h"
 
 
@@ -56,6 +59,46 @@ def other_torch(folder, change):
 def test_a_torch_that_differs_is_refused(change, said, tmp_path):
     with pytest.raises(TorchUnknown, match=said):
         install(native, other_torch(tmp_path, change))
+
+    torch.ones(3)
+    assert names() == []
+
+
+@pytest.mark.process
+@pytest.mark.costly("compiles the extension")
+@pytest.mark.skipif(which("gcc") is None, reason="another layout is compiled with gcc")
+@pytest.mark.parametrize(
+    ("text", "other", "raised", "said"),
+    [
+        (
+            "INLINE_DIMENSIONS = 5",
+            "INLINE_DIMENSIONS = 4",
+            TorchUnknown,
+            "a tensor's sizes was found at 0",
+        ),
+        (
+            "VALUE_BYTES = 16",
+            "VALUE_BYTES = 24",
+            TorchUnknown,
+            "of an operator's call were not found",
+        ),
+        (
+            "CXX_STRING = 32",
+            "CXX_STRING = 40",
+            TorchUnknown,
+            "of an operator's call were not found",
+        ),
+        (
+            "OBJECT_BYTES = sizeof(PyObject)",
+            "OBJECT_BYTES = 24",
+            ImportError,
+            "lays its objects out",
+        ),
+    ],
+)
+def test_another_layout_leaves_operators_out(text, other, raised, said, tmp_path):
+    with pytest.raises(raised, match=said):
+        install(compiled_module(SOURCE, tmp_path, layouts=(text, other)), torch)
 
     torch.ones(3)
     assert names() == []
