@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.findings import read_findings
 from kvtrace.schema.columns import conformed
-from kvtrace.schema.errors import BadSetting, TraceWriteError
+from kvtrace.schema.errors import BadSetting, KvtraceError, TraceWriteError
 from kvtrace.schema.layout import EXCERPT, part_path, pass_parts, run_folder
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.opened_parts import open_part, part_facts
@@ -102,7 +102,7 @@ def save_baseline(name: str, selection: Selection) -> Baseline:
     finally:
         shutil.rmtree(work, ignore_errors=True)
         shutil.rmtree(previous, ignore_errors=True)
-    return _baseline_facts(folder)
+    return _facts_in(folder)
 
 
 def open_baseline(name: str) -> Selection:
@@ -119,12 +119,15 @@ def open_baseline(name: str) -> Selection:
 
 def no_baseline(name: str) -> str:
     """Return a message that the baseline `name` is missing, with the commands that save one."""
-    existing_names = ", ".join(_baseline_names())
-    existing = f" (there are {existing_names})" if existing_names else ""
     return (
-        f"there is no baseline {name!r} in {BASELINES}{existing}; save one with kvtrace gate "
-        f"save {name} TRACE, or with kvtrace gate --save --against {name}."
+        f"{_missing(name)}; save one with kvtrace gate save {name} TRACE, or with kvtrace gate "
+        f"--save --against {name}."
     )
+
+
+def _missing(name: str) -> str:
+    names = ", ".join(_baseline_names()) or "none"
+    return f"there is no baseline {name!r} in {BASELINES} (there are {names})"
 
 
 def has_baseline(name: str) -> bool:
@@ -132,9 +135,19 @@ def has_baseline(name: str) -> bool:
     return baseline_folder(name).is_dir()
 
 
+def baseline_facts(name: str) -> Baseline | None:
+    """Return the facts of a baseline; None if there is none of the name, or it cannot be read."""
+    if not has_baseline(name):
+        return None
+    try:
+        return _facts_in(BASELINES / name)
+    except KvtraceError:
+        return None
+
+
 def list_baselines() -> list[Baseline]:
     """Return all baselines, sorted by name; raise DamagedFile if a baseline cannot be read."""
-    return [_baseline_facts(BASELINES / name) for name in _baseline_names()]
+    return [_facts_in(BASELINES / name) for name in _baseline_names()]
 
 
 def remove_baseline(name: str) -> None:
@@ -145,7 +158,7 @@ def remove_baseline(name: str) -> None:
     """
     folder = baseline_folder(name)
     if not folder.is_dir():
-        raise BadSetting(no_baseline(name))
+        raise BadSetting(f"{_missing(name)}.")
     _refuse_what_is_no_baseline(folder)
     shutil.rmtree(folder)
 
@@ -181,7 +194,7 @@ def _baseline_names() -> list[str]:
     return sorted(path.name for path in BASELINES.iterdir() if _NAME.fullmatch(path.name))
 
 
-def _baseline_facts(folder: Path) -> Baseline:
+def _facts_in(folder: Path) -> Baseline:
     selection = _all_runs(open_trace(folder))
     commits = {run.git_commit for run in selection.runs}
     launches = number_of(selection.trace.pieces("launches", columns=["weight"]))

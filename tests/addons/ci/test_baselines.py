@@ -54,11 +54,14 @@ def test_old_words_save_list_and_delete_too_and_name_the_new_ones(traces, capsys
     assert not (BASELINES / "main").exists()
 
 
-def test_saving_again_replaces_the_baseline(traces, capsys):
+def test_saving_again_replaces_the_baseline_and_says_so(traces, capsys):
     before, after = traces
     save_baseline("main", before)
-    save_baseline("main", after)
-    assert [path.name for path in BASELINES.iterdir()] == ["main"]
+    assert main(["gate", "save", "main", str(after.trace.path), "--no-replay"]) == 0
+    assert "kvtrace: the baseline main replaced the one recorded 20" in capsys.readouterr().err
+    assert main(["gate", "save", "v1", str(after.trace.path), "--no-replay"]) == 0
+    assert capsys.readouterr().err == ""
+    assert sorted(path.name for path in BASELINES.iterdir()) == ["main", "v1"]
     rules = ["--fail-on", "findings.new", "--no-replay"]
     assert main(["diff", "--against", "main", str(after.trace.path), *rules]) == 0
 
@@ -89,6 +92,16 @@ def test_replay_by_a_diff_leaves_the_baselines_files_unchanged(traces, capsys):
 def test_git_ignores_the_project_folder_except_baselines(traces):
     save_baseline("main", traces[0])
     assert (BASELINES.parent / ".gitignore").read_text() == "/gate/\n/bisect/\n/report/\n"
+
+
+def test_removing_a_missing_baseline_names_those_that_exist(traces, capsys):
+    for names in ("none", "main, v1"):
+        assert main(["gate", "rm", "nope"]) == 2
+        assert capsys.readouterr().err == (
+            f"kvtrace: there is no baseline 'nope' in .kvtrace/baselines (there are {names}).\n"
+        )
+        save_baseline("main", traces[0])
+        save_baseline("v1", traces[0])
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "a b", "-x", "x" * 101])

@@ -177,9 +177,12 @@ def _compare_with_baseline(
 
 
 def _save(name: str, selection: Selection) -> None:
-    from kvtrace.addons.ci.baselines import save_baseline
+    from kvtrace.addons.ci.baselines import baseline_facts, save_baseline
+    from kvtrace.addons.ci.commands.list_ import replaced_text
     from kvtrace.text import plural
 
+    earlier = baseline_facts(name)
     saved = save_baseline(name, selection)
     counts = f"{plural(saved.kernels, 'kernel')}, {plural(saved.launches, 'launch')}"
-    tell(f"saved the run as the baseline {name}: {counts}")
+    replaced = "" if earlier is None else f"; it {replaced_text(earlier)}"
+    tell(f"saved the run as the baseline {name}: {counts}{replaced}")

@@ -51,6 +51,11 @@ def print_baselines(baselines: "Sequence[Baseline]", *, as_json: bool) -> None:
     print_lines(columns(header, rows, terminal_width()))
 
 
+def replaced_text(earlier: "Baseline") -> str:
+    """Return a phrase on the baseline that a new one has replaced."""
+    return f"replaced the one recorded {_date(earlier.started)} UTC"
+
+
 def _date(nanoseconds: int | None) -> str:
     if nanoseconds is None:
         return "-"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from kvtrace.addons.ci.commands.list_ import print_baselines
+from kvtrace.addons.ci.commands.list_ import print_baselines, replaced_text
 from kvtrace.cli.options import JsonOption, RunOption, select
 from kvtrace.cli.parsing import Argument, Option
 
@@ -34,7 +34,12 @@ def command(
         kvtrace gate save main out/
         kvtrace diff --against main out/
     """
-    from kvtrace.addons.ci.baselines import RECORDED, baseline_folder, save_baseline
+    from kvtrace.addons.ci.baselines import (
+        RECORDED,
+        baseline_facts,
+        baseline_folder,
+        save_baseline,
+    )
     from kvtrace.addons.ci.commands.analyses import complete_runs
     from kvtrace.cli import note
 
@@ -43,4 +48,8 @@ def command(
     if replay:
         for line in complete_runs(selection):
             note(line)
-    print_baselines([save_baseline(name, selection)], as_json=as_json)
+    earlier = baseline_facts(name)
+    saved = save_baseline(name, selection)
+    if earlier is not None:
+        note(f"the baseline {name} {replaced_text(earlier)}")
+    print_baselines([saved], as_json=as_json)
