@@ -446,7 +446,7 @@ class Difference:
     device: DeviceDifference | None = None
     still: tuple[Finding, ...] = ()
     bounds: tuple[BoundChange, ...] = ()
-    bounds_unjudged: str = "not compared (add --generic)"
+    bounds_unjudged: str = "not compared (kvtrace diff --generic)"
     headline: tuple[HeadlineRow, ...] = ()
     results: Results | None = None
     meanings: tuple[KernelMeaning, ...] | None = None

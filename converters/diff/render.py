@@ -219,7 +219,8 @@ def _calls_text(variant: VariantDifference, full: bool, width: int) -> list[str]
     shown_calls = variant.calls if full else variant.calls[:_SHOWN_CALLS]
     lines = [f"    {_call_change(change, width - 4)}" for change in shown_calls]
     if len(shown_calls) < len(variant.calls):
-        lines.append(f"    … {len(variant.calls) - len(shown_calls)} more (--full shows them)")
+        hidden = len(variant.calls) - len(shown_calls)
+        lines.append(f"    … {hidden} more (kvtrace diff --full shows them)")
     return lines + [f"    {count}" for count in call_counts(variant)]
 
 
@@ -236,7 +237,8 @@ def _code_text(code: CodeDifference, full: bool, width: int) -> list[str]:
         return [heading, *_patch_text(code.all_lines, full, width)]
     substitutions_text = f"{substitutions(code)} in {plural(code.substituted_lines, 'line')}"
     if not code.lines:
-        return [f"    {stage} the same except for {substitutions_text} (--full shows them)"]
+        text = f"    {stage} the same except for {substitutions_text}"
+        return [f"{text} (kvtrace diff --full shows them)"]
     heading = f"    {stage} -{code.removed} +{code.added} lines, besides {substitutions_text}"
     return [heading, *_patch_text(code.lines, full, width)]
 
@@ -250,7 +252,7 @@ def _patch_text(lines: Sequence[str], full: bool, width: int) -> list[str]:
         ]
     if len(shown_lines) < len(lines):
         printed_lines.append(
-            f"      … {len(lines) - len(shown_lines)} more lines (--full shows them)"
+            f"      … {len(lines) - len(shown_lines)} more lines (kvtrace diff --full shows them)"
         )
     return printed_lines
 
@@ -307,7 +309,8 @@ def _times_text(d: Difference, full: bool, width: int) -> list[str]:
     ]
     lines = [title, *reason_lines, *columns(header, rows, width, 2, optional=(1, 2))]
     hidden = len(d.times) - len(shown_times)
-    return [*lines, f"  … {hidden} more kernels (--full shows them)"] if hidden else lines
+    hidden_text = f"  … {hidden} more kernels (kvtrace diff --full shows them)"
+    return [*lines, hidden_text] if hidden else lines
 
 
 def device_text(device: DeviceDifference, full: bool, width: int) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Conditions = Sequence["KernelConditions"]
 
 _DEFECTS: Final = frozenset({"overflow", "tensor", "rule", "grid"})
-UNJUDGED: Final = "not compared (add --generic)"
+UNJUDGED: Final = "not compared (kvtrace diff --generic)"
 OTHER_SIZES: Final = "not judged: the sides recorded other sizes; record both at the same sizes"
 UNKNOWN: Final = "unknown"
 _AT_OTHERS: Final = "at other sizes: "

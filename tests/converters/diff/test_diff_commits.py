@@ -132,7 +132,10 @@ def test_narrowed_bound_is_reported(recorded):
     ]  # fmt: skip
     assert [row.share for row in bounds] == pytest.approx([-0.75, -0.74], abs=0.01)
     unasked = difference(recorded, "narrower", "narrow")
-    assert (unasked.bounds, unasked.bounds_unjudged) == ((), "not compared (add --generic)")
+    assert (unasked.bounds, unasked.bounds_unjudged) == (
+        (),
+        "not compared (kvtrace diff --generic)",
+    )
 
 
 def test_sides_are_named_by_tags_and_branches(recorded, tmp_path, monkeypatch, capsys):

@@ -203,7 +203,7 @@ def test_the_headline_is_worst_first_and_leads_to_the_kernel(report_browser, wri
 
 def test_size_conditions_that_were_not_compared_are_shown_as_such(report_browser, written):
     with opened_page(report_browser, written, "#/compare") as opened:
-        assert "size conditions: not compared (add --generic)" in opened.text("#bounds")
+        assert "size conditions: not compared (kvtrace diff --generic)" in opened.text("#bounds")
 
 
 def test_both_sides_scroll_together(report_browser, products):

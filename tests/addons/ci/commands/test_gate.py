@@ -1,13 +1,14 @@
 """`kvtrace gate` records, judges, replays and compares a real program in one command."""
 
 import json
+import re
 import shutil
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from kvtrace.addons.ci.baselines import BASELINES, RECORDED
-from kvtrace.cli import main
+from kvtrace.cli import command_line, main
 from kvtrace.schema.trace import open_trace
 from tests.addons.ci.programs import BENCH, LARGER, UNMASKED
 from tests.support.warm_python import warm_python
@@ -19,6 +20,12 @@ RULES = "findings.new, spills>0, registers>+100%, bytes>+1%"
 
 def gate(*words, program=("bench.py",)):
     return main(["gate", *words, "--", *warm_python().command, *program])
+
+
+def options_of_other_commands(output):
+    """Return options that an output names without their command, and gate does not have."""
+    named = re.findall(r"(?<!\w)--[a-z-]+", re.sub(r"kvtrace \w+ [^;)]*", "", output))
+    return set(named) - {name for option in command_line("gate").options for name in option.on}
 
 
 @pytest.fixture
@@ -83,7 +90,10 @@ def test_project_rules_apply_and_save_replaces_the_baseline(baseline, capsys):
     (baseline / "pyproject.toml").write_text('[tool.kvtrace.diff]\nfail-on = "registers>+0%"\n')
     (baseline / "bench.py").write_text(LARGER)
     assert gate("--save") == 1
-    assert "registers>+0%: add" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "registers>+0%: add" in output
+    assert "1 kernel, 3 launches; it replaced the one recorded 20" in output
+    assert options_of_other_commands(output) == set()
     assert gate() == 0
 
 
