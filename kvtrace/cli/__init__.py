@@ -86,6 +86,8 @@ def _dispatch(arguments: list[str]) -> int:
 
         print("\n".join(candidates(arguments, os.environ[ASKING])))
         return 0
+    if arguments[:1] == ["help"] and arguments[1:] and not arguments[1].startswith("-"):
+        arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         print(_overview(everything="--all" in arguments))
         return 0 if arguments else BAD_INPUT

@@ -92,6 +92,21 @@ def test_commands_of_two_words_have_an_overview(kvtrace):
     assert (code, "did you mean 'validate'?" in err) == (2, True)
 
 
+@pytest.mark.parametrize("words", ["profile", "gate", "gate save", "trace", "trace validate"])
+def test_help_of_a_command_is_printed_as_by_its_option(kvtrace, words):
+    shown = kvtrace(*words.split(), "--help")
+    assert kvtrace("help", *words.split()) == shown
+    assert shown[0] == 0
+    assert f"kvtrace {words} " in shown[1]
+
+
+def test_help_of_no_command_is_an_error_and_help_alone_is_the_overview(kvtrace):
+    assert kvtrace("help", "profil") == kvtrace("profil", "--help")
+    assert kvtrace("help", "profil")[0] == 2
+    assert kvtrace("help") == kvtrace("--help")
+    assert kvtrace("help", "--all") == kvtrace("--help", "--all")
+
+
 def test_without_a_command_the_help_is_printed_and_the_exit_code_is_2(kvtrace):
     code, out, _ = kvtrace()
     assert code == 2
