@@ -90,7 +90,7 @@ def command(
     """
     import os
 
-    from kvtrace.cli.run_program import run_program
+    from kvtrace.cli.run_program import check_writable, run_program
     from kvtrace.settings import settings_from_arguments
 
     options: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
@@ -100,6 +100,7 @@ def command(
     folder = os.path.abspath(output)  # noqa: PTH100
     if (pid is None) is not bool(program) or (pid is None and seconds is not None):
         raise BadUsage("run needs a script, or --pid PID, of which --seconds S is a part.")
+    check_writable(Path(folder))
     if pid is not None:
         from kvtrace.cli.run_program import record_process
 

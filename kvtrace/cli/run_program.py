@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from types import ModuleType
 from typing import Final, NoReturn
 
@@ -45,6 +45,20 @@ def run_program(program: Sequence[str], as_module: bool, variables: Mapping[str,
         _become([sys.executable, *(("-m",) if as_module else ()), *program])
     _run_inside(program, as_module)
     raise SystemExit(0)
+
+
+def check_writable(folder: Path) -> None:
+    """Raise BadSetting if no trace can be written into a folder, which need not exist yet."""
+    place = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    try:
+        if not place.is_dir():
+            raise NotADirectoryError(f"{place} is no folder")
+        Path(mkdtemp(prefix=".kvtrace-", dir=place)).rmdir()
+    except OSError as error:
+        raise BadSetting(
+            f"{folder} cannot be written to ({error.strerror or error}), so the program was not "
+            "started; name another folder with -o"
+        ) from error
 
 
 def _autostarts() -> bool:

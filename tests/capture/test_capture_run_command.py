@@ -8,6 +8,9 @@ import pytest
 
 from kvtrace.schema.contents import first_contents
 from kvtrace.schema.trace import open_trace
+from tests.support.small_disk import read_only
+
+__all__ = ["read_only"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -85,6 +88,48 @@ def test_missing_script_is_reported_in_one_sentence(autostarting, tmp_path):
     done = autostarting.run("-m", "kvtrace", "run", "nothing.py", folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "kvtrace: there is no script 'nothing.py' to run\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("file", "is no folder"),
+        ("file/out", "is no folder"),
+        ("link", "is no folder"),
+        ("/proc/none/out", "No such file or directory"),
+        ("mounted", "Read-only file system"),
+        ("mounted/out", "Read-only file system"),
+    ],
+)
+def test_folder_that_cannot_be_written_to_is_refused_before_the_program_starts(
+    autostarting, tmp_path, read_only, output, reason
+):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("nothing")
+    (tmp_path / "mounted").mkdir()
+    (tmp_path / "s.py").write_text("print('started')")
+    if output.startswith("mounted"):
+        read_only(tmp_path / "mounted")
+    done = autostarting.run("-m", "kvtrace", "run", "-o", output, "s.py", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"kvtrace: {tmp_path / output} cannot be written to (")
+    assert done.stderr.endswith(
+        f"{reason}), so the program was not started; name another folder with -o\n"
+    )
+
+
+def test_folder_of_the_variable_that_cannot_be_written_to_keeps_the_exit_status(
+    autostarting, tmp_path, read_only
+):
+    (tmp_path / "mounted").mkdir()
+    read_only(tmp_path / "mounted")
+    script = tmp_path / "s.py"
+    script.write_text("import sys, kvtrace; kvtrace.mark('one'); print('started'); sys.exit(7)")
+    done = autostarting.run("s.py", folder=tmp_path, KVTRACE="mounted")
+    assert (done.returncode, done.stdout) == (7, "started\n")
+    (line,) = (line for line in done.stderr.splitlines() if "no kernel was launched" not in line)
+    assert line.startswith(f"kvtrace: recording has ended: the trace in {tmp_path / 'mounted'} ")
+    assert "(Read-only file system)" in line
 
 
 def test_python_as_script_is_refused(autostarting, tmp_path):
