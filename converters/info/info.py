@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.notes import notes_on
+from kvtrace.figures.graph_replays import GraphReplays, read_graph_replays
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.stored import PASS as SUMS
@@ -88,6 +89,7 @@ class RunOverview:
     source: str | None = None
     producer: str | None = None
     without_ir: str | None = None
+    graph_replays: GraphReplays | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +257,7 @@ def _run_overviews(trace: "Trace", runs: Sequence["Run"]) -> Iterator[RunOvervie
             source=run.source,
             producer=" ".join(filter(None, (run.producer, run.producer_version))) or None,
             without_ir=without_ir.get(run.run_id),
+            graph_replays=read_graph_replays(trace, [run]) if executions[run.run_id] else None,
         )
 
 

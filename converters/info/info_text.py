@@ -143,7 +143,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         if run.known_contents
         else None,
         "kernels": plural(run.kernels, "compiled variant"),
-        "device": plural(run.gpu_kernels, "execution") if run.gpu_kernels else None,
+        "device": _executions_text(run),
         "passes": ", ".join(run.passes) or _no_passes_text(run),
         "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace trace redact)",
         "overhead": _overhead_line(run),
@@ -214,6 +214,13 @@ def _last_launch_text(run: RunOverview) -> str:
     if run.last_launch is None or run.started is None:
         return ""
     return f"known until {duration(run.last_launch - run.started)} after its start; "
+
+
+def _executions_text(run: RunOverview) -> str | None:
+    if not run.gpu_kernels:
+        return None
+    replays = run.graph_replays
+    return plural(run.gpu_kernels, "execution") if replays is None else replays.sentence
 
 
 def _no_passes_text(run: RunOverview) -> str:

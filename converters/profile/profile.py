@@ -45,6 +45,7 @@ from kvtrace.converters.profile.profile_tables import (
 )
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.gaps import read_gaps
+from kvtrace.figures.graph_replays import read_graph_replays
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.launch_costs import read_launch_costs
@@ -166,6 +167,7 @@ def read_profile(
         on_host=not any(run.devices or run.source for run in runs),
         imported=all(run.source for run in runs),
         uncertain=_import_warnings(trace, runs),
+        graph_replays=None if device_time is None else read_graph_replays(trace, runs),
         sections={
             name: section.read(trace, runs)
             for name, section in (profile_sections() if sections else {}).items()

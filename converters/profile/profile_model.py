@@ -8,6 +8,7 @@ from kvtrace import registry
 from kvtrace.converters.profile.device_limits import ChosenDevice, Position
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.figures.gaps import Gaps
+from kvtrace.figures.graph_replays import GraphReplays
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.lines import Place
@@ -220,6 +221,7 @@ class Profile:
         on_host: The program was recorded without a device, so that kernels ran on the host.
         imported: All runs are of another tool's files.
         uncertain: Sentences on what these files lack that makes figures uncertain.
+        graph_replays: How often graphs were replayed in the profiled part; None: never.
 
     """
 
@@ -243,6 +245,7 @@ class Profile:
     on_host: bool = False
     imported: bool = False
     uncertain: tuple[str, ...] = ()
+    graph_replays: GraphReplays | None = None
 
     @property
     def launched(self) -> list[KernelProfile]:

@@ -107,9 +107,11 @@ def _summary_text(profile: Profile, full: bool, width: int) -> list[str]:
 
 
 def notable_sentences(profile: Profile) -> list[str]:
-    """Return sentences on uncertain figures, and on slow steps and launches that stand out."""
+    """Return sentences on uncertain figures, graph replays, slow steps, and costly launches."""
+    replays = profile.graph_replays
     costs = [cost.sentence for cost in profile.launch_costs]
-    return [*profile.uncertain, *step_sentences(profile.gaps), *costs]
+    of_graphs = [] if replays is None else [replays.sentence]
+    return [*profile.uncertain, *of_graphs, *step_sentences(profile.gaps), *costs]
 
 
 def _notes_text(

@@ -80,7 +80,7 @@ class Answer:
     summary: tuple[str, ...]
     """Sentences on the time of a step and how long devices were busy."""
     notable: tuple[str, ...]
-    """Sentences on steps that are slow, and on launches that stand out."""
+    """Sentences on graph replays, on steps that are slow, and on launches that stand out."""
     work_notes: tuple[str, ...]
     """Sentences on the rows of `ran`: the share of libraries, and what is left out."""
     begin_ns: int | None

@@ -403,7 +403,7 @@ export interface Answer {
   readonly within: string;
   /** Sentences on the time of a step and how long devices were busy. */
   readonly summary: readonly string[];
-  /** Sentences on steps that are slow, and on launches that stand out. */
+  /** Sentences on graph replays, on steps that are slow, and on launches that stand out. */
   readonly notable: readonly string[];
   /** Sentences on the rows of `ran`: the share of libraries, and what is left out. */
   readonly work_notes: readonly string[];
