@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
@@ -56,29 +56,33 @@ def stored_index(op: Op, module: Module) -> Value | None:
     if (integer_bits(value.type) or 0) < 16:
         return None
     feeders = feeding_values((value,), module)
-    ops = [op_ for op_ in module.ops if op_.index in feeders]
-    loops = [op_ for op_ in ops if op_.name in LOOPS]
-    if loops and all(
-        _is_counted_and_loads(loop, ops) for loop in loops
-    ):  # else their trips are what is left
-        return value if _is_made_of_positions(value, module) else None
-    return value if loops or any(op_.name in _POSITIONS for op_ in ops) else None
+    loops = [op_ for op_ in module.ops if op_.index in feeders and op_.name in LOOPS]
+    if not all(_is_counted_and_loads(loop, feeders, module) for loop in loops):
+        return value  # their trips are what is left
+    return value if _is_made_of_positions(value, module) else None
 
 
-def _is_counted_and_loads(loop: Op, ops: Sequence[Op]) -> bool:
-    """Return whether a loop has a counter and one of the ops is a load inside the loop."""
-    loads_inside = (op for op in ops if op.name in READING and loop in enclosing_ops(op))
+def _is_counted_and_loads(loop: Op, feeders: Container[int], module: Module) -> bool:
+    """Return whether a loop has a counter and one of the feeding ops is a load inside the loop."""
+    loads_inside = (
+        op
+        for op in module.ops
+        if op.index in feeders and op.name in READING and loop in enclosing_ops(op)
+    )
     return counter_of(loop) is not None and any(loads_inside)
 
 
 def _is_made_of_positions(value: Value, module: Module) -> bool:
-    """Return whether program ids, lanes or loop counters feed a value other than by loop bounds."""
+    """Return whether a value is made of program ids, lanes or loop counters.
+
+    Those that feed it by bounds of loops, or by conditions of what is masked, do not count.
+    """
     flow = flow_of(module)
     counters = {counter.id for op in module.ops if (counter := counter_of(op)) is not None}
 
     def through(current: Value) -> Sequence[Value]:
         op = current.owner
-        if current.id in counters:
+        if current.id in counters or integer_bits(current.type) == 1:
             return ()
         if not isinstance(op, Op) or flow.origins(current):
             return flow.sources(current)

@@ -57,3 +57,35 @@ def test_sums_of_data_are_no_indices_whatever_loop_adds_them(kind, is_index):
     (store,) = [op for op in module.ops if op.name == "tt.store"]
 
     assert (stored_index(store, module) is not None) == is_index
+
+
+@triton.jit
+def masked(x, y, n, KIND: tl.constexpr, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    here = lanes < n
+    if KIND == "chosen data":
+        value = tl.where(here, tl.load(x + lanes), 0)
+    elif KIND == "data times the mask":
+        value = tl.load(x + lanes) * here.to(tl.int32)
+    elif KIND == "chosen lanes":
+        value = tl.where(tl.load(x + lanes) > 0, lanes, -1)
+    else:
+        value = tl.cumsum(here.to(tl.int32), 0) * n + tl.program_id(0)
+    tl.store(y + lanes, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_index"),
+    [
+        ("chosen data", False),
+        ("data times the mask", False),
+        ("chosen lanes", True),
+        ("counted lanes", True),
+    ],
+)
+def test_data_that_a_mask_chooses_is_no_index(kind, is_index):
+    x, y = (torch.zeros(16, dtype=torch.int32) for _ in range(2))
+    module = compile_for(masked, {"x": x, "y": y, "n": 9}, {"KIND": kind, "B": 16})
+    (store,) = [op for op in module.ops if op.name == "tt.store"]
+
+    assert (stored_index(store, module) is not None) == is_index
