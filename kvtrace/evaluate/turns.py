@@ -2,7 +2,8 @@
 
 A program that spins on memory which a later program writes (a barrier over the grid, a hand-over
 between programs) cannot end before the next begins. So the waiting program keeps its stack, in a
-separate thread, until memory has changed. Only one thread runs at any time.
+separate thread, until memory has changed. Only one thread runs at any time. A program whose loop
+ends after some tries waits likewise, and continues if no program can change memory any more.
 """
 
 from __future__ import annotations
@@ -10,9 +11,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from kvtrace.evaluate.errors import Deadlock
 from kvtrace.evaluate.torch_sums import unobserved
+from kvtrace.evaluate.values import Pointer, Unknown
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.scope import Scope
+    from kvtrace.ir import Op
 
 
 class _ProgramAbandoned(Exception):
@@ -39,6 +46,9 @@ class Turns:
         self._next = 0
         self._running = 0
         self._waiting: list[_Waiter] = []
+        #: By op and program: the memory's version at the last atomic read, and the place; None
+        #: after waiting in vain.
+        self._reads: dict[tuple[int, int], tuple[int, object]] = {}
         self._failure: BaseException | None = None
         self._finished = threading.Event()
 
@@ -56,6 +66,23 @@ class Turns:
         end with Deadlock(complaint).
         """
         return self._wait(_Waiter(self._version(), gives_up), complaint)
+
+    def before_reading(self, reader: tuple[int, int], place: object) -> None:
+        """Let other programs run if a place is read again, and memory has not changed since.
+
+        Args:
+            reader: The atomic op's index, and the program.
+            place: What is equal for equal addresses.
+
+        """
+        version = self._version()
+        last = self._reads.get(reader)
+        if last == (version, None):
+            return
+        if last == (version, place) and not self.wait_for_change("", gives_up=True):
+            self._reads[reader] = version, None
+            return
+        self._reads[reader] = self._version(), place
 
     def step_aside(self) -> None:
         """Let other programs run until each has ended, waits, or has stepped aside too."""
@@ -96,7 +123,8 @@ class Turns:
         now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
         changed = (waiter for waiter in waiting if waiter.version != now)
         aside = (waiter for waiter in self._waiting if waiter.is_aside)
-        giving_up = (waiter for waiter in waiting if waiter.gives_up)
+        # The last to wait: later programs are what earlier ones wait for.
+        giving_up = (waiter for waiter in reversed(waiting) if waiter.gives_up)
         waiter = next(changed, None) or next(aside, None) or next(giving_up, None)
         if waiter is None:
             return False
@@ -109,3 +137,13 @@ class Turns:
         waiting, self._waiting = self._waiting, []
         for waiter in waiting:
             waiter.awake.set()
+
+
+def let_others_run(op: Op, scope: Scope, pointer: Any) -> None:
+    """Let other programs run before an atomic op that only repeats what its program has read."""
+    turns = scope.launch.turns
+    if turns is None or not isinstance(pointer, Pointer) or isinstance(pointer.offset, Unknown):
+        return
+    terms = (term.tobytes() for term in pointer.offset.terms)
+    address = (pointer.argument, pointer.offset.constant, *terms)
+    turns.before_reading((op.index, int(scope.linear[0])), address)

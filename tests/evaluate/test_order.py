@@ -177,6 +177,20 @@ def test_a_grid_barrier_that_too_few_programs_reach_raises_deadlock():
         )
 
 
+@pytest.mark.parametrize("how", ["while", "for", "volatile"])
+@pytest.mark.parametrize("is_set", [True, False])
+def test_a_loop_of_some_tries_meets_what_it_waits_for_or_ends(how, is_set):
+    flags, out = (torch.zeros(4, dtype=torch.int32) for _ in range(2))
+
+    launch(
+        memory.waits_for_a_while, (4,), {"flags": flags, "out": out, "tries": 50},
+        {"HOW": how, "SET": is_set},
+    )  # fmt: skip
+
+    assert flags.tolist() == [1, 1, 1, int(is_set)]
+    assert out.tolist() == ([1, 1, 1, 1] if is_set else [1, 1, 0, 1])
+
+
 def test_an_error_of_one_program_ends_the_waiting_programs():
     x, flag = torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
     before = threading.active_count()

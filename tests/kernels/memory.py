@@ -167,6 +167,29 @@ def grid_barrier(x, arrived, out, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def waits_for_a_while(flags, out, tries, HOW: tl.constexpr, SET: tl.constexpr):
+    """All programs but the last wait for the next one's flag, so many tries."""
+    pid = tl.program_id(0)
+    last = tl.num_programs(0) - 1
+    seen = 0
+    if pid < last:
+        if HOW == "while":
+            while (tl.atomic_cas(flags + pid + 1, 0, 0) == 0) & (seen < tries):
+                seen += 1
+        elif HOW == "volatile":
+            while (tl.load(flags + pid + 1, volatile=True) == 0) & (seen < tries):
+                seen += 1
+        else:
+            seen = tries
+            for _ in range(tries):
+                if tl.atomic_add(flags + pid + 1, 0) != 0:
+                    seen = 0
+    if (pid < last) | SET:
+        tl.atomic_xchg(flags + pid, 1)
+    tl.store(out + pid, seen < tries)
+
+
+@triton.jit
 def fails_after_waiting(x, flag, n):
     """Program 0 waits for program 1, which fails."""
     if tl.program_id(0) == 0:

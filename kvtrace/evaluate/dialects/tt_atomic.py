@@ -12,6 +12,7 @@ from kvtrace.evaluate.errors import Deadlock
 from kvtrace.evaluate.flushing import flushes_atomics
 from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.turns import let_others_run
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Unknown, to_array, unknown_of
 from kvtrace.ir import Op
@@ -31,6 +32,7 @@ def atomic_load(op: Op, _compiler: Compiler) -> Step:
     pointer, mask, result = op.operand("pointer").id, slot_of(op, "mask"), op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
+        let_others_run(op, scope, values[pointer])
         mask_value = None if mask is None else values[mask]
         values[result] = scope.launch.memory.load(
             op, scope, values[pointer], mask_value, None, type_
@@ -109,6 +111,7 @@ def atomic_rmw(op: Op, compiler: Compiler) -> Step:
         return read_modify_write(flat, index, lanes[0], name, wants_old=wants_old, flushes=flushes)
 
     def step(values: list[Any], scope: Scope) -> None:
+        let_others_run(op, scope, values[pointer])
         mask_value = None if mask is None else values[mask]
         operand = values[data]
         operands = [operand if isinstance(operand, Unknown) else to_array(operand, type_)]
@@ -130,6 +133,7 @@ def atomic_cas(op: Op, _compiler: Compiler) -> Step:
         return compare_and_swap(flat, index, lanes[0], lanes[1])
 
     def step(values: list[Any], scope: Scope) -> None:
+        let_others_run(op, scope, values[pointer])
         swap_values = [values[expected], values[new]]
         unknown = unknown_of(swap_values)
         operands = [unknown or to_array(value, type_) for value in swap_values]

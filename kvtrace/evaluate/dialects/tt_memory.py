@@ -10,6 +10,7 @@ from kvtrace.evaluate.dialects.tt_addresses import addresses_of, pointers_at
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import ADDRESS, joined_terms, scaled
+from kvtrace.evaluate.turns import let_others_run
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Pointer,
@@ -20,6 +21,7 @@ from kvtrace.evaluate.values import (
     to_sum,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.model import attribute
 
 
 def moved(pointer: Any, steps: Any, size: int) -> Any:
@@ -72,8 +74,11 @@ def load(op: Op, _compiler: Compiler) -> Step:
     type_ = _type_in_memory(loaded_type)
     pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
     result = op.results[0].id
+    is_volatile = bool(attribute(op, "isVolatile", default=False))
 
     def step(values: list[Any], scope: Scope) -> None:
+        if is_volatile:
+            let_others_run(op, scope, values[pointer])
         fill = None
         if other is not None:
             fill = values[other]
