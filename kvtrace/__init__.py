@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from kvtrace.analysis.traces import diff as diff
     from kvtrace.analysis.traces import open as open  # noqa: A004 - as gzip.open
+    from kvtrace.backends.compiled_kernels.generic import generic_ttir as generic_ttir
     from kvtrace.capture.api import capture as capture
     from kvtrace.capture.api import mark as mark
     from kvtrace.capture.api import start as start
@@ -32,6 +33,7 @@ _HOMES = {
     "KernelDefect": "kvtrace.schema.errors",
     "capture": "kvtrace.capture.api",  # later the package of that name, which is callable
     "diff": "kvtrace.analysis.traces",
+    "generic_ttir": "kvtrace.backends.compiled_kernels.generic",
     "mark": "kvtrace.capture.api",
     "open": "kvtrace.analysis.traces",
     "start": "kvtrace.capture.api",

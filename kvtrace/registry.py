@@ -25,6 +25,7 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `devices` | of a family | a sequence of `DeviceLimits` |
 | `diff` | of the addition | a `kvtrace.converters.diff.added.DiffAddition` |
 | `engines` | of the engine | a `kvtrace.cli.options.Engine` for `--engine` |
+| `generic_forms` | a stage | returns a text of it, given its Triton's version, as is judged |
 | `importers` | of the tool | a `kvtrace.converters.importers.registry.Importer` |
 | `import_into` | of what is added | `kvtrace import --into`: a `kvtrace.cli.import_.Adding` |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |

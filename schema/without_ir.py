@@ -1,15 +1,17 @@
-"""Kernels that cannot be evaluated or judged: those without generic TTIR, whoever recorded them.
+"""Kernels that cannot be evaluated or judged: those without TTIR, whoever recorded them.
 
-kvtrace evaluates generic TTIR. A kernel has none if it is written in Gluon, if another tool
-recorded only its executions, or if another producer wrote the trace. Producers may leave out the
-origin, so a kernel without one is Triton's only if its TTIR was recorded. Kernels of add-ons'
-languages have none either, but their backends evaluate them while the program runs, which leaves
-rows in `ops` or `accesses`. They are judged by the rules of the pass that wrote these rows, if it
-has any.
+kvtrace evaluates generic TTIR, which an installed Triton makes of TTIR. A kernel has none if it is
+written in Gluon, if another tool recorded only its executions, or if another producer wrote the
+trace without. Producers may leave out the origin, so a kernel without one is Triton's only if its
+TTIR was recorded. Kernels of add-ons' languages have none either, but their backends evaluate them
+while the program runs, which leaves rows in `ops` or `accesses`. They are judged by the rules of
+the pass that wrote these rows, if it has any.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -18,8 +20,9 @@ from kvtrace.schema.layout import GLUON, IMPORTED, pass_parts, run_folder
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: The stage that is evaluated.
+#: The stage that is evaluated, and the one that Triton makes it of.
 TTIR: Final = "ttir_generic"
+PRINTED_TTIR: Final = "ttir"
 #: Origins of kernels that Triton's compiler made.
 TRITON_ORIGINS: Final = ("jit", "inductor", "autotune", GLUON, "interpreter")
 #: Tables with rows of the calls that a backend evaluated while the program ran.
@@ -61,6 +64,11 @@ class KernelWithoutIr:
                 f"it is {self.maker}, was evaluated while the program ran, and has no TTIR, which "
                 "is the IR that rules judge"
             )
+        if PRINTED_TTIR in self.stages:
+            return (
+                f"it is {self.maker}, and its TTIR is evaluated in generic form, which an "
+                "installed Triton makes of it; there is none here"
+            )
         recorded = f" (of its compilation: {', '.join(self.stages)})" if self.stages else ""
         return (
             f"it is {self.maker}, and the trace has no TTIR of it{recorded}, which is the IR that "
@@ -71,6 +79,18 @@ class KernelWithoutIr:
 def not_evaluated(kernel: str) -> str:
     """Return the reason why calls of a kernel in Gluon are neither evaluated nor judged."""
     return f"kernel {kernel} is written in Gluon, which has no TTIR and is not evaluated"
+
+
+@cache
+def makes_generic_ttir() -> bool:
+    """Return whether a Triton is installed, which makes generic TTIR of TTIR."""
+    return find_spec("triton") is not None
+
+
+def has_ttir(kernel: Mapping[str, Any]) -> bool:
+    """Return whether a row of `kernels` has generic TTIR, or TTIR of which it can be made here."""
+    stages = recorded_stages(kernel)
+    return TTIR in stages or (PRINTED_TTIR in stages and makes_generic_ttir())
 
 
 def recorded_stages(kernel: Mapping[str, Any]) -> tuple[str, ...]:
@@ -126,8 +146,7 @@ def _kernels_without_ttir(trace: "Trace", run: "Run") -> dict[int, KernelWithout
     rows = {
         row["kernel_id"]: row
         for row in trace.table("kernels", (run,), columns).to_pylist()
-        if TTIR not in recorded_stages(row)
-        and (row["origin"] == GLUON or row["origin"] not in TRITON_ORIGINS)
+        if not has_ttir(row) and (row["origin"] == GLUON or row["origin"] not in TRITON_ORIGINS)
     }
     if not rows:
         return {}

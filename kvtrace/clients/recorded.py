@@ -22,7 +22,7 @@ from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.schema.without_ir import runs_without_ir
 
 #: Stages with the IR that is evaluated.
-IR_STAGES: Final = ("ttir_generic", "ttgir")
+IR_STAGES: Final = ("ttir_generic", "ttir", "ttgir")
 #: In the text of IR, divisions of blocks of integers, and extents of blocks.
 _DIVISION: Final = re.compile(rb"arith\.(?:div|rem)[su]i[^\n]*tensor<")
 _BLOCK: Final = re.compile(rb"tensor<(\d+(?:x\d+)*)x")

@@ -12,6 +12,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace import registry
 from kvtrace.evaluate import Argument, ScalarArgument, TensorArgument
 from kvtrace.evaluate.errors import UNFIT, place_of
 from kvtrace.ir import Module, Options
@@ -30,10 +31,13 @@ from kvtrace.schema.contents import (
 )
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.without_ir import (
+    PRINTED_TTIR,
     TRITON_ORIGINS,
     TTIR,
     KernelWithoutIr,
+    has_ttir,
     kernels_without_ir,
+    makes_generic_ttir,
 )
 
 if TYPE_CHECKING:
@@ -236,7 +240,7 @@ def _evaluated_kernels(
         for row in rows
         if row["kernel_id"] not in without_ir
         and row["origin"] not in TRITON_ORIGINS
-        and stage_artifact(row, TTIR) is None
+        and not has_ttir(row)
     }
 
 
@@ -370,13 +374,22 @@ def _grid(row: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def _module(trace: Trace, kernel: dict[str, Any], ptx: str | None) -> Module:
-    text = _stage(trace, kernel, TTIR)
-    if text is None:
-        raise CannotReplay("its generic TTIR was not recorded")
+    text = _stage(trace, kernel, TTIR) or _made_generic(trace, kernel)
     fuses = dict(kernel["options"] or ()).get("enable_fp_fusion") != "False"
     places = partial(fused_places, ptx or "", kernel["triton"])
     options = Options(kernel["num_warps"], kernel["triton"], fuses, places)
     return module_defined_in(text, kernel["file"], kernel["target"] or "", options)
+
+
+def _made_generic(trace: Trace, kernel: dict[str, Any]) -> str:
+    """Return the generic form of TTIR as Triton prints it, all that other producers have."""
+    ttir = _stage(trace, kernel, PRINTED_TTIR)
+    if ttir is None:
+        raise CannotReplay("its TTIR was not recorded")
+    if not makes_generic_ttir():
+        raise CannotReplay("its TTIR is not in generic form, which an installed Triton makes of it")
+    _, generic_form = next(registry.loaded("generic_forms", PRINTED_TTIR))
+    return str(generic_form(ttir, kernel["triton"]))
 
 
 def stage_artifact(kernel: Mapping[str, Any], name: str) -> str | None:

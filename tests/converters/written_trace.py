@@ -198,8 +198,11 @@ def _derive(
 def _kernel_row(
     kernel: Kernel, kernel_id: int, artifacts: dict[str, dict[str, Any]], start: int
 ) -> dict[str, Any]:
+    from kvtrace.schema.without_ir import TRITON_ORIGINS
+
     stages = []
-    for stage, text in {"ttir": kernel.ttir, **kernel.later}.items():
+    own = {"ttir": kernel.ttir} if kernel.origin in TRITON_ORIGINS else {}
+    for stage, text in {**own, **kernel.later}.items():
         row = artifact_row(stage, text.encode())
         artifacts[row["sha256"]] = row
         stages.append({"stage": stage, "artifact": row["sha256"], "duration_ns": 1_000_000})
