@@ -1,7 +1,6 @@
 """Work of the compiled hot path, counted in basic blocks, as launches have more arguments."""
 
 import ctypes
-import subprocess
 from shutil import which
 
 import pytest
@@ -15,21 +14,18 @@ pytestmark = [
     pytest.mark.costly("compiles the hot path"),
     pytest.mark.skipif(which("gcc") is None, reason="gcc counts basic blocks"),
 ]
-OBJECT = "blocks.o"
 
 
 @pytest.fixture(scope="module")
 @needs("process")
 def counted(tmp_path_factory):
     """The hot path whose blocks are counted, and the count."""
-    folder = tmp_path_factory.mktemp("counted")
-    subprocess.run(
-        ["gcc", "-fPIC", "-c", "tests/native/blocks.c", "-o", folder / OBJECT], check=True
-    )
     module = compiled_module(
-        "kvtrace/capture/_hot.c", folder, flags=("-fsanitize-coverage=trace-pc",),
-        links=(str(folder / OBJECT),),
-    )  # fmt: skip
+        "kvtrace/capture/_hot.c",
+        tmp_path_factory.mktemp("counted"),
+        flags=("-fsanitize-coverage=trace-pc",),
+        beside="tests/native/blocks.c",
+    )
     return module, ctypes.c_ulonglong.in_dll(ctypes.CDLL(module.__file__), "counted_blocks")
 
 

@@ -33,7 +33,6 @@ struct buffer {
 
 static struct buffer *filled, **filled_end = &filled, *spare;
 static int existing, spares;
-static long long refused;
 
 static void request(uint8_t **data, size_t *size, size_t *records) {
   *data = NULL;
@@ -46,8 +45,6 @@ static void request(uint8_t **data, size_t *size, size_t *records) {
     spares--;
   } else if (existing < LIMIT && (buffer = calloc(1, sizeof *buffer))) {
     existing++;
-  } else {
-    refused++;
   }
   UNLOCK();
   if (!buffer) return;
@@ -163,6 +160,22 @@ static PyObject *sorted_out(const struct buffer *buffer, struct sorting *to) {
   return both;
 }
 
+/* Ends a `take` at a buffer that finds no memory: it stays, the first for the next time. What was taken
+ * before is returned; with nothing before, the exception stays. Steals `taken`. */
+static PyObject *taken_before(PyObject *taken, struct buffer *buffer) {
+  LOCK();
+  buffer->next = filled;
+  filled = buffer;
+  if (!buffer->next) filled_end = &buffer->next;
+  UNLOCK();
+  if (PyList_Size(taken) && PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    PyErr_Clear();
+    return taken;
+  }
+  Py_DECREF(taken);
+  return NULL;
+}
+
 static PyObject *take(PyObject *module, PyObject *lengths) {
   (void)module;
   struct sorting to = {0};
@@ -185,13 +198,10 @@ static PyObject *take(PyObject *module, PyObject *lengths) {
     PyObject *content = buffer->valid ? sorted_out(buffer, &to) : NULL;
     int failed = buffer->valid && (!content || PyList_Append(taken, content));
     Py_XDECREF(content);
+    if (failed) return taken_before(taken, buffer);
     Py_BEGIN_ALLOW_THREADS;
     put_back_zeroed(buffer);
     Py_END_ALLOW_THREADS;
-    if (failed) {
-      Py_DECREF(taken);
-      return NULL;
-    }
   }
   Py_BEGIN_ALLOW_THREADS;
   make_spares();
@@ -199,20 +209,11 @@ static PyObject *take(PyObject *module, PyObject *lengths) {
   return taken;
 }
 
-static PyObject *refusals(PyObject *module, PyObject *nothing) {
-  (void)module, (void)nothing;
-  LOCK();
-  long long count = refused;
-  UNLOCK();
-  return PyLong_FromLongLong(count);
-}
-
 static PyMethodDef functions[] = {
     {"take", take, METH_VARARGS,
      "take(kernel, copy, fill) -> list[(bytes, bytes, int)]: the buffers that CUPTI has filled.\n\n"
      "The arguments are lengths of records. Of each buffer: records of kernels, the first 80 bytes\n"
      "of each record of a copy or a fill, and how many bytes at its end are neither."},
-    {"refusals", refusals, METH_NOARGS, "refusals() -> int: how often there was no buffer left."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -58,6 +58,7 @@ struct text {
   size_t size, room;
 };
 static struct text news;
+static long long stacks_lost; /* or parts of them, for lack of memory, since Python last took some */
 
 static uint64_t now(void) {
   struct timespec time;
@@ -183,6 +184,7 @@ static uint32_t code_number(const char *code) {
       !add_name(&news, pointer(code, at.file)) || !add_name(&news, pointer(code, at.function)) ||
       !add_sized(&news, table + at.bytes, (size_t)size)) {
     news.size = before;
+    stacks_lost++;
     return 0;
   }
   entry->key = key;
@@ -215,6 +217,7 @@ static uint32_t stack_number(int depth) {
       found = entry->number = ++stacks_known;
     } else {
       news.size = before;
+      stacks_lost += count > 0;
     }
   }
   if (found) *site = (struct site){key, found, epoch};
@@ -230,6 +233,7 @@ static void forget_stacks(void) {
   memset(stacks, 0, sizeof stacks);
   memset(codes, 0, sizeof codes);
   news.size = 0;
+  stacks_lost = 0;
 }
 
 static PyObject *lay_out(PyObject *module, PyObject *arguments) {

@@ -46,6 +46,15 @@ static uint32_t waiting;
 static long long lost;
 static int captures; /* CUDA graphs that are being captured */
 
+/* What Python gets at once. Where no memory is left to give it, it stays for the next time. */
+static struct {
+  struct request *requests;
+  struct text seen;
+  uint32_t count;
+  long long lost;
+  int is_left;
+} taken;
+
 /* Reads autograd's numbers. The engine owns the running node, too, so it outlives our ownership. */
 static void read_autograd(struct request *request) {
   request->node = NO_NODE;
@@ -140,6 +149,8 @@ static PyObject *forget(PyObject *module, PyObject *nothing) {
   waiting = 0;
   lost = captures = 0;
   forget_stacks();
+  taken.seen.size = taken.count = 0;
+  taken.lost = 0;
   UNLOCK();
   Py_RETURN_NONE;
 }
@@ -163,29 +174,36 @@ static PyObject *follow_autograd(PyObject *module, PyObject *arguments) {
 
 static PyObject *take(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
+  int was_left = taken.is_left;
+  if (!was_left) {
+    LOCK();
+    taken.requests = requests;
+    taken.seen = news;
+    taken.count = waiting;
+    taken.lost = lost + stacks_lost;
+    taken.is_left = 1;
+    requests = spare;
+    spare = NULL;
+    waiting = 0;
+    lost = stacks_lost = 0;
+    news = (struct text){0};
+    UNLOCK();
+  }
+  PyObject *found = Py_BuildValue(
+      "(y#y#LO)", taken.requests ? (char *)taken.requests : "",
+      (Py_ssize_t)(taken.count * sizeof *taken.requests), taken.seen.data ? taken.seen.data : "",
+      (Py_ssize_t)taken.seen.size, taken.lost, was_left ? Py_True : Py_False);
+  if (!found) return NULL;
+  free(taken.seen.data);
   LOCK();
-  struct request *taken = requests;
-  struct text seen = news;
-  uint32_t count = waiting;
-  long long missed = lost;
-  requests = spare;
-  spare = NULL;
-  waiting = 0;
-  lost = 0;
-  news = (struct text){0};
-  UNLOCK();
-  PyObject *found = Py_BuildValue("(y#y#L)", taken ? (char *)taken : "",
-                                  (Py_ssize_t)(count * sizeof *taken), seen.data ? seen.data : "",
-                                  (Py_ssize_t)seen.size, missed);
-  free(seen.data);
-  LOCK();
-  if (!found) lost += count + missed;
   if (!spare) {
-    spare = taken;
-    taken = NULL;
+    spare = taken.requests;
+    taken.requests = NULL;
   }
   UNLOCK();
-  free(taken);
+  free(taken.requests);
+  taken.requests = NULL;
+  taken.is_left = 0;
   return found;
 }
 
@@ -199,8 +217,9 @@ static PyMethodDef functions[] = {
      "follow_autograd(next, thread, running, number, maker, shared): torch's functions, and where\n"
      "fields of a node lie; see node_stacks.py."},
     {"take", take, METH_NOARGS,
-     "take() -> (bytes, bytes, int): requests since this was last called, the stacks that are new\n"
-     "with the code objects that are new, and how many requests were lost."},
+     "take() -> (bytes, bytes, int, bool): requests since this was last called, the stacks that are\n"
+     "new with the code objects that are new, how many requests or stacks were lost, and whether this\n"
+     "was left over from a call that failed: then there may be more."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -287,14 +287,16 @@ class Requests:
     def take(self) -> NDArray[Any]:
         """Return the events, other than launches, since the last call; store launches for `of`."""
         self._follow_autograd()
-        content, news, lost = self._native.take()
-        self.lost += lost
-        self._stacks.add(news)
-        rows = np.frombuffer(content, _LAYOUT)
-        launches = rows["kind"] == _LAUNCH
-        self._add(rows[launches])
-        events: NDArray[Any] = rows[~launches]
-        return events
+        events, is_left = [], True
+        while is_left:
+            content, news, lost, is_left = self._native.take()
+            self.lost += lost
+            self._stacks.add(news)
+            rows = np.frombuffer(content, _LAYOUT)
+            launches = rows["kind"] == _LAUNCH
+            self._add(rows[launches])
+            events.append(rows[~launches])
+        return np.concatenate(events)
 
     @property
     def captures(self) -> int:

@@ -190,7 +190,10 @@ class Timeline:
             self._session.message("warning", "device-timeline-ended", str(error))
         lost = self._host.end()
         if lost:
-            text = f"{lost} requests of the host were lost, as they came faster than they were read"
+            text = (
+                f"{lost} requests of the host or their stacks were lost: they came faster than "
+                "they were read, or memory was lacking"
+            )
             self._session.message("warning", "host-events-lost", text)
         if self._host.nodeless is not None:
             text = f"modules of what autograd launches are not recorded: {self._host.nodeless}"

@@ -24,9 +24,13 @@ class Allocation(ctypes.Structure):
     _fields_ = [("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
 
 
-CALLBACK = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(Asked)
-)(_requests.CALLBACK)
+def callback_of(native):
+    """The function of the C module that CUPTI calls."""
+    arguments = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(Asked)
+    return ctypes.CFUNCTYPE(None, *arguments)(native.CALLBACK)
+
+
+CALLBACK = callback_of(_requests)
 
 
 def ask(function, correlation=0, parameters=None, result=0):

@@ -37,7 +37,7 @@ static int alive_grows(void) {
   struct alive *before = alive;
   size_t places = alive_places;
   struct alive *larger = calloc(places ? 2 * places : 4096, sizeof *larger);
-  if (!larger) return 0;
+  if (!larger) return alive_count + 1 < places; /* one place stays free, for searches to end */
   alive = larger;
   alive_places = places ? 2 * places : 4096;
   for (size_t i = 0; i < places; i++)
@@ -76,8 +76,10 @@ static int (*current_device)(int8_t *device);
 
 static void memory_allocated(const void *self, int device_type, uint64_t address) {
   (void)self, (void)device_type;
-  struct thread *thread = recording && address ? this_thread() : NULL;
+  if (!recording || !address) return;
+  struct thread *thread = this_thread();
   int8_t device = 0;
+  if (!thread) lose();
   if (!thread || current_device(&device)) return;
   LOCK();
   if (alive_grows()) {

@@ -73,35 +73,60 @@ static PyObject *counted(PyObject *module, PyObject *arguments) {
   return bytes;
 }
 
-static PyObject *take(PyObject *module, PyObject *all) {
-  (void)module;
-  int takes_all = PyObject_IsTrue(all);
-  if (takes_all < 0) return NULL;
+/* What Python gets at once. Where no memory is left to give it, it stays for the next time. */
+static struct {
+  struct row *rows;
+  struct allocation *allocations;
+  struct words addresses;
+  struct text unique, stacks;
+  size_t row_count, allocation_count;
+  long long lost;
+  int is_left;
+} taken;
+
+static void taken_free(void) {
+  free(taken.rows);
+  free(taken.allocations);
+  free(taken.addresses.data);
+  free(taken.unique.data);
+  free(taken.stacks.data);
+  memset(&taken, 0, sizeof taken);
+}
+
+/* Takes all that was recorded; with `all` also memory that is not freed. */
+static void take_recorded(int all) {
   LOCK();
-  if (takes_all && alive) close_alive();
-  struct row *taken_rows = rows;
-  struct allocation *taken_allocations = allocations;
-  struct words addresses = values;
-  struct text unique = operators, stacks_seen = news;
-  size_t row_count = rows_waiting, allocation_count = allocations_waiting;
-  long long missed = lost_calls;
+  if (all && alive) close_alive();
+  taken.rows = rows;
+  taken.allocations = allocations;
+  taken.addresses = values;
+  taken.unique = operators;
+  taken.stacks = news;
+  taken.row_count = rows_waiting;
+  taken.allocation_count = allocations_waiting;
+  taken.lost = lost_calls + stacks_lost;
+  taken.is_left = 1;
   rows = NULL;
   allocations = NULL;
   values = (struct words){0};
   operators = news = (struct text){0};
   rows_waiting = allocations_waiting = 0;
-  lost_calls = 0;
+  lost_calls = stacks_lost = 0;
   UNLOCK();
+}
+
+static PyObject *take(PyObject *module, PyObject *all) {
+  (void)module;
+  int takes_all = PyObject_IsTrue(all), was_left = taken.is_left;
+  if (takes_all < 0) return NULL;
+  if (!was_left) take_recorded(takes_all);
   PyObject *result = Py_BuildValue(
-      "(y#y#NNL)", stacks_seen.data ? stacks_seen.data : "", (Py_ssize_t)stacks_seen.size,
-      unique.data ? unique.data : "", (Py_ssize_t)unique.size,
-      operation_columns(taken_rows, row_count, &addresses),
-      allocation_columns(taken_allocations, allocation_count), missed);
-  free(taken_rows);
-  free(taken_allocations);
-  free(addresses.data);
-  free(unique.data);
-  free(stacks_seen.data);
+      "(y#y#NNLO)", taken.stacks.data ? taken.stacks.data : "", (Py_ssize_t)taken.stacks.size,
+      taken.unique.data ? taken.unique.data : "", (Py_ssize_t)taken.unique.size,
+      operation_columns(taken.rows, taken.row_count, &taken.addresses),
+      allocation_columns(taken.allocations, taken.allocation_count), taken.lost,
+      was_left ? Py_True : Py_False);
+  if (result) taken_free();
   return result;
 }
 

@@ -111,6 +111,13 @@ static int64_t *more(struct words *words, size_t count) {
   return words->data + words->count - count;
 }
 
+/* Counts a call or an allocation that is not recorded. Does not hold the lock. */
+static void lose(void) {
+  LOCK();
+  lost_calls++;
+  UNLOCK();
+}
+
 /* Adds a row. Holds the lock. */
 static void add_allocation_row(const struct allocation *allocation) {
   if (!allocations) allocations = malloc(ROWS_LIMIT * sizeof *allocations);
@@ -141,7 +148,10 @@ static int add_tensor(struct thread *thread, struct under_way *call, const char 
   int64_t alias = alias_of(thread, call, tensor.storage);
   int64_t *to = more(&thread->words, HEAD_WORDS + 2 * dimensions);
   int64_t *pointers = to ? more(&thread->pointers, 2) : NULL;
-  if (!pointers) return 0;
+  if (!pointers) {
+    lose();
+    return 0;
+  }
   to[0] = place | item << 32;
   to[1] = (int64_t)tensor.dtype | tensor.dimensions << 8 | (device_of(tensor.storage) + 1) << 32;
   to[2] = alias;
@@ -250,7 +260,10 @@ static void end_call(struct thread *thread, struct under_way *call) {
 static void *operator_begins(void **context, const char *function) {
   *context = NULL;
   struct thread *thread = this_thread();
-  if (!thread) return context;
+  if (!thread) {
+    if (recording) lose();
+    return context;
+  }
   if (search.thread == (uint64_t)thread->id) search_start(function);
   int level = thread->level++;
   if (level >= LEVELS) return context;
@@ -376,8 +389,11 @@ static PyObject *set_graph(PyObject *module, PyObject *number) {
 /* ---- memory that generated code allocates ----------------------------------------------------- */
 
 static void add_allocation(const struct tensor *tensor) {
-  struct thread *thread = this_thread();
-  if (!tensor->data || !thread) return;
+  struct thread *thread = tensor->data ? this_thread() : NULL;
+  if (!thread) {
+    if (tensor->data) lose();
+    return;
+  }
   struct allocation allocation = {
       .address = (int64_t)(intptr_t)(tensor->data - tensor->offset_bytes),
       .bytes = tensor->storage_bytes,
@@ -425,9 +441,11 @@ static PyObject *forget(PyObject *module, PyObject *nothing) {
   forget_stacks();
   rows_waiting = allocations_waiting = 0;
   values.count = 0;
-  if (alive) memset(alive, 0, alive_places * sizeof *alive);
-  alive_count = 0;
+  free(alive);
+  alive = NULL;
+  alive_places = alive_count = 0;
   lost_calls = 0;
+  taken_free();
   graph = -1;
   forget_operators();
   UNLOCK();
@@ -465,8 +483,9 @@ static PyMethodDef functions[] = {
     {"wrap_allocating", wrap_allocating, METH_O,
      "wrap_allocating(function): the function, with the memory of its results recorded."},
     {"take", take, METH_O,
-     "take(all) -> (stacks, operators, operations, allocations, lost): what is new; all: also memory\n"
-     "that is not freed; operator_rows.py."},
+     "take(all) -> (stacks, operators, operations, allocations, lost, is_left): what is new; all: also\n"
+     "memory that is not freed. is_left: it is left over from a call that failed, and there may be\n"
+     "more. operator_rows.py."},
     {"counted", counted, METH_VARARGS,
      "counted(first, count) -> bytes: so many numbers from the first on, of 64 bits."},
     {"looked_up", looked_up, METH_VARARGS,

@@ -32,7 +32,7 @@ static int numbers_grow(void) {
   struct number *before = numbers;
   size_t slots = number_slots;
   struct number *larger = calloc(slots ? 2 * slots : 1024, sizeof *larger);
-  if (!larger) return 0;
+  if (!larger) return operators_known + 1 < slots; /* one stays free, for searches to end */
   numbers = larger;
   number_slots = slots ? 2 * slots : 1024;
   for (size_t i = 0; i < slots; i++)

@@ -90,10 +90,14 @@ class OperatorRows:
 
     def round(self, journal: "Journal") -> None:
         """Write what was recorded since the last round."""
-        self._write(journal, self._native.take(False))
+        while self._write(journal, *self._native.take(False)):
+            pass
 
-    def _write(self, journal: "Journal", taken: Any) -> None:
-        stacks, operators, operations, allocations, lost = taken
+    def _write(
+        self, journal: "Journal", stacks: bytes, operators: bytes, operations: Any,
+        allocations: Any, lost: int, is_left: bool,
+    ) -> bool:  # fmt: skip
+        """Write what was taken; return whether it was left over, so that there may be more."""
         self._stacks.add(stacks)
         for call in unique_calls(operators):
             journal.add("operators", self._operator_row(call, journal))
@@ -104,14 +108,16 @@ class OperatorRows:
         if lost:
             text = (
                 f"{lost:,} calls of operators or allocations are not recorded: "
-                "too many waited to be written"
+                "too many waited to be written, or memory was lacking"
             )
             self._message("warning", "operations-lost", text)
+        return is_left
 
     def finish(self, journal: "Journal") -> None:
         """Stop recording, and write the rest, with memory that was not freed."""
         self._native.record_calls(False)
-        self._write(journal, self._native.take(True))
+        while self._write(journal, *self._native.take(True)):
+            pass
 
     def _operator_row(self, call: UniqueCall, journal: "Journal") -> dict[str, Any]:
         schema = self._schema(call.name, call.overload)

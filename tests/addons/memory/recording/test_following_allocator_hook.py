@@ -9,52 +9,11 @@ import pytest
 import torch
 
 from kvtrace.addons.memory.recording import _operators as native
-from kvtrace.addons.memory.recording.following import FLAG, STATE, function_places
+from kvtrace.addons.memory.recording.following import function_places
 from kvtrace.addons.memory.recording.layouts import TorchUnknown, install
+from tests.addons.memory.recording.allocator_hook import Allocator
 
-LIBRARY = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libc10.so"))
-WORD = ctypes.c_uint64
 HEADER = "include/c10/core/impl/PyInterpreter.h"
-
-
-def address_of(name):
-    return ctypes.addressof(ctypes.c_char.in_dll(LIBRARY, name))
-
-
-@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int8))
-def current_device(device):
-    device[0] = 3
-    return 0
-
-
-class Allocator:
-    """Calls the hook as `(*interpreter)->trace_gpu_memory_allocation(type, address)` does."""
-
-    def __init__(self):
-        self.allocated, self.freed = function_places(torch)
-        self.state, self.flag = address_of(STATE), address_of(FLAG)
-
-    def install(self):
-        device = ctypes.cast(current_device, ctypes.c_void_p).value
-        places = (self.allocated, self.freed)
-        return native.install_hook(self.state, self.flag, device, *places)
-
-    def uninstall(self):
-        return native.uninstall_hook(self.state, self.flag)
-
-    def call(self, place, address):
-        interpreter = WORD.from_address(self.state).value
-        object_ = WORD.from_address(interpreter).value
-        table = WORD.from_address(object_).value
-        function = WORD.from_address(table + 8 * place).value
-        prototype = ctypes.CFUNCTYPE(None, WORD, ctypes.c_int, WORD)
-        prototype(function)(object_, 1, address)
-
-    def allocate(self, address):
-        self.call(self.allocated, address)
-
-    def free(self, address):
-        self.call(self.freed, address)
 
 
 def taken(everything=False):
@@ -66,7 +25,7 @@ def taken(everything=False):
 @pytest.fixture
 def allocator():
     native.forget()
-    hooked = Allocator()
+    hooked = Allocator(native)
     assert hooked.install()
     native.record_calls(True)
     yield hooked
@@ -140,7 +99,7 @@ def test_what_an_operator_frees_ends_when_it_returns_and_what_it_makes_has_a_siz
         allocator.allocate(value.data_ptr())
         native.take(False)
         torch.ops.aten.memory_of_a_test(value)
-        _, _, operations, allocations, _ = native.take(False)
+        _, _, operations, allocations, *_ = native.take(False)
         (made,) = taken(everything=True)
     finally:
         library._destroy()
@@ -152,7 +111,7 @@ def test_what_an_operator_frees_ends_when_it_returns_and_what_it_makes_has_a_siz
 
 def test_the_hook_of_something_else_is_left_alone(allocator):
     assert not allocator.install()
-    interpreter = WORD.from_address(allocator.state)
+    interpreter = ctypes.c_uint64.from_address(allocator.state)
     before, interpreter.value = interpreter.value, 42
     try:
         assert not allocator.uninstall()

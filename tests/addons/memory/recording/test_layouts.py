@@ -179,7 +179,7 @@ def test_an_operator_on_a_wrapper_is_recorded_as_that_of_its_tensor(installed):
 
     Wrapped(inner).sin()
 
-    _, operators, operations, _, _ = native.take(False)
+    _, operators, operations, *_ = native.take(False)
     calls = [call.name for call in unique_calls(operators)]
     assert calls == ["aten::sin"]
     assert inner.data_ptr() in memoryview(operations[-1]).cast("q").tolist()
@@ -221,7 +221,7 @@ def test_calls_of_threads_at_once_are_all_recorded(installed):
     for thread in threads:
         thread.join()
 
-    _, operators, operations, _, lost = native.take(False)
+    _, operators, operations, _, lost, _ = native.take(False)
     calls = [call.name for call in unique_calls(operators)]
     numbers = memoryview(operations[0]).cast("q").tolist()
     assert lost == 0
@@ -236,7 +236,7 @@ def test_more_calls_than_there_is_room_for_are_counted(installed):
     for _ in range((1 << 20) + 10):
         value.neg_()
 
-    _, _, operations, _, lost = native.take(False)
+    _, _, operations, _, lost, _ = native.take(False)
     assert (len(operations[0]) // 8, lost) == (1 << 20, 10)
 
 

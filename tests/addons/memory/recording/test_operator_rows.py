@@ -124,7 +124,8 @@ def test_lost_calls_are_a_message(listener):
         (
             "warning",
             "operations-lost",
-            "4 calls of operators or allocations are not recorded: too many waited to be written",
+            "4 calls of operators or allocations are not recorded: too many waited to be written, "
+            "or memory was lacking",
         )
     ]
 
