@@ -160,13 +160,19 @@ def _common_steps(
 
     Only steps in the window of all runs; no bounds if a run has no steps, or those of another mark.
     """
-    steps = {run.run_id: program_steps(whole, run) for run in runs}
-    if len({found and (found.name,) for found in steps.values()}) > 1 or None in steps.values():
-        return {run.run_id: (0, np.zeros(0, np.int64)) for run in runs}
-    bounds = {run: found.bounds for run, found in steps.items() if found is not None}
-    if all(found is not None and found.name is None for found in steps.values()):
+    none = {run.run_id: (0, np.zeros(0, np.int64)) for run in runs}
+    steps = [program_steps(whole, run) for run in runs]
+    bounds = {
+        run.run_id: of_run.bounds
+        for run, of_run in zip(runs, steps, strict=True)
+        if of_run is not None
+    }
+    names = {of_run.name for of_run in steps if of_run is not None}
+    if len(bounds) < len(runs) or len(names) > 1:
+        return none
+    if names == {None}:
         return _together(bounds)
-    first, last = 0, min(found.size for found in bounds.values()) - 1
+    first, last = 0, min(of_run.size for of_run in bounds.values()) - 1
     if isinstance(trace, TraceWindow):
         windows = [trace.window_of(run.run_id) for run in runs]
         stepped = [window for window in windows if window.device_steps]
@@ -174,8 +180,8 @@ def _common_steps(
             first = max(window.first_step for window in stepped)
             last = min(w.first_step + len(w.device_steps) - 1 for w in stepped)
     if first >= last:
-        return {run.run_id: (0, np.zeros(0, np.int64)) for run in runs}
-    return {run: (first, found[first : last + 1]) for run, found in bounds.items()}
+        return none
+    return {run: (first, of_run[first : last + 1]) for run, of_run in bounds.items()}
 
 
 def _together(bounds: dict[str, Integers]) -> dict[str, tuple[int, Integers]]:
@@ -183,10 +189,10 @@ def _together(bounds: dict[str, Integers]) -> dict[str, tuple[int, Integers]]:
 
     Those that began at about the same time are one: the first ones of a rank may be missing.
     """
-    since = max(int(found[0]) for found in bounds.values())
-    first = {run: int(np.argmin(np.abs(found - since))) for run, found in bounds.items()}
-    number = min(found.size - first[run] for run, found in bounds.items())
-    return {run: (first[run], found[first[run] :][:number]) for run, found in bounds.items()}
+    since = max(int(of_run[0]) for of_run in bounds.values())
+    first = {run: int(np.argmin(np.abs(of_run - since))) for run, of_run in bounds.items()}
+    number = min(of_run.size - first[run] for run, of_run in bounds.items())
+    return {run: (first[run], of_run[first[run] :][:number]) for run, of_run in bounds.items()}
 
 
 def _busy_parts(
