@@ -38,13 +38,18 @@ from kvtrace.text import duration, plural, printable
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-How = Literal["mark", "period", "asked", "whole"]
+How = Literal["mark", "period", "asked", "whole", "stepless"]
+_OF_WHOLE_RUNS: Final = frozenset({"whole", "stepless"})
 
 #: Runs with more rows, whose steps are not stored, are shown whole by default: start-up is a small
 #: part of them.
 _MOST_ROWS: Final = 1 << 22
 #: A first step that takes more than so many times the median is start-up.
 _STARTUP_RATIO: Final = 2.0
+#: Runs with fewer executions need no steps.
+_LEAST_EXECUTIONS: Final = 50
+#: What to do about runs without steps.
+_MARK_STEPS: Final = 'no steps found: mark them by kvtrace.mark("step") where each begins'
 #: Fewest steps of a steady part.
 _LEAST_STEPS: Final = 2
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
@@ -59,7 +64,8 @@ class Window:
     Attributes:
         begin: Earliest begin of the part on a run's devices, in ns since 1970.
         end: Latest end of the part on a run's devices.
-        how: `mark` or `period`: repeated steps; `asked`: a requested part; `whole`: all runs.
+        how: `mark` or `period`: repeated steps; `asked`: a requested part; `whole`: all runs;
+            `stepless`: all runs, in which no steps are found.
         name: Name of the mark, if steps were found by a mark.
         steps: Number of steps, summed over runs; None if the part does not consist of steps.
         runs: Number of runs that have steps, for example the ranks of a job.
@@ -97,14 +103,15 @@ class Window:
     @property
     def within(self) -> str:
         """The part as "in 10 steps" or "in the chosen part"; "" for whole runs."""
-        if self.how == "whole":
+        if self.how in _OF_WHOLE_RUNS:
             return ""
         return "in the chosen part" if not self.steps else f"in {steps_text(self.steps, self.runs)}"
 
     def _part(self) -> str:
         length = duration(self.end - self.begin)
-        if self.how == "whole":
-            return f"the whole run, {length}"
+        if self.how in _OF_WHOLE_RUNS:
+            hint = f"; {_MARK_STEPS}" if self.how == "stepless" else ""
+            return f"the whole run, {length}{hint}"
         if self.steps is None:
             part = f"the mark {printable(self.name)}" if self.name else "the part asked for"
             return f"{part}, {length}"
@@ -116,7 +123,7 @@ class Window:
 
 def nothing_sentence(window: Window | None, *, imported: bool) -> str:
     """Return the reason for an empty profile of a part of the runs; `imported`: all are."""
-    if window is None or window.how == "whole":
+    if window is None or window.how in _OF_WHOLE_RUNS:
         if imported:
             return NO_IMPORTED_KERNELS
         return (
@@ -179,9 +186,11 @@ def windowed(
     if asked.mark is not None:
         raise BadSetting(f"no run has a mark that is called {asked.mark!r} and took any time.")
     if asked.steps is not None:
-        raise BadSetting('no steps are found; mark them by kvtrace.mark("step").')
+        raise BadSetting(f"{_MARK_STEPS}.")
     if asked.since is None and asked.until is None:
-        return trace, _whole(extents)
+        executions = sum(row_count(trace, run, "gpu_kernels") for run in timed)
+        is_stepless = part is not None and part.how is None and executions >= _LEAST_EXECUTIONS
+        return trace, _whole(extents, "stepless" if is_stepless else "whole")
     first = min(run.started or extents[run.run_id].begin for run in timed)
     last = max(max(e.end, e.device_end) for e in extents.values())
     begin = first if asked.since is None else _moment(asked.since, first, last)
@@ -195,9 +204,9 @@ def windowed(
     return _narrowed(trace, timed, extents, _PartBySteps(windows, [], "asked"))
 
 
-def _whole(extents: dict[str, RunWindow]) -> Window:
+def _whole(extents: dict[str, RunWindow], how: How) -> Window:
     begin = min(min(e.begin, e.device_begin) for e in extents.values())
-    return Window(begin, max(max(e.end, e.device_end) for e in extents.values()), "whole")
+    return Window(begin, max(max(e.end, e.device_end) for e in extents.values()), how)
 
 
 def _extent(

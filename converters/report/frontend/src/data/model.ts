@@ -431,17 +431,18 @@ export interface CostlyLines {
  *
  * Attributes: begin: Earliest begin of the part on a run's devices, in ns since 1970. end: Latest
  * end of the part on a run's devices. how: `mark` or `period`: repeated steps; `asked`: a requested
- * part; `whole`: all runs. name: Name of the mark, if steps were found by a mark. steps: Number of
- * steps, summed over runs; null if the part does not consist of steps. runs: Number of runs that
- * have steps, for example the ranks of a job. step_ns: Median duration of a step on the devices;
- * null if no step has one. before_ns: Device time from the first execution to the part, in the run
- * with the longest. before_compiling_ns: Time before the part in which that run compiled or loaded
- * kernels. after_ns: Device time from the part to the last execution, in the run with the longest.
+ * part; `whole`: all runs; `stepless`: all runs, in which no steps are found. name: Name of the
+ * mark, if steps were found by a mark. steps: Number of steps, summed over runs; null if the part
+ * does not consist of steps. runs: Number of runs that have steps, for example the ranks of a job.
+ * step_ns: Median duration of a step on the devices; null if no step has one. before_ns: Device
+ * time from the first execution to the part, in the run with the longest. before_compiling_ns: Time
+ * before the part in which that run compiled or loaded kernels. after_ns: Device time from the part
+ * to the last execution, in the run with the longest.
  */
 export interface Window {
   readonly begin: number;
   readonly end: number;
-  readonly how: "mark" | "period" | "asked" | "whole";
+  readonly how: "mark" | "period" | "asked" | "whole" | "stepless";
   readonly name: string | null;
   readonly steps: number | null;
   readonly step_ns: number | null;
