@@ -6,11 +6,13 @@ requests by kind, without order, since threads interleave; a segment may differ 
 by a twentieth, as where a program logs. Of two layers of a model and a step, both repeat, but the
 segments that do not fit tell them apart: after the last layer of each step comes the head, again
 and again. So an anchor whose exceptions recur at equal distances is refused, and of the others the
-most frequent one is taken that covers nearly as much as any.
+most frequent ones are taken that cover nearly as much as any, of these those whose segments differ
+least, and of these the one with the longest pause before it: a program waits between its steps.
 
 Training is certain: where each segment has the same number of requests of an optimizer, it is a
 step, whatever recurs beside it (logging, evaluation, checkpoints), and where some have none it is
-not, as with accumulated gradients. Copies and fills count for nothing.
+not, as with accumulated gradients. It ends with the optimizer, also where contents differ too much
+to be compared (sequences of many lengths). Copies and fills count for nothing.
 
 Example: (a b c c) × 20, where each fourth step has one d more: `a` cuts it into 20 segments of 4 or
 5 requests; the exceptions recur, so the step is (a b c c)³ a b c c d. With 40 further requests a
@@ -48,6 +50,10 @@ _LEAST_REGULAR: Final = 0.6
 _LEAST_OF_ALL: Final = 0.5
 #: A longer step is taken only if the typical content of a shorter one covers less of the requests.
 _NEARLY: Final = 0.9
+#: Part of the requests by which segments may differ from the typical one more than others.
+_AS_LITTLE: Final = 0.005
+#: Requests by which the begin of a step is recognized.
+_OPENING: Final = 4
 #: Part of the distances between exceptions that are equal where exceptions recur.
 _RECURRING: Final = 0.75
 
@@ -83,18 +89,22 @@ class _Cut:
     Attributes:
         begins: Position of the first request of each step, and of the first one after the last.
         width: Number of requests in the anchor.
+        anchor: Position of an occurrence of the anchor.
         ahead: How many requests after the begin of the anchor a step begins.
         trains: Whether each step has the same number of requests of an optimizer, and some.
         regular: Part of the requests between them in steps with the typical content.
+        differing: Requests by which steps differ from the typical content, as part of all of them.
         pause_ns: Median time between a step's first request and the one before.
 
     """
 
     begins: Integers
     width: int
+    anchor: int
     ahead: int
     trains: bool
     regular: float
+    differing: float
     pause_ns: float
 
 
@@ -111,63 +121,114 @@ def step_bounds(requests: Requests) -> Integers | None:
         if (cut := _cut(last, positions, width, ahead))
     ]
     if not cuts:
-        return None
-    if any(cut.trains for cut in cuts):
-        cuts = [cut for cut in cuts if cut.trains]
-    else:
-        enough = _NEARLY * max(cut.regular for cut in cuts)
-        cuts = [cut for cut in cuts if cut.regular >= enough]
-    most = max(cut.begins.size for cut in cuts)
-    best = max((c for c in cuts if c.begins.size >= _NEARLY * most), key=lambda c: c.pause_ns)
+        return _by_optimizers(requests)
+    training = [cut for cut in cuts if cut.trains]
+    enough = _NEARLY * max(cut.regular for cut in cuts)
+    cuts = training or [cut for cut in cuts if cut.regular >= enough]
+    most = _NEARLY * max(cut.begins.size for cut in cuts)
+    cuts = [cut for cut in cuts if cut.begins.size >= most]
+    little = min(cut.differing for cut in cuts) + _AS_LITTLE
+    best = max((cut for cut in cuts if cut.differing <= little), key=lambda cut: cut.pause_ns)
     begins = _of_all(requests, best, requests.time.size - last.time.size)
-    if best.trains:
-        behind = _behind_optimizers(requests, begins)
-        begins = max(begins, behind, key=lambda b: _pause_before(requests, b))
-    return _bounds(requests, begins)
+    if not best.trains:
+        return _bounds(requests, begins)
+    optimizing = np.flatnonzero(requests.optimizing[requests.kind])
+    first, last = np.searchsorted(optimizing, begins[[0, -1]])
+    number, rest = divmod(int(last - first), begins.size - 1)
+    if rest:
+        return _bounds(requests, begins)
+    # The optimizer of the step before may be there, too.
+    reach = begins[0] - 2 * np.diff(begins).max()
+    first -= number if first >= number and optimizing[first - number] >= reach else 0
+    return _bounds(requests, _behind(optimizing[first:], number), number)
 
 
-def _behind_optimizers(requests: Requests, begins: Integers) -> Integers:
-    """Return steps of training that begin when the optimizer of the step before has ended.
+def _behind(optimizing: Integers, number: int) -> Integers:
+    """Return where steps of training begin, of each of which an optimizer made `number` requests.
 
-    That is where most requests lie between two of an optimizer.
+    That is where the optimizer of the step before has ended: where most requests lie between two of
+    its own, which are at the positions `optimizing`.
     """
-    inside = requests.optimizing[requests.kind[begins[0] : begins[-1]]]
-    optimizing = np.flatnonzero(inside) + begins[0]
-    number, rest = divmod(optimizing.size, begins.size - 1)
-    if rest or not number:
-        return begins
-    gaps = np.diff(optimizing, append=begins[-1] + optimizing[0] - begins[0])
-    last = int(np.argmax(np.median(gaps.reshape(-1, number), axis=0)))
-    behind: Integers = optimizing.reshape(-1, number)[:, last] + 1
-    return behind
+    distances = np.diff(optimizing)
+    last = max(range(number), key=lambda place: float(np.median(distances[place::number])))
+    begins: Integers = optimizing[last::number] + 1
+    return begins
+
+
+def _by_optimizers(requests: Requests) -> Integers | None:
+    """Return steps of training whose contents differ, as `step_bounds` does.
+
+    Between two requests of an optimizer in one step lie few others. None where their number is not
+    the same in each step, but the first.
+    """
+    optimizing = np.flatnonzero(requests.optimizing[requests.kind])
+    if optimizing.size < _LEAST_STEPS:
+        return None
+    if optimizing[-1] - optimizing[0] < max(_LEAST_REQUESTS, _LEAST_OF_ALL * requests.time.size):
+        return None
+    distances = np.diff(optimizing)
+    shortest, longest = float(distances.min()), float(distances.max())
+    is_last = np.append(distances >= max(np.sqrt(shortest * longest), longest / 8), True)
+    begins = optimizing[is_last] + 1
+    numbers = np.diff(np.flatnonzero(is_last))
+    if numbers.size < _LEAST_STEPS or np.ptp(numbers):
+        return None
+    return _bounds(requests, begins, int(numbers[0]))
 
 
 def _pause_before(requests: Requests, begins: Integers) -> float:
-    """Return the median time between the first request of each step but one and that before."""
-    return float(np.median(requests.time[begins[1:]] - requests.time[begins[1:] - 1]))
+    """Return the median time between the first request of a step and that before."""
+    return float(np.median(requests.time[begins[1:-1]] - requests.time[begins[1:-1] - 1]))
 
 
 def _of_all(requests: Requests, cut: _Cut, skipped: int) -> Integers:
     """Return where steps begin in all requests, of a cut of those after `skipped` ones."""
-    begins = cut.begins + skipped
     if not skipped:
-        return begins
+        return cut.begins
     hashes = next(hashes for width, hashes in _windows(requests) if width == cut.width)
-    positions = np.flatnonzero(hashes == hashes[begins[0] - cut.ahead])
+    positions = np.flatnonzero(hashes == hashes[cut.anchor + skipped])
     whole = _cut(requests, positions, cut.width, cut.ahead)
-    return begins if whole is None else whole.begins
+    return cut.begins + skipped if whole is None else whole.begins
 
 
-def _bounds(requests: Requests, begins: Integers) -> Integers:
-    """Return the times of steps that begin at positions, with the last one if it is whole."""
-    after = int(begins[-1] + np.median(np.diff(begins)))
+def _bounds(requests: Requests, begins: Integers, number: int = 0) -> Integers:
+    """Return the times of steps that begin at positions, with more at each end that are whole.
+
+    In each of them an optimizer made `number` requests.
+    """
+    lengths = np.diff(begins)
+    after = int(begins[-1] + np.median(lengths))
     times = np.append(requests.time, requests.time[-1] + 1)
-    if after < times.size:
-        extended = np.append(begins, after)
-        if _regular_segments(requests, extended)[0][-1]:
-            begins = extended
+    if after < times.size and _regular_segments(requests, np.append(begins, after))[0][-1]:
+        begins = np.append(begins, after)
+    elif not number and requests.time.size - begins[-1] in lengths:
+        begins = np.append(begins, requests.time.size)
+    for begin in _earlier(requests, begins, trains=number > 0):
+        is_whole = _regular_segments(requests, np.append(begin, begins))[0][0]
+        optimizing = requests.optimizing[requests.kind[begin : begins[0]]].sum()
+        if not is_whole and not 0 < optimizing <= number:
+            break
+        begins = np.append(begin, begins)
     bounds: Integers = times[begins]
     return bounds
+
+
+def _earlier(requests: Requests, begins: Integers, *, trains: bool) -> list[int]:
+    """Return where steps may begin before the others, with the same requests as these, last first.
+
+    If steps have these inside, too, as for each batch, it is at the usual length. A first step of
+    training may be longer: an optimizer makes its tensors in it.
+    """
+    hashes = next(hashes for width, hashes in _windows(requests) if width == _OPENING)
+    openings, numbers = np.unique(hashes[begins[:-1]], return_counts=True)
+    same = np.flatnonzero(hashes == openings[np.argmax(numbers)])
+    is_inside = (same >= begins[0]) & (same < begins[-1])
+    lengths, same = np.diff(begins), same[same < begins[0]]
+    if _NEARLY * is_inside.sum() > begins.size:
+        usual = same[same == begins[0] - int(np.median(lengths))]
+        near = same[same >= begins[0] - 2 * lengths.max()]
+        same = usual if usual.size or not trains else near[:1]
+    return list(same[::-1].tolist())
 
 
 def _anchors(requests: Requests) -> Iterator[tuple[int, Integers]]:
@@ -222,28 +283,43 @@ def _windows(requests: Requests) -> Iterator[tuple[int, Hashes]]:
 
 def _cut(requests: Requests, positions: Integers, width: int, ahead: int) -> _Cut | None:
     """Return the steps that begin `ahead` of the positions, None if too few are regular."""
+    anchor = int(positions[0])
     positions = positions[positions + ahead < requests.time.size] + ahead
-    is_regular, trains = _regular_segments(requests, positions)
+    is_regular, trains, differing = _regular_segments(requests, positions)
     exceptions = np.flatnonzero(~is_regular)
     if is_regular.sum() < _LEAST_STEPS or (not trains and _recur(exceptions)):
         return None
-    first, last = np.flatnonzero(is_regular)[[0, -1]]
+    first, last = _with_exceptions(np.diff(positions), is_regular)
     begins = positions[first : last + 2]
     lengths = np.diff(begins)
     regular = float(lengths[is_regular[first : last + 1]].sum() / lengths.sum())
     least = max(_LEAST_REQUESTS, _LEAST_OF_ALL * requests.kind.size)
     if regular < _LEAST_REGULAR or lengths.sum() + np.median(lengths) < least:
         return None
-    return _Cut(begins, width, ahead, trains, regular, _pause_before(requests, begins))
+    less = float(differing[first : last + 1].sum() / lengths.sum())
+    pause_ns = _pause_before(requests, begins)
+    return _Cut(begins, width, anchor, ahead, trains, regular, less, pause_ns)
+
+
+def _with_exceptions(lengths: Integers, is_regular: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Return the first and last segment that is a step.
+
+    They are regular, or as long as an exception between regular ones, as a prefill is.
+    """
+    first, last = np.flatnonzero(is_regular)[[0, -1]].tolist()
+    others = np.flatnonzero(~is_regular & ~np.isin(lengths, lengths[first : last + 1]))
+    before, after = others[others < first], others[others > last]
+    return int(before.max(initial=-1)) + 1, int(after.min(initial=lengths.size)) - 1
 
 
 def _regular_segments(
     requests: Requests, positions: Integers
-) -> tuple[npt.NDArray[np.bool_], bool]:
+) -> tuple[npt.NDArray[np.bool_], bool, npt.NDArray[np.float64]]:
     """Return which segments between consecutive positions have nearly the typical content.
 
     That has of each kind the median of its numbers in the segments. The second value says whether
-    each segment trains: most have requests of an optimizer, and all have as many.
+    each segment trains: most have requests of an optimizer, and all have as many. The third is by
+    how many requests segments differ from the typical one.
     """
     segments, kinds = positions.size - 1, requests.counted.size
     inside = requests.kind[positions[0] : positions[-1]]
@@ -264,7 +340,8 @@ def _regular_segments(
     steps = np.bincount(segment[of_optimizer], counts[of_optimizer], segments)
     expected = typical[requests.optimizing].sum()
     same = np.asarray(steps == expected)
-    return (distance <= _TOLERANCE * typical.sum()) & same, bool(expected and same.all())
+    is_regular = (distance <= _TOLERANCE * typical.sum()) & same
+    return is_regular, bool(expected and same.all()), distance
 
 
 def _recur(exceptions: Integers) -> bool:

@@ -64,13 +64,12 @@ def test_a_step_that_logs_now_and_then_is_a_step(extra):
 
 def test_an_evaluation_each_ten_steps_is_part_of_a_step():
     steps = [TRAINING + FORWARD * 3 * (number % 10 == 9) for number in range(60)]
-    assert found(*steps) == list(range(1, 61))
+    assert found(*steps) == list(range(61))
 
 
 def test_gradients_of_four_batches_are_one_step():
     step = [*(FORWARD + BACKWARD) * 4, "adam"]
-    # What tells the begin is the optimizer before it, which the first step has not.
-    assert found(*[step] * 15) == list(range(1, 16))
+    assert found(*[step] * 15) == list(range(16))
 
 
 def test_replays_of_graphs_are_steps_with_what_is_beside_them():

@@ -41,19 +41,19 @@ def test_text_selects_steps_up_to_its_end(text, begin, end):
     [
         ("llama", "mark", 10),
         ("llama_ranks", "mark", 20),
-        ("llama_steady", "period", 34),
+        ("llama_steady", "period", 35),
         ("llama_liger_cached", "period", 30),
         ("decoding", "period", 38),
-        ("device", "whole", None),
-        ("inductor", "whole", None),
+        ("device", "stepless", None),
+        ("inductor", "stepless", None),
     ],
 )
 def test_steady_part_of_a_recorded_run_is_found_with_its_number_of_steps(name, how, steps):
     runs, trace, window = part_of(name)
     assert (window.how, window.steps) == (how, steps)
-    assert isinstance(trace, TraceWindow) == (how != "whole")
+    assert isinstance(trace, TraceWindow) == (how != "stepless")
     kernels = trace.table("kernels", runs, ["compile_begin"])
-    assert how == "whole" or kernels["compile_begin"].null_count == kernels.num_rows
+    assert how == "stepless" or kernels["compile_begin"].null_count == kernels.num_rows
 
 
 LONG = pytest.param(

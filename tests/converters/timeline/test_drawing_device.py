@@ -75,7 +75,7 @@ def test_periods_of_launches_are_steps_where_no_mark_repeats():
     (device,) = (part for name, part in drawn_steps.items() if name.startswith("GPU"))
     (program,) = (part for name, part in drawn_steps.items() if not name.startswith("GPU"))
 
-    assert len(program.begin) == len(device.begin) == 34
+    assert len(program.begin) == len(device.begin) == 35
     assert (program.begin[1:] == (program.begin + program.duration)[:-1]).all()
     assert program.captions[3].name == "step 3"
 
