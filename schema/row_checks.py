@@ -181,7 +181,7 @@ def _wrong_fields(position: int, arg: Mapping[str, Any]) -> Iterator[tuple[str, 
         yield "shape", f"the shape {shape}; sizes are not negative"
     if shape is not None and strides is not None and len(shape) != len(strides):
         yield "strides", f"{len(strides)} strides for a shape of {len(shape)} axes"
-    group, alignment, size = (arg.get(n) for n in ("alias_group", "alignment", "storage_bytes"))
+    group, alignment = arg.get("alias_group"), arg.get("alignment")
     if group is not None and not 0 <= group <= position:
         yield (
             "alias_group",
@@ -192,8 +192,10 @@ def _wrong_fields(position: int, arg: Mapping[str, Any]) -> Iterator[tuple[str, 
         )
     if alignment is not None and not 0 <= alignment < _ALIGNED:
         yield "alignment", f"the alignment {alignment}; it is the data pointer modulo {_ALIGNED}"
-    if size is not None and size < 0:
-        yield "storage_bytes", f"storage_bytes {size}; unknown is null"
+    for name in ("offset_bytes", "storage_bytes"):
+        number = arg.get(name)
+        if number is not None and number < 0:
+            yield name, f"{name} {number}; unknown is null"
 
 
 def _end(arg: Mapping[str, Any]) -> int | None:

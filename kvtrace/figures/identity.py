@@ -119,6 +119,8 @@ TRITON: Final = "Triton"
 CUSTOM: Final = "custom"
 #: Maker of kernels whose producer does not say what made them.
 UNKNOWN: Final = "unknown"
+#: Maker of kernels that nothing but their name makes a library's, as `gemm_sm90_kernel`.
+BY_NAME: Final = "a library (by its name)"
 
 _PUBLIC: Final = "public traces"  # of tests/support/kernel_names.tsv
 _ROCM: Final = "https://github.com/ROCm/rocm-libraries"
@@ -145,11 +147,13 @@ _PATTERNS: Final = (
     ("CUB", r"(thrust|cub|hipcub|rocprim)::", "https://github.com/NVIDIA/cccl"),
     (
         "cuBLAS",
-        r"cublas|nvjet_|splitKreduce_|gemmk1_|(internal::)?gemv|[^:]*[a-z]gemm_|gemm_|(?!_)[^:]*_gemm_",
+        r"cublas|nvjet_|splitKreduce_|gemmk1_|(internal::)?gemv|sm\d+_xmma_|"
+        r"((maxwell|pascal|volta|turing|ampere|hopper|blackwell)_\w*|[hsdczi])gemm_\w*\d+x\d+",
         _PUBLIC,
     ),
     ("CUTLASS", r"cutlass", "https://github.com/NVIDIA/cutlass"),
     ("FlashAttention", r"flash::|flash_fwd|flash_bwd", "https://github.com/Dao-AILab/flash-attention"),
+    (BY_NAME, r"[^:]*[a-z]gemm_|gemm_|(?!_)[^:]*_gemm_", "any library, or the user's own"),
     ("torch", r"at::|at_cuda_detail|c10::|\(anonymous\)::", "https://github.com/pytorch/pytorch"),
 )  # fmt: skip
 _MAKERS: Final = tuple((maker, re.compile(pattern)) for maker, pattern, _ in _PATTERNS)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
 from kvtrace.schema.contents import alias_group, least_storage_bytes
@@ -46,6 +47,10 @@ def call_arguments(
     parameters: tuple[Type, ...],
 ) -> tuple[Argument, ...]:
     """Return the IR function's arguments, for all parameters but constexpr."""
+    if signature and not args:
+        raise CannotReplay("the trace does not have the arguments of the call (args)")
+    if args and not signature:
+        raise CannotReplay("the trace does not have the parameters of the kernel (signature)")
     if len(args) != len(signature):
         raise CannotReplay(f"{len(args)} arguments were recorded for {len(signature)} parameters")
     args = [_named(position, arg, signature[position]) for position, arg in enumerate(args)]
@@ -78,17 +83,32 @@ def _named(position: int, arg: Mapping[str, Any], parameter: Mapping[str, Any]) 
     Raises:
         CannotReplay: what memory it is cannot be told from its record.
     """
-    named = {**arg, "name": arg["name"] or parameter["name"] or f"argument {position}"}
-    if arg["kind"] not in _IN_MEMORY:
-        return named
-    if arg["dtype"] is None:
-        raise CannotReplay(f"the trace does not have the dtype of the argument {named['name']}")
-    shape, strides = arg["shape"], arg["strides"]
-    if None not in (shape, strides) and len(shape) != len(strides):
+    if arg is None or arg["kind"] is None:
+        name = (arg or {}).get("name") or parameter["name"] or position
+        raise CannotReplay(f"the trace does not have the kind of the argument {name}")
+    name = arg["name"] or parameter["name"] or f"argument {position}"
+    if arg["kind"] in _IN_MEMORY:
+        _check_memory(name, arg)
+    return {**arg, "name": name}
+
+
+def _check_memory(name: str, arg: Mapping[str, Any]) -> None:
+    dtype, shape, strides = arg["dtype"], arg["shape"], arg["strides"]
+    if dtype is None:
+        raise CannotReplay(f"the trace does not have the dtype of the argument {name}")
+    try:
+        element_of_short_name(dtype)
+    except UnsupportedOp as error:
         raise CannotReplay(
-            f"argument {named['name']} has {len(strides)} strides for {len(shape)} axes"
-        )
-    return named
+            f"argument {name} has the dtype {dtype!r}, which is not known"
+        ) from error
+    for column, sizes in (("shape", shape), ("strides", strides)):
+        if sizes is not None and None in sizes:
+            raise CannotReplay(
+                f"the trace does not have all of the {column} of the argument {name}"
+            )
+    if None not in (shape, strides) and len(shape) != len(strides):
+        raise CannotReplay(f"argument {name} has {len(strides)} strides for {len(shape)} axes")
 
 
 def _assumed_facts(arg: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,7 +158,7 @@ def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) 
     if arg["kind"] == "scalar":
         if arg["scalar"] is None:
             raise CannotReplay(f"the trace does not have the value of the argument {arg['name']}")
-        return ScalarArgument(arg["name"], _literal(arg["scalar"]))
+        return ScalarArgument(arg["name"], _literal(arg["name"], arg["scalar"]))
     raise CannotReplay(f"argument {arg['name']} is a {arg['kind']}, which is not replayed yet")
 
 
@@ -156,7 +176,7 @@ def _shape_and_strides(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int,
     return ((arg["storage_bytes"] - arg["offset_bytes"]) // size,), (1,)
 
 
-def _literal(text: str) -> int | float | bool:
+def _literal(name: str, text: str) -> int | float | bool:
     """Return the number of a `repr`, without `ast`, as threads may judge while they run.
 
     Python 3.11 fails when two threads parse at once ("AST constructor recursion depth mismatch").
@@ -169,5 +189,5 @@ def _literal(text: str) -> int | float | bool:
     except ValueError as error:
         shortened = text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
         raise CannotReplay(
-            f"a scalar argument has the value {shortened}, which is not a number"
+            f"argument {name} has the value {shortened}, which is not a number"
         ) from error

@@ -368,7 +368,10 @@ def call_of(
 
 def _grid(row: Mapping[str, Any]) -> tuple[int, int, int]:
     x, y, z = row["grid_x"], row["grid_y"], row["grid_z"]
-    if None in (x, y, z) or min(x, y, z) < 0:
+    for column, size in (("grid_x", x), ("grid_y", y), ("grid_z", z)):
+        if size is None:
+            raise CannotReplay(f"the trace does not have the grid of the call ({column})")
+    if min(x, y, z) < 0:
         raise CannotReplay(f"the recorded grid ({x}, {y}, {z}) is not possible")
     return x, y, z
 

@@ -146,6 +146,7 @@ BROKEN: Final[Mapping[str, Broken]] = {
     ),
     "alignment 24": Broken("args[0] of call 0 has the alignment 24", _argument(alignment=24)),
     "alignment -4": Broken("args[0] of call 0 has the alignment -4", _argument(alignment=-4)),
+    "negative offset": Broken("args[0] of call 0 has offset_bytes -8", _argument(offset_bytes=-8)),
     "negative storage": Broken(
         "args[0] of call 0 has storage_bytes -1", _argument(storage_bytes=-1)
     ),
