@@ -288,6 +288,8 @@ class _RedactedCopy:
         return partial(self._redacted_entries, fields)
 
     def _redacted_entries(self, fields: dict[str, Leaf], entries: Any) -> Any:
+        if isinstance(entries, dict):  # a struct, not a list of structs
+            return self._redacted_entries(fields, [entries])[0]
         return entries and [
             entry
             and {

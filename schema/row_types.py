@@ -98,6 +98,18 @@ class Overhead(TypedDict):
     thread_ns: int | None
 
 
+class StatedWork(TypedDict):
+    """A value of a column with fields."""
+
+    name: str | None
+    flops8: float | None
+    flops16: float | None
+    flops32: float | None
+    flops64: float | None
+    flops: float | None
+    bytes: float | None
+
+
 class Origin(TypedDict):
     """A value of a column with fields."""
 
@@ -189,6 +201,7 @@ class CallsRow(TypedDict):
     grid_z: int | None
     args: list[Argument] | None
     stack_id: int | None
+    stated: StatedWork | None
     run: str
 
 

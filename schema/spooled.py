@@ -258,7 +258,7 @@ class _JournalAdditions:
             except (ValueError, TypeError, KeyError):
                 continue
             call = {"call_id": call_id, "kernel_id": row["kernel_id"], "args": args}
-            call |= {"grid_x": x, "grid_y": y, "grid_z": z}
+            call |= {"grid_x": x, "grid_y": y, "grid_z": z, "stated": row.get("stated")}
             if stack["frames"]:
                 call["stack_id"] = stack["stack_id"]
                 if stack["stack_id"] not in self._stacks:

@@ -397,6 +397,7 @@ def kernel_headlines(
             bound,
             None if cost is None else f"a launch takes {cost.times_usual:.1f} times the usual time",
             remedy if own_advice is None else _advice_phrase(own_advice),
+            None if kernel.stated is None else f"a launch: {kernel.stated.sentence}",
         ]
         headlines[kernel.key] = "; ".join(filter(None, phrases)) or None
     return headlines

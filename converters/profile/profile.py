@@ -43,6 +43,7 @@ from kvtrace.converters.profile.profile_tables import (
     rows_by,
     sector_efficiency,
 )
+from kvtrace.converters.profile.stated_work import StatedFigures
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.gaps import read_gaps
 from kvtrace.figures.graph_replays import read_graph_replays
@@ -112,7 +113,7 @@ def read_profile(
             tables.places(kernels_with_calls),
         )
         line_sums = tables.lines() if lines else []
-        accesses = tables.accesses()
+        accesses, stated = tables.accesses(), tables.stated()
         replayed, missing_calls = tables.coverage()
     flops_of = {key: rows_by(flops, key) for key in ("place", "kernel")}
     rooflines = _positions(work, flops_of["place"], chosen_limits)
@@ -123,6 +124,7 @@ def read_profile(
             sums_by_kernel.get(row["kernel"], {}),
             flops_of["kernel"].get(row["kernel"], ()),
             call_profiles.get(row["kernel"], []),
+            stated.get(row["kernel"]),
         )
         for row in kernels
     ]
@@ -243,7 +245,11 @@ def _flops_by_type(flops: Sequence[Row]) -> FlopsByType:
 
 
 def _kernel_profile(
-    row: Row, sums: Mapping[str, Any], flops: Sequence[Row], calls: Sequence[CallProfile]
+    row: Row,
+    sums: Mapping[str, Any],
+    flops: Sequence[Row],
+    calls: Sequence[CallProfile],
+    stated: StatedFigures | None,
 ) -> KernelProfile:
     measured = _measured(sums)
     by_type = _flops_by_type(flops)
@@ -264,6 +270,7 @@ def _kernel_profile(
         roofline=_with_achieved(roofline, sums),
         calls=tuple(calls),
         source=row["source"],
+        stated=stated,
     )
 
 

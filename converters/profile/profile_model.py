@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kvtrace import registry
 from kvtrace.converters.profile.device_limits import ChosenDevice, Position
 from kvtrace.converters.profile.device_time import DeviceTime
+from kvtrace.converters.profile.stated_work import StatedFigures
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.graph_replays import GraphReplays
 from kvtrace.figures.identity import KernelKey
@@ -158,6 +159,7 @@ class KernelProfile:
 
     `runs` counts its launches; a launch that was captured into a graph counts once per replay of
     the graph. `headline` is a sentence on its share, what bounds it, and what to try first.
+    `stated` is the work of a launch by its author, beside that of its IR.
     """
 
     name: str
@@ -175,6 +177,7 @@ class KernelProfile:
     calls: tuple[CallProfile, ...] = ()
     source: str | None = None
     headline: str | None = None
+    stated: StatedFigures | None = None
 
     @property
     def key(self) -> KernelKey:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.profile.device_limits import Work
 from kvtrace.converters.profile.device_time import KERNEL_FACTS, KERNEL_NUMBER
+from kvtrace.converters.profile.stated_work import STATED_WORK, StatedFigures, stated_figures
 from kvtrace.figures.identity import NOT_OWN
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
 from kvtrace.figures.tables import known_rows, row_dicts, scratch
@@ -21,7 +22,7 @@ Row = dict[str, Any]
 
 _COLUMNS_READ: Final = {
     "kernels": ("kernel_id", "name", "module", "source", "file", "line", "target", "compile_ns"),
-    "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"),
+    "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args", "stated"),
     "ops": (
         "call_id", "op_index", "kind", "dtype", "stack_id", "elements", "masked_off", "bytes",
         "unique_bytes", "sectors", "flops", "buffer", "fresh_bytes",
@@ -36,7 +37,7 @@ _PREPARE_PLACES: Final = f"""
 
     CREATE TEMP TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, k.kernel, c.run, c.call_id,
-        [c.grid_x, c.grid_y, c.grid_z] AS grid,
+        [c.grid_x, c.grid_y, c.grid_z] AS grid, c.stated,
         {{args}}
     FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
 """  # noqa: S608
@@ -320,6 +321,10 @@ class ProfileTables:
     def flops(self) -> list[Row]:
         """Return a row per launched call and element type: FLOPs of one launch; dots apart."""
         return self._rows(_FLOPS)
+
+    def stated(self) -> dict[int, StatedFigures | None]:
+        """Return what authors state of a launch, beside the IR's figures, by kernel number."""
+        return {row["kernel"]: stated_figures(row) for row in self._rows(STATED_WORK)}
 
     def lines(self) -> list[Row]:
         """Return a row per source line with the sums of its ops, the line with most bytes first."""

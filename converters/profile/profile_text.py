@@ -131,6 +131,9 @@ def _notes_text(
         lines.append(_missing_calls_sentence(profile))
     if profile.not_evaluated is not None:
         lines += wrapped(profile.not_evaluated, width)
+    for kernel in kernels if full else kernels[:_SHOWN_ROWS]:
+        if kernel.stated is not None:
+            lines += wrapped(f"a launch of {kernel.name}: {kernel.stated.sentence}", width)
     return lines + _excluded_text(profile, kernels, width)
 
 

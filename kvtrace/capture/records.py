@@ -114,6 +114,19 @@ KernelSource = KernelRecord | Callable[[], KernelRecord]
 
 
 @dataclass(frozen=True, slots=True)
+class StatedWork:
+    """Name and work of a launch as the kernel's author states them; None where not stated."""
+
+    name: str | None = None
+    flops8: float | None = None
+    flops16: float | None = None
+    flops32: float | None = None
+    flops64: float | None = None
+    flops: float | None = None
+    bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ArgumentRecord:
     """One entry of `calls.args`; `value` is the contents of the storage, if recorded."""
 

@@ -22,7 +22,7 @@ from kvtrace.capture.journal import Journal
 from kvtrace.capture.listeners import Listener
 from kvtrace.capture.messages import Messages, place_of
 from kvtrace.capture.record_rows import call_row, kernel_row, mark_row, spooled_call
-from kvtrace.capture.records import ArgumentRecord, Frame, KernelSource
+from kvtrace.capture.records import ArgumentRecord, Frame, KernelSource, StatedWork
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import current_stack, forget_code
@@ -265,18 +265,19 @@ class Session:
         grid: tuple[int, int, int],
         args: Sequence[ArgumentRecord],
         stack: Sequence[Frame] | None = None,
+        stated: StatedWork | None = None,
     ) -> int:
         """Record a unique call; return the call's id. `stack` is by default the caller's."""
         call_id = next(self._call_ids)
         self._has_calls = True
         frames = current_stack() if stack is None else tuple(stack)
-        records, keep = tuple(args), self.settings.source
+        facts, keep = (call_id, kernel_id, grid, tuple(args), frames, stated), self.settings.source
 
         def write(journal: Journal) -> None:
-            journal.add("calls", call_row(journal, call_id, kernel_id, grid, records, frames, keep))
+            journal.add("calls", call_row(journal, *facts, keep))
 
         def spool(spool: Spool) -> None:
-            spool.add("calls", spooled_call(call_id, kernel_id, grid, records, frames))
+            spool.add("calls", spooled_call(*facts))
             if self._has_unspooled_kernel:
                 self._has_unspooled_kernel = False
                 spool.write()
@@ -403,11 +404,10 @@ class Session:
 
     def problem(self, error: Exception) -> None:
         """Count a failure of kvtrace's own; the program never sees it."""
-        location = place_of(error)
-        text = f"a launch could not be recorded whole: {type(error).__name__}: {error}{location}"
+        what = f"{type(error).__name__}: {error}{place_of(error)}"
         level = "error" if self._had_problem else "warning"  # only the first is printed
         self._had_problem = True
-        self.message(level, "capture-failure", text)
+        self.message(level, "capture-failure", f"a launch could not be recorded whole: {what}")
 
     # -- opening, failing -------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ class Launches:
     scalar: str = "1000"
     phase: str = "run"
     offset_bytes: int = 0
+    stated: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -265,6 +266,7 @@ def _call_row(
             {"name": "n", "kind": "scalar", "scalar": call.scalar},
             {"name": "BLOCK", "kind": "constexpr", "scalar": str(block)},
         ],
+        "stated": call.stated,
     }
 
 

@@ -27,13 +27,15 @@ PROGRAM = """
 import os, signal, sys, time
 import kvtrace
 from kvtrace.capture.journal import Journal
+from kvtrace.capture.records import StatedWork
 from tests.capture.killed_program import arguments, kernel, stack
 
 Journal._work = lambda journal: journal._ended.wait()
 session = kvtrace.start(sys.argv[1])
 
 def launch(count):
-    call = session.add_call(session.add_kernel(lambda: kernel(0), kernel(0)), (1, 2, 3), arguments(0), stack(0))
+    kernel_id = session.add_kernel(lambda: kernel(0), kernel(0))
+    call = session.add_call(kernel_id, (1, 2, 3), arguments(0), stack(0), StatedWork("k", bytes=8))
     for _ in range(count):
         now = time.time_ns()
         session.add_launch(call, now, now + 1, 0, 7)
@@ -47,7 +49,7 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 launch(5000)
-"""  # noqa: E501
+"""
 
 
 def run(out, then="let_files_be_written(); die()", program=PROGRAM):
@@ -87,6 +89,7 @@ def test_recover_adds_spooled_launches_calls_stacks_and_kernels_with_their_ir(co
     (call,) = trace.table("calls").to_pylist()
     assert (call["grid_x"], call["grid_y"], call["grid_z"]) == (1, 2, 3)
     assert [each["name"] for each in call["args"]] == ["x", "y", "size"]
+    assert (call["stated"]["name"], call["stated"]["bytes"]) == ("k", 8.0)
     assert trace.table("stacks").num_rows == 1
     (row,) = trace.table("kernels").to_pylist()
     assert (row["name"], [stage["stage"] for stage in row["stages"]]) == ("kernel_0", ["ttir"])

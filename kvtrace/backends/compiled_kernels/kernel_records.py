@@ -168,18 +168,26 @@ def values_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     signature = signature_of(kernel.src)
     if function is None:
         return list(args[: len(signature)])
-    names = (parameter.name for parameter in function.params)
-    values_by_name = dict(zip(names, args, strict=False))
-    for parameter in function.params:
-        if parameter.name in kwargs:
-            values_by_name[parameter.name] = kwargs[parameter.name]
-        elif parameter.name not in values_by_name and parameter.has_default:
-            values_by_name[parameter.name] = parameter.default
+    values_by_name = arguments_by_name(function, args, kwargs)
     return [
         value
         for name, kind in signature.items()
         for _, _, value in flattened(str(name), kind, values_by_name.get(name))
     ]
+
+
+def arguments_by_name(
+    function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a launch of a jitted function by parameter, with defaults."""
+    names = (parameter.name for parameter in function.params)
+    values = dict(zip(names, args, strict=False))
+    for parameter in function.params:
+        if parameter.name in kwargs:
+            values[parameter.name] = kwargs[parameter.name]
+        elif parameter.name not in values and parameter.has_default:
+            values[parameter.name] = parameter.default
+    return values
 
 
 def early_record(kernel: Any, origin: str) -> KernelRecord:

@@ -40,6 +40,7 @@ from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton import device_free, device_free_state
 from kvtrace.backends.triton.dispatchers import DispatcherHooks
 from kvtrace.backends.triton.dynamo_frames import skip_launching_frames
+from kvtrace.backends.triton.launch_metadata import stated_work
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
 from kvtrace.backends.triton.modules import module_of
 from kvtrace.backends.triton.tuning_notes import TuningNotes, keeping_failure
@@ -118,7 +119,8 @@ class LaunchAdapter:
         kernel = finished_kernel(kernel)
         parameters = self._signature(kernel)
         values = values_of(kernel, args, kwargs)
-        call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
+        state = partial(stated_work, self._session, kernel, grid, args, kwargs)
+        call_id, records = self._recorded.call(kernel_id, grid, parameters, values, state)
         place, module = partial(definition_of, kernel), partial(module_of, kernel)
         return PendingLaunch(
             call_id, kernel_name(kernel), place, module, grid, parameters, records, values
