@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import kvtrace
+from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from kvtrace.backends.triton.launch_metadata import stated_work
 from kvtrace.cli import main
 from kvtrace.schema.trace import open_trace
@@ -46,7 +47,9 @@ def trace(tmp_path_factory):
     """Launches of two sizes, five each, and one of a kernel without and of two with bad ones."""
     folder = tmp_path_factory.mktemp("stated")
     kernels = [triton.jit(launch_metadata=fn)(body) for fn in (stated, None, raises, is_no_mapping)]
-    with kvtrace.capture(folder):
+    with pytest.MonkeyPatch.context() as patch, kvtrace.capture(folder):
+        # Tests before may have left another driver, of which launches do nothing.
+        patch.setattr(triton.runtime.driver, "_active", DeviceFreeDriver("cuda:90"))
         for size in (1000, 2000):
             source, result = torch.ones(size), torch.empty(size)
             for _ in range(5):
