@@ -54,6 +54,7 @@ class Kernel:
         call: Call,
         names: Sequence[str] | None = None,
         growing: Mapping[int, Collection[int]] = {},
+        recorded: Sequence[Call] = (),
         deadline: float = inf,
         *,
         this_call_only: bool = False,
@@ -64,6 +65,7 @@ class Kernel:
             call: The call.
             names: Names of the arguments, if they differ from those in the source.
             growing: For arguments by position, the axes that are longer in other recorded calls.
+            recorded: The recorded calls of the kernel.
             deadline: The `time.thread_time` after which building a tree fails.
             this_call_only: Trees are of this call alone: its scalars may simplify them, but not its
                 tensors' contents.
@@ -71,6 +73,7 @@ class Kernel:
         """
         self.call = call
         self._growing = growing
+        self._recorded = recorded
         self._loads: dict[Tree, set[int]] = {}
         self._here = this_call_only
         self.bound = BoundCall(without_contents(call) if this_call_only else call)
@@ -386,6 +389,36 @@ class Kernel:
         extents = self._extents_by_axes(argument, axes)
         return () if extents is None else extents[1]
 
+    def is_row_count(self, scalar: Symbol, argument: int | None, axes: Sequence[Axis]) -> bool:
+        """Return whether a scalar is an output's number of rows in this and each recorded call.
+
+        A call that lacks the scalar, as its value is compiled in, says nothing.
+        """
+        count = self.row_count(argument, axes)
+        if count is None or self.bound.ranges.of(scalar) != (count, count):
+            return False
+        if not isinstance(scalar.key, int):
+            return True
+        rows = self._row_axes(argument, axes)
+        for call in self._recorded:
+            parameters = (value.name.lstrip("%") for value in call.module.main.arguments)
+            by_name = dict(zip(parameters, call.arguments, strict=False))
+            number, tensor = by_name.get(self.scalar(scalar)), by_name.get(self.name(argument))
+            if not isinstance(number, ScalarArgument) or not isinstance(tensor, TensorArgument):
+                continue
+            if number.value != prod(tensor.shape[axis] for axis in rows):
+                return False
+        return True
+
+    def _row_axes(self, argument: int | None, axes: Sequence[Axis]) -> list[int]:
+        """Return the axes of a tensor that number an output's rows; none without a tensor."""
+        tensor = self.tensor(argument)
+        steps = [] if tensor is None else [n * tensor.element.bytes for n in tensor.strides]
+        row_steps = {step for step in steps if step >= axes[-1].step}
+        if axes[0].step in self.growing_steps(argument):
+            row_steps = {axis.step for axis in axes}  # axes outside may number something else
+        return [axis for axis, step in enumerate(steps) if step in row_steps]
+
     def _extents_by_axes(
         self, argument: int | None, axes: Sequence[Axis]
     ) -> tuple[list[int], list[int]] | None:
@@ -393,14 +426,10 @@ class Kernel:
         tensor = self.tensor(argument)
         if tensor is None:
             return None
-        steps = [stride * tensor.element.bytes for stride in tensor.strides]
-        row_steps = {step for step in steps if step >= axes[-1].step}
-        if axes[0].step in self.growing_steps(argument):
-            row_steps = {axis.step for axis in axes}  # axes outside may number something else
-        pairs = list(zip(tensor.shape, steps, strict=True))
+        rows = self._row_axes(argument, axes)
         return (
-            [extent for extent, step in pairs if step in row_steps],
-            [extent for extent, step in pairs if step not in row_steps],
+            [tensor.shape[axis] for axis in rows],
+            [extent for axis, extent in enumerate(tensor.shape) if axis not in rows],
         )
 
     def extents(self, output: Output) -> dict[Symbol, int]:

@@ -142,7 +142,8 @@ def _judge_kernel(
                 if determinism is None or determinism.answer == "proven"
                 else determinism
             )
-            kernels.append(Kernel(call, growing=growing, deadline=deadline))
+            recorded = [each for each, _ in calls]
+            kernels.append(Kernel(call, growing=growing, recorded=recorded, deadline=deadline))
             _add_verdicts(kernels[-1], results, variant, call_determinism)
         except KvtraceError as error:
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")

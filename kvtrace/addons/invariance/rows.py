@@ -312,7 +312,7 @@ def _row_count_reasons(
     rows: Sequence[Axis],
     kernel: Kernel,
 ) -> tuple[Reason, ...]:
-    """Return a reason for each scalar in a value that equals the number of rows.
+    """Return a reason for each scalar in a value that equals the number of rows in all calls.
 
     If the scalar also equals an extent of a row, one call cannot show which of the two it is; a
     mask over an inner axis is assumed to end where the axis does.
@@ -321,7 +321,7 @@ def _row_count_reasons(
     inner = kernel.inner_extents(access.argument, rows)
     reasons = []
     for scalar in scalars:
-        if count is not None and kernel.bound.ranges.of(scalar) == (count, count):
+        if kernel.is_row_count(scalar, access.argument, rows):
             if scalar in guarding and (count in inner or count == 1):
                 continue
             name = kernel.scalar(scalar)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 import torch
 import triton
 import triton.language as tl
@@ -98,3 +99,28 @@ def test_outputs_of_several_stores_are_named_by_line_and_share_one_reason(
         f"out, line {first}", f"out, line {second}",
     ]  # fmt: skip
     assert text.count("when run again") == 1
+
+
+@triton.jit
+def by_length(x, out, M, N, COUNT: tl.constexpr, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
+    tl.store(out + row * N + at, value / (M if COUNT else N), mask=at < N)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "counts", "answers"),
+    [
+        ((1, 9, 20), False, {"proven"}),  # N is 20, too
+        ((20, 9), False, {"proven"}),
+        ((20,), False, {"unknown"}),
+        ((9, 20), True, {"violation"}),
+    ],
+)
+def test_a_number_is_that_of_rows_only_if_it_is_in_each_call(sizes, counts, answers, recorded):
+    def launches() -> None:
+        for rows in sizes:
+            x = tensor(rows, 20, seed=1)
+            by_length[(rows,)](x, torch.empty_like(x), rows, 20, COUNT=counts, BLOCK=32)
+
+    assert {each.verdict for each in invariance_of(recorded(launches)).outputs} == answers
