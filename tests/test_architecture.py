@@ -405,6 +405,14 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [name for name, _ in MODULES if empty_names & set(name.split("."))] == []
 
 
+def test_c_says_first_what_it_owns_and_under_which_lock() -> None:
+    said = re.compile(r"/\*.*\bOwns\b.*\b(?:lock|nothing|thread)\b.*\*/", re.DOTALL)
+    files = sorted(PACKAGE.rglob("_*.[ch]"))
+    first = {path: path.read_text(encoding="utf-8").partition("*/")[0] + "*/" for path in files}
+    assert files
+    assert [path.name for path, text in first.items() if not said.match(text)] == []
+
+
 #: Folders of tests that are of no one room.
 OTHER_TESTS = {
     "corpus",

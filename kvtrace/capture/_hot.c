@@ -5,7 +5,8 @@
  * capsule named "dlpack_exchange_api"), which fills a DLTensor from a Python tensor without torch's
  * headers and without keeping the tensor alive.
  *
- * Threads: every function here runs with the GIL held, which protects the shared state. Python may
+ * Owns what _hot_state.h names, and the types, of which the process has one each, under Python's lock:
+ * every function here runs with it, but those of _hot_spool.h and _hot_signal.h that say otherwise. Python may
  * run inside a callback (a new kernel or call, an uncommon argument) and so let other threads run; no
  * pointer that was looked up before a callback is used after the callback. A build of Python without
  * the GIL cannot load this extension, and uses hot.py.

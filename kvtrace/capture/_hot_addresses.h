@@ -2,7 +2,9 @@
  *
  * A launch's key has its distinct data pointers, in the order in which arguments were passed. Python
  * says once for each key which of them each recorded argument has (its place); equal keys have equal
- * places. So a launch costs a copy of its pointers, and nothing where addresses are not kept. */
+ * places. So a launch costs a copy of its pointers, and nothing where addresses are not kept.
+ *
+ * Owns the addresses of a recorder's waiting rows, under Python's lock. */
 #ifndef KVTRACE_HOT_ADDRESSES_H
 #define KVTRACE_HOT_ADDRESSES_H
 

@@ -9,6 +9,8 @@
  * interpreter's state, where they are searched for, and tried before use: 1,000 new lists, which a
  * collection makes old, have to appear in the count. The program's settings (gc.disable, gc.freeze,
  * thresholds) are neither read nor changed.
+ *
+ * Owns where the counts lie, and what they were before the work in progress, under Python's lock.
  */
 #ifndef KVTRACE_HOT_COLLECTOR_H
 #define KVTRACE_HOT_COLLECTOR_H

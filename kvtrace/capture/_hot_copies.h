@@ -1,6 +1,8 @@
 /* Asynchronous copies of device memory: on the launch's stream, into pinned memory. Same behavior as
  * device_copies.py, which describes the ring of pinned memory. That memory belongs to the process and
- * is never freed. Included only by _hot.c. */
+ * is never freed. Included only by _hot.c.
+ *
+ * Owns the ring, of the process, under Python's lock; the driver writes what was enqueued without. */
 #ifndef KVTRACE_HOT_COPIES_H
 #define KVTRACE_HOT_COPIES_H
 

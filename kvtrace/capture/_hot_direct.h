@@ -1,5 +1,7 @@
 /* Wrapper of `CompiledKernel.__getitem__`, which returns a launcher of a compiled kernel over a grid.
- * Included only by _hot.c. */
+ * Included only by _hot.c.
+ *
+ * Owns references to the recorder, the adapter and the kernel, in each object, under Python's lock. */
 #ifndef KVTRACE_HOT_DIRECT_H
 #define KVTRACE_HOT_DIRECT_H
 

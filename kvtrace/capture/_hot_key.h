@@ -1,5 +1,8 @@
 /* The identity of a launch as 64-bit words: kernel, grid, and each argument's metadata.
- * Included only by _hot.c. */
+ * Included only by _hot.c.
+ *
+ * Owns the key under way, which is the launching thread's, and of a recorder the known names, kinds and
+ * constants, under Python's lock. */
 #ifndef KVTRACE_HOT_KEY_H
 #define KVTRACE_HOT_KEY_H
 

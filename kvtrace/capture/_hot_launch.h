@@ -1,5 +1,7 @@
 /* Wrappers of launching methods: the wrapper, the wrapper bound to its owner, and the replacement of
- * a callable grid. Included only by _hot.c. */
+ * a callable grid. Included only by _hot.c.
+ *
+ * Owns references to what is wrapped, in each object, under Python's lock. */
 #ifndef KVTRACE_HOT_LAUNCH_H
 #define KVTRACE_HOT_LAUNCH_H
 

@@ -1,5 +1,7 @@
 /* Choice of launches, and of their arguments, whose contents are recorded; same behavior as
- * backends/compiled_kernels/contents_to_copy.py, which has the reasons. Included only by _hot.c. */
+ * backends/compiled_kernels/contents_to_copy.py, which has the reasons. Included only by _hot.c.
+ *
+ * Owns the targets of each kernel and the schedule of its looks, under Python's lock. */
 #ifndef KVTRACE_HOT_LOOK_H
 #define KVTRACE_HOT_LOOK_H
 

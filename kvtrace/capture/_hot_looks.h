@@ -1,5 +1,7 @@
 /* Copies of tensors' contents at launches, for the journal's thread, within a time budget; same
- * behavior as copied_contents.py. Included only by _hot.c. */
+ * behavior as copied_contents.py. Included only by _hot.c.
+ *
+ * Owns a session's copies that wait for the journal, and its budget of time, under Python's lock. */
 #ifndef KVTRACE_HOT_LOOKS_H
 #define KVTRACE_HOT_LOOKS_H
 

@@ -1,5 +1,7 @@
 /* The property `CompiledKernel.run`, read by Triton during a launch; see backends/triton/launchers.py.
- * Included only by _hot.c. */
+ * Included only by _hot.c.
+ *
+ * Owns references to Triton's property and the recorder, in each object, under Python's lock. */
 #ifndef KVTRACE_HOT_PROPERTY_H
 #define KVTRACE_HOT_PROPERTY_H
 

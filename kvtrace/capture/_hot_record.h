@@ -1,5 +1,7 @@
 /* Recording of a launch that has happened; new kernels and calls go to the adapter. Included only by
- * _hot.c. */
+ * _hot.c.
+ *
+ * Owns nothing; writes a recorder's tables under Python's lock, which callbacks may give to others. */
 #ifndef KVTRACE_HOT_RECORD_H
 #define KVTRACE_HOT_RECORD_H
 

@@ -1,4 +1,6 @@
-/* Conversion of launch rows to columns; same behavior as schema/hot_rows.py. Included only by _hot.c. */
+/* Conversion of launch rows to columns; same behavior as schema/hot_rows.py. Included only by _hot.c.
+ *
+ * Owns nothing: bytes in, new objects out, under Python's lock. */
 #ifndef KVTRACE_HOT_ROWS_H
 #define KVTRACE_HOT_ROWS_H
 

@@ -11,6 +11,9 @@
  * flushes; a thread without Python ends the process by the default action after the flush, or after
  * PATIENCE_SECONDS. Until then a thread that launches is held before the launch, which would be lost.
  * A second SIGTERM, or one in a forked child, acts at once.
+ *
+ * Owns the handlers and their semaphores, of the process. Handlers and the threads that they wake hold no
+ * lock, and use nothing but semaphores, and flags of one word; all else is written under Python's lock.
  */
 #ifndef KVTRACE_HOT_SIGNAL_H
 #define KVTRACE_HOT_SIGNAL_H

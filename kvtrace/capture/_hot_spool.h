@@ -10,6 +10,9 @@
  * program's threads pass bytes; launches are read from the recorder's chunks. A round of the journal
  * begins by switching to the other file, and empties the former file once the journal has all of its
  * records. See kvtrace/schema/spool.py for the layout of files and memory.
+ *
+ * Owns the files, the memory and the thread, under a lock of the spool's own. The thread has no Python, so it
+ * reads a recorder's chunks under that lock, too, and the end of the last one as it was released.
  */
 #ifndef KVTRACE_HOT_SPOOL_H
 #define KVTRACE_HOT_SPOOL_H

@@ -1,4 +1,6 @@
-/* State of a recorder. Included only by _hot.c. */
+/* State of a recorder, and objects that own references. Included only by _hot.c.
+ *
+ * Owns what a recorder has, under Python's lock; its chunks and newest rows are also the spool's. */
 #ifndef KVTRACE_HOT_STATE_H
 #define KVTRACE_HOT_STATE_H
 

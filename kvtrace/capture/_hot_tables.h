@@ -1,4 +1,7 @@
-/* Tables of kernels and calls, and the rows of launches. Included only by _hot.c. */
+/* Tables of kernels and calls, and the rows of launches. Included only by _hot.c.
+ *
+ * Owns a recorder's tables and rows, under Python's lock; chunks are linked under the spool's, too. Facts of
+ * a thread are the thread's. */
 #ifndef KVTRACE_HOT_TABLES_H
 #define KVTRACE_HOT_TABLES_H
 

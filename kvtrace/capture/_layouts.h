@@ -141,7 +141,7 @@ typedef struct dl_exchange {
  * c10/core/impl/SizesAndStrides.h; libstdc++'s std::string. Checked: torch 2.13.0, whose TensorImpl has
  * 176 bytes.
  * Check: layouts.py finds each field at one place, by values that Python knows, and compares the members of
- * the callback with torch's header; else no operator is recorded.
+ * torch's callback, which it makes, with torch's header; else no operator is recorded.
  */
 struct torch_layout {
   Py_ssize_t inputs, outputs; /* of a RecordFunction: an array's begin and length; a vector's begin and end */
@@ -154,14 +154,6 @@ struct torch_layout {
 };
 enum { INLINE_DIMENSIONS = 5, MOST_DIMENSIONS = 64 };
 enum { VALUE_BYTES = 16, TAG_OFFSET = sizeof(void *), CXX_STRING = 32 };
-
-/* at::RecordFunctionCallback, which a C++ caller passes by value in memory. */
-struct record_function_callback {
-  void *(*start)(void **context, const char *function);
-  void (*end)(const char *function, void *context);
-  double probability;
-  unsigned char flags[40]; /* a scope each, then whether inputs, outputs and ids are needed */
-};
 
 /* ---- torch's hook of allocators, and autograd's nodes ------------------------------------------
  *

@@ -6,6 +6,8 @@
  *
  * Callback types: CUpti_BuffersCallbackRequestFunc, CUpti_BuffersCallbackCompleteFunc and
  * CUpti_TimestampCallbackFunc of cupti_activity.h (CUDA 12 and 13).
+ *
+ * Owns the filled and the spare buffers, under its lock (`_lock.h`); a buffer that CUPTI fills is CUPTI's.
  */
 #ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030B0000

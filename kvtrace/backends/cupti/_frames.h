@@ -5,8 +5,10 @@
  * Python finds and checks the offsets of fields (frames.py); no frame is read before.
  *
  * Each code object and each stack is copied when first seen, identified by its addresses and those of
- * its parts; a thread remembers the stacks of its call sites. Each C file that includes this has a lock
- * (`_lock.h`) and stacks of its own; read_stacks.py reads them.
+ * its parts; a thread remembers the stacks of its call sites. read_stacks.py reads them.
+ *
+ * Owns the stacks of the C file that includes this, under that file's lock (`_lock.h`); of each thread its
+ * call sites; and the offsets, which are written under Python's lock before `known` is set.
  */
 #ifndef KVTRACE_FRAMES_H
 #define KVTRACE_FRAMES_H

@@ -1,6 +1,6 @@
 /* The lock of a C file that torch or CUPTI calls in any thread, with or without Python's lock.
  *
- * It protects all of the file's state except what is of one thread. It is held for copies and
+ * Owns the lock. It protects the file's state, except what its first lines name. It is held for copies and
  * allocations, never while Python runs or is waited for. A fork waits for it, so that a child, which
  * lacks the thread that may hold it, finds it free and the state whole. Each file that includes this
  * has a lock of its own. */

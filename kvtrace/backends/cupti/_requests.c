@@ -2,6 +2,10 @@
  *
  * CUPTI calls `callback` in the requesting thread, which may or may not hold Python's lock, and is not
  * made to wait for it: `_frames.h` reads the thread's stack without.
+ *
+ * Owns the requests that wait for Python, under its lock (`_lock.h`), and those that Python is being given,
+ * under Python's. What callbacks are for, and autograd's functions, are written under Python's lock and
+ * read without: CUPTI is told of callbacks afterwards, and `running` is written last.
  */
 #ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030B0000
@@ -168,7 +172,7 @@ static PyObject *follow_autograd(PyObject *module, PyObject *arguments) {
     return NULL;
   autograd.next = (uint64_t(*)(void))(uintptr_t)next;
   autograd.thread = (uint64_t(*)(void))(uintptr_t)thread;
-  autograd.running = (void (*)(void **))(uintptr_t)running;
+  __atomic_store_n(&autograd.running, (void (*)(void **))(uintptr_t)running, __ATOMIC_RELEASE);
   Py_RETURN_NONE;
 }
 

@@ -6,7 +6,10 @@
  *
  * An allocation becomes a row when it is freed, or at the end. The hook is not given its size:
  * that comes from a tensor that an operator or generated code made there. Included only by
- * _operators.c, which has the lock.
+ * _operators.c.
+ *
+ * Owns the allocations that are not freed, under the lock of _operators.c, and the hook, which is
+ * written under Python's lock before torch gets it.
  */
 #ifndef KVTRACE_MEMORY_ALLOCATOR_H
 #define KVTRACE_MEMORY_ALLOCATOR_H

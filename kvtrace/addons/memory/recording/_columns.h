@@ -1,4 +1,7 @@
-/* Rows of operations and allocations as columns, for operator_rows.py. Included only by _operators.c. */
+/* Rows of operations and allocations as columns, for operator_rows.py. Included only by _operators.c.
+ *
+ * Owns what was taken and not given to Python yet, under Python's lock: no thread of torch's adds to it.
+ */
 #ifndef KVTRACE_MEMORY_COLUMNS_H
 #define KVTRACE_MEMORY_COLUMNS_H
 

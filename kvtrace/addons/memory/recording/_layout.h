@@ -1,6 +1,9 @@
 /* torch's objects as memory: tensors, storages, boxed values and operators under way.
  *
- * Python finds and checks all offsets before anything is read by them (layouts.py). */
+ * Python finds and checks all offsets before anything is read by them (layouts.py).
+ *
+ * Owns the offsets, which are written under Python's lock before calls are recorded, and the search for
+ * them, which only the thread that searches reads and writes. */
 #ifndef KVTRACE_MEMORY_LAYOUT_H
 #define KVTRACE_MEMORY_LAYOUT_H
 

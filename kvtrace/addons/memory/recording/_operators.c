@@ -13,6 +13,10 @@
  *
  * The metadata of a call's tensors is a key of 64-bit words. Unique calls are numbered by two hashes of
  * it, and copied for Python when first seen; a call itself is a row and a data pointer for each tensor.
+ *
+ * Owns the rows that wait for Python, under its lock (`_lock.h`), and of each thread the operators under
+ * way, which only that thread reads. Whether calls are recorded is written under Python's lock, and read
+ * without: a call more or less is no harm.
  */
 #ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030B0000
@@ -291,37 +295,6 @@ static void operator_ends(const char *function, void *context) {
   if (call->recorded) end_call(thread, call);
 }
 
-static PyObject *install(PyObject *module, PyObject *arguments) {
-  (void)module;
-  unsigned long long add;
-  int scopes;
-  if (!PyArg_ParseTuple(arguments, "Ki", &add, &scopes)) return NULL;
-#if defined(__x86_64__) && defined(__linux__)
-  struct record_function_callback callback = {.start = operator_begins, .end = operator_ends, .probability = 1.0};
-  if (scopes < 1 || scopes > (int)sizeof callback.flags - 3) {
-    PyErr_SetString(PyExc_ValueError, "torch has more scopes than there is room for");
-    return NULL;
-  }
-  callback.flags[0] = 1; /* RecordScope::FUNCTION */
-  callback.flags[scopes] = callback.flags[scopes + 1] = 1;
-  uint64_t (*function)(struct record_function_callback) =
-      (uint64_t(*)(struct record_function_callback))(uintptr_t)add;
-  return PyLong_FromUnsignedLongLong(function(callback));
-#else
-  (void)scopes;
-  PyErr_SetString(PyExc_OSError, "operators are recorded on x86-64 only");
-  return NULL;
-#endif
-}
-
-static PyObject *uninstall(PyObject *module, PyObject *arguments) {
-  (void)module;
-  unsigned long long remove, handle;
-  if (!PyArg_ParseTuple(arguments, "KK", &remove, &handle)) return NULL;
-  ((void (*)(uint64_t))(uintptr_t)remove)(handle);
-  Py_RETURN_NONE;
-}
-
 static PyObject *search_begin(PyObject *module, PyObject *arguments) {
   (void)module;
   unsigned long long first, second, result;
@@ -460,10 +433,6 @@ static void after_fork_in_child(void) {
 
 static PyMethodDef functions[] = {
     FRAME_FUNCTIONS,
-    {"install", install, METH_VARARGS,
-     "install(add, scopes) -> int: add the callbacks by at::addGlobalCallback; their handle."},
-    {"uninstall", uninstall, METH_VARARGS,
-     "uninstall(remove, handle): remove the callbacks by at::removeCallback."},
     {"install_hook", install_hook, METH_VARARGS,
      "install_hook(state, flag, device, allocated, freed) -> bool: install the allocators' hook at\n"
      "those addresses; false: there is one. device: c10::cuda::GetDevice. allocated, freed: places of\n"
@@ -503,7 +472,11 @@ static int begin_module(PyObject *module) {
     return -1;
   }
   has_key = 1;
-  return PyModule_AddIntConstant(module, "INLINE_DIMENSIONS", INLINE_DIMENSIONS);
+  return PyModule_AddIntConstant(module, "INLINE_DIMENSIONS", INLINE_DIMENSIONS) ||
+                 PyModule_AddObject(module, "BEGINS", PyLong_FromVoidPtr((void *)(intptr_t)operator_begins)) ||
+                 PyModule_AddObject(module, "ENDS", PyLong_FromVoidPtr((void *)(intptr_t)operator_ends))
+             ? -1
+             : 0;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)(intptr_t)begin_module}, {0, NULL}};

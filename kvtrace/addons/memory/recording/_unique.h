@@ -1,7 +1,9 @@
 /* Numbers of unique calls, and copies of them for Python. Included only by _operators.c.
  *
  * A unique call is known by two hashes of its operator's address, its tensors' words and its
- * stack. */
+ * stack.
+ *
+ * Owns the table of numbers and the copies that Python has not taken, under the lock of _operators.c. */
 #ifndef KVTRACE_MEMORY_UNIQUE_H
 #define KVTRACE_MEMORY_UNIQUE_H
 

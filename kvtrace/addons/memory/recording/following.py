@@ -155,7 +155,7 @@ class MemoryRecording:
         if self._native is None or self._installed is None:
             return
         self._native.record_calls(False)
-        self._native.uninstall(self._installed.remove, self._installed.handle)
+        self._installed.remove(self._installed.handle)
         if self._hook is not None and not self._native.uninstall_hook(*self._hook):
             text = "frees are not recorded after something else, as torch's CSAN, took the hook"
             self._session.message("warning", "memory-left-out", text)

@@ -14,8 +14,10 @@ Sources and versions: `capture/_layouts.h`.
 
 import ctypes
 import os
+import platform
 import re
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,12 +71,12 @@ class TorchUnknown(KvtraceError):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The installed callbacks: `remove` is the address of torch's function, for `handle`.
+    """The installed callbacks: `remove` is torch's function, for `handle`.
 
     `dtypes` has the name of each element type, as `float32`, by torch's number.
     """
 
-    remove: int
+    remove: Callable[[int], None]
     handle: int
     dtypes: dict[int, str]
 
@@ -89,10 +91,7 @@ def install(native: ModuleType, torch: Any) -> Installed:
     scopes = _scopes(torch)
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / _LIBRARY))
-        add, remove = (
-            ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-            for name in (ADD, REMOVE)
-        )
+        add, remove = getattr(library, ADD), getattr(library, REMOVE)
     except (OSError, AttributeError) as error:
         raise TorchUnknown(f"torch's functions were not found ({error})") from error
     with torch.inference_mode(mode=False), _pipe() as memory:
@@ -100,20 +99,43 @@ def install(native: ModuleType, torch: Any) -> Installed:
         tensor = _tensor_offsets(torch, native.INLINE_DIMENSIONS)
         storage = _storage_offsets(torch)
         python = _python_offset(torch)
-        try:
-            handle = native.install(add, scopes)
-        except OSError as error:
-            raise TorchUnknown(str(error)) from error
+        add.argtypes, add.restype = [_Callback], ctypes.c_uint64
+        remove.argtypes, remove.restype = [ctypes.c_uint64], None
+        handle = add(_callback(native, scopes))
         try:
             function, tensor_tag = _function_offsets(native, torch, memory)
             items, list_tag = _list_offset(native, torch, memory, function[0])
         except BaseException:
-            native.uninstall(remove, handle)
+            remove(handle)
             raise
     native.lay_out_torch(
         *function, items, *tensor, *storage, python, tensor_tag, list_tag, item_bytes
     )
     return Installed(remove, handle, dtypes)
+
+
+class _Callback(ctypes.Structure):
+    """at::RecordFunctionCallback, which torch's function gets by value.
+
+    The flags are a scope each, then whether inputs, outputs and ids are needed.
+    """
+
+    _fields_ = (
+        ("start", ctypes.c_void_p), ("end", ctypes.c_void_p), ("probability", ctypes.c_double),
+        ("flags", ctypes.c_ubyte * 40),
+    )  # fmt: skip
+
+
+def _callback(native: ModuleType, scopes: int) -> _Callback:
+    """Return the callback that wants inputs and outputs of operators, torch's first scope."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        raise TorchUnknown("operators are recorded on x86-64 only")
+    callback = _Callback(native.BEGINS, native.ENDS, 1.0)
+    if not 1 <= scopes <= len(callback.flags) - 3:
+        raise TorchUnknown("torch has more scopes than there is room for")
+    for flag in (0, scopes, scopes + 1):
+        callback.flags[flag] = 1
+    return callback
 
 
 def _scopes(torch: Any) -> int:

@@ -103,7 +103,7 @@ def test_what_an_operator_frees_ends_when_it_returns_and_what_it_makes_has_a_siz
         (made,) = taken(everything=True)
     finally:
         library._destroy()
-        native.uninstall(installed.remove, installed.handle)
+        installed.remove(installed.handle)
     assert array("q", allocations[0]).tolist() == [value.data_ptr()]
     assert array("q", allocations[3]).tolist() == array("q", operations[2]).tolist()
     assert made[:2] == (result.data_ptr(), 100)

@@ -29,7 +29,7 @@ def installed():
     native.record_calls(True)
     yield found
     native.record_calls(False)
-    native.uninstall(found.remove, found.handle)
+    found.remove(found.handle)
     native.forget()
 
 

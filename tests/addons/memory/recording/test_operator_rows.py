@@ -44,7 +44,7 @@ def listener():
     native.record_calls(True)
     yield rows
     native.record_calls(False)
-    native.uninstall(found.remove, found.handle)
+    found.remove(found.handle)
     native.forget()
 
 

@@ -90,7 +90,7 @@ class Recording:
     def close(self):
         self.native.record_calls(False)
         self.allocator.uninstall()
-        self.native.uninstall(self.installed.remove, self.installed.handle)
+        self.installed.remove(self.installed.handle)
 
 
 @pytest.fixture(scope="module")
