@@ -242,3 +242,15 @@ def reversed_rows(x, out, n, first, AXIS: tl.constexpr, ROWS: tl.constexpr, BLOC
     rows, lanes = tl.arange(0, ROWS)[:, None], tl.arange(0, BLOCK)[None, :]
     values = tl.load(x + rows * BLOCK + lanes, mask=lanes < n)
     tl.store(out + rows * BLOCK + lanes, tl.flip(values, AXIS), mask=lanes >= first)
+
+
+@triton.jit
+def two_sources(x, y, out, n, m, COUNTS: tl.constexpr, BLOCK: tl.constexpr):
+    lanes, trip = tl.arange(0, BLOCK), 0
+    value = tl.load(x + lanes, mask=lanes < n)
+    for trip in range(n):
+        value += trip
+    if COUNTS:
+        value += trip
+    value += tl.load(y + lanes, mask=lanes < m)
+    tl.store(out + lanes, value, mask=lanes < n)

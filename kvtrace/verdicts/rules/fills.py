@@ -73,11 +73,14 @@ class ObservedValue:
 
 
 class _LaneFiller(Instrument):
-    """An instrument that fills undefined lanes of loads and records observed values."""
+    """An instrument that fills undefined lanes, of all ops or of `only`, and records values."""
 
-    def __init__(self, fill: float | None, to_observe: Iterable[ObservedValue]) -> None:
+    def __init__(
+        self, fill: float | None, to_observe: Iterable[ObservedValue], only: Op | None
+    ) -> None:
         super().__init__()
         self._fill = fill
+        self._only = only
         self._fill_count = 0
         self._masks: dict[int, Value] = {}
         self.snapshots: dict[ObservedValue, list[_Snapshot]] = {
@@ -91,7 +94,8 @@ class _LaneFiller(Instrument):
             self._masks[op.results[0].id] = mask
         elif self._fill is _SCATTERED:
             mask = self._merged_mask(op)
-        if mask is not None or undefined_cause(op):
+        is_filled = self._only is None or self._only is op
+        if is_filled and (mask is not None or undefined_cause(op)):
             step = filling_masked(op, mask, step, self._numbers)
         for observed_value in self.snapshots:
             if observed_value.op is op:
@@ -196,28 +200,32 @@ class Replays:
     def __init__(self, bound: BoundCall, to_observe: Iterable[ObservedValue]) -> None:
         self._bound = bound
         self._observed_values = tuple(dict.fromkeys(to_observe))
-        self._runs: dict[tuple[int | None, int], tuple[dict[ObservedValue, Difference], str]] = {}
+        self._runs: dict[
+            tuple[int | None, Op | None, int], tuple[dict[ObservedValue, Difference], str]
+        ] = {}
 
-    def difference(self, observed_value: ObservedValue, program: int | None) -> Difference | str:
+    def difference(
+        self, observed_value: ObservedValue, program: int | None, only: Op | None = None
+    ) -> Difference | str:
         """Return where fills first change an observed value, or the reason why none does.
 
-        `program` is a linear id; None runs all programs.
+        `program` is a linear id; None runs all programs. With `only`, that op's lanes are filled.
         """
         reason = ""
         for fill_pair in range(len(_FILLS)):
-            differences, failure = self._run(program, fill_pair)
+            differences, failure = self._run(program, only, fill_pair)
             if observed_value in differences:
                 return differences[observed_value]
             reason = failure
         return reason or "a run with other numbers in these lanes has the same results"
 
     def _run(
-        self, program: int | None, fill_pair: int
+        self, program: int | None, only: Op | None, fill_pair: int
     ) -> tuple[dict[ObservedValue, Difference], str]:
         """Run with a pair of fills; return differences, and the reason of an early end or ""."""
-        run_key = program, fill_pair
+        run_key = program, only, fill_pair
         if run_key not in self._runs:
-            fillers = [_LaneFiller(fill, self._observed_values) for fill in _FILLS[fill_pair]]
+            fillers = [_LaneFiller(fill, self._observed_values, only) for fill in _FILLS[fill_pair]]
             call = self._bound.call
             failures = [
                 evaluated(call, with_contents(call.arguments), filler, program)

@@ -9,6 +9,7 @@ for a call whether any lane does.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
@@ -107,7 +108,8 @@ def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Ve
         return _unknown(bound, sink, rule, "it depends on a value that a loop carries")
     difference = replays.difference(observed, program)
     if isinstance(difference, Difference):
-        return _violation(bound, sink, rule, difference, decision, weak=is_weak)
+        at_fault = _at_fault(sink, observed, program, replays)
+        return _violation(bound, at_fault, rule, difference, decision, weak=is_weak)
     reason = f"{doubts.reason if doubts else NOT_REPRODUCED}; {difference}"
     return _unknown(bound, sink, rule, reason, decision.solver_ns)
 
@@ -180,6 +182,17 @@ def _is_replayable(bound: BoundCall, sink: Sink, doubts: Doubts) -> bool:
     if not are_contents or doubts.unrecorded:
         return False
     return not any(bound.contents.read_by(feeding(op, module)) for op in ops)
+
+
+def _at_fault(sink: Sink, observed: ObservedValue, program: int | None, replays: Replays) -> Sink:
+    """Return a sink with those of its sources that change it alone; with all, if none does."""
+    sources = sink.undefined.sources
+    if len(sources) < 2:
+        return sink
+    alone = frozenset(
+        op for op in sources if isinstance(replays.difference(observed, program, op), Difference)
+    )
+    return replace(sink, undefined=replace(sink.undefined, sources=alone or sources))
 
 
 def _observed_value(sink: Sink) -> ObservedValue | None:

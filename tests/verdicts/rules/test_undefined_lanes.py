@@ -96,6 +96,29 @@ def test_undefined_lanes_are_at_the_other_end_after_a_flip(axis, first, verdict)
     assert {found for _, found in answers(flipped)} == {verdict}
 
 
+@pytest.mark.parametrize(
+    ("m", "counts", "named"),
+    [
+        (64, True, "a number in line"),
+        (50, True, "a number in line"),
+        (40, False, "the load of y in line"),
+        (40, True, "the load of y in line"),
+    ],
+)
+def test_the_source_is_named_that_changes_what_is_stored(m, counts, named):
+    (verdict,) = judge(
+        call(
+            kernels.two_sources, (1,), x=tensor(64), y=tensor(64), out=tensor(64), n=50, m=m,
+            COUNTS=counts, BLOCK=64,
+        ),
+        RULES,
+    )  # fmt: skip
+
+    assert verdict.verdict == "violation"
+    assert named in verdict.message
+    assert "the load of x" not in verdict.message
+
+
 def test_masks_are_followed_through_a_transposition():
     transposed = call(
         kernels.transposed, (1,), x=tensor(10, 14), out=tensor(14, 10), rows=10, columns=14,
