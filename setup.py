@@ -1,7 +1,8 @@
 """Build steps that pyproject.toml cannot say: C extensions, pure wheels, equal bytes, kvtrace.pth.
 
-Where there is no compiler, on systems other than Linux, and with KVTRACE_PURE_WHEEL=1, a wheel has
-no C extension and fits every platform: traces are read, replayed and reported with it.
+Where there is no compiler, on systems other than Linux, for Pythons without the interpreter's lock,
+and with KVTRACE_PURE_WHEEL=1, a wheel has no C extension and fits every platform: traces are read,
+replayed and reported with it.
 
 The page of a package index has no folder: where the repository is known, README.md's links and
 pictures are made absolute, of the release's tag.
@@ -14,6 +15,7 @@ import gzip
 import os
 import re
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from datetime import UTC, datetime
@@ -26,7 +28,9 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.editable_wheel import editable_wheel
 from setuptools.command.sdist import sdist
 
-PURE = sys.platform != "linux" or os.environ.get("KVTRACE_PURE_WHEEL") == "1"
+#: The C relies on the interpreter's lock, and on the stable ABI, which such a Python lacks.
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+PURE = sys.platform != "linux" or FREE_THREADED or os.environ.get("KVTRACE_PURE_WHEEL") == "1"
 RELEASES = Path("CHANGELOG.md").read_text(encoding="utf-8")
 DATED = re.search(r"^## [\d.]+ \((\d{4}-\d\d-\d\d)\)$", RELEASES, re.MULTILINE)
 if DATED:

@@ -18,12 +18,15 @@
 /* ---- CPython's objects ------------------------------------------------------------------------
  *
  * Of the stable ABI, for which all of this is built: an object begins with its count of references and
- * its type, and one with a size (tuple, list) goes on with that, which Py_SIZE reads. Builds without the
- * interpreter's lock lay objects out in another way, and cannot load this.
+ * its type, and one with a size (tuple, list) goes on with that, which Py_SIZE reads. A Python without the
+ * interpreter's lock lays objects out in another way, and looks for no file with this ABI's name.
  *
  * Source: Include/object.h. Checked: CPython 3.11.7, 3.12.1, 3.13.0.
  * Check: `checked_at_import`; else Python's recorder, without the device's timeline and operators.
  */
+#ifdef Py_GIL_DISABLED
+#error "kvtrace's C relies on the interpreter's lock; setup.py builds none for such a Python"
+#endif
 enum { OBJECT_BYTES = sizeof(PyObject), SIZE_OFFSET = offsetof(PyVarObject, ob_size) };
 
 static int objects_are_known(void) {

@@ -40,12 +40,18 @@ TESTS: Final = (
     "tests/addons/memory/recording/test_layouts.py",
     "tests/addons/memory/recording/test_following.py",
 )
+#: These compile what they test, with allocations that fail: with the same sanitizers.
+COMPILING: Final = (
+    "tests/backends/cupti/test_host_events_failing_allocations.py",
+    "tests/addons/memory/recording/test_operator_rows_failing_allocations.py",
+)
 #: Seconds that the programs run; of `threads` for each kind of memory.
 STRESS_SECONDS: Final = 15
 THREADS_SECONDS: Final = 4
 SOURCES: Final = ("kvtrace/capture/_hot.c", "kvtrace/backends/cupti/_buffers.c",
                   "kvtrace/backends/cupti/_requests.c",
                   "kvtrace/addons/memory/recording/_operators.c")  # fmt: skip
+ADDRESS: Final = "-fsanitize=address,undefined"
 #: A compound literal leaves fields out that are zero then, as Python's own tables of slots do.
 WARNINGS: Final = ("-Wall", "-Wextra", "-Wconversion", "-Wno-missing-field-initializers", "-Werror")
 
@@ -95,7 +101,10 @@ def checked(folder: Path, libraries: Sequence[str], options: str, *arguments: st
     }
     preloaded = {"LD_PRELOAD": ":".join(map(library, libraries)), "PYTHONMALLOC": "malloc"}
     environment = (
-        os.environ | told | preloaded | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+        os.environ
+        | told
+        | preloaded
+        | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "KVTRACE_SANITIZED": ADDRESS}
     )
     done = subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, check=False)
     complaints = [path.read_text(errors="replace") for path in folder.glob("sanitizer.log.*")]
@@ -106,12 +115,13 @@ def checked(folder: Path, libraries: Sequence[str], options: str, *arguments: st
 
 def address(work: int) -> list[str]:
     """Check addresses and undefined behavior."""
-    folder = built("address", "-fsanitize=address,undefined")
+    folder = built("address", ADDRESS)
     options = "detect_leaks=0:allocator_may_return_null=1"
     sanitizers = ("asan", "ubsan")
     chosen = [str(path.relative_to(folder)) for each in TESTS for path in sorted(folder.glob(each))]
-    pytest = ("-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-m", QUICK, *chosen)
-    complaints = checked(folder, sanitizers, options, *pytest)
+    pytest = ("-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-m")
+    complaints = checked(folder, sanitizers, options, *pytest, QUICK, *chosen)
+    complaints += checked(folder, sanitizers, options, *pytest, "not night", *COMPILING)
     seconds = str(STRESS_SECONDS * work)
     return complaints + checked(folder, sanitizers, options, "-m", "tests.native.stress", seconds)
 

@@ -1,6 +1,7 @@
 """Extensions of kvtrace that a test compiles itself, with flags and functions of its own."""
 
 import ctypes
+import os
 import subprocess
 import sysconfig
 from collections.abc import Iterator
@@ -46,10 +47,13 @@ def compiled_module(
         source = _copied(folder, *layouts) + source
     name = Path(source).stem
     made, library = folder / f"{name}.o", folder / f"{name}.abi3.so"
-    subprocess.run(compiling(source, made, "-O1", *flags), cwd=ROOT, check=True)
+    sanitized = os.environ.get("KVTRACE_SANITIZED", "").split()  # of tests.native.sanitize
+    subprocess.run(compiling(source, made, "-O1", *sanitized, *flags), cwd=ROOT, check=True)
     objects = [str(made), *([str(ROOT / beside)] if beside else [])]
     subprocess.run(
-        ["gcc", "-shared", "-fPIC", *objects, *links, "-o", str(library)], cwd=ROOT, check=True
+        ["gcc", "-shared", "-fPIC", *sanitized, *objects, *links, "-o", str(library)],
+        cwd=ROOT,
+        check=True,
     )
     spec = spec_from_loader(name, ExtensionFileLoader(name, str(library)))
     assert spec is not None
