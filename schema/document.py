@@ -198,7 +198,7 @@ def _shown_name(column: Column) -> str:
 
 def _remarks(table: Table, column: Column) -> Iterator[str]:
     if column.name in table.required and not column.key:
-        yield "*required*"
+        yield "*always present*"
     if table.profile_of(column) != table.profile:
         yield "*extension*"
     if column.since != table.since and version_numbers(column.since) > version_numbers(table.since):

@@ -9,7 +9,7 @@ import pytest
 from tests.support.readers import (
     READERS,
     answer_of,
-    built_reader,
+    built,
     conformance_cases,
     expected_fields,
     python_reader,
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory) -> Path:
-    return built_reader(tmp_path_factory.mktemp("reader"))
+    return built("reader", tmp_path_factory.mktemp("reader"))
 
 
 def test_the_reader_in_cpp_is_right_in_every_case(reader: Path) -> None:

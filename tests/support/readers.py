@@ -95,16 +95,16 @@ def _module(name: str) -> ModuleType:
     return module
 
 
-def built_reader(folder: Path) -> Path:
-    """Build examples/readers/reader.cpp with what the wheel of pyarrow has."""
+def built(name: str, folder: Path) -> Path:
+    """Build a program of examples/readers, as reader.cpp, with what the wheel of pyarrow has."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not installed")
     arrow = Path(pa.get_library_dirs()[0])
     libraries = [next(arrow.glob(f"lib{name}.so.[0-9]*")) for name in ("arrow", "parquet")]
-    program = folder / "reader"
+    program = folder / name
     options = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-isystem", pa.get_include()]
-    source = READERS / "reader.cpp"
+    source = READERS / f"{name}.cpp"
     words = [compiler, *options, source, "-o", program, *libraries, f"-Wl,-rpath,{arrow}"]
     subprocess.run(words, check=True, timeout=280)
     return program
