@@ -159,19 +159,9 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("trace", "prune", "TRACE", "--max-bytes", "1kB", "--json"),
     ),
 }  # fmt: skip
-#: Commands that leave the trace as it is.
+#: Commands that leave the trace as it is; profile evaluates what is missing.
 READING = frozenset(
-    (
-        "info",
-        "top",
-        "profile",
-        "convert",
-        "view",
-        "repro",
-        "sql",
-        "trace validate",
-        "trace redact",
-    )
+    ("info", "top", "convert", "view", "repro", "sql", "trace validate", "trace redact")
 )
 
 
