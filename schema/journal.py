@@ -10,6 +10,7 @@ of a segment that a killed process left. Segments of older versions of kvtrace a
 streams, which are read up to the first batch that is not whole.
 """
 
+import errno
 import os
 import struct
 import zlib
@@ -287,7 +288,7 @@ class SegmentReader:
         frame = self._frame_at(position)
         if frame is not None:
             return frame  # the usual case, without damage
-        while position < self.size_bytes:
+        while (position := self._data_from(position)) < self.size_bytes:
             chunk = self._read(position, _PIECE_BYTES)
             magic_index = chunk.find(_MAGIC)
             while magic_index >= 0:
@@ -297,6 +298,17 @@ class SegmentReader:
                 magic_index = chunk.find(_MAGIC, magic_index + 1)
             position += max(1, len(chunk) - len(_MAGIC) + 1)
         return None
+
+    def _data_from(self, position: int) -> int:
+        """Return the first byte offset from `position` on that is in no hole of the file.
+
+        A file of few bytes may have a size of terabytes.
+        """
+        try:
+            return os.lseek(self._file.fileno(), position, os.SEEK_DATA)
+        except (AttributeError, OSError) as error:  # not of this system, or no data behind it
+            is_at_end = getattr(error, "errno", None) == errno.ENXIO
+            return self.size_bytes if is_at_end else position
 
     def _frame_at(self, position: int) -> _Frame | None:
         head = self._read(position, _HEAD_BYTES)

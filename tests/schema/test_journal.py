@@ -189,6 +189,23 @@ def test_a_segment_of_an_older_version_is_read_up_to_its_first_damage(tmp_path):
     assert (damage.byte, damage.size_bytes) == (ends[0], ends[2] - ends[0])
 
 
+@pytest.mark.parametrize("ends_in_a_hole", [False, True])
+def test_holes_of_a_terabyte_are_skipped(tmp_path, ends_in_a_hole):
+    path = tmp_path / "kernels.arrows"
+    write(path, TABLES["kernels"], [kernel_rows(0, 4)])
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)
+        if not ends_in_a_hole:
+            file.seek(1 << 40)
+            file.write(content)
+
+    rows, _, (damage,) = read(path)
+
+    assert rows == (4 if ends_in_a_hole else 8)
+    assert damage.size_bytes == (1 << 40) - len(content)
+
+
 @settings(max_examples=60, deadline=None)
 @given(content=st.binary(max_size=300), seed=st.integers(0, 2**32))
 def test_segment_of_arbitrary_bytes_is_read_without_error(tmp_path_factory, content, seed):
