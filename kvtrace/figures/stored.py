@@ -77,12 +77,22 @@ def settings_of(trace: "Trace", run: "Run") -> dict[str, Any]:
 
 
 def sizes_of_parts(trace: "Trace", run: "Run", name: str) -> dict[str, int | None]:
-    """Return the sizes of a run's files of a table by name; null where an object store has them."""
+    """Return the sizes of a run's files of a table by name.
+
+    Null where an object store has them, and of a link that leads nowhere, which readers report.
+    """
     folder = run_folder(whole_trace(trace).path, name, run.run_id)
     is_remote = remote_folder(folder) is not None
     captured, of_passes = run_parts(folder)
     paths = (*captured.values(), *of_passes)
-    return {path.name: None if is_remote else path.stat().st_size for path in paths}
+    return {path.name: None if is_remote else _size_of(path) for path in paths}
+
+
+def _size_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
 
 
 def stored_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:

@@ -64,7 +64,10 @@ _SUMMED: Final = "".join(f", CAST(sum({c}) AS BIGINT) AS {c}" for c in LAUNCH_CO
 _LAUNCHED: Final = ", ".join(
     f"l.{c}" for c in dict.fromkeys(("thread", "device", "stream", *LAUNCH_COLUMNS))
 )
-_COMPILERS: Final = "LEFT JOIN compiling s ON s.run = l.run AND s.seq = l.seq"
+#: Each launch once, also of files that have a number twice.
+_COMPILERS: Final = (
+    "LEFT JOIN (SELECT DISTINCT run, seq FROM compiling) s ON s.run = l.run AND s.seq = l.seq"
+)
 _EXECUTION_TIMES: Final = """
         SELECT p.run, p.record, p.launch_seq, p.call_id, p."start", p."end",
             CASE WHEN p.device_ns < 0 THEN 0 ELSE p.device_ns END AS ns,

@@ -1,9 +1,13 @@
 """Stored sums count only for the files and the definition that they were made of."""
 
+import os
+
 import pyarrow as pa
 import pytest
 
-from kvtrace.figures.stored import DEFINITION, PASS, forget, settings_of, sums_stored
+from kvtrace.figures.stored import DEFINITION, PASS, are_kept, forget, settings_of, sums_stored
+from kvtrace.schema.errors import DamagedFile
+from kvtrace.schema.layout import run_folder
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from tests.converters.written_trace import SCALE, write_trace
@@ -44,6 +48,23 @@ def test_executions_that_are_joined_later_make_sums_invalid(side):
     rows = pa.Table.from_pylist([row], schema=TABLES["gpu_kernels"].schema)
     side.trace.add_derived(run.run_id, "join", {"gpu_kernels": rows}, {})
     assert not sums_stored(open_trace(side.trace.path), run)
+
+
+@pytest.mark.parametrize("kind", ["link to itself", "link to nothing", "pipe"])
+def test_file_without_a_size_is_left_to_the_readers(side, kind):
+    (part,) = run_folder(side.trace.path, "launches", side.runs[0].run_id).iterdir()
+    part.unlink()
+    match kind:
+        case "link to itself":
+            part.symlink_to(part.name)
+        case "link to nothing":
+            part.symlink_to("nothing")
+        case _:
+            os.mkfifo(part)
+    trace = open_trace(side.trace.path)
+    assert not are_kept(trace, trace.runs, fewest=1)
+    with pytest.raises(DamagedFile):
+        trace.table("launches")
 
 
 def test_run_that_is_not_sealed_has_no_sums(tmp_path):

@@ -93,6 +93,21 @@ def test_view_compiling_equals_a_brute_force_search(tmp_path_factory, runs):
     assert found == expected
 
 
+@pytest.mark.parametrize("phase", ["run", "autotune"])
+def test_launches_with_one_number_are_each_in_launch_times_once(tmp_path, phase):
+    writer = RunWriter(tmp_path, "r0")
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "a", "compile_begin": EPOCH + 4}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+    row = {"call_id": 0, "thread": 1, "seq": 0, "exit": EPOCH + 500, "phase": phase}
+    writer.append_rows("launches", [{**row, "enter": EPOCH - number} for number in range(50)])
+    writer.seal({"ending": "exit"})
+    trace = open_trace(tmp_path)
+    (counts,) = rows_of(
+        trace, "SELECT count(*) AS n, count(*) FILTER (compiling) AS slow FROM launch_times"
+    )
+    assert counts == {"n": 50, "slow": 50}
+
+
 @pytest.mark.parametrize("runs", some(FIXTURES, 4), ids=lambda path: path.parent.name)
 def test_sums_of_kernels_of_recorded_traces_add_up(runs):
     trace = open_trace(runs.parent)
