@@ -233,7 +233,9 @@ def _faults(command: str, words: list[str], folder: Path) -> Iterator[str]:
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.alarm(WAIT)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with (
+            _limited_memory(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err),
+        ):  # fmt: skip
             code: object = _run(words) if command == "run" else main(words)
     except TooSlow as late:
         yield f"takes more than {SECONDS} s: {_place(late)}"
@@ -338,18 +340,23 @@ def work(
     tempfile.tempdir = str(seeds.parent / "tmp")
     signal.signal(signal.SIGALRM, _late)
     signal.signal(signal.SIGPROF, _late)
-    _limit_memory()
     for number in range(first, last):
         for _ in run_case(number, seed, seeds, each, only, imports):
             pass
         _tell(ended=number)
 
 
-def _limit_memory() -> None:
-    """Let this process take so much more than it has, and what threads only reserve."""
+@contextlib.contextmanager
+def _limited_memory() -> Iterator[None]:
+    """Let a command take so much more than there is, and what threads only reserve."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + 3 * MEMORY
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    _, all_of_it = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, all_of_it))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (all_of_it, all_of_it))
 
 
 def fuzz(
