@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 PASS: Final = "sums"  # noqa: S105 - a pass over the trace
 #: Number of the definition of what is stored; another one makes stored sums invalid.
-DEFINITION: Final = 6
+DEFINITION: Final = 7
 #: Tables that sums are made of.
 LEAVES: Final = ("launches", "gpu_kernels")
 Sums = Literal["launch_sums", "execution_sums"]

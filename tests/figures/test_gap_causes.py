@@ -1,5 +1,7 @@
 """Causes of gaps: waits of the host by their length, and the percentile of delays."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,9 +9,11 @@ from hypothesis import strategies as st
 
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.figures.gap_causes import _LATENCY, _Delays
+from kvtrace.figures.gaps import read_gaps
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 LIMITS = [limit // 2 for limit in _LATENCY]
 DELAYS = st.lists(
     st.one_of(
@@ -102,3 +106,11 @@ def test_a_gap_of_two_causes_is_split_by_what_each_took(tmp_path, parts_ms):
 
 def test_there_is_none_without_delays():
     assert _Delays().percentile(1) is None
+
+
+def test_first_launches_of_a_recorded_program_are_no_launching():
+    trace = open_trace(FIXTURES / "decoding")
+    by_cause = read_gaps(trace, trace.runs).by_cause
+    # Six kernels were compiled within 1.75 s of 1.99 s, half of it beside what was timed.
+    assert by_cause["compile"] == pytest.approx(1.75e9, rel=0.01)
+    assert by_cause["launch"] < 0.02e9

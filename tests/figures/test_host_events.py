@@ -1,6 +1,7 @@
 """What the host did near a time, of launches that are read there alone."""
 
 import numpy as np
+import pytest
 
 from kvtrace.figures.host_events import HostEvents
 from kvtrace.schema.trace import open_trace
@@ -45,3 +46,24 @@ def test_launches_that_hold_trials_or_are_long_do_more_than_launch(tmp_path):
     assert covered(events, 0, 4_000_000) == [100 + 400]
     # a launch that is far away changes nothing
     assert covered(events, 2_900_000, 3_000_100) == [100]
+
+
+@pytest.mark.parametrize("origin", ["jit", "gluon", "other"])
+@pytest.mark.parametrize("compile_begin", [400_000_000, None])
+def test_the_first_launch_of_a_kernel_is_compiling_as_a_whole(tmp_path, origin, compile_begin):
+    writer = RunWriter(tmp_path, "r0")
+    begin = None if compile_begin is None else EPOCH + compile_begin
+    kernel = {"kernel_id": 0, "name": "k", "origin": origin}
+    writer.append_rows("kernels", [kernel | {"compile_begin": begin, "compile_ns": 10_000_000}])
+    writer.append_rows("calls", [{"call_id": call, "kernel_id": 0} for call in (0, 1)])
+    # Another call's launch of the same kernel is as long, for a reason that is not known.
+    launches = [(0, 1_000_000_000, 0), (1_100_000_000, 1_100_010_000, 0), (2 * 10**9, 3 * 10**9, 1)]
+    writer.append_rows("launches", [
+        {"seq": n, "call_id": call, "thread": 1, "enter": EPOCH + enter, "exit": EPOCH + leave}
+        for n, (enter, leave, call) in enumerate(launches)
+    ])  # fmt: skip
+    writer.seal({"ending": "exit"})
+    trace = open_trace(tmp_path)
+    coverage = HostEvents.read(trace, trace.runs[0]).coverage["compile"]
+    edges = (np.array([EPOCH + edge], np.int64) for edge in (0, 4 * 10**9))
+    assert coverage.of(*edges).tolist() == [1_000_000_000]
