@@ -199,6 +199,7 @@ def lines_of(text: str) -> list[str]:
 
 @lru_cache(maxsize=8)  # a file has many kernels, and takes a millisecond for every 25 lines
 def parsed_module(text: str) -> "Module":
+    """Return the statements of a module's text, cached."""
     return Module([_Statement(lines) for lines in _module_statements(_logical_lines(text))])
 
 

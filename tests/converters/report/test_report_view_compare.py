@@ -95,6 +95,7 @@ def test_compare_view_is_only_in_comparison_pages(report_browser, products):
 
 def test_a_comparison_opens_on_may_it_be_merged(report_browser, products):
     with opened_page(report_browser, products, fresh=True) as opened:
+        assert opened.text("h1") == "May it be merged? no"
         assert "merge?" in opened.text("#compare-answers")
         assert opened.text("nav a").startswith("Compare")
         opened.page.locator("nav a", has_text="Overview").click()

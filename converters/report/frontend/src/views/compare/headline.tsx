@@ -17,7 +17,18 @@ function DirectionPill({ direction }: { direction: HeadlineRow["direction"] }) {
 
 const WORDS = { yes: "fine", no: "error", "not known": "warning" } as const;
 
-/** Whether it may be merged, and the answers that this follows from. */
+/** The answer of a page: whether it may be merged. */
+export function Merge({ answers }: { answers: readonly Answer[] }) {
+  const merge = answers.find(({ question }) => question === "merge");
+  if (!merge) return <h1>Compare</h1>;
+  return (
+    <h1>
+      May it be merged? <Pill kind={WORDS[merge.word]}>{merge.word}</Pill>
+    </h1>
+  );
+}
+
+/** The answers that it follows from whether it may be merged. */
 export function Answers({ answers }: { answers: readonly Answer[] }) {
   if (!answers.length) return null;
   return (
@@ -72,7 +83,7 @@ export function Headline({ comparison }: { comparison: Comparison }) {
         columns={columns}
         rows={headline}
         height={20}
-        leaving={["Basis", "Before → after"]}
+        leaving={["Basis", "Before → after", "Change"]}
         empty="Nothing changed."
       />
     </>

@@ -9,6 +9,7 @@ import { useBlock } from "../../data/use_block";
 import { Note } from "../../parts/text";
 import type { Comparison } from "./blocks";
 import "./compare.css";
+import { Merge } from "./headline";
 import { KernelComparison } from "./kernel";
 import { ComparisonOverview } from "./overview";
 
@@ -45,7 +46,7 @@ function Compare({ page, params, query }: ViewProps) {
 function Whole(props: { page: Page; comparison: Comparison; query: URLSearchParams }) {
   return (
     <>
-      <h1>Compare</h1>
+      <Merge answers={props.comparison.answers} />
       <Legend comparison={props.comparison} />
       <ComparisonOverview {...props} />
     </>
