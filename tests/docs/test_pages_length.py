@@ -25,6 +25,12 @@ def test_readme_is_short_and_says_what_an_installation_takes():
     assert {"400 MB", "5.8 GB"} <= set(re.findall(r"[\d.]+ [MG]B", README))
 
 
+def test_what_everybody_reads_of_the_format_comes_first_and_is_short():
+    text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    assert len(text.partition("\n## Reference\n")[0].split()) <= 1_600
+    assert len(text.partition("```sql")[0].split()) <= 200
+
+
 @pytest.mark.parametrize("page", ENTRY_PAGES, ids=lambda page: page.stem)
 def test_entry_page_is_a_screen_with_a_picture_and_an_example(page: Path):
     text = page.read_text(encoding="utf-8")

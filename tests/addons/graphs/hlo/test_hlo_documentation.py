@@ -6,7 +6,7 @@ import runpy
 import numpy as np
 import pytest
 
-from kvtrace.addons.graphs.hlo import ops, trace
+from kvtrace.addons.graphs.hlo import families, ops, trace
 from kvtrace.addons.graphs.hlo.builders import OPERATIONS
 from tests.addons.graphs.hlo import documentation
 
@@ -34,7 +34,8 @@ def test_the_first_example_in_hlo_md_runs(tmp_path):
 
 
 def test_the_example_of_an_added_operation_runs(tmp_path):
-    run(BLOCKS[1], tmp_path)
+    lines = families.__doc__.splitlines()
+    run("\n".join(line[4:] for line in lines if line.startswith("    ")), tmp_path)
 
     x = np.array([1.0, -2.0], np.float32)
     np.testing.assert_array_equal(ops.cube(x), x**3)
