@@ -166,7 +166,9 @@ def _wrong_arguments(rows: pa.Table) -> Iterator[Breach]:
             for what, text in _wrong_fields(position, arg):
                 if what not in seen:
                     seen.add(what)
-                    yield Breach(f"args[{position}] of call {call} has {text}")
+                    yield Breach(f"args[{position}] of call {call} {text}")
+            if arg is None:
+                continue
             end, size = _end(arg), arg.get("storage_bytes")
             if end is not None and size is not None and end > size and "end" not in seen:
                 seen.add("end")
@@ -174,28 +176,34 @@ def _wrong_arguments(rows: pa.Table) -> Iterator[Breach]:
                 yield Breach(text, warning=True)
 
 
-def _wrong_fields(position: int, arg: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _wrong_fields(position: int, arg: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
     """Yield the kinds of breaches of an argument, with a phrase each."""
+    if arg is None:
+        yield "entry", "is null; each parameter has an entry"
+        return
     shape, strides = arg.get("shape"), arg.get("strides")
     if shape is not None and any(size is None or size < 0 for size in shape):
-        yield "shape", f"the shape {shape}; sizes are not negative"
+        yield "shape", f"has the shape {shape}; sizes are not negative"
     if shape is not None and strides is not None and len(shape) != len(strides):
-        yield "strides", f"{len(strides)} strides for a shape of {len(shape)} axes"
+        yield "strides", f"has {len(strides)} strides for a shape of {len(shape)} axes"
     group, alignment = arg.get("alias_group"), arg.get("alignment")
     if group is not None and not 0 <= group <= position:
         yield (
             "alias_group",
             (
-                f"the alias_group {group}; it is the index of the first argument with the same "
+                f"has the alias_group {group}; it is the index of the first argument with the same "
                 f"storage, so 0 to {position}"
             ),
         )
     if alignment is not None and not 0 <= alignment < _ALIGNED:
-        yield "alignment", f"the alignment {alignment}; it is the data pointer modulo {_ALIGNED}"
+        yield (
+            "alignment",
+            f"has the alignment {alignment}; it is the data pointer modulo {_ALIGNED}",
+        )
     for name in ("offset_bytes", "storage_bytes"):
         number = arg.get(name)
         if number is not None and number < 0:
-            yield name, f"{name} {number}; unknown is null"
+            yield name, f"has {name} {number}; unknown is null"
 
 
 def _end(arg: Mapping[str, Any]) -> int | None:
@@ -220,6 +228,9 @@ def _wrong_stack_ids(rows: pa.Table) -> Iterator[Breach]:
         frames = row["frames"]
         if frames is None or row["stack_id"] is None:
             continue
+        if None in frames:
+            yield Breach(f"frames[{frames.index(None)}] of stack {row['stack_id']} is null")
+            return
         expected = stack_id(frames)
         if expected != row["stack_id"]:
             text = f"stack_id {row['stack_id']} is not the hash of its frames, {expected}"

@@ -43,7 +43,7 @@ def _executions(**more: Any) -> list[Part]:
     return parts(RUN, run_row(), {**PLAIN, "gpu_kernels": [execution(0, 0, 5, **more)]})
 
 
-def _args(*args: Row, signature: int | None = None) -> list[Part]:
+def _args(*args: Row | None, signature: int | None = None) -> list[Part]:
     """Return a trace whose one call has these arguments, and its kernel as many parameters."""
     parameters = None if signature is None else [{"name": "x"}] * signature
     tables = {
@@ -144,6 +144,7 @@ BROKEN: Final[Mapping[str, Broken]] = {
     "no strides of a shape": Broken(
         "args[0] of call 0 has 0 strides for a shape of 1 axes", _argument(strides=[])
     ),
+    "null argument": Broken("args[1] of call 0 is null", _args(TENSOR, None)),
     "alignment 24": Broken("args[0] of call 0 has the alignment 24", _argument(alignment=24)),
     "alignment -4": Broken("args[0] of call 0 has the alignment -4", _argument(alignment=-4)),
     "negative offset": Broken("args[0] of call 0 has offset_bytes -8", _argument(offset_bytes=-8)),

@@ -128,6 +128,27 @@ def test_validate_finds_rows_that_contradict_the_format(out, table, change, says
     assert any(says in text for text in texts(out))
 
 
+def with_null_entries(rows, name):
+    """Return rows in which each list of a column has one null."""
+    lists = pa.array([[None]] * rows.num_rows, rows.schema.field(name).type)
+    return rows.set_column(rows.column_names.index(name), name, lists)
+
+
+def test_null_entries_of_lists_are_no_unexpected_error(out):
+    found = {}
+    for folder in sorted(path for path in out.iterdir() if not path.name.startswith(".")):
+        path = part(out, folder.name)
+        columns = pq.read_schema(path) if path.exists() else ()
+        for name in (c.name for c in columns if pa.types.is_list(c.type)):
+            content = path.read_bytes()
+            rewrite(path, lambda rows, name=name: with_null_entries(rows, name))
+            found[folder.name, name] = texts(out)
+            path.write_bytes(content)
+    assert len(found) > 4
+    assert "args[0] of call 0 is null; each parameter has an entry" in str(found["calls", "args"])
+    assert "frames[0] of stack " in str(found["stacks", "frames"])
+
+
 def test_validate_finds_dangling_references_of_a_derived_table(out):
     open_trace(out).add_derived(
         SEALED, "golden", {"findings": pa.table({"finding_id": ["a"], "call_id": [5]})}
