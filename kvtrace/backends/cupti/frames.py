@@ -33,8 +33,10 @@ _LENGTH: Final = 2 * _WORD
 #: to 3.13, where it may be anything; the first one is 0 from 3.14 on.
 _ASCII: Final = (1 << 6, 1 << 20)
 _TAGS: Final = ~7
-#: Function name of the code by which C enters Python in some versions.
-ENTRY: Final = "<interpreter trampoline>"
+#: Function name of the code by which C enters Python in some versions, and file and function of the
+#: code behind a constructor from 3.13 on, once Python has seen it often enough.
+_ENTRY: Final = "<interpreter trampoline>"
+_CONSTRUCTION: Final = ("__init__", "__init__")
 
 
 class FramesUnknown(KvtraceError):
@@ -55,7 +57,9 @@ def find_frame_offsets(native: ModuleType) -> None:
     native.lay_out(id(CodeType), *_frame_offsets(), *_code_offsets(), *_text_offsets())
     expected = []
     frame: FrameType | None = sys._getframe()
-    read_frames = [(code, offset) for code, offset in native.frames() if not _is_entry(code)]
+    read_frames = [
+        (code, offset) for code, offset in native.frames() if not _is_interpreters_code(code)
+    ]
     while frame is not None:
         expected.append((id(frame.f_code), frame.f_lasti))
         frame = frame.f_back
@@ -68,12 +72,14 @@ def find_frame_offsets(native: ModuleType) -> None:
     native.trust()
 
 
-def _is_entry(code: int) -> bool:
-    """Return whether the code object at an address is of an entry frame from C.
+def is_interpreters(file: str, function: str) -> bool:
+    """Return whether a frame is the interpreter's own; `sys._getframe` leaves such frames out."""
+    return function == _ENTRY or (file, function) == _CONSTRUCTION
 
-    `sys._getframe` leaves such frames out.
-    """
-    return bool(ctypes.cast(code, ctypes.py_object).value.co_name == ENTRY)
+
+def _is_interpreters_code(address: int) -> bool:
+    code: CodeType = ctypes.cast(address, ctypes.py_object).value
+    return is_interpreters(code.co_filename, code.co_qualname)
 
 
 def _has_no_lock() -> bool:

@@ -3,7 +3,7 @@
 from types import CodeType
 from typing import Any, Final
 
-from kvtrace.backends.cupti.frames import ENTRY
+from kvtrace.backends.cupti.frames import is_interpreters
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import is_hidden, line_and_column
 
@@ -36,7 +36,7 @@ class ReadStacks:
         return tuple(
             code.frame(instruction)
             for code, instruction in instructions
-            if code.function != ENTRY and not is_hidden(code.file)
+            if not is_interpreters(code.file, code.function) and not is_hidden(code.file)
         )
 
     def add(self, news: bytes) -> None:
