@@ -88,9 +88,9 @@ coverage: install  ## every test, and which lines and branches of kvtrace it rea
 	COVERAGE_CORE=sysmon $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal \
 	  --cov --cov-report=xml --cov-report=term:skip-covered
 
-test-spark: install .venv/.spark  ## tests of Spark and of object stores; Java 17 must be there
+test-spark: install .venv/.spark  ## tests of Spark, object stores, DataFusion and Polars; Java 17 must be there
 	KVTRACE_REQUIRE_SPARK=1 $(BIN)/python -m pytest tests/addons/fleet/spark \
-	  tests/addons/fleet/test_stores.py
+	  tests/addons/fleet/test_stores.py tests/examples/test_other_engines.py
 
 test-tilelang: install build/tilelang  ## the example that records TileLang's kernels, on the CPU
 	KVTRACE_TEST_TILELANG=build/tilelang $(BIN)/python -m pytest tests/examples/test_tilelang_recorder.py

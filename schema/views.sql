@@ -136,9 +136,10 @@ CREATE OR REPLACE VIEW calls AS SELECT run::VARCHAR AS run,
   "grid_y"::BIGINT AS "grid_y",
   "grid_z"::BIGINT AS "grid_z",
   "args"::STRUCT("name" VARCHAR, "kind" VARCHAR, "dtype" VARCHAR, "device" VARCHAR, "shape" BIGINT[], "strides" BIGINT[], "offset_bytes" BIGINT, "storage_bytes" BIGINT, "alias_group" INTEGER, "alignment" INTEGER, "scalar" VARCHAR, "value_artifact" VARCHAR)[] AS "args",
-  "stack_id"::BIGINT AS "stack_id"
+  "stack_id"::BIGINT AS "stack_id",
+  "stated"::STRUCT("name" VARCHAR, "flops8" DOUBLE, "flops16" DOUBLE, "flops32" DOUBLE, "flops64" DOUBLE, "flops" DOUBLE, "bytes" DOUBLE) AS "stated"
 FROM (FROM read_parquet('out/calls/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
-  UNION ALL BY NAME SELECT NULL AS "run", NULL AS "call_id", NULL AS "kernel_id", NULL AS "grid_x", NULL AS "grid_y", NULL AS "grid_z", NULL AS "args", NULL AS "stack_id" WHERE false)
+  UNION ALL BY NAME SELECT NULL AS "run", NULL AS "call_id", NULL AS "kernel_id", NULL AS "grid_x", NULL AS "grid_y", NULL AS "grid_z", NULL AS "args", NULL AS "stack_id", NULL AS "stated" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
 -- One launch.
