@@ -8,6 +8,7 @@ Each rule has a threshold, below which the loss is too small to report; kernels 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -294,8 +295,9 @@ def _variants(
     for call in calls.filter(pc.is_in(calls["kernel_id"], ids)).to_pylist():
         variant = by_id.get((call["run"], call["kernel_id"]))
         if variant is not None:
-            programs = (call["grid_x"] or 1) * (call["grid_y"] or 1) * (call["grid_z"] or 1)
-            variant["calls"][call["run"], call["call_id"]] = programs
+            # A file may have a negative size, which `trace validate` reports.
+            sizes = (max(call[axis] or 1, 1) for axis in ("grid_x", "grid_y", "grid_z"))
+            variant["calls"][call["run"], call["call_id"]] = prod(sizes)
     return variants
 
 
@@ -368,7 +370,7 @@ def _tail_wave_advice(
         )
         for key, programs in variant["calls"].items():
             call = launched.get(key)
-            if call is None or not programs_at_once or not programs or call.runs < 0.5 * runs:
+            if call is None or not programs_at_once or call.runs < 0.5 * runs:
                 continue
             waves = -(-programs // programs_at_once)
             idle_share = 1 - programs / (waves * programs_at_once)

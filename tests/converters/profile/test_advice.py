@@ -8,7 +8,7 @@ import pytest
 
 import kvtrace
 from kvtrace.clients.recorded import replay
-from kvtrace.converters.profile.advice import _access_advice, _tuning_advice
+from kvtrace.converters.profile.advice import _access_advice, _tuning_advice, _variants
 from kvtrace.converters.profile.autotune import Trial, Tuning
 from kvtrace.converters.profile.device_limits import Position
 from kvtrace.converters.profile.lost_time import _roofline_advice
@@ -17,6 +17,7 @@ from kvtrace.converters.profile.profile_model import Measured, profile_object
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.figures.identity import KernelKey
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
 from kvtrace.text import duration
 from tests.converters import advice_kernels
 from tests.support.tiers import some
@@ -60,6 +61,17 @@ def test_planted_inefficiency_is_reported_at_its_line(tmp_path, rule):
     text = " ".join(" ".join(profile_text(profile)).split())
     assert f"{rule}: " in text.partition("what to try")[2]
     assert profile_object(profile)["advice"][0]["figures"]
+
+
+@pytest.mark.parametrize("grid_x", [-3, 0, None, 2])
+def test_call_has_a_program_at_least_whatever_its_grid(tmp_path, grid_x):
+    writer = RunWriter(tmp_path, "r0")
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "a"}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0, "grid_x": grid_x, "grid_y": 1}])
+    writer.seal({"ending": "exit"})
+    trace = open_trace(tmp_path)
+    ((variant,),) = _variants(trace, trace.runs, [KernelKey("", "a", "")]).values()
+    assert list(variant["calls"].values()) == [grid_x if grid_x == 2 else 1]
 
 
 @pytest.mark.costly("records and replays kernels; the rules by themselves stay by day")
