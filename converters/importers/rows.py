@@ -160,8 +160,7 @@ class RunRows:
         """Return sentences on why some IR is not in generic form; [] if all of it is."""
         if self._to_generic is None:
             return [
-                "Triton is not installed here, so the IR cannot be evaluated: install it and "
-                "import again"
+                "Triton is not installed here, which the evaluation of the IR needs: install it"
             ]
         if self._unreadable:
             return [

@@ -53,7 +53,8 @@ def command(
     SHOW TABLES lists all tables and views. The views called, launched and executed join calls,
     launches and executions with their kernels; call_sums and kernel_sums have one row for each
     call or kernel, with launches and times; marked has the marks. Views have times in ns: host_ns
-    (exit - enter), device_ns, and the points enter_ns, exit_ns, start_ns and end_ns. Macros:
+    (exit - enter), device_ns, and the points enter_ns, exit_ns, start_ns and end_ns. A row stands
+    for weight launches or executions; trial: an autotuner's. Macros:
     host_ns(enter, exit), device_ns(start, finish). A query that needs more memory than available
     fails, unless --temp names a folder. With --engine another engine runs the SQL; points in time
     are then nanoseconds since 1970.
