@@ -35,6 +35,11 @@ _KERNEL_COLUMNS: Final = (
     "num_ctas", "num_stages", "options", "registers", "spills", "shared_bytes",
 )  # fmt: skip
 
+#: End of the part of a recorded decision that names configurations without a trial.
+_NOT_TRIED: Final = " not tried"
+#: Most lines on them.
+_MOST_UNTRIED: Final = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -245,6 +250,24 @@ def read_choices(trace: "Trace", runs: Sequence["Run"]) -> list[Tuning]:
             kernel, _, key = head.partition(" for ")
             choices.append(Tuning(run.run_id, kernel, None, None, key, (), f"chose {why}"))
     return choices
+
+
+def untried_text(trace: "Trace", runs: Sequence["Run"], width: int = 80) -> list[str]:
+    """Return lines on configurations that autotuners left out without a trial: nothing judges them.
+
+    Without a GPU that is all behind the first valid one. Errors as `read_choices`.
+    """
+    sentences: dict[str, None] = {}
+    for choice in read_choices(trace, runs):
+        for part in choice.why.split("; "):
+            labels = part.removesuffix(_NOT_TRIED)
+            if labels != part:
+                verb = "were" if ", " in labels else "was"
+                sentences[f"{choice.kernel}: {labels} {verb} not tried and not judged"] = None
+    lines = [line for text in list(sentences)[:_MOST_UNTRIED] for line in wrapped(text, width)]
+    if len(sentences) > _MOST_UNTRIED:
+        lines.append(f"{count(len(sentences) - _MOST_UNTRIED)} more were not tried (info --all)")
+    return lines
 
 
 def tunings_text(tunings: Sequence[Tuning], width: int = 80) -> list[str]:

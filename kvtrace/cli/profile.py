@@ -91,6 +91,7 @@ def command(
 
     """
     from kvtrace.analysis.missing_passes import completed_figures
+    from kvtrace.converters.profile.autotune import untried_text
     from kvtrace.converters.profile.profile import read_profile
     from kvtrace.converters.profile.profile_text import profile_text
     from kvtrace.schema.errors import BadSetting
@@ -120,7 +121,9 @@ def command(
         if json:
             _print_object(profile, selection, part, by)
         else:
-            print_lines(profile_text(profile, full=full, width=terminal_width()))
+            width = terminal_width()
+            text = profile_text(profile, full=full, width=width)
+            print_lines([*text, *untried_text(selection.trace, selection.runs, width)])
     return 2 if profile.is_empty else 0
 
 

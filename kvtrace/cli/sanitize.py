@@ -133,6 +133,7 @@ def _print(
 ) -> None:  # fmt: skip
     from kvtrace.converters.findings import findings_object, findings_text, sarif, without_proven
     from kvtrace.converters.findings.findings_text import counts_text, findings_lines
+    from kvtrace.converters.profile.autotune import untried_text
     from kvtrace.text import terminal_width
     from kvtrace.version import __version__
 
@@ -147,13 +148,15 @@ def _print(
             print(line)
     else:
         color = _shows_color()
-        lines = findings_text(
-            shown, color=color, width=min(terminal_width(), 120), base=str(Path.cwd())
-        )
+        width = min(terminal_width(), 120)
+        lines = findings_text(shown, color=color, width=width, base=str(Path.cwd()))
+        lines += untried_text(selection.trace, selection.runs, width)
         print_lines(lines, raw=color)
     if as_sarif or (as_lines and not as_json):
         sys.stdout.flush()
         note(counts_text(findings))
+        for line in untried_text(selection.trace, selection.runs, width=1_000):
+            note(line)
 
 
 def _shows_color() -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kvtrace.converters.profile.autotune import read_choices
+from kvtrace.converters.profile.autotune import read_choices, untried_text
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.support.tiers import needs
@@ -113,5 +113,8 @@ def test_each_tuning_has_its_key_its_choice_and_what_was_left_out(tuned: Tuned) 
         pruned = f"chose BLOCK=256 ({valid}); BLOCK=64 left out by {hook}; BLOCK=128 not tried"
         assert texts.count(pruned) == 1
     assert f"chose num_warps=4 ({valid}); num_warps=8 not tried" in texts
+    assert "add: BLOCK=64, BLOCK=256 were not tried and not judged" in untried_text(
+        tuned.trace, tuned.trace.runs
+    )
     (failed,) = (text for text in texts if "failed" in text)
     assert failed.startswith(f"chose BLOCK=256 ({valid}); BLOCK=32 failed with Compile")

@@ -11,6 +11,7 @@ from kvtrace.cli import main
 from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.profile.autotune import read_tunings, tunings_text
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
 from tests.converters.written_trace import Kernel, Launches, write_trace
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
@@ -182,3 +183,30 @@ def test_kernels_of_different_files_are_not_recompiles_of_each_other():
     assert {c.what for one in recompiles for c in one.changes} <= {
         "constexpr XBLOCK", "constexpr YBLOCK", "constexpr R0_BLOCK", "num_warps",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("left_out", "expected"),
+    [
+        ("BM=32 not tried", ["matmul: BM=32 was not tried and not judged"]),
+        ("BM=16 failed; BM=32, BM=64 not tried",
+         ["matmul: BM=32, BM=64 were not tried and not judged"]),
+        ("BM=16 failed", []),
+    ],
+)  # fmt: skip
+def test_configurations_that_were_not_tried_are_in_texts(tmp_path, capsys, left_out, expected):
+    writer = RunWriter(tmp_path / "out", run := "20260102T030405-0001")
+    text = f"matmul for n=64: chose BM=128 (the first valid one); {left_out}"
+    writer.append_rows(
+        "messages",
+        [{"level": "info", "code": "tuned", "text": text, "time": 10**18 + n} for n in (0, 1)],
+    )
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "matmul"}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+    launch = {"seq": 0, "call_id": 0, "enter": 10**18, "exit": 10**18 + 1_000, "phase": "run"}
+    writer.append_rows("launches", [launch])
+    writer.seal({"run_id": run, "started": 0, "ended": 10**9, "command": "python x.py"})
+    for command in (["profile"], ["sanitize", "--blocks"]):
+        main([command[0], str(tmp_path / "out"), *command[1:]])
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if "not tried" in line] == expected
