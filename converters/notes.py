@@ -56,10 +56,11 @@ def _note(maker: str, kernels: "Sequence[KernelWithoutIr]") -> str:
     from_where, no_rule = (
         ("written in Gluon", "no rule but pipeline-order") if is_gluon else (maker, "no rule")
     )
+    missing = "TTGIR of single thread blocks" if is_gluon else "TTIR"
     return (
         f"not evaluated: {plural(len(names), 'kernel')} {from_where} ({shown}{more}), with "
-        f"{plural(calls, 'unique call')}: without TTIR their accesses, bytes, FLOPs and sizes are "
-        f"not known, and {no_rule} judges them"
+        f"{plural(calls, 'unique call')}: without {missing} their accesses, bytes, FLOPs and sizes "
+        f"are not known, and {no_rule} judges them"
     )
 
 

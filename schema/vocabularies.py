@@ -39,6 +39,7 @@ DIALECTS: Final = {
     "ttir_generic": "triton",
     "glir": "gluon",
     "ttgir": "triton-gpu",
+    "ttgir_generic": "triton-gpu",
     "llir": "llvm",
     "ptx": "ptx",
     "amdgcn": "amdgcn",

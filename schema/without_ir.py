@@ -1,11 +1,12 @@
-"""Kernels that cannot be evaluated or judged: those without TTIR, whoever recorded them.
+"""Kernels that cannot be evaluated or judged: those without generic IR, whoever recorded them.
 
-kvtrace evaluates generic TTIR, which an installed Triton makes of TTIR. A kernel has none if it is
-written in Gluon, if another tool recorded only its executions, or if another producer wrote the
-trace without. Producers may leave out the origin, so a kernel without one is Triton's only if its
-TTIR was recorded. Kernels of add-ons' languages have none either, but their backends evaluate them
-while the program runs, which leaves rows in `ops` or `accesses`. They are judged by the rules of
-the pass that wrote these rows, if it has any.
+kvtrace evaluates generic TTIR, which an installed Triton makes of TTIR, or the generic TTGIR of a
+kernel written in Gluon. A kernel has none if another tool recorded only its executions, or if
+another producer wrote the trace without. Kernels in Gluon whose programs have several thread blocks
+are not evaluated. Producers may leave out the origin, so a kernel without one is Triton's only if
+its TTIR was recorded. Kernels of add-ons' languages have none either, but their backends evaluate
+them while the program runs, which leaves rows in `ops` or `accesses`. They are judged by the rules
+of the pass that wrote these rows, if it has any.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +21,9 @@ from kvtrace.schema.layout import GLUON, IMPORTED, pass_parts, run_folder
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: The stage that is evaluated, and the one that Triton makes it of.
-TTIR: Final = "ttir_generic"
+#: The stages that are evaluated, of which a kernel has one.
+EVALUATED_STAGES: Final = ("ttir_generic", "ttgir_generic")
+#: The stage of which Triton makes the first of them.
 PRINTED_TTIR: Final = "ttir"
 #: Origins of kernels that Triton's compiler made.
 TRITON_ORIGINS: Final = ("jit", "inductor", "autotune", GLUON, "interpreter")
@@ -36,8 +38,8 @@ class KernelWithoutIr:
     """A kernel without TTIR: its name, its origin and the ids of its calls.
 
     `origin` is None where the producer does not say. `source` is the tool of an imported run,
-    `stages` are the names of what was recorded of the kernel's compilation. `evaluated`: its
-    backend evaluated it while the program ran.
+    `stages` are the names of what was recorded of the kernel's compilation. `ctas` is the number of
+    thread blocks of a program. `evaluated`: its backend evaluated it while the program ran.
     """
 
     name: str
@@ -46,6 +48,7 @@ class KernelWithoutIr:
     source: str | None = None
     stages: tuple[str, ...] = ()
     evaluated: bool = False
+    ctas: int | None = None
 
     @property
     def maker(self) -> str:
@@ -58,7 +61,7 @@ class KernelWithoutIr:
     def reason(self) -> str:
         """The reason that the kernel's calls are neither evaluated nor judged, as a phrase."""
         if self.origin == GLUON:
-            return not_evaluated(self.name)
+            return not_evaluated(self.name, several_blocks(self.ctas) or _NOT_RECORDED)
         if self.evaluated:
             return (
                 f"it is {self.maker}, was evaluated while the program ran, and has no TTIR, which "
@@ -76,9 +79,19 @@ class KernelWithoutIr:
         )
 
 
-def not_evaluated(kernel: str) -> str:
-    """Return the reason why calls of a kernel in Gluon are neither evaluated nor judged."""
-    return f"kernel {kernel} is written in Gluon, which has no TTIR and is not evaluated"
+_NOT_RECORDED: Final = "its TTGIR was not recorded in generic form"
+
+
+def not_evaluated(kernel: str, reason: str) -> str:
+    """Return the sentence on a kernel in Gluon whose calls are neither evaluated nor judged."""
+    return f"kernel {kernel}, which is written in Gluon, is not evaluated: {reason}"
+
+
+def several_blocks(count: int | None) -> str | None:
+    """Return why a kernel in Gluon whose programs have so many blocks is not evaluated, or None."""
+    if count is None or count < 2:
+        return None
+    return f"its programs are clusters of {count} thread blocks"
 
 
 @cache
@@ -87,16 +100,23 @@ def makes_generic_ttir() -> bool:
     return find_spec("triton") is not None
 
 
-def has_ttir(kernel: Mapping[str, Any]) -> bool:
-    """Return whether a row of `kernels` has generic TTIR, or TTIR of which it can be made here."""
-    stages = recorded_stages(kernel)
-    return TTIR in stages or (PRINTED_TTIR in stages and makes_generic_ttir())
+def has_ir(kernel: Mapping[str, Any]) -> bool:
+    """Return whether a row of `kernels` has generic IR, or TTIR of which it can be made here."""
+    if evaluated_stage(kernel) is not None:
+        return True
+    return PRINTED_TTIR in recorded_stages(kernel) and makes_generic_ttir()
 
 
 def recorded_stages(kernel: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the compiler stages that a row of `kernels` has an artifact of."""
     stages = kernel["stages"] or ()
     return tuple(str(stage["stage"]) for stage in stages if stage and stage["artifact"])
+
+
+def evaluated_stage(kernel: Mapping[str, Any]) -> str | None:
+    """Return the recorded stage of a row of `kernels` that is evaluated, or None."""
+    recorded = recorded_stages(kernel)
+    return next((stage for stage in EVALUATED_STAGES if stage in recorded), None)
 
 
 def kernels_without_ir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]:
@@ -139,14 +159,14 @@ def evaluated_without_rules(trace: "Trace", run: "Run") -> tuple[KernelWithoutIr
 
 
 def _kernels_without_ttir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]:
-    """Return the kernels without TTIR that are not of Triton's compiler, and those in Gluon."""
+    """Return the kernels without generic IR, but those of Triton whose TTIR was not recorded."""
     if _are_all_evaluated(trace, run):
         return {}
-    columns = ["kernel_id", "name", "origin", "stages"]
+    columns = ["kernel_id", "name", "origin", "stages", "num_ctas"]
     rows = {
         row["kernel_id"]: row
         for row in trace.table("kernels", (run,), columns).to_pylist()
-        if not has_ttir(row) and (row["origin"] == GLUON or row["origin"] not in TRITON_ORIGINS)
+        if _lacks_ir(row)
     }
     if not rows:
         return {}
@@ -159,10 +179,17 @@ def _kernels_without_ttir(trace: "Trace", run: "Run") -> dict[int, KernelWithout
     return {
         kernel_id: KernelWithoutIr(
             str(row["name"] or "?"), row["origin"], tuple(calls[kernel_id]), run.source,
-            recorded_stages(row),
+            recorded_stages(row), ctas=row["num_ctas"],
         )
         for kernel_id, row in rows.items()
     }  # fmt: skip
+
+
+def _lacks_ir(kernel: Mapping[str, Any]) -> bool:
+    is_gluon = kernel["origin"] == GLUON
+    if is_gluon and several_blocks(kernel["num_ctas"]) is not None:
+        return True
+    return not has_ir(kernel) and (is_gluon or kernel["origin"] not in TRITON_ORIGINS)
 
 
 def _are_all_evaluated(trace: "Trace", run: "Run") -> bool:

@@ -135,6 +135,7 @@ _SCANNERS: Final[dict[str, Callable[[str], LineLinks]]] = {
     "ttir_generic": link_mlir,
     "glir": link_mlir,
     "ttgir": link_mlir,
+    "ttgir_generic": link_mlir,
     "llir": link_llvm,
     "ptx": link_assembly,
     "amdgcn": link_assembly,

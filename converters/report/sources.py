@@ -16,11 +16,11 @@ from kvtrace.converters.report.tensor_elements import Histogram, Layout
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.ir import IRSyntaxError, Module, parse
 from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.without_ir import EVALUATED_STAGES
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-_GENERIC: Final = "ttir_generic"
 _MOST_MODULES: Final = 256
 """Most modules in the cache; each source reads the modules of all calls again."""
 
@@ -92,14 +92,16 @@ class Context:
         return None if content is None else content.decode("utf-8", "replace")
 
     def module(self, variant: int) -> Module | None:
-        """Return a variant's parsed TTIR, or None if it is missing or malformed; cached."""
-        sha256 = self.report.stage_artifacts[variant].get(_GENERIC)
+        """Return a variant's IR as it is evaluated, or None if missing or malformed; cached."""
+        artifacts = self.report.stage_artifacts[variant]
+        stage = next((name for name in EVALUATED_STAGES if name in artifacts), "")
+        sha256 = artifacts.get(stage)
         if sha256 not in self._modules:
             if len(self._modules) >= _MOST_MODULES:
                 self._modules.clear()
-            ttir = self.stage(variant, _GENERIC)
+            text = self.stage(variant, stage)
             try:
-                self._modules[sha256] = None if ttir is None else parse(ttir)
+                self._modules[sha256] = None if text is None else parse(text)
             except IRSyntaxError:  # the page lacks what depends on the module
                 self._modules[sha256] = None
         return self._modules[sha256]

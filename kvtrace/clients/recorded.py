@@ -19,10 +19,10 @@ from kvtrace.recorded_calls.recorded import UnreadyCall, evaluable_calls, record
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import PARTIAL
 from kvtrace.schema.trace import Run, Selection, Trace
-from kvtrace.schema.without_ir import runs_without_ir
+from kvtrace.schema.without_ir import EVALUATED_STAGES, runs_without_ir
 
 #: Stages with the IR that is evaluated.
-IR_STAGES: Final = ("ttir_generic", "ttir", "ttgir")
+IR_STAGES: Final = (*EVALUATED_STAGES, "ttir", "ttgir")
 #: In the text of IR, divisions of blocks of integers, and extents of blocks.
 _DIVISION: Final = re.compile(rb"arith\.(?:div|rem)[su]i[^\n]*tensor<")
 _BLOCK: Final = re.compile(rb"tensor<(\d+(?:x\d+)*)x")

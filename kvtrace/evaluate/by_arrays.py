@@ -25,6 +25,7 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import ProgramConflicts, contested_storages, written_storages
+from kvtrace.evaluate.partitions import PartitionedMemory, needs_clocks
 from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.scope import Launch, Scope, listeners
 from kvtrace.evaluate.shared_memory import SharedMemory
@@ -79,13 +80,18 @@ def evaluate_by_arrays(
         launch.programs_a_step = min(STEP_PROGRAMS, STEP_VALUES / lanes)
     written = written_storages(module, arguments)
     launch.memory = Memory(launch.arguments, written)
-    launch.shared = SharedMemory(math.prod(launch.grid))
+    launch.shared = _shared_memory(module, launch)
     values = _bound_parameters(compiler, arguments, name)
     if instrument is not None:
         instrument.begin(launch, values)
-    launch.in_order = order_matters(module, launch, written)
+    launch.in_order = needs_clocks(module) or order_matters(module, launch, written)
     selected = None if programs is None else _selected_programs(programs, launch)
     _run_programs(compiler, launch, values, chunk_bytes, selected)
+
+
+def _shared_memory(module: Module, launch: Launch) -> SharedMemory:
+    kind = PartitionedMemory if needs_clocks(module) else SharedMemory
+    return kind(math.prod(launch.grid))
 
 
 def _selected_programs(programs: NDArray[np.int64], launch: Launch) -> NDArray[np.int64]:
@@ -187,7 +193,8 @@ def _replayed_conflicts(
     rehearsal = Launch(launch.kernel, launch.grid, arguments, (conflicts,))
     rehearsal.steps, rehearsal.programs_a_step = launch.steps, launch.programs_a_step
     rehearsal.memory = Memory(arguments, frozenset(empty.values()))
-    rehearsal.shared = SharedMemory(math.prod(launch.grid))
+    rehearsal.shared = _shared_memory(module, launch)
+    rehearsal.in_order = needs_clocks(module)
     compiler = compiled(module, observed=False)
     values = _bound_parameters(compiler, arguments, launch.kernel)
     _run_programs(compiler, rehearsal, values, CHUNK_BYTES)

@@ -28,7 +28,7 @@ from kvtrace.evaluate.values import Unknown, to_array, unknown_of
 from kvtrace.ir import Block, Module, Op
 from kvtrace.ir import Value as IRValue
 from kvtrace.ir.model import attribute, once_per_module
-from kvtrace.ir.ops import POINTED, ROUNDED, SILENT, Kind, computing, named
+from kvtrace.ir.ops import KINDS, POINTED, ROUNDED, SILENT, Kind, computing, named
 from kvtrace.ir.types import SharedType, TensorType
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ class Compiler:
         )
 
     def _instrumented(self, op: Op) -> Step:
-        step = _no_effect if op.name in SILENT else self._step_or_refusal(op)
+        is_silent = op.name in SILENT and op.name not in LOWERINGS
+        step = _no_effect if is_silent else self._step_or_refusal(op)
         return step if self.instrument is None else self.instrument.wrapped(op, step)
 
     def _step_or_refusal(self, op: Op) -> Step:
@@ -334,6 +335,23 @@ def slot_of(op: Op, name: str) -> int | None:
 def slots_of(values: Iterable[IRValue]) -> tuple[int, ...]:
     """Return the positions of IR values in the list of values."""
     return tuple(value.id for value in values)
+
+
+_ENDINGS = (Kind.END, Kind.JUMP)
+
+
+def unevaluated_op(module: Module) -> str | None:
+    """Return a sentence on a module's first op that is not implemented, or None."""
+    compiler = compiled(module, observed=False)
+    for op in module.ops:
+        row = KINDS.get(op.name)
+        if op.name in SILENT or (row is not None and (not row.group or row.kind in _ENDINGS)):
+            continue
+        try:
+            compiler.step(op)
+        except UnsupportedOp as error:
+            return str(error).partition(";")[0]
+    return None
 
 
 @once_per_module

@@ -102,8 +102,12 @@ class SharedMemory:
         buffer = Buffer(type_, self._unwritten_planes(scope.programs * type_.size, type_))
         return SharedView(buffer, np.arange(scope.programs) * type_.size, places)
 
-    def read(self, op: Op, view: Any) -> Any:
-        """Return a view's contents, or Unknown; note a fault if a copy is still in flight."""
+    def read(self, op: Op, view: Any, kind: str = "") -> Any:
+        """Return a view's contents, or Unknown; note a fault if a copy is still in flight.
+
+        `kind` is that of an operation in flight that reads, which only clocks distinguish.
+        """
+        del kind
         unknown = self._unknown_in(view)
         if unknown is not None:
             return unknown
@@ -117,8 +121,11 @@ class SharedMemory:
         """Return the contents of an operand in shared memory; return others unchanged."""
         return self.read(op, value) if isinstance(value, SharedView) else value
 
-    def write(self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType) -> None:
+    def write(
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, kind: str = ""
+    ) -> None:
         """Write a tensor to a view; note a fault if a product may still read the view."""
+        del kind
         if self._note_unknown_write(scope, view, value):
             return
         places = view.places
@@ -209,8 +216,9 @@ class SharedMemory:
             _complete_copy,
         )
 
-    def begin_phases(self, scope: Scope, barrier: Any) -> None:
-        """Reset a barrier to phase 0."""
+    def begin_phases(self, scope: Scope, barrier: Any, count: int = 1) -> None:
+        """Reset a barrier to phase 0; only programs with clocks count arrivals."""
+        del count
         if not self._note_unknown_write(scope, barrier, None):
             barrier.buffer.planes[0][_barrier_index(barrier)] = 0
 
@@ -247,8 +255,14 @@ class SharedMemory:
 
     # -- asynchronous products ------------------------------------------------------------------
 
-    def begin_reads(self, scope: Scope, views: Sequence[SharedView]) -> None:
+    def read_to_store(self, op: Op, scope: Scope, view: Any) -> Any:
+        """Return a view's contents, which a copy to global memory reads until the wait for it."""
+        del scope
+        return self.read(op, view)
+
+    def begin_reads(self, op: Op, scope: Scope, views: Sequence[SharedView]) -> None:
         """Mark views as read by an asynchronous product until the wait for the product."""
+        del op
         self._begun_products[scope.linear] += 1
         for view in views:
             view.buffer.read[view.places] += 1

@@ -159,6 +159,13 @@ def enclosing_ops(op: Op) -> Iterator[Op]:
         yield parent
 
 
+def captured(partitions: Op) -> Sequence[Value]:
+    """Return the values that the arguments of partitions' blocks are copies of."""
+    if not partitions.operands and partitions.parent is not None:
+        partitions = partitions.parent  # before Triton 3.7
+    return partitions.operands if partitions.name in PARTITIONING else ()
+
+
 def partition_of(op: Op) -> Region | None:
     """Return the region around an op that some warps of a program run; None: all of them do."""
     block = op.block
@@ -201,6 +208,11 @@ def _passing(op: Op, module: Module) -> Iterator[tuple[Sequence[Value], Sequence
             for block in region.blocks:
                 if not block.ops[-1].successors:
                     yield block.ops[-1].operands, op.results
+    elif op.name in PARTITIONING:
+        for region in op.regions:
+            yield captured(op), region.blocks[0].arguments
+        if op.results:
+            yield terminator(op, 0).operands, op.results
     elif op.name in CALLS:
         function = called(op, module)
         if function is not None:

@@ -368,6 +368,25 @@ _rows("ttng", Kind.MEMORY, {
 }, effect="store")  # fmt: skip
 _rows("ttng", Kind.MEMORY, {"descriptor index* value": "ttng.async_tma_reduce"}, effect="atomic")
 
+# Programs with ops of this group are ordered by barriers, and run in partitions (partitions.py).
+_rows("ttng_partitions", Kind.PARTITIONS, {
+    "captured*": "ttg.warp_specialize ttg.warp_specialize.partitions",
+})  # fmt: skip
+_rows("ttng_partitions", Kind.SHARED, {
+    "barrier predicate?": "ttng.arrive_barrier",
+    "barrier predicate? view*": "ttng.tc_gen5_commit",
+    "barrier": "ttng.async_copy_mbarrier_arrive",
+    "source?": "ttng.tmem_alloc",
+    "shared token?": "ttng.tmem_load",
+    "shared token? value predicate": "ttng.tmem_store",
+    "shared": "ttng.tmem_subslice",
+    "source shared barrier?": "ttng.tmem_copy",
+})  # fmt: skip
+_rows("ttng_partitions", Kind.PRODUCT, {
+    "left right added token? use_added predicate barrier* barrier_predicate*": "ttng.tc_gen5_mma",
+})  # fmt: skip
+_rows("", Kind.END, {"passed*": "ttg.warp_yield ttg.warp_return"})
+
 # -- control flow ---------------------------------------------------------------------------------
 
 _rows("scf", Kind.BRANCH, {"condition": "scf.if"})
@@ -417,11 +436,15 @@ FILLING: Final = named(
 """Loads whose result may have a value for masked-off lanes; copies to shared memory fill zeros."""
 POINTED: Final = named(lambda row: row.effect is not None and row.has("pointer"))
 """Ops that access memory by pointers, not by a descriptor."""
-SHARED_READS: Final = frozenset({"ttg.local_load"})
+SHARED_READS: Final = frozenset({"ttg.local_load", "ttng.tmem_load"})
 """Ops that return contents of shared memory."""
 CALLS: Final = named(lambda row: row.kind is Kind.CALL)
 FUNCTIONS: Final = named(lambda row: row.kind is Kind.FUNCTION)
 LOOPS: Final = named(lambda row: row.kind is Kind.LOOP)
+PARTITIONED: Final = named(lambda row: row.group == "ttng_partitions") | {
+    "ttg.warp_return", "ttg.warp_yield",
+}  # fmt: skip
+"""Ops of programs that barriers order: partitions, arrivals, tensor memory."""
 PARTITIONING: Final = named(lambda row: row.kind is Kind.PARTITIONS)
 """Ops whose regions different warps of a program run at the same time."""
 BRANCHES: Final = named(lambda row: row.kind is Kind.BRANCH)

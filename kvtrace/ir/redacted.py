@@ -33,7 +33,7 @@ def redacted_ir(
     """Return the IR with replaced paths and names; None if the text, or the result, is no IR.
 
     Args:
-        kind: ttir, ttir_generic, glir or ttgir.
+        kind: ttir, glir, ttgir, or the generic form of one of them, as ttir_generic.
         text: the IR as its compiler printed it.
         file: returns the replacement of a file's path.
         name: returns the replacement of the name of a value, a variable or a function.
@@ -49,7 +49,7 @@ def redacted_ir(
     if '"' in text[token_end:]:
         return None
     redacted = "".join((*pieces, text[token_end:]))
-    return redacted if kind != "ttir_generic" or _can_be_read(redacted) else None
+    return redacted if not kind.endswith("_generic") or _can_be_read(redacted) else None
 
 
 def _can_be_read(text: str) -> bool:

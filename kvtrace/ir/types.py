@@ -160,8 +160,8 @@ _OPAQUE_BUILTINS = frozenset({"vector", "memref", "complex", "tuple", "none"})
 
 
 def shape_of(type_: Type) -> tuple[int, ...]:
-    """Return the shape of a tensor, a descriptor's block or a block pointer; () for scalars."""
-    if isinstance(type_, TensorType):
+    """Return the shape of a tensor, a view, a descriptor's block or a block pointer; else ()."""
+    if isinstance(type_, TensorType | SharedType):
         return type_.shape
     if isinstance(type_, TensorDescriptorType):
         return type_.block.shape
@@ -196,7 +196,7 @@ def is_block_pointer(type_: Type) -> bool:
 
 def bytes_in_memory(type_: Type) -> int:
     """Return the bytes of a type's element in memory: 8 for pointers, 1 for Booleans."""
-    element = element_of(type_)
+    element = type_.element if isinstance(type_, SharedType) else element_of(type_)
     if isinstance(element, IntegerType | FloatType):
         return max(1, element.width // 8)
     return 8

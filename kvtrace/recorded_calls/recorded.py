@@ -33,9 +33,9 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.without_ir import (
     PRINTED_TTIR,
     TRITON_ORIGINS,
-    TTIR,
     KernelWithoutIr,
-    has_ttir,
+    evaluated_stage,
+    has_ir,
     kernels_without_ir,
     makes_generic_ttir,
 )
@@ -240,7 +240,7 @@ def _evaluated_kernels(
         for row in rows
         if row["kernel_id"] not in without_ir
         and row["origin"] not in TRITON_ORIGINS
-        and not has_ttir(row)
+        and not has_ir(row)
     }
 
 
@@ -377,7 +377,9 @@ def _grid(row: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def _module(trace: Trace, kernel: dict[str, Any], ptx: str | None) -> Module:
-    text = _stage(trace, kernel, TTIR) or _made_generic(trace, kernel)
+    stage = evaluated_stage(kernel)
+    generic = None if stage is None else _stage(trace, kernel, stage)
+    text = generic or _made_generic(trace, kernel)
     fuses = dict(kernel["options"] or ()).get("enable_fp_fusion") != "False"
     places = partial(fused_places, ptx or "", kernel["triton"])
     options = Options(kernel["num_warps"], kernel["triton"], fuses, places)

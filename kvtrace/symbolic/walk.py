@@ -134,9 +134,9 @@ class Walk:
     # -- visiting --------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
-        """Visit all ops of a block, except for its terminator."""
+        """Visit all ops of a block, except for a terminator without regions."""
         self.places[block] = Place(block.ops[-1], self.guard, self.loops, self.calls)
-        for op in block.ops[:-1]:
+        for op in block.ops if block.ops[-1].regions else block.ops[:-1]:
             self.visit(op)
 
     def visit(self, op: Op) -> None:

@@ -32,6 +32,7 @@ tma_store = getattr(tma, "async_store", tma.async_copy_shared_to_global)
 LINE = gl.constexpr(gl.BlockedLayout([1], [32], [4], [0]))
 PLANE = gl.constexpr(gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0]))
 SHARED = gl.constexpr(gl.SwizzledSharedLayout(1, 1, 1, [0]))
+CLUSTER = gl.constexpr([[1]])
 SHARED_PLANE = gl.constexpr(gl.SwizzledSharedLayout(1, 1, 1, [1, 0]))
 
 
@@ -171,6 +172,13 @@ def tuned(source, result, n, BLOCK: gl.constexpr):
 
 
 @gluon.jit
+def clustered(source, result, BLOCK: gl.constexpr):
+    LAYOUT: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0], CLUSTER)
+    offsets = gl.arange(0, BLOCK, layout=LAYOUT)
+    gl.store(result + offsets, gl.load(source + offsets))
+
+
+@gluon.jit
 def compute(source, result, offsets):
     gl.store(result + offsets, gl.load(source + offsets))
 
@@ -184,6 +192,65 @@ def idle():
 def specialized(source, result, BLOCK: gl.constexpr):
     offsets = gl.arange(0, BLOCK, layout=LINE)
     gl.warp_specialize([(compute, (source, result, offsets)), (idle, ())], [1], [24])
+
+
+@gluon.jit
+def load_tiles(source, full, empty, tiles, TRIPS: gl.constexpr, BYTES: gl.constexpr):
+    STAGES: gl.constexpr = tiles.type.shape[0]
+    for trip in range(TRIPS):
+        stage, parity = trip % STAGES, trip // STAGES & 1
+        mbarrier.wait(empty.index(stage), parity ^ 1)
+        mbarrier.expect(full.index(stage), BYTES)
+        tma_load(
+            source, [trip * source.block_type.shape[0], 0], full.index(stage), tiles.index(stage)
+        )
+
+
+@gluon.jit
+def store_tiles(result, made, free, out, TRIPS: gl.constexpr):
+    for trip in range(TRIPS):
+        mbarrier.wait(made, trip & 1)
+        tma_store(result, [trip * result.block_type.shape[0], 0], out)
+        tma.store_wait(pendings=0)
+        mbarrier.arrive(free, count=1)
+
+
+@gluon.jit
+def double_tiles(full, empty, tiles, made, free, out, TRIPS: gl.constexpr):
+    STAGES: gl.constexpr = tiles.type.shape[0]
+    for trip in range(TRIPS):
+        stage, parity = trip % STAGES, trip // STAGES & 1
+        mbarrier.wait(full.index(stage), parity)
+        tile = tiles.index(stage).load(PLANE)
+        mbarrier.arrive(empty.index(stage), count=1)
+        mbarrier.wait(free, trip & 1 ^ 1)
+        out.store(tile * 2)
+        fence_async_shared()
+        mbarrier.arrive(made, count=1)
+
+
+@gluon.jit
+def doubled_in_partitions(source, result, TRIPS: gl.constexpr, BYTES: gl.constexpr):
+    tiles = gl.allocate_shared_memory(source.dtype, [2] + source.block_type.shape, source.layout)
+    out = gl.allocate_shared_memory(result.dtype, result.block_type.shape, result.layout)
+    full = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    made = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    free = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    for stage in gl.static_range(2):
+        mbarrier.init(full.index(stage), count=1)
+        mbarrier.init(empty.index(stage), count=1)
+    mbarrier.init(made, count=1)
+    mbarrier.init(free, count=1)
+    gl.warp_specialize(
+        [
+            (double_tiles, (full, empty, tiles, made, free, out, TRIPS)),
+            (load_tiles, (source, full, empty, tiles, TRIPS, BYTES)),
+            (store_tiles, (result, made, free, out, TRIPS)),
+        ],
+        [1, 1],
+        [24, 24],
+    )
 
 
 class Launch(NamedTuple):
@@ -240,6 +307,24 @@ def multiply(device: str) -> Launch:
     return Launch("product", 1, c, (a.float() @ b.float()).half())
 
 
+def double_in_partitions(device: str) -> Launch:
+    """Launch the kernel whose partitions hand tiles over."""
+    source = torch.arange(256 * 64, dtype=torch.float32, device=device).reshape(256, 64) % 512
+    result = torch.zeros(256, 64, dtype=torch.float16, device=device)
+    block = [32, 64]
+    tensors = described(source.half(), block), described(result, block)
+    doubled_in_partitions[(1,)](*tensors, TRIPS=8, BYTES=32 * 64 * 2)
+    return Launch("doubled_in_partitions", 1, result, (source * 2).half())
+
+
+def copy_in_clusters(device: str) -> Launch:
+    """Launch a kernel whose programs have two thread blocks each."""
+    source = torch.arange(512, dtype=torch.float32, device=device)
+    result = torch.zeros(512, device=device)
+    clustered[(1,)](source, result, BLOCK=512, num_ctas=2)
+    return Launch("clustered", 1, result, source)
+
+
 def _first(count: int) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda source: torch.where(source < count, 2 * source, 0 * source)
 
@@ -262,3 +347,4 @@ if triton.__version__ >= "3.6":  # 3.5 dies of the first, and writes the others 
     LAUNCHES["shared memory"] = _plane(turned, (32, 32), lambda source: source.T)
     LAUNCHES["aggregate"] = _line(shifted, 2, 512, 3, expected=_after(3), BLOCK=256)
     LAUNCHES["warp specialization"] = _line(specialized, 1, BLOCK=512)
+    LAUNCHES["partitions"] = double_in_partitions

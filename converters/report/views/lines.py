@@ -209,12 +209,16 @@ def _frame_locations(context: Context, stack_id: int | None) -> list[tuple[str, 
     return [(file, line) for file, line, _ in frames if file is not None and line is not None]
 
 
+_STAGES: Final = ("ttir_generic", "ttir", "ttgir_generic")
+"""Stages whose ops are those that are evaluated; the TTGIR of a kernel in TTIR has others."""
+
+
 def _stages(context: Context, variant: int) -> Mapping[str, Mapping[str, int]]:
-    """Return `op_index` → line (from 1) in the generic and the pretty TTIR, by stage name."""
+    """Return `op_index` → line (from 1) in the generic and the pretty IR, by stage name."""
     module = context.module(variant)
     if module is None:
         return {}
-    texts = {stage: context.stage(variant, stage) for stage in ("ttir_generic", "ttir")}
+    texts = {stage: context.stage(variant, stage) for stage in _STAGES}
     return {
         stage: {str(op): line + 1 for op, line in op_lines(module.ops, text).items()}
         for stage, text in texts.items()

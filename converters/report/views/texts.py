@@ -15,7 +15,8 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 
 #: Order in which texts are added while there is room; sources and TTIR first.
 _STAGE_ORDER: Final = (
-    "source", "ttir", "glir", "ttir_generic", "ttgir", "ptx", "amdgcn", "llir", SASS,
+    "source", "ttir", "glir", "ttir_generic", "ttgir", "ttgir_generic", "ptx", "amdgcn", "llir",
+    SASS,
 )  # fmt: skip
 #: Most binaries to disassemble, of the busiest variants; each takes a tenth of a second.
 _MOST_DISASSEMBLED: Final = 16

@@ -22,6 +22,7 @@ from kvtrace.ir.relocation import module_defined_in
 from kvtrace.ir.scanner import IRSyntaxError
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.ir.updates import update_of
+from kvtrace.schema.without_ir import evaluated_stage
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run
@@ -281,7 +282,7 @@ def _constants(launch: _Launch) -> dict[str, str]:
 
 def _module(launch: _Launch, side: Snapshot) -> Module | None:
     stages = {stage["stage"]: stage["artifact"] for stage in launch.kernel["stages"] or ()}
-    text = side.text(stages.get("ttir_generic"))
+    text = side.text(stages.get(evaluated_stage(launch.kernel) or ""))
     if text is None:
         return None
     try:

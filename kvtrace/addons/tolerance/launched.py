@@ -146,7 +146,7 @@ def replayable_launch(executed: ExecutedLaunch) -> ReplayableLaunch:
     copies = copied_arguments(executed.arguments)
     return ReplayableLaunch(
         executed.kernel,
-        module_from(executed.ttir, executed.file, TARGET, executed.options),
+        module_from(executed.text, executed.file, TARGET, executed.options),
         executed.grid,
         lambda: copied_arguments(copies),
     )

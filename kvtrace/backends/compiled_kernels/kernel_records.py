@@ -196,13 +196,13 @@ def early_record(kernel: Any, origin: str) -> KernelRecord:
     To be called at the kernel's first launch; printing the IR again takes about 1 ms.
     """
     kernel = getattr(kernel, "ttir_kernel", kernel)  # compile no later stage for the record
-    ttir = kernel.asm.get("ttir")
-    stages = {}
-    if isinstance(ttir, str):
-        stages = {"ttir": with_program_locations(ttir, function_of(kernel))}
+    stage = evaluated_stage(kernel)
+    text, stages = kernel.asm.get(stage), {}
+    if isinstance(text, str):
+        stages = {stage: with_program_locations(text, function_of(kernel))}
     # `kernel_record` tells which stage is missing
     return replace(
-        _launch_facts(kernel, origin), stages=tuple(_stages(stages, None, lambda _: None))
+        _launch_facts(kernel, origin), stages=tuple(_stages(stages, stage, None, lambda _: None))
     )
 
 
@@ -264,7 +264,7 @@ def kernel_record(
         function=str(kernel.name),
         **_compilation_facts(compilation),
         **_load_facts(load),
-        stages=tuple(_stages(stages, compilation, tell)),
+        stages=tuple(_stages(stages, evaluated_stage(kernel), compilation, tell)),
     )
 
 
@@ -290,8 +290,16 @@ def _load_facts(load: Load | None) -> dict[str, Any]:
     return {"load_begin": load.begin, "load_ns": load.duration, "load_thread": load.thread}
 
 
+def evaluated_stage(kernel: Any) -> str:
+    """Return the stage of a compiled kernel that is evaluated."""
+    return "ttgir" if is_gluon(kernel) else "ttir"
+
+
 def _stages(
-    asm: Mapping[str, Any], compilation: Compilation | None, tell: Callable[[str], None]
+    asm: Mapping[str, Any],
+    evaluated: str,
+    compilation: Compilation | None,
+    tell: Callable[[str], None],
 ) -> Iterator[Stage]:
     durations = {} if compilation is None else dict(compilation.stages)
     if compilation is not None and not compilation.cache_hit:
@@ -303,19 +311,20 @@ def _stages(
             continue
         product = content.encode() if isinstance(content, str) else content
         yield Stage(name, product, durations.get(name))
-        if name == "ttir" and isinstance(content, str):
-            yield from _generic(content, tell)
+        if name == evaluated and isinstance(content, str):
+            yield from _generic(name, content, tell)
     if compilation is not None and not compilation.cache_hit:
         yield Stage("store_results", None, compilation.storing)
 
 
-def _generic(ttir: str, tell: Callable[[str], None]) -> Iterator[Stage]:
+def _generic(stage: str, text: str, tell: Callable[[str], None]) -> Iterator[Stage]:
     from kvtrace.backends.compiled_kernels.generic import GenericFormFailed, generic_once
 
     try:
-        yield Stage("ttir_generic", generic_once(ttir).encode())
+        yield Stage(f"{stage}_generic", generic_once(text).encode())
     except GenericFormFailed as error:
-        tell(f"{error} The kernel is recorded without generic TTIR and cannot be replayed.")
+        name = stage.upper()
+        tell(f"{error} The kernel is recorded without generic {name} and cannot be replayed.")
 
 
 def resources(kernel: Any) -> tuple[int | None, int | None]:

@@ -1,4 +1,4 @@
-"""Launches without a GPU that the evaluator cannot run: those of kernels written in Gluon.
+"""Launches without a GPU that the evaluator does not run: those of some kernels in Gluon.
 
 Such a launch is recorded and returns, and its tensors stay unchanged. Values that the program
 computes from them differ from those with a GPU, so contents and defects observed afterwards are not
@@ -21,12 +21,9 @@ before_left_out: list[Callable[[str], None]] = []
 _first_unevaluated: "weakref.WeakKeyDictionary[Session, str]" = weakref.WeakKeyDictionary()
 
 
-def report_skipped_launch(session: "Session | None", kernel: str) -> None:
+def report_skipped_launch(session: "Session | None", kernel: str, reason: str) -> None:
     """Record a message on a launch that was not executed; print the first one of a recording."""
-    sentence = (
-        f"kernel {kernel} is written in Gluon, which is not evaluated: without a GPU its launches "
-        "are recorded and do not run"
-    )
+    sentence = f"{reason}, so without a GPU its launches are recorded and do not run"
     for call in before_left_out:
         call(sentence)
     if session is None:

@@ -1,4 +1,7 @@
-"""Launches of one compiled kernel without a GPU: the evaluator runs its TTIR over the grid.
+"""Launches of one compiled kernel without a GPU: the evaluator runs its IR over the grid.
+
+That is the TTIR, or the TTGIR of a kernel written in Gluon, unless it is of several thread blocks
+or has an op that is not evaluated.
 
 Triton asks its driver for `launcher_cls(source, metadata)` once per compiled kernel and calls the
 result for every launch, in all known versions (3.5 to 3.9): `launcher(x, y, z, stream, function,
@@ -22,14 +25,16 @@ from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import DefectObserver
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
+from kvtrace.evaluate.compiler import unevaluated_op
 from kvtrace.evaluate.grid_limits import Grid, as_launched, grid_problem, launches_programs
 from kvtrace.evaluate.observe import OutOfBounds
 from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.torch_sums import unobserved
 from kvtrace.ir import Module, Options
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.without_ir import not_evaluated
+from kvtrace.schema.without_ir import not_evaluated, several_blocks
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.watching import Watch
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class MissingIR(KvtraceError):
-    """Raised when the TTIR of a kernel that is to be executed is missing."""
+    """Raised when the IR of a kernel that is to be executed is missing."""
 
     slug = "missing-ir"
 
@@ -51,7 +56,7 @@ class ExecutedLaunch(NamedTuple):
     """The facts of a launch that is about to be executed; the first four are of its kernel."""
 
     kernel: str
-    ttir: str
+    text: str
     file: str | None
     options: Options
     grid: tuple[int, int, int]
@@ -115,8 +120,9 @@ class EvaluatingLauncher:
             enter_hook(launch_metadata)
         if launches_programs(grid, self._target):
             self._check_grid(grid, values)
-            if self._is_gluon:
-                self._leave_out()
+            reason = self._reason_left_out if self._is_gluon else None
+            if reason is not None:
+                self._leave_out(reason)
             else:
                 begin = time.time_ns()
                 try:
@@ -143,17 +149,26 @@ class EvaluatingLauncher:
         self._record_failed(grid, values, time.time_ns(), error)
         raise error
 
-    def _leave_out(self) -> None:
+    @cached_property
+    def _reason_left_out(self) -> str | None:
+        """The reason that launches of a kernel in Gluon are not evaluated, or None."""
+        return several_blocks(self._num_ctas) or unevaluated_op(self._parsed())
+
+    def _leave_out(self, reason: str) -> None:
         """Report that a launch of this kernel cannot be executed without a GPU, and skip it."""
-        report_skipped_launch(state.session, self._kernel)
+        sentence = not_evaluated(self._kernel, reason)
+        report_skipped_launch(state.session, self._kernel, sentence)
         watch, members = self._watchers()
         if watch is not None and members:
-            watch.left_out(self._kernel, self._hash, not_evaluated(self._kernel))
+            watch.left_out(self._kernel, self._hash, sentence)
+
+    def _parsed(self) -> Module:
+        if self._module is None:
+            self._module = module_from(self._ir(), self._file, self._target, self._options)
+        return self._module
 
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
-        if self._module is None:
-            self._module = module_from(self._ttir(), self._file, self._target, self._options)
-        module = self._module
+        module = self._parsed()
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._has_lowered_descriptors
         )
@@ -161,7 +176,7 @@ class EvaluatingLauncher:
             arguments += self._reachable_storages(arguments)
         if launch_contexts:
             executed = ExecutedLaunch(
-                self._kernel, self._ttir(), self._file, self._options, grid, arguments
+                self._kernel, self._ir(), self._file, self._options, grid, arguments
             )
             with ExitStack() as contexts:
                 for context_for in launch_contexts:
@@ -307,12 +322,13 @@ class EvaluatingLauncher:
             session.problem(error)
             return None, []
 
-    def _ttir(self) -> str:
-        text = self._stage("ttir")
+    def _ir(self) -> str:
+        stage = "ttgir" if self._is_gluon else "ttir"
+        text = self._stage(stage)
         if text is None:
             raise MissingIR(
-                f"The TTIR of kernel {self._kernel}, which is needed to execute it without a GPU, "
-                f"is missing: {_missing_stage_advice(self._hash)}"
+                f"The {stage.upper()} of kernel {self._kernel}, which is needed to execute it "
+                f"without a GPU, is missing: {_missing_stage_advice(self._hash)}"
             )
         return with_program_locations(text, self._function)
 

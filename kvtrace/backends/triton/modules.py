@@ -1,10 +1,11 @@
-"""The parsed TTIR of Triton's compiled kernels, cached for each kernel."""
+"""The parsed IR of Triton's compiled kernels that is evaluated, cached for each kernel."""
 
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled_kernels.kernel_records import (
     definition_of,
+    evaluated_stage,
     function_of,
     is_gluon,
     kernel_name,
@@ -12,6 +13,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
 )
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 from kvtrace.ir.model import DEFAULTS, Options
+from kvtrace.schema.without_ir import not_evaluated, several_blocks
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
@@ -22,14 +24,15 @@ def module_of(kernel: Any) -> "Module":
     module = _modules.get(kernel)
     if module is None:
         function = function_of(kernel)
-        ttir = kernel.asm.get("ttir")
-        if ttir is None:
+        stage = evaluated_stage(kernel)
+        printed, name = kernel.asm.get(stage), kernel_name(kernel)
+        blocks = several_blocks(int(kernel.metadata.num_ctas)) if is_gluon(kernel) else None
+        if printed is None or blocks is not None:
             from kvtrace.recorded_calls.arguments import CannotReplay
-            from kvtrace.schema.without_ir import not_evaluated
 
-            name = kernel_name(kernel)
-            raise CannotReplay(not_evaluated(name) if is_gluon(kernel) else f"{name} has no TTIR")
-        text, target = with_program_locations(ttir, function), target_of(kernel.metadata)
+            lacking = f"{name} has no {stage.upper()}"
+            raise CannotReplay(not_evaluated(name, blocks) if blocks else lacking)
+        text, target = with_program_locations(printed, function), target_of(kernel.metadata)
         options = build_options(kernel.metadata)
         module = _modules[kernel] = module_from(text, definition_of(kernel)[0], target, options)
     return module
@@ -43,20 +46,20 @@ def build_options(metadata: Any) -> Options:
 
 
 def module_from(
-    ttir: str, file: str | None, target: str, options: Options = DEFAULTS
+    text: str, file: str | None, target: str, options: Options = DEFAULTS
 ) -> "Module":  # fmt: skip
-    """Return the parsed TTIR of a kernel defined in `file`, compiled for `target`.
+    """Return the parsed TTIR, or TTGIR, of a kernel defined in `file`, compiled for `target`.
 
     Equal arguments get the same module while a module for them is in use, so that a kernel's
     launcher and its record share the module.
     """
-    key = (ttir, file, target, options)
+    key = (text, file, target, options)
     module = _modules_by_text.get(key)
     if module is None:
         from kvtrace.backends.compiled_kernels.generic import generic_once
         from kvtrace.ir.relocation import module_defined_in
 
-        module = module_defined_in(generic_once(ttir), file, target, options)
+        module = module_defined_in(generic_once(text), file, target, options)
         _modules_by_text[key] = module
     return module
 

@@ -164,7 +164,7 @@ def _write_step(
         pointer, mask = block_access(descriptor, indices, block, chunk)
         value = values[source]
         if data.shared:
-            value = scope.launch.shared.read(op, value)
+            value = scope.launch.shared.read_to_store(op, scope, value)
         elif not isinstance(value, Unknown):
             value = to_array(value, data)
         write(scope, pointer, reshaped(value, data, block), mask)

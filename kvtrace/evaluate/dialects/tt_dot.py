@@ -167,7 +167,7 @@ def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
                 scope.launch.shared.contents_of(op, value) for value in operand_values
             ]
         if asynchronous:
-            scope.launch.shared.begin_reads(scope, views)
+            scope.launch.shared.begin_reads(op, scope, views)
         if adds is not None:
             operand_values[2] = _zero_unless(values[adds], operand_values[2], scope.programs, type_)
         return operand_values

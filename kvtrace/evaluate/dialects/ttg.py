@@ -12,7 +12,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
 from kvtrace.evaluate.dialects.tt_dot import unpacked
-from kvtrace.evaluate.registry import Step, semantics, unsupported
+from kvtrace.evaluate.registry import Step, place, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
@@ -28,7 +28,7 @@ from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import allowed_in_flight
 from kvtrace.ir.model import attribute
 
-_TOKEN_VALUE = True
+TOKEN_VALUE = True
 """The value of all tokens: order is defined by the ops, not by tokens."""
 
 
@@ -82,7 +82,7 @@ def local_store(op: Op, _compiler: Compiler) -> Step:
     return step
 
 
-def _view_step(op: Op, change: Callable[[Array], Array]) -> Step:
+def view_step(op: Op, change: Callable[[Array], Array]) -> Step:
     """Return a step that sets a view of the same buffer, with lanes changed by `change`."""
     slot, result = op.operand("shared").id, op.results[0].id
 
@@ -99,14 +99,14 @@ def _view_step(op: Op, change: Callable[[Array], Array]) -> Step:
 def memdesc_trans(op: Op, _compiler: Compiler) -> Step:
     """Return the step that permutes a view's axes."""
     order = tuple(attribute(op, "order"))
-    return _view_step(op, lambda lanes: lanes.transpose(order))
+    return view_step(op, lambda lanes: lanes.transpose(order))
 
 
 @semantics("ttg.memdesc_reshape")
 def memdesc_reshape(op: Op, _compiler: Compiler) -> Step:
     """Return the step that changes a view's shape, in row-major order."""
     shape = value_type(op.results[0].type).shape
-    return _view_step(op, lambda lanes: lanes.reshape(shape))
+    return view_step(op, lambda lanes: lanes.reshape(shape))
 
 
 @semantics("ttg.memdesc_subslice")
@@ -115,7 +115,7 @@ def memdesc_subslice(op: Op, _compiler: Compiler) -> Step:
     shape = value_type(op.results[0].type).shape
     starts = attribute(op, "offsets")
     block = tuple(slice(first, first + n) for first, n in zip(starts, shape, strict=True))
-    return _view_step(op, lambda lanes: lanes[block])
+    return view_step(op, lambda lanes: lanes[block])
 
 
 @semantics("ttg.memdesc_index")
@@ -124,7 +124,7 @@ def memdesc_index(op: Op, compiler: Compiler) -> Step:
     slot, index_slot, result = op.operand("shared").id, op.operand("index").id, op.results[0].id
     type_, shape = value_type(op.operand("index").type), value_type(op.results[0].type).shape
 
-    def step(values: list[Any], _scope: Scope) -> None:
+    def step(values: list[Any], scope: Scope) -> None:
         view, index = values[slot], values[index_slot]
         unknown = unknown_of((view, index))
         if unknown is not None:
@@ -133,7 +133,11 @@ def memdesc_index(op: Op, compiler: Compiler) -> Step:
         indices = np.broadcast_to(to_array(index, type_).reshape(-1), view.start.shape)
         count = len(view.lanes)
         if indices.size and not 0 <= indices.min() <= indices.max() < count:
-            raise unsupported(op, compiler.kernel, f"beyond the {count} parts of the view")
+            if scope.programs > 1:
+                raise unsupported(op, compiler.kernel, f"beyond the {count} parts of the view")
+            text = f"part {int(indices[0])} of the {count} parts of a view ({place(op)})"
+            values[result] = Unknown(frozenset({text}))  # an op under a predicate may not use it
+            return
         part_starts = view.lanes.reshape(count, -1)[:, 0]
         lanes = (view.lanes[0] - part_starts[0]).reshape(shape)
         values[result] = SharedView(view.buffer, view.start + part_starts[indices], lanes)
@@ -157,7 +161,7 @@ def async_copy_global_to_local(op: Op, _compiler: Compiler) -> Step:
         launch = scope.launch
         loaded = launch.memory.load(op, scope, values[pointer], mask_value, fill, type_)
         launch.shared.copy(op, scope, values[target], loaded, type_)
-        values[result] = _TOKEN_VALUE
+        values[result] = TOKEN_VALUE
 
     return step
 
@@ -170,7 +174,7 @@ def async_commit_group(op: Op, _compiler: Compiler) -> Step:
     def step(values: list[Any], scope: Scope) -> None:
         scope.launch.shared.commit(scope)
         for slot in results:
-            values[slot] = _TOKEN_VALUE
+            values[slot] = TOKEN_VALUE
 
     return step
 
@@ -183,7 +187,7 @@ def async_wait(op: Op, _compiler: Compiler) -> Step:
     def step(values: list[Any], scope: Scope) -> None:
         scope.launch.shared.wait(scope, most_in_flight)
         for slot in results:
-            values[slot] = _TOKEN_VALUE
+            values[slot] = TOKEN_VALUE
 
     return step
 

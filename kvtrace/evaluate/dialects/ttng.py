@@ -65,10 +65,10 @@ def warp_group_dot_wait(op: Op, _compiler: Compiler) -> Step:
 @semantics("ttng.init_barrier")
 def init_barrier(op: Op, _compiler: Compiler) -> Step:
     """Return the step that sets a barrier to its first phase."""
-    slot = op.operand("barrier").id
+    slot, count = op.operand("barrier").id, int(attribute(op, "count", 1))
 
     def step(values: list[Any], scope: Scope) -> None:
-        scope.launch.shared.begin_phases(scope, values[slot])
+        scope.launch.shared.begin_phases(scope, values[slot], count)
 
     return step
 

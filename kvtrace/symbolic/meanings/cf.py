@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import SymbolAttribute
-from kvtrace.ir.flow import jumps
+from kvtrace.ir.flow import captured, jumps, terminator
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction, disjunction
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen
@@ -52,6 +52,18 @@ def call(walk: Walk, op: Op) -> None:
     arrivals = outcome or (_Arrival(TRUE, (None,) * len(op.results)),)
     for position, value in enumerate(op.results):
         walk.set(value, _merged_value(walk, op, value, arrivals, position))
+
+
+@meaning("ttg.warp_specialize", "ttg.warp_specialize.partitions")
+def partitions(walk: Walk, op: Op) -> None:
+    """Visit the regions that different warps run; the results are the first region's."""
+    for region in op.regions:
+        block = region.blocks[0]
+        for argument, value in zip(block.arguments, captured(op), strict=False):
+            walk.set(argument, walk.formula(value))
+        walk.block(block)
+    for value, passed in zip(op.results, terminator(op, 0).operands, strict=False):
+        walk.set(value, walk.formula(passed))
 
 
 def run_function(walk: Walk, function: Function) -> tuple[_Arrival, ...]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.model import number_of
+from kvtrace.ir.ops import KINDS, contents_of
 from kvtrace.ir.tensor_maps import elements_stored_at_once
-from kvtrace.ir.types import bytes_in_memory, pointee_bytes, shape_of
+from kvtrace.ir.types import SharedType, bytes_in_memory, pointee_bytes, shape_of
 from kvtrace.ir.updates import REDUCTIONS
-from kvtrace.symbolic.conditions import Condition, at_least, conjunction, less
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
 from kvtrace.symbolic.functions import quotient
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.tt_memory import loaded, moved
@@ -114,25 +115,36 @@ def _terms(walk: Walk, op: Op, name: str) -> tuple[Term, ...]:
 
 
 def _record_load(walk: Walk, op: Op, access: _BlockAccess, shape: tuple[int, ...]) -> None:
-    value = op.results[0]
-    accesses = _record_accesses(walk, op, "load", access, shape, value)
+    value = contents_of(op)
+    with walk.under(_predicate(walk, op)):
+        accesses = _record_accesses(walk, op, "load", access, shape, value)
+    if isinstance(value.type, SharedType):
+        return
     formula: Formula | None = loaded(walk, op, value, accesses, access.mask, ZERO)
     if formula is not None:
         formula = reshaped(formula, shape, shape_of(value.type))
     walk.set(value, formula)
 
 
-@meaning("tt.descriptor_load")
+def _predicate(walk: Walk, op: Op) -> Condition:
+    """Return the condition under which a copy begins; a block of an image is not followed."""
+    if KINDS[op.name].has("offset") and op.group("offset"):
+        return walk.opaque(op, "a copy of an image's block")
+    has_predicate = KINDS[op.name].has("predicate")
+    return walk.condition(op.operand("predicate")) if has_predicate else TRUE
+
+
+@meaning("tt.descriptor_load", "ttng.async_tma_copy_global_to_local")
 def descriptor_load(walk: Walk, op: Op) -> None:
     """Record a load of a block, and set the loaded integers."""
     shape = shape_of(op.operand("descriptor").type)
     _record_load(walk, op, _block_access(walk, op, shape, stores=False), shape)
 
 
-@meaning("tt.descriptor_gather")
+@meaning("tt.descriptor_gather", "ttng.async_tma_gather")
 def descriptor_gather(walk: Walk, op: Op) -> None:
     """Record a load of rows given by index, from a column on."""
-    shape = shape_of(op.results[0].type)
+    shape = shape_of(contents_of(op).type)
     _record_load(walk, op, _rows_access(walk, op, shape, stores=False), shape)
 
 
@@ -163,7 +175,7 @@ def _record_accesses(
     )  # fmt: skip
 
 
-@meaning("tt.descriptor_store")
+@meaning("tt.descriptor_store", "ttng.async_tma_copy_local_to_global")
 def descriptor_store(walk: Walk, op: Op) -> None:
     """Record a store of a block."""
     shape = shape_of(op.operand("descriptor").type)
@@ -171,7 +183,7 @@ def descriptor_store(walk: Walk, op: Op) -> None:
     _record_accesses(walk, op, "store", access, shape, op.operand("value"))
 
 
-@meaning("tt.descriptor_scatter")
+@meaning("tt.descriptor_scatter", "ttng.async_tma_scatter")
 def descriptor_scatter(walk: Walk, op: Op) -> None:
     """Record a store of rows given by index, from a column on."""
     value = op.operand("value")
@@ -179,7 +191,7 @@ def descriptor_scatter(walk: Walk, op: Op) -> None:
     _record_accesses(walk, op, "store", _rows_access(walk, op, shape, stores=True), shape, value)
 
 
-@meaning("tt.descriptor_reduce")
+@meaning("tt.descriptor_reduce", "ttng.async_tma_reduce")
 def descriptor_reduce(walk: Walk, op: Op) -> None:
     """Record an atomic update of a block."""
     shape = shape_of(op.operand("descriptor").type)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.model import number_of
-from kvtrace.ir.ops import KINDS, mask_of
+from kvtrace.ir.ops import KINDS, contents_of, mask_of
 from kvtrace.ir.types import bytes_in_memory, integer_bits, is_pointer, pointee_bytes, shape_of
 from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import choice
@@ -105,6 +105,16 @@ def _argument_of(atom: Atom) -> int | None:
 
 
 # -- loads and stores ---------------------------------------------------------------------------
+
+
+@meaning("ttg.async_copy_global_to_local")
+def async_copy(walk: Walk, op: Op) -> None:
+    """Record the load of a copy to shared memory."""
+    view = contents_of(op).type
+    walk.record_accesses(
+        op, "load", walk.pointer(op.operand("pointer")), _mask(walk, op), bytes_in_memory(view),
+        shape_of(view),
+    )  # fmt: skip
 
 
 @meaning("tt.load")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir import Op
-from kvtrace.ir.flow import called, counter_of, deciding, flow_of, jumps, terminator
+from kvtrace.ir.flow import called, captured, counter_of, deciding, flow_of, jumps, terminator
 from kvtrace.ir.model import Function, once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
@@ -24,6 +24,7 @@ from kvtrace.ir.ops import (
     FILLING,
     LOOPS,
     MEMORY,
+    PARTITIONING,
     Kind,
     mask_of,
     named,
@@ -179,6 +180,9 @@ class _Flow:
         if op.name in BRANCHES:
             self._branch(op)
             return
+        if op.name in PARTITIONING:
+            self._partitions(op)
+            return
         if any(isinstance(value.type, SharedType) for value in (*op.results, *op.operands)):
             self._share(op)
             return
@@ -193,6 +197,15 @@ class _Flow:
                 self.set(value, undefined)
             return
         meaning_of(op)(self, op)
+
+    def _partitions(self, op: Op) -> None:
+        for region in op.regions:
+            block = region.blocks[0]
+            for argument, value in zip(block.arguments, captured(op), strict=False):
+                self.set(argument, self.of(value))
+            self._block(block)
+        for value, passed in zip(op.results, terminator(op, 0).operands, strict=False):
+            self.set(value, self.of(passed))
 
     def _share(self, op: Op) -> None:
         """Record values that pass through shared memory as sinks: nobody follows them there."""

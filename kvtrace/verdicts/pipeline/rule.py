@@ -16,19 +16,19 @@ import numpy as np
 from kvtrace.evaluate import ScalarArgument, evaluate
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.partitions import needs_clocks
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shared_memory import READS_EARLY as SEEN_READING
 from kvtrace.evaluate.shared_memory import WRITES_EARLY as SEEN_WRITING
-from kvtrace.evaluate.shared_memory import SharedMemory
-from kvtrace.evaluate.values import Unknown
 from kvtrace.ir import source_stack
 from kvtrace.ir.asynchronous import Act, act_of
 from kvtrace.ir.flow import enclosing_ops
-from kvtrace.ir.ops import LOOPS
-from kvtrace.ir.types import SharedType, TensorType
+from kvtrace.ir.ops import LOOPS, PARTITIONED
+from kvtrace.ir.types import SharedType
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.pipeline.contentless import EmptyShared, NoMemory, without_tensors
 from kvtrace.verdicts.pipeline.explore import explore
+from kvtrace.verdicts.pipeline.partitions import find_disorder
 from kvtrace.verdicts.pipeline.views import (
     OVERWRITES,
     READS_EARLY,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from kvtrace.evaluate import Argument
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Launch, Scope
-    from kvtrace.evaluate.types import ValueType
     from kvtrace.ir import Module, Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.pipeline.views import View
@@ -92,6 +91,8 @@ def undecided(reason: str) -> OrderVerdict:
 
 def judge_order(module: Module, kernel: str, calls: Iterable[Call]) -> OrderVerdict:
     """Return the verdict on a kernel's TTGIR; faults are replayed for its calls."""
+    if needs_clocks(module):
+        return _verdict_by_clocks(module, calls)
     try:
         findings = explore(module)
     except KvtraceError as error:
@@ -99,6 +100,18 @@ def judge_order(module: Module, kernel: str, calls: Iterable[Call]) -> OrderVerd
     except UNFIT as error:  # recorded IR may be anything; reported for the kernel
         return undecided(str(UnfitOp(kernel, error)))
     return _verdict_of(findings, module, calls)
+
+
+def _verdict_by_clocks(module: Module, calls: Iterable[Call]) -> OrderVerdict:
+    """Return the verdict on a kernel whose partitions and barriers are followed call by call."""
+    outcomes = find_disorder(module, calls)
+    found = [outcome for outcome in outcomes if outcome is not None]
+    if found:
+        finding = min(found, key=lambda each: each.other is None)  # an early access explains more
+        return OrderVerdict("violation", finding.text, op=finding.op, other=finding.other)
+    name = next(op.name for op in module.ops if op.name in PARTITIONED)
+    shown = "evaluations of its calls show no disorder" if outcomes else "no call was evaluated"
+    return undecided(f"{name} is followed for single calls only, and {shown}")
 
 
 def _verdict_of(findings: Findings, module: Module, calls: Iterable[Call]) -> OrderVerdict:
@@ -191,7 +204,6 @@ def _view_text(view: View) -> str:
 _FAULT_TEXTS: Final = {READS_EARLY: SEEN_READING, WRITES_EARLY: SEEN_WRITING}
 _MAX_STEPS: Final = 1 << 17
 _LARGE_INTEGER: Final = 4096
-_UNKNOWN_CONTENTS: Final = Unknown(frozenset({"the contents of tensors, which are not needed"}))
 
 
 def occurs_in(fault: Fault, module: Module, call: Call) -> bool | None:
@@ -252,7 +264,7 @@ def _evaluated(
 class _Replay(Instrument):
     """An instrument that evaluates only the ops that affect which operations are in flight."""
 
-    shared: _EmptyShared
+    shared: EmptyShared
 
     def __init__(self, fault: Fault) -> None:
         super().__init__()
@@ -267,25 +279,12 @@ class _Replay(Instrument):
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Replace the launch's memories by memories without contents."""
         del values
-        self.shared = launch.shared = _EmptyShared(prod(launch.grid))
-        launch.memory = _NoMemory(launch.arguments, frozenset())
+        self.shared = launch.shared = EmptyShared(prod(launch.grid))
+        launch.memory = NoMemory(launch.arguments, frozenset())
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Replace ops that compute tensors by steps that set unknown results."""
-        has_no_tensor = not any(
-            isinstance(value.type, TensorType) for value in (*op.results, *op.operands)
-        )
-        if op is self._fault.op:
-            return self._counted(step)
-        if op.regions or act_of(op) is not None or has_no_tensor:
-            return step
-        results = tuple(value.id for value in op.results)
-
-        def nothing(values: list[Any], _scope: Scope) -> None:
-            for value_id in results:
-                values[value_id] = _UNKNOWN_CONTENTS
-
-        return nothing
+        return self._counted(step) if op is self._fault.op else without_tensors(op, step)
 
     def _counted(self, step: Step) -> Step:
         def counted(values: list[Any], scope: Scope) -> None:
@@ -293,44 +292,3 @@ class _Replay(Instrument):
             step(values, scope)
 
         return counted
-
-
-class _NoMemory(Memory):
-    """A memory with unknown contents that ignores stores."""
-
-    def load(self, *_given: Any) -> Any:
-        """Return an unknown value."""
-        return _UNKNOWN_CONTENTS
-
-    def store(self, *_given: Any) -> None:
-        """Ignore a store."""
-
-
-class _EmptyShared(SharedMemory):
-    """Shared memory without contents that only tracks operations in flight."""
-
-    @property
-    def complete(self) -> bool:
-        """True if each op surely ran at a known address."""
-        return self._complete
-
-    def copy(
-        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
-    ) -> None:
-        """Begin a copy of zeros."""
-        del value
-        super().copy(op, scope, view, _zero(type_), type_, barrier)
-
-    def write(self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType) -> None:
-        """Write zeros to a view."""
-        del value
-        super().write(op, scope, view, _zero(type_), type_)
-
-    def read(self, op: Op, view: Any) -> Any:
-        """Check that a view may be read, and return an unknown value."""
-        super().read(op, view)
-        return _UNKNOWN_CONTENTS
-
-
-def _zero(type_: ValueType) -> Any:
-    return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)

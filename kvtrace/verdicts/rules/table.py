@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir.asynchronous import ACTS, GPU_DIALECTS, WITHOUT_ACT
+from kvtrace.ir.ops import PARTITIONED
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.verdicts.verdict import Severity, Verdict
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.concrete import Concrete
 
-ADDRESSING: Final = WITHOUT_ACT | frozenset(ACTS)
+ADDRESSING: Final = WITHOUT_ACT | PARTITIONED | frozenset(ACTS)
 """Ops of GPUs' dialects that access global memory as their rows in ops.py say, or not at all."""
 
 Judge = Callable[["BoundCall"], Iterable[Verdict]]

@@ -1,0 +1,288 @@
+"""`ttg` and `ttng`: partitions of warps, arrivals at barriers, and Blackwell's tensor memory.
+
+Modules with these ops are evaluated program by program (`partitions.py`). Products of the tensor
+core are computed at once; they count as in flight until a barrier's phase ends that they arrive at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
+from kvtrace.evaluate.dialects.tt_dot import dot_form, product
+from kvtrace.evaluate.dialects.ttg import TOKEN_VALUE, local_alloc, view_step
+from kvtrace.evaluate.partitions import PartitionedMemory
+from kvtrace.evaluate.registry import Step, semantics, unsupported
+from kvtrace.evaluate.rounding import rounding_to
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Unknown, full_array, program_flags, unknown_of
+from kvtrace.ir import Op
+from kvtrace.ir.attributes import Attribute
+from kvtrace.ir.flow import captured
+from kvtrace.ir.model import attribute
+
+_TENSOR_CORE = "tensor core"
+
+
+def _memory(op: Op, scope: Scope) -> PartitionedMemory:
+    shared = scope.launch.shared
+    if not isinstance(shared, PartitionedMemory):
+        raise unsupported(op, scope.launch.kernel, "in this analysis")
+    return shared
+
+
+def _check_attributes(op: Op, compiler: Compiler, *known: str) -> None:
+    """Raise UnsupportedOp if an op has a flag that is set and not followed."""
+    for name, value in op.attributes.items():
+        if name not in (*known, "operandSegmentSizes", "resultSegmentSizes") and _is_set(value):
+            raise unsupported(op, compiler.kernel, f"with {name}")
+
+
+def _is_set(value: Attribute) -> bool:
+    return getattr(value, "value", True) is not False
+
+
+def _flags(values: list[Any], slot: int | None, scope: Scope) -> Any:
+    if slot is None:
+        return True
+    value = values[slot]
+    return value if isinstance(value, Unknown) else program_flags(value, scope.programs)
+
+
+# -- partitions -----------------------------------------------------------------------------------
+
+
+@semantics("ttg.warp_specialize")
+def warp_specialize(op: Op, compiler: Compiler) -> Step:
+    """Return the step that runs the partitions in turns, until all have ended."""
+    default = compiler.block(op.regions[0].blocks[0])
+    (holder,) = (inner for inner in op.regions[1].blocks[0].ops if inner.regions)
+    parts = [compiler.block(region.blocks[0]) for region in holder.regions]
+    passed, results = slots_of(captured(holder)), slots_of(op.results)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        outcome: list[Any] = []
+
+        def run_default() -> None:
+            outcome.extend(default.run(list(values), scope))
+
+        def run_part(index: int) -> None:
+            own, part = list(values), parts[index]
+            for argument, slot in zip(part.arguments, passed, strict=True):
+                own[argument] = values[slot]
+            part.run(own, scope)
+
+        runs = [run_default]
+        runs += [lambda index=index: run_part(index) for index in range(len(parts))]  # type: ignore[misc]
+        _memory(op, scope).run_partitions(scope, runs)
+        for slot, value in zip(results, outcome, strict=True):
+            values[slot] = value
+
+    return step
+
+
+@semantics("ttg.warp_specialize.partitions", "ttng.inval_barrier")
+def nothing(_op: Op, _compiler: Compiler) -> Step:
+    """Return a step without effect."""
+    return lambda _values, _scope: None
+
+
+# -- barriers -------------------------------------------------------------------------------------
+
+
+@semantics("ttng.arrive_barrier")
+def arrive_barrier(op: Op, compiler: Compiler) -> Step:
+    """Return the step of arrivals at a barrier."""
+    _check_attributes(op, compiler, "count")
+    return _arrival(op, int(attribute(op, "count", 1)))
+
+
+@semantics("ttng.barrier_expect")
+def barrier_expect(op: Op, _compiler: Compiler) -> Step:
+    """Return the step of an arrival that announces bytes; without clocks, bytes are not counted."""
+    return _arrival(op, 1, size=int(attribute(op, "size", 0)), needs_clocks=False)
+
+
+@semantics("ttng.async_copy_mbarrier_arrive")
+def async_copy_mbarrier_arrive(op: Op, compiler: Compiler) -> Step:
+    """Return the step that lets a phase wait for the copies so far, and adds no arrival."""
+    _check_attributes(op, compiler)
+    return _arrival(op, 0, kind="copies")
+
+
+@semantics("ttng.tc_gen5_commit")
+def tc_gen5_commit(op: Op, compiler: Compiler) -> Step:
+    """Return the step that lets a barrier know when the products so far have ended."""
+    if op.group("view"):
+        raise unsupported(op, compiler.kernel, "of several thread blocks")
+    _check_attributes(op, compiler)
+    return _arrival(op, 1, kind=_TENSOR_CORE)
+
+
+def _arrival(
+    op: Op, count: int, *, size: int = 0, kind: str = "", needs_clocks: bool = True
+) -> Step:
+    barrier, predicate = op.operand("barrier").id, slot_of(op, "predicate")
+
+    def step(values: list[Any], scope: Scope) -> None:
+        if not needs_clocks and not isinstance(scope.launch.shared, PartitionedMemory):
+            return
+        active = _flags(values, predicate, scope)
+        _memory(op, scope).arrive(scope, values[barrier], count, size, kind, active)
+
+    return step
+
+
+@semantics("ttng.fence_async_shared")
+def fence_async_shared(_op: Op, _compiler: Compiler) -> Step:
+    """Return the step that makes stores visible to copies and products that begin later."""
+
+    def step(_values: list[Any], scope: Scope) -> None:
+        if isinstance(scope.launch.shared, PartitionedMemory):
+            scope.launch.shared.fence(scope)
+
+    return step
+
+
+@semantics("ttng.async_tma_store_wait")
+def async_tma_store_wait(op: Op, _compiler: Compiler) -> Step:
+    """Return the step that waits until at most `pendings` stores read shared memory."""
+    pendings = int(attribute(op, "pendings"))
+
+    def step(_values: list[Any], scope: Scope) -> None:
+        if isinstance(scope.launch.shared, PartitionedMemory):
+            scope.launch.shared.end_stores(scope, pendings)
+
+    return step
+
+
+# -- tensor memory --------------------------------------------------------------------------------
+
+
+def _with_tokens(op: Op, step: Step) -> Step:
+    tokens = slots_of(op.results)[1:]
+
+    def tokened(values: list[Any], scope: Scope) -> None:
+        step(values, scope)
+        for slot in tokens:
+            values[slot] = TOKEN_VALUE
+
+    return tokened
+
+
+@semantics("ttng.tmem_alloc")
+def tmem_alloc(op: Op, compiler: Compiler) -> Step:
+    """Return the step that allocates tensor memory, and writes the op's tensor to it, if any."""
+    return _with_tokens(op, local_alloc(op, compiler))
+
+
+@semantics("ttng.tmem_load")
+def tmem_load(op: Op, compiler: Compiler) -> Step:
+    """Return the step that loads a part of tensor memory."""
+    _check_attributes(op, compiler)
+    slot, result = op.operand("shared").id, op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        values[result] = scope.launch.shared.read(op, values[slot])
+
+    return _with_tokens(op, step)
+
+
+@semantics("ttng.tmem_store")
+def tmem_store(op: Op, _compiler: Compiler) -> Step:
+    """Return the step that stores to tensor memory where its predicate holds."""
+    target, source, predicate = (op.operand(n).id for n in ("shared", "value", "predicate"))
+    type_, results = value_type(op.operand("value").type), slots_of(op.results)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        active, value = _flags(values, predicate, scope), values[source]
+        if isinstance(active, Unknown) or np.all(active):
+            value = active if isinstance(active, Unknown) else value
+            _memory(op, scope).write(op, scope, values[target], value, type_)
+        for slot in results:
+            values[slot] = TOKEN_VALUE
+
+    return step
+
+
+@semantics("ttng.tmem_subslice")
+def tmem_subslice(op: Op, _compiler: Compiler) -> Step:
+    """Return the step that selects columns of a view of tensor memory."""
+    first, count = int(attribute(op, "N")), value_type(op.results[0].type).shape[-1]
+    return view_step(op, lambda lanes: lanes[..., first : first + count])
+
+
+@semantics("ttng.tc_gen5_mma")
+def tc_gen5_mma(op: Op, compiler: Compiler) -> Step:
+    """Return the step of a product that is added to tensor memory."""
+    _check_attributes(op, compiler, "is_async")
+    names = ("left", "right", "added", "use_added", "predicate")
+    slots = tuple(op.operand(name).id for name in names)
+    barriers = list(
+        zip(slots_of(op.group("barrier")), slots_of(op.group("barrier_predicate")), strict=True)
+    )
+    type_, results = value_type(op.operand("added").type), slots_of(op.results)
+    form = dot_form(op)
+    rounding = rounding_to(type_.element)
+    ends = not _is_asynchronous(op)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        memory = _memory(op, scope)
+        left, right, added, use, predicate = (values[slot] for slot in slots)
+        active, adds = (_flags(values, slot, scope) for slot in slots[3:][::-1])
+        for slot in results:
+            values[slot] = TOKEN_VALUE
+        unknown = unknown_of((use, predicate))
+        if unknown is None and not np.all(active):
+            return
+        factors = [memory.read(op, view, _TENSOR_CORE) for view in (left, right)]
+        total = memory.read(op, added, _TENSOR_CORE) if unknown or np.all(adds) else 0
+        unknown = unknown_of((use, predicate, *factors, total))
+        result: Any = unknown
+        if unknown is None:
+            is_single = factors[0].dtype == np.float32
+            result = product(factors[0], factors[1], form.working, tf32=is_single)
+            result = rounding(np.asarray(result + total)) if rounding else result + total
+        memory.write(op, scope, added, result, type_, _TENSOR_CORE)
+        memory.begin_product(scope, ends=ends)
+        for barrier, flag in barriers:
+            memory.arrive(scope, values[barrier], 1, 0, _TENSOR_CORE, _flags(values, flag, scope))
+
+    return compiler.counting_step(op, step, type_.size, _flops(op))
+
+
+def _is_asynchronous(op: Op) -> bool:
+    return "is_async" in op.attributes and _is_set(op.attributes["is_async"])
+
+
+def _flops(op: Op) -> int:
+    depth = value_type(op.operand("left").type).shape[-1]
+    return 2 * depth * value_type(op.operand("added").type).size
+
+
+@semantics("ttng.tmem_copy")
+def tmem_copy(op: Op, compiler: Compiler) -> Step:
+    """Return the step that copies shared memory to tensor memory, in the tensor core's order."""
+    source, target, barrier = (
+        op.operand("source").id,
+        op.operand("shared").id,
+        slot_of(op, "barrier"),
+    )
+    from_type, to_type = (value_type(op.operand(n).type) for n in ("source", "shared"))
+    if from_type.shape[-2:] != to_type.shape[-2:]:
+        raise unsupported(op, compiler.kernel, "of scales")
+
+    def step(values: list[Any], scope: Scope) -> None:
+        memory = _memory(op, scope)
+        value = memory.read(op, values[source], _TENSOR_CORE)
+        if not isinstance(value, Unknown):
+            value = full_array(value, from_type).reshape(scope.programs, *to_type.shape)
+        memory.write(op, scope, values[target], value, to_type, _TENSOR_CORE)
+        memory.begin_product(scope, ends=False)
+        if barrier is not None:
+            memory.arrive(scope, values[barrier], 1, 0, _TENSOR_CORE)
+
+    return step

@@ -1,0 +1,523 @@
+"""Shared memory of a program whose warps do different things, ordered by barriers alone.
+
+Partitions (`warp_specialize`) run in turns, in a chosen order: one runs until it waits for a phase
+of a barrier that has not ended. What orders accesses are vector clocks. A *component* is what ends
+in a known order: the ops of a partition, the copies, stores or tensor-core products that it begins,
+and the phases of one barrier. A clock has, by component, how much of it is known to have ended. An
+arrival adds the partition's clock to the barrier's; a wait adds the barrier's to the partition's.
+An access is early if its partition's clock lacks an earlier access to one of the elements.
+
+Example: a copy for phase 0 of a barrier writes a buffer. It is an access of the barrier's component
+at 1, so a partition that has not waited for phase 0, nor for an arrival of a partition that has,
+reads the buffer early. Copies land at the end of their phase, as late as on any device.
+
+Programs run one by one, as waits of several programs at once would hold each other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.errors import Deadlock, TooLarge, UnsupportedOp
+from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.shared_memory import Buffer, SharedMemory
+from kvtrace.evaluate.turns import Turns
+from kvtrace.evaluate.types import ValueType
+from kvtrace.evaluate.values import Array, SharedView, Unknown, unknown_of
+from kvtrace.ir import Module, Op
+from kvtrace.ir.model import once_per_module
+from kvtrace.ir.ops import PARTITIONED
+
+READS: Final = "reads elements that {other} may not have written yet"
+WRITES: Final = "writes elements that {other} may still read"
+OVERWRITES: Final = "writes elements that {other} may not have written yet"
+UNFENCED: Final = (
+    "reads elements that {other} wrote in another partition, and no fence_async_shared is between"
+)
+MORE_BYTES: Final = (
+    "waits for fewer bytes than are in flight, so it may end before {other} has arrived"
+)
+"""Predicates of early accesses; `{other}` is the op on the other side."""
+
+Order = Literal["ascending", "descending", "handing over"]
+ORDERS: Final[tuple[Order, ...]] = get_args(Order)
+
+Clock = NDArray[np.int64]
+
+_COMPONENTS: Final = 512
+_KINDS: Final = ("copies", "stores", "products", "tensor core")
+
+
+@once_per_module
+def needs_clocks(module: Module) -> bool:
+    """Return whether a module has ops that barriers alone order: partitions, arrivals, tcgen05."""
+    return any(op.name in PARTITIONED for op in module.ops)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyAccess:
+    """An op that accesses elements before another op's access to them has surely ended."""
+
+    op: Op
+    other: Op
+    text: str
+
+
+@dataclass(eq=False)
+class _Accesses:
+    """The last accesses to each element of a buffer: component, its stamp, and the op's index."""
+
+    writes: tuple[Array, Array, Array]
+    generic: Array
+    """True where the last write was an ordinary store, not a copy or a product."""
+    reads: dict[int, tuple[Array, Array]] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _Copy:
+    op: Op
+    view: SharedView
+    planes: Sequence[Array]
+    size: int
+    until: int
+
+
+@dataclass(eq=False)
+class _Barrier:
+    """A barrier: phases that have ended, arrivals and bytes of the current one, and clocks."""
+
+    component: int
+    needed: int
+    phase: int = 0
+    arrived: int = 0
+    expected: int = 0
+    copies: list[_Copy] = field(default_factory=list)
+    clock: Clock = field(default_factory=lambda: np.zeros(_COMPONENTS, np.int64))
+    fenced: Clock = field(default_factory=lambda: np.zeros(_COMPONENTS, np.int64))
+    ended: Clock = field(default_factory=lambda: np.zeros(_COMPONENTS, np.int64))
+    ended_fenced: Clock = field(default_factory=lambda: np.zeros(_COMPONENTS, np.int64))
+
+
+@dataclass(eq=False)
+class _Partition:
+    """The clock of a partition, what of it is fenced, and what it has begun, by kind."""
+
+    component: int
+    clock: Clock
+    fenced: Clock
+    kinds: dict[str, int]
+    begun: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
+    copies: list[_Copy] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class _Program:
+    partitions: dict[int, _Partition] = field(default_factory=dict)
+    components: int = 0
+    turns: Turns | None = None
+    version: int = 0
+    waits: dict[int, tuple[Op, str]] = field(default_factory=dict)
+
+
+class _Current(threading.local):
+    partition = 0
+
+
+class PartitionedMemory(SharedMemory):
+    """Shared memory with clocks; `early` has the accesses that come too early.
+
+    `order` is that of turns: partitions begin in ascending or descending order, or in ascending
+    order and let others run after each arrival (`handing over`). `stuck` are the waits that never
+    end, once the evaluation has ended with a deadlock.
+    """
+
+    def __init__(self, programs: int, order: Order = "ascending") -> None:
+        super().__init__(programs)
+        self.early: dict[tuple[str, int, int], EarlyAccess] = {}
+        self.stuck: tuple[Op, ...] = ()
+        self._order = order
+        self._program_states: dict[int, _Program] = {}
+        self._program_of: dict[Buffer, _Program] = {}
+        self._accesses: dict[Buffer, _Accesses] = {}
+        self._barriers: dict[tuple[Buffer, int], _Barrier] = {}
+        self._ops: dict[int, Op] = {}
+        self._current = _Current()
+
+    # -- programs and partitions ---------------------------------------------------------------
+
+    def _program(self, scope: Scope) -> _Program:
+        if scope.programs != 1:
+            raise UnsupportedOp(
+                "programs with barriers between partitions are evaluated one by one"
+            )
+        return self._program_states.setdefault(int(scope.linear[0]), _Program())
+
+    def _component(self, program: _Program) -> int:
+        program.components += 1
+        if program.components > _COMPONENTS:
+            raise TooLarge(f"a program has more than {_COMPONENTS} barriers and partitions")
+        return program.components - 1
+
+    def _partition(self, program: _Program) -> _Partition:
+        number = self._current.partition
+        partition = program.partitions.get(number)
+        if partition is None:
+            component = self._component(program)
+            kinds = {kind: self._component(program) for kind in _KINDS}
+            clock, fenced = (np.zeros(_COMPONENTS, np.int64) for _ in range(2))
+            clock[component] = 1
+            partition = _Partition(component, clock, fenced, kinds)
+            program.partitions[number] = partition
+        return partition
+
+    def run_partitions(self, scope: Scope, runs: Sequence[Callable[[], None]]) -> None:
+        """Run functions as partitions, the first by the warps that run now, until all have ended.
+
+        Raises:
+            Deadlock: all partitions that have not ended wait.
+
+        """
+        program = self._program(scope)
+        if program.turns is not None or not scope.certain:
+            raise UnsupportedOp("partitions in partitions, or under an unknown condition")
+        parent = self._partition(program)
+        order = list(range(len(runs)))[:: -1 if self._order == "descending" else 1]
+
+        def run(turn: int) -> None:
+            self._current.partition = order[turn]
+            try:
+                if order[turn]:
+                    partition = self._partition(program)
+                    _join(partition, parent.clock, parent.fenced)
+                with np.errstate(all="ignore"):
+                    runs[order[turn]]()
+            finally:
+                self._current.partition = 0
+
+        _advance(parent)
+        memory = scope.launch.memory
+        program.turns = Turns(len(runs), run, lambda: program.version + memory.version)
+        try:
+            program.turns.run_all()
+        except Deadlock as error:
+            self.stuck = self.stuck or tuple(op for op, _ in program.waits.values())
+            texts = dict.fromkeys(text for _, text in program.waits.values())
+            raise Deadlock("; ".join(texts) or str(error)) from None
+        finally:
+            program.turns = None
+        for number in order:
+            if number:
+                partition = program.partitions[number]
+                _join(parent, partition.clock, partition.fenced)
+                _advance(partition)
+        _advance(parent)
+
+    # -- ordinary accesses ---------------------------------------------------------------------
+
+    def allocate(self, scope: Scope, type_: ValueType) -> SharedView:
+        """Return a new, unwritten buffer of one program."""
+        view = super().allocate(scope, type_)
+        count = len(view.buffer.planes[0])
+        self._program_of[view.buffer] = self._program(scope)
+        writes = (np.zeros(count, np.int16), np.zeros(count, np.int64), np.zeros(count, np.int32))
+        self._accesses[view.buffer] = _Accesses(writes, np.zeros(count, np.bool_))
+        return view
+
+    def read(self, op: Op, view: Any, kind: str = "") -> Any:
+        """Return a view's contents; `kind` is that of the operation in flight that reads them."""
+        unknown = self._unknown_in(view)
+        if not isinstance(view, SharedView) or self._unknown is not None:
+            return unknown
+        partition = self._partition(self._program_of[view.buffer])
+        self._check(op, view, partition, kind)
+        component, stamp = self._stamp(partition, kind)
+        reads, count = self._accesses[view.buffer].reads, len(view.buffer.planes[0])
+        if component not in reads:
+            reads[component] = np.zeros(count, np.int64), np.zeros(count, np.int32)
+        stamps, ops = reads[component]
+        stamps[view.places], ops[view.places] = stamp, op.index
+        if unknown is not None:
+            return unknown
+        return self._joined(
+            [plane[view.places] for plane in view.buffer.planes], np.zeros(1, np.bool_)
+        )
+
+    def write(
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, kind: str = ""
+    ) -> None:
+        """Write a tensor to a view; `kind` is that of the operation in flight that writes it."""
+        if self._note_unknown_write(scope, view, None):
+            return
+        value = self._known(view, value, type_)
+        partition = self._partition(self._program(scope))
+        self._check(op, view, partition, kind, writes=True)
+        self._record_write(op, view, *self._stamp(partition, kind), generic=not kind)
+        for plane, stored in zip(view.buffer.planes, self._planes(value, type_), strict=True):
+            plane[view.places] = stored
+
+    def _known(self, view: SharedView, value: Any, type_: ValueType) -> Any:
+        """Return a value, or zero for one that is not known: order does not depend on it."""
+        if not isinstance(value, Unknown):
+            return value
+        view.buffer.unknown = value
+        return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
+
+    def _stamp(self, partition: _Partition, kind: str) -> tuple[int, int]:
+        if not kind:
+            return partition.component, int(partition.clock[partition.component])
+        return partition.kinds[kind], partition.begun[kind] + 1
+
+    def _record_write(
+        self, op: Op, view: SharedView, component: int, stamp: int, *, generic: bool
+    ) -> None:
+        accesses, places = self._accesses[view.buffer], view.places
+        for plane, number in zip(accesses.writes, (component, stamp, op.index), strict=True):
+            plane[places] = number
+        accesses.generic[places] = generic
+        self._ops[op.index] = op
+
+    def _check(
+        self, op: Op, view: SharedView, partition: _Partition, kind: str, *, writes: bool = False
+    ) -> None:
+        """Note an early access if the partition's clock lacks an access to an element."""
+        self._ops[op.index] = op
+        accesses, places, clock = self._accesses[view.buffer], view.places, partition.clock
+        if kind == "tensor core":  # its products run in the order in which they begin
+            clock = clock.copy()
+            clock[partition.kinds[kind]] = np.iinfo(np.int64).max
+        component, stamp, writer = (plane[places] for plane in accesses.writes)
+        late = clock[component] < stamp
+        if late.any():
+            self._note_early(op, writer[late], OVERWRITES if writes else READS)
+        elif kind and not writes:
+            is_foreign = accesses.generic[places] & (component != partition.component)
+            unfenced = is_foreign & (partition.fenced[component] < stamp)
+            if unfenced.any():
+                self._note_early(op, writer[unfenced], UNFENCED)
+        for reader, (stamps, ops) in accesses.reads.items() if writes else ():
+            late = clock[reader] < stamps[places]
+            if late.any():
+                self._note_early(op, ops[places][late], WRITES)
+
+    def _note_early(self, op: Op, others: Array, text: str) -> None:
+        other = self._ops[int(others.reshape(-1)[0])]
+        self.early.setdefault((text, op.index, other.index), EarlyAccess(op, other, text))
+
+    def fence(self, scope: Scope) -> None:
+        """Make the partition's accesses so far, and those it knows of, visible to copies."""
+        partition = self._partition(self._program(scope))
+        np.maximum(partition.fenced, partition.clock, out=partition.fenced)
+
+    # -- copies in groups, stores and products ---------------------------------------------------
+
+    def copy(
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
+    ) -> None:
+        """Begin a copy to a view, which lands at the end of its group or its barrier's phase."""
+        views = (view,) if barrier is None else (view, barrier)
+        if any(self._note_unknown_write(scope, part, None) for part in views):
+            return
+        value = self._known(view, value, type_)
+        partition = self._partition(self._program(scope))
+        kind = "copies"
+        self._check(op, view, partition, kind, writes=True)
+        if barrier is None:
+            component, until = self._stamp(partition, kind)
+            copies = partition.copies
+        else:
+            state = self._barrier(barrier)
+            component, until, copies = state.component, state.phase + 1, state.copies
+        self._record_write(op, view, component, until, generic=False)
+        size = view.lanes.size * type_.element.bytes
+        copies.append(_Copy(op, view, self._planes(value, type_), size, until))
+
+    def commit(self, scope: Scope) -> None:
+        """Close the partition's group of copies."""
+        self._partition(self._program(scope)).begun["copies"] += 1
+
+    def wait(self, scope: Scope, most_in_flight: int) -> None:
+        """Complete the copies of all the partition's groups but the last `most_in_flight`."""
+        self._end(scope, "copies", most_in_flight)
+
+    def begin_reads(self, op: Op, scope: Scope, views: Sequence[SharedView]) -> None:
+        """Begin an asynchronous product that reads views until the wait for it."""
+        for view in views:
+            self.read(op, view, "products")
+        self._partition(self._program(scope)).begun["products"] += 1
+
+    def end_reads(self, scope: Scope, most_pending: int) -> None:
+        """End the reads of all the partition's products but the last `most_pending`."""
+        self._end(scope, "products", most_pending)
+
+    def read_to_store(self, op: Op, scope: Scope, view: Any) -> Any:
+        """Return a view's contents, which a copy to global memory reads until the wait for it."""
+        value = self.read(op, view, "stores")
+        self._partition(self._program(scope)).begun["stores"] += 1
+        return value
+
+    def end_stores(self, scope: Scope, most_pending: int) -> None:
+        """End the reads of all the partition's stores but the last `most_pending`."""
+        self._end(scope, "stores", most_pending)
+
+    def begin_product(self, scope: Scope, *, ends: bool) -> None:
+        """Begin a product of the tensor core; `ends`: the program waits for it at once."""
+        partition = self._partition(self._program(scope))
+        partition.begun["tensor core"] += 1
+        if ends:
+            self._end(scope, "tensor core", 0)
+
+    def _end(self, scope: Scope, kind: str, most_pending: int) -> None:
+        partition = self._partition(self._program(scope))
+        ended = max(partition.begun[kind] - most_pending, 0)
+        component = partition.kinds[kind]
+        partition.clock[component] = max(partition.clock[component], ended)
+        if kind == "copies":
+            partition.copies = _landed(partition.copies, ended)
+
+    # -- barriers --------------------------------------------------------------------------------
+
+    def _barrier(self, view: SharedView) -> _Barrier:
+        key = view.buffer, int(view.places.reshape(-1)[0])
+        barrier = self._barriers.get(key)
+        if barrier is None:
+            raise UnsupportedOp("a barrier is used that was not initialized")
+        return barrier
+
+    def begin_phases(self, scope: Scope, barrier: Any, count: int = 1) -> None:
+        """Set a barrier to phase 0, which `count` arrivals end."""
+        if self._note_unknown_write(scope, barrier, None):
+            return
+        program = self._program(scope)
+        key = barrier.buffer, int(barrier.places.reshape(-1)[0])
+        self._barriers[key] = _Barrier(self._component(program), count)
+
+    def arrive(
+        self, scope: Scope, view: Any, count: int = 1, size: int = 0, kind: str = "",
+        active: Any = True,
+    ) -> None:  # fmt: skip
+        """Arrive at a barrier, and announce `size` bytes.
+
+        With a `kind` the arrival is of all that the partition has begun of that kind, when it ends.
+        """
+        if not isinstance(active, Unknown) and not np.all(active):
+            return
+        if self._note_unknown_write(scope, view, active):
+            return
+        program = self._program(scope)
+        partition, barrier = self._partition(program), self._barrier(view)
+        barrier.arrived += count
+        barrier.expected += size
+        np.maximum(barrier.clock, partition.clock, out=barrier.clock)
+        np.maximum(barrier.fenced, partition.fenced, out=barrier.fenced)
+        if kind:
+            component = partition.kinds[kind]
+            barrier.clock[component] = max(barrier.clock[component], partition.begun[kind])
+            if kind == "copies":
+                landing = [c for c in partition.copies if c.until <= partition.begun[kind] + 1]
+                barrier.clock[component] = max(
+                    [int(barrier.clock[component]), *(c.until for c in landing)]
+                )
+                partition.copies = _landed(partition.copies, partition.begun[kind] + 1)
+        _advance(partition)
+        if not barrier.copies and not barrier.expected:
+            self._end_phase(program, barrier)
+        program.version += 1
+        if self._order == "handing over" and program.turns is not None:
+            number = self._current.partition
+            program.turns.step_aside()
+            self._current.partition = number
+
+    def _end_phase(self, program: _Program, barrier: _Barrier) -> bool:
+        """End a barrier's phase if all arrivals and bytes are there; return whether it ended."""
+        size = sum(copy.size for copy in barrier.copies)
+        if barrier.arrived < barrier.needed or size < barrier.expected:
+            return False
+        _landed(barrier.copies, barrier.phase + 1)
+        barrier.copies, barrier.expected = [], 0
+        barrier.arrived -= barrier.needed
+        barrier.phase += 1
+        barrier.clock[barrier.component] = barrier.phase
+        barrier.ended, barrier.ended_fenced = barrier.clock.copy(), barrier.fenced.copy()
+        program.version += 1
+        return True
+
+    def wait_for_phase(self, op: Op, scope: Scope, barrier: Any, parity: Any, active: Any) -> None:
+        """Wait until a barrier's phase with a parity has ended.
+
+        Raises:
+            Deadlock: nothing that still runs ends the phase.
+
+        """
+        if not isinstance(active, Unknown) and not np.all(active):
+            return
+        unknown = unknown_of((parity, active))
+        if self._note_unknown_write(scope, barrier, unknown):
+            return
+        program = self._program(scope)
+        partition, state = self._partition(program), self._barrier(barrier)
+        wanted = int(np.asarray(parity).reshape(-1)[0])
+        while (state.phase & 1) == (wanted & 1):
+            self._ops[op.index] = op
+            size = sum(copy.size for copy in state.copies)
+            if size > state.expected and state.arrived >= state.needed:
+                first = state.copies[0].op
+                key = MORE_BYTES, op.index, first.index
+                self.early.setdefault(key, EarlyAccess(op, first, MORE_BYTES))
+            if not self._end_phase(program, state):
+                self._block(op, scope, program, state, wanted)
+        _join(partition, state.ended, state.ended_fenced)
+
+    def _block(
+        self, op: Op, scope: Scope, program: _Program, barrier: _Barrier, parity: int
+    ) -> None:
+        bytes_text = ""
+        if barrier.expected:
+            size = sum(copy.size for copy in barrier.copies)
+            bytes_text = f" and {size:,} of {barrier.expected:,} bytes"
+        text = (
+            f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits forever: phase "
+            f"{barrier.phase} of its barrier, of parity {parity & 1}, has {barrier.arrived} of "
+            f"{barrier.needed} arrivals{bytes_text}"
+        )
+        if not self._complete:
+            raise UnsupportedOp(f"{text}, as far as is known")
+        if program.turns is None:
+            self.stuck = (op,)
+            raise Deadlock(text)
+        number = self._current.partition
+        program.waits[number] = op, text
+        program.turns.wait_for_change(text)
+        self._current.partition = number
+        del program.waits[number]
+
+    def forget(self, view: Any) -> None:
+        """Keep the contents: a buffer is freed at the end of what uses it."""
+
+
+def _join(partition: _Partition, clock: Clock, fenced: Clock) -> None:
+    own = partition.component
+    number = partition.clock[own]
+    np.maximum(partition.clock, clock, out=partition.clock)
+    np.maximum(partition.fenced, fenced, out=partition.fenced)
+    partition.clock[own] = max(number, int(partition.clock[own]))
+
+
+def _advance(partition: _Partition) -> None:
+    """Begin a new part of a partition's ops, which what it has released does not cover."""
+    partition.clock[partition.component] += 1
+
+
+def _landed(copies: list[_Copy], ended: int) -> list[_Copy]:
+    """Write the copies that have ended; return the others."""
+    for copy in copies:
+        if copy.until <= ended:
+            for plane, arrived in zip(copy.view.buffer.planes, copy.planes, strict=True):
+                plane[copy.view.places] = arrived
+    return [copy for copy in copies if copy.until > ended]

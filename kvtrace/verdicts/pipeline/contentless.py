@@ -1,0 +1,78 @@
+"""Memories without contents: an evaluation that follows only which operations are in flight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.shared_memory import SharedMemory
+from kvtrace.evaluate.values import Unknown
+from kvtrace.ir.types import SharedType, TensorType
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.registry import Step
+    from kvtrace.evaluate.scope import Scope
+    from kvtrace.evaluate.types import ValueType
+    from kvtrace.ir import Op
+
+_UNKNOWN_CONTENTS: Final = Unknown(frozenset({"the contents of tensors, which are not needed"}))
+
+
+def without_tensors(op: Op, step: Step) -> Step:
+    """Return an op's step; of an op that only computes tensors, one that sets unknown results."""
+    types = [value.type for value in (*op.results, *op.operands)]
+    has_tensor = any(isinstance(type_, TensorType) for type_ in types)
+    if op.regions or not has_tensor or any(isinstance(type_, SharedType) for type_ in types):
+        return step
+    results = tuple(value.id for value in op.results)
+
+    def nothing(values: list[Any], _scope: Scope) -> None:
+        for value_id in results:
+            values[value_id] = _UNKNOWN_CONTENTS
+
+    return nothing
+
+
+class NoMemory(Memory):
+    """A memory with unknown contents that ignores stores."""
+
+    def load(self, *_given: Any) -> Any:
+        """Return an unknown value."""
+        return _UNKNOWN_CONTENTS
+
+    def store(self, *_given: Any) -> None:
+        """Ignore a store."""
+
+
+class EmptyShared(SharedMemory):
+    """Shared memory without contents that only tracks operations in flight."""
+
+    @property
+    def complete(self) -> bool:
+        """True if each op surely ran at a known address."""
+        return self._complete
+
+    def copy(
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
+    ) -> None:
+        """Begin a copy of zeros."""
+        del value
+        super().copy(op, scope, view, _zero(type_), type_, barrier)
+
+    def write(
+        self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, kind: str = ""
+    ) -> None:
+        """Write zeros to a view."""
+        del value
+        super().write(op, scope, view, _zero(type_), type_, kind)
+
+    def read(self, op: Op, view: Any, kind: str = "") -> Any:
+        """Check that a view may be read, and return an unknown value."""
+        super().read(op, view, kind)
+        return _UNKNOWN_CONTENTS
+
+
+def _zero(type_: ValueType) -> Any:
+    return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)

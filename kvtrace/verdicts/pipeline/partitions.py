@@ -1,0 +1,113 @@
+"""Order in kernels whose partitions wait for each other: evaluations of calls by clocks.
+
+All states of several partitions are too many to visit. An evaluation of one order of their turns
+finds what no barrier orders, for the loops and branches that the call's numbers decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate import evaluate
+from kvtrace.evaluate.errors import UNFIT, Deadlock
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.partitions import ORDERS, EarlyAccess, Order, PartitionedMemory
+from kvtrace.ir import source_stack
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.pipeline.contentless import EmptyShared, NoMemory, without_tensors
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.registry import Step
+    from kvtrace.evaluate.scope import Launch
+    from kvtrace.ir import Module, Op
+    from kvtrace.recorded_calls.recorded import Call
+
+_MAX_STEPS: Final = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An op that comes too early, or waits forever; `other` is the op on the other side."""
+
+    op: Op
+    other: Op | None
+    text: str
+
+
+def find_disorder(module: Module, calls: Iterable[Call]) -> list[Finding | None]:
+    """Return what evaluations of calls find, in each order of turns; None: nothing.
+
+    Calls that cannot be evaluated are left out.
+    """
+    outcomes: list[Finding | None] = []
+    for call in calls:
+        for order in ORDERS:
+            replay = _Replay(order)
+            try:
+                _evaluate(module, call, replay)
+                is_whole = True
+            except Deadlock as error:
+                outcomes += replay.early()
+                outcomes += [Finding(op, None, str(error)) for op in replay.shared.stuck[:1]]
+                continue
+            except (KvtraceError, *UNFIT):  # not all ops are evaluated; nothing is concluded then
+                is_whole = False
+            found = replay.early()
+            outcomes += found or ([None] if is_whole and replay.shared.complete else [])
+    return outcomes
+
+
+def _evaluate(module: Module, call: Call, replay: _Replay) -> None:
+    count = prod(call.grid)
+    evaluate(
+        module,
+        call.arguments,
+        call.grid,
+        kernel=call.kernel,
+        planned=False,
+        instrument=replay,
+        programs=np.unique([0, count // 2, count - 1]) if count else np.zeros(0, np.int64),
+        most_steps=_MAX_STEPS,
+    )
+
+
+class _Replay(Instrument):
+    """An instrument that evaluates only the ops that affect which operations are in flight."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__()
+        self._order = order
+        self.shared = _EmptyPartitions(0)
+
+    def early(self) -> list[Finding]:
+        """Return the accesses that came too early so far, the first one first."""
+        return [Finding(e.op, e.other, _text(e)) for e in self.shared.early.values()]
+
+    def begin(self, launch: Launch, values: list[Any]) -> None:
+        """Replace the launch's memories by memories without contents."""
+        del values
+        self.shared = _EmptyPartitions(prod(launch.grid), self._order)
+        launch.shared = self.shared
+        launch.memory = NoMemory(launch.arguments, frozenset())
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Replace ops that compute tensors by steps that set unknown results."""
+        return without_tensors(op, step)
+
+
+class _EmptyPartitions(EmptyShared, PartitionedMemory):
+    """Memory of partitions without contents."""
+
+
+def _text(early: EarlyAccess) -> str:
+    return f"{_named(early.op)} {early.text.format(other=_named(early.other))}"
+
+
+def _named(op: Op) -> str:
+    stack = source_stack(op)
+    return f"{op.name} at line {stack[0].line}" if stack else op.name

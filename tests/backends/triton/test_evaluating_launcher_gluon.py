@@ -1,0 +1,158 @@
+"""Kernels in Gluon without a GPU: they run in the evaluator, and are judged like all others."""
+
+import json
+
+import pytest
+
+from tests.support.tiers import needs
+from tests.support.triton_versions import ROOT, run_with, versions
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+
+import kvtrace  # noqa: E402
+from kvtrace.cli import main  # noqa: E402
+from kvtrace.schema.runs import plain_rows  # noqa: E402
+from kvtrace.schema.trace import open_trace  # noqa: E402
+from tests.backends import gluon_kernels  # noqa: E402
+from tests.backends.gluon_kernels import LAUNCHES  # noqa: E402
+
+PROGRAM = ROOT / "tests" / "support" / "gluon_program.py"
+
+
+@pytest.fixture(scope="module", params=versions())
+@needs("process")
+def seen(request, tmp_path_factory):
+    cache, out = (tmp_path_factory.mktemp(name) for name in ("triton", "out"))
+    done = run_with(request.param, [str(PROGRAM), str(out)], cache)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def recorded_launches(tmp_path_factory):
+    """A trace of a launch of each kernel, and what was launched."""
+    out = tmp_path_factory.mktemp("gluon")
+    with kvtrace.capture(out, tensors="all"):
+        results = {name: launch("cpu") for name, launch in LAUNCHES.items()}
+    return out, results
+
+
+def run(out, capsys, *command) -> tuple[int, str]:
+    capsys.readouterr()
+    code = main([*command, str(out)])
+    return code, " ".join(capsys.readouterr().out.split())
+
+
+def findings(out):
+    """Return the findings as (kernel, rule, verdict, message)."""
+    kvtrace.open(out).sanitize()
+    trace = open_trace(out)
+    names = {row["kernel_id"]: row["name"] for row in plain_rows(trace.table("kernels"))}
+    calls = {row["call_id"]: names[row["kernel_id"]] for row in plain_rows(trace.table("calls"))}
+    return [
+        (calls[row["call_id"]], row["rule"], row["verdict"], row["message"])
+        for row in plain_rows(trace.table("findings"))
+    ]
+
+
+# -- each version ---------------------------------------------------------------------------------
+
+
+def test_each_version_runs_each_launch(seen):
+    names = [name for name, _ in seen["launched"]]
+    assert seen["launches"] >= len(names)
+    assert {name for name, _, _ in seen["kernels"]} == set(names)
+    assert all(seen["results"])
+    assert not {"capture-failure", "not-evaluated"} & set(seen["codes"])
+
+
+def test_each_version_names_the_same_stages(seen):
+    for name, origin, stages in seen["kernels"]:
+        assert origin == "gluon"
+        assert stages == ["glir", "ttgir", "ttgir_generic", "llir", "ptx", "cubin"], name
+        assert f"tt.func public @{name}" in seen["glir"][name]
+        assert "ttg.num-warps" in seen["glir"][name]
+
+
+# -- what is recorded and computed ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_launch_computes_what_it_should(name, recorded_launches):
+    out, results = recorded_launches
+    launch = results[name]
+    torch.testing.assert_close(launch.result, launch.expected, atol=2e-3, rtol=2e-3)
+    trace = open_trace(out)
+    kernels = {row["kernel_id"]: row for row in plain_rows(trace.table("kernels"))}
+    (call,) = (
+        row
+        for row in plain_rows(trace.table("calls"))
+        if kernels[row["kernel_id"]]["name"] == launch.kernel
+    )
+    assert (call["grid_x"], call["grid_y"], call["grid_z"]) == (launch.grid, 1, 1)
+    tensors = [arg for arg in call["args"] if arg["kind"] in ("tensor", "descriptor")]
+    assert [arg["name"] for arg in tensors][:2] in (["source", "result"], ["a", "b"])
+    kernel = kernels[call["kernel_id"]]
+    assert kernel["file"] == gluon_kernels.__file__
+    assert kernel["file"] in [file["path"] for file in kernel["files"]]
+
+
+def test_an_error_in_a_gluon_kernel_is_tritons_error(tmp_path):
+    from triton.compiler.errors import CompilationError
+
+    x = torch.zeros(32)
+    with kvtrace.capture(tmp_path), pytest.raises(CompilationError):
+        gluon_kernels.gluon_copy[(1,)](x, x, BLOCK=33)
+
+
+# -- what is said of it ---------------------------------------------------------------------------
+
+
+@pytest.mark.process
+def test_rules_judge_each_kernel(recorded_launches):
+    out, _ = recorded_launches
+    verdicts = findings(out)
+    undecided = {(kernel, rule) for kernel, rule, verdict, _ in verdicts if verdict == "unknown"}
+    assert undecided <= {
+        ("specialized", "pipeline-order"), ("doubled_in_partitions", "pipeline-order"),
+    }  # fmt: skip
+    assert not any(verdict == "violation" for _, _, verdict, _ in verdicts)
+    bounds = {kernel for kernel, rule, verdict, _ in verdicts if rule == "out-of-bounds"}
+    assert bounds == {launch.kernel for launch in recorded_launches[1].values()}
+
+
+def test_the_profile_counts_bytes_of_copies_by_descriptor(recorded_launches, capsys):
+    code, text = run(recorded_launches[0], capsys, "profile")
+    assert code == 0
+    assert "copied_by_descriptor - 16.0 KiB" in text
+    assert "doubled_in_partitions - 64.0 KiB" in text
+    assert "not evaluated" not in text
+
+
+@pytest.mark.process
+def test_an_access_out_of_bounds_is_found(tmp_path):
+    source, result = torch.zeros(512), torch.zeros(500)
+    with kvtrace.capture(tmp_path):
+        gluon_kernels.gluon_copy[(2,)](source, result, BLOCK=256)
+    assert ("gluon_copy", "out-of-bounds", "violation") in [row[:3] for row in findings(tmp_path)]
+
+
+@pytest.mark.process
+def test_a_read_before_its_copy_is_a_violation(tmp_path):
+    x = torch.zeros(128)
+    with kvtrace.capture(tmp_path):
+        gluon_kernels.read_too_early[(1,)](x, torch.zeros(128), BLOCK=128)
+    (message,) = [
+        row[3] for row in findings(tmp_path) if row[1:3] == ("pipeline-order", "violation")
+    ]
+    assert "may not have filled yet" in message
+
+
+@pytest.mark.process
+def test_a_barrier_that_expects_too_few_bytes_is_not_proven(tmp_path):
+    with kvtrace.capture(tmp_path):
+        gluon_kernels.copy_by_descriptor("cpu", size=1024)
+    (message,) = [row[3] for row in findings(tmp_path) if row[1:3] == ("pipeline-order", "unknown")]
+    assert "waits for 1,024 bytes, but 4,096 bytes are in flight" in message
