@@ -8,12 +8,12 @@ are in ops.py. An op of a GPU's dialect that is in neither `ACTS` nor `WITHOUT_A
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from typing import Final
 
 from kvtrace.ir.model import Module, Op
-from kvtrace.ir.ops import KINDS
+from kvtrace.ir.ops import KINDS, PARTITIONED
 from kvtrace.ir.types import SharedType
 
 #: Ops for AMD GPUs without a row in ops.py that are synchronous.
@@ -90,6 +90,9 @@ ACTS: Final[Mapping[str, Act]] = {
     "ttng.async_tma_store_wait": Act.WAIT_STORES,
 }
 
+#: Ops of GPUs' dialects that access global memory as their rows in ops.py say, or not at all.
+ADDRESSING: Final = WITHOUT_ACT | PARTITIONED | frozenset(ACTS)
+
 VIEWING: Final = frozenset({Act.INDEX, Act.PART, Act.TURN, Act.RESHAPE})
 
 _STARTING: Final = frozenset({Act.COPY, Act.ARRIVE, Act.PRODUCT, Act.STORE})
@@ -114,6 +117,13 @@ def follows(name: str) -> bool:
     if name in ACTS or name in WITHOUT_ACT:
         return True
     return name in KINDS and name.partition(".")[0] in _PLAIN | _PLAIN_ROWS
+
+
+def strangers(module: Module, followed: Collection[str]) -> Iterator[Op]:
+    """Yield the ops of a module that are of a GPU's dialect and not followed."""
+    for op in module.ops:
+        if op.name not in followed and op.name.partition(".")[0] in GPU_DIALECTS:
+            yield op
 
 
 def is_known(op: Op) -> bool:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.asynchronous import ADDRESSING, strangers
 from kvtrace.ir.attributes import (
     ArrayAttribute,
     Attribute,
@@ -32,6 +33,7 @@ from kvtrace.ir.types import (
     pointee_bytes,
     shape_of,
 )
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.functions import assuming, choice, simplified
@@ -81,9 +83,18 @@ def summarize(module: Module) -> Summary:
 
     Raises:
         NoKernel: the module has no function to run.
+        NotFollowed: an op may access memory in a way that is not known.
 
     """
+    for op in strangers(module, ADDRESSING):
+        raise NotFollowed(f"{op.name}, an op of the kernel's TTGIR, is not followed")
     return Walk(module).summary()
+
+
+class NotFollowed(KvtraceError):
+    """Raised for a kernel with an op of a GPU's dialect of which accesses are not known."""
+
+    slug = "not-followed"
 
 
 class Walk:

@@ -55,13 +55,17 @@ class Judgment:
         self.call = call
         self._rules = chosen_rules(rules)
         ids = [rule.id for rule in self._rules]
-        self.bound = BoundCall(call, ids, budget)
         strangers = [verdict for rule in self._rules for verdict in _not_followed(rule, call)]
         unjudged = {verdict.rule for verdict in strangers}
+        self.observers: tuple[Concrete, ...] = ()
+        if unjudged == set(ids):
+            self._verdicts = strangers
+            return
+        self.bound = BoundCall(call, ids, budget)
         judges = dict.fromkeys(rule.judge for rule in self._rules if rule.id not in unjudged)
         verdicts = (verdict for judge in judges for verdict in judge(self.bound))
         self._verdicts = [*strangers, *(v for v in verdicts if v.rule not in unjudged)]
-        self.observers: tuple[Concrete, ...] = self._evaluation_observers()
+        self.observers = self._evaluation_observers()
 
     def _evaluation_observers(self) -> tuple[Concrete, ...]:
         """Return observers for undecided verdicts, none if the grid has too many lanes."""

@@ -17,7 +17,7 @@ from kvtrace.metrics.of_ops import facts_of
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.symbolic.taint import tainted
 from kvtrace.symbolic.undefined.flow import sinks_of
-from kvtrace.symbolic.walk import summarize
+from kvtrace.symbolic.walk import NotFollowed, summarize
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.pipeline.rule import judge_order
 from kvtrace.verdicts.rules.table import RULES
@@ -187,6 +187,12 @@ def test_a_row_promises_nothing_to_the_rules_on_calls(rule):
     assert [(v.rule, v.verdict) for v in verdicts] == [(rule, "unknown")]
     first = "ttg.local_alloc" if rule == "non-finite" else _NEW
     assert f"does not follow {first}" in verdicts[0].reason
+
+
+@pytest.mark.usefixtures("a_new_row")
+def test_a_row_promises_nothing_to_a_summary():
+    with pytest.raises(NotFollowed, match=_NEW):
+        summarize(with_the_new_op())
 
 
 def test_what_the_rule_on_order_follows_has_rows():

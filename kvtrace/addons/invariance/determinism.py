@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir.flow import flow_of
+from kvtrace.ir.ops import PARTITIONED
 from kvtrace.verdicts.judge import judge
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 Answer = Literal["proven", "depends", "unknown"]
 
+_PARTITIONS: Final = "whether barriers order the program's partitions is not proven"
 FREE: Final = frozenset({"fadd"})
 """Atomic updates whose result depends on their order."""
 _EXACT: Final = frozenset({"and", "or", "xor", "add", "max", "min", "umax", "umin"})
@@ -50,6 +52,8 @@ def determinism_of(call: Call) -> Determinism:
             update_verdict = _update_verdict(access, call)
             if update_verdict is not None and (worst is None or update_verdict.answer == "depends"):
                 worst = update_verdict
+    if worst is None and any(op.name in PARTITIONED for op in call.module.ops):
+        worst = Determinism("unknown", _PARTITIONS)
     races = [verdict for verdict in judge(call, ["race"]) if verdict.verdict != "proven"]
     race = min(races, key=lambda verdict: verdict.verdict == "unknown", default=None)
     if race is not None:

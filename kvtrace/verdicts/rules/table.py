@@ -13,8 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.ir.asynchronous import ACTS, GPU_DIALECTS, WITHOUT_ACT
-from kvtrace.ir.ops import PARTITIONED
+from kvtrace.ir.asynchronous import ADDRESSING, WITHOUT_ACT, strangers
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.verdicts.verdict import Severity, Verdict
 
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module, Op
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.concrete import Concrete
-
-ADDRESSING: Final = WITHOUT_ACT | PARTITIONED | frozenset(ACTS)
-"""Ops of GPUs' dialects that access global memory as their rows in ops.py say, or not at all."""
 
 Judge = Callable[["BoundCall"], Iterable[Verdict]]
 MakeConcrete = Callable[["BoundCall", Sequence["Verdict"]], "Concrete | None"]
@@ -54,10 +50,8 @@ class Rule:
     follows: frozenset[str] = ADDRESSING
 
     def strangers(self, module: Module) -> Iterator[Op]:
-        """Yield the ops of a module that the rule does not follow."""
-        for op in module.ops:
-            if op.name not in self.follows and op.name.partition(".")[0] in GPU_DIALECTS:
-                yield op
+        """Return the ops of a module that the rule does not follow."""
+        return strangers(module, self.follows)
 
 
 @dataclass(frozen=True, slots=True)
