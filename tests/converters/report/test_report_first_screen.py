@@ -219,7 +219,7 @@ def test_the_timeline_opens_on_three_steady_steps(report_browser, steady_page):
     with opened_page(report_browser, steady_page) as opened:
         rows = opened.page.locator("#in-view tbody tr", has_text="flash_bprop").first
         cells = rows.locator("td").all_inner_texts()
-        per_step = 204 // len(steps.duration_ns)
+        per_step = 210 // len(steps.duration_ns)
         assert cells[1:4] == ["–", "–", str(3 * per_step)]  # launches of a library are not known
         opened.page.get_by_role("button", name="Show all").click()
         opened.page.wait_for_function(
