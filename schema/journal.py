@@ -62,8 +62,9 @@ class SegmentWriter:
         self.pending_rows = 0
         self.pending_bytes = 0
         self._handle = -1
+        self._file: tuple[int, int] | None = None
         try:
-            self._create()
+            self._open()
         except OSError as error:
             if not lacks_descriptor(error):
                 raise
@@ -93,8 +94,8 @@ class SegmentWriter:
                 the last whole batch, and pending rows stay pending, for another try.
 
         """
-        if self._handle < 0:
-            self._create()
+        if not self._is_open():
+            self._open()
         try:
             unwritten = memoryview(b"".join(self._pending))  # a write may take long
             while unwritten:
@@ -113,14 +114,29 @@ class SegmentWriter:
 
     def close(self) -> None:
         """Close the file; pending rows are not written."""
-        if self._handle >= 0:
+        if self._is_open():
             os.close(self._handle)
-            self._handle = -1
+        self._handle = -1
 
-    def _create(self) -> None:
+    def _open(self) -> None:
+        """Create the file; open it again if the program has closed it."""
         # O_APPEND: after a failed write the file is cut, and the next write must begin there.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._handle = os.open(self.path, flags, 0o666)
+        flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        create = os.O_CREAT | os.O_EXCL if self._file is None else 0
+        self._handle = os.open(self.path, flags | create, 0o666)
+        facts = os.fstat(self._handle)
+        self._file = facts.st_dev, facts.st_ino
+
+    def _is_open(self) -> bool:
+        """Return whether the number is of the file still, and of no file of the program.
+
+        Daemons close all descriptors, and then have other files with their numbers.
+        """
+        try:
+            facts = os.fstat(self._handle)
+        except OSError:
+            return False
+        return (facts.st_dev, facts.st_ino) == self._file
 
     def _queue_frame(self, number: int, rows: int, payload: pa.Buffer) -> None:
         rows_before = self.rows + self.pending_rows

@@ -43,6 +43,13 @@ struct frame {
   uint64_t bytes, sum; /* of the payload, which is padded to 64-bit words with zeros */
 };
 
+/* By which an open file is known: a program may close all descriptors, as daemons do, and then have
+ * another file with the number. */
+struct identity {
+  dev_t device;
+  ino_t inode;
+};
+
 struct spool {
   struct spool *next; /* of the process; in `spools` while a recorder has it */
   pthread_mutex_t lock; /* for all below, and for the recorder's chunks */
@@ -63,6 +70,7 @@ struct spool {
   int64_t wanted, written; /* requests to write at once, and how many of them are fulfilled */
   char opened, ending, ended, failed, holders;
   int opened_files[2]; /* of the thread; -1: not open */
+  struct identity identities[2], shared_identity;
   char *shared_path; /* after the folder */
   char folder[];
 };
@@ -94,13 +102,41 @@ static uint64_t frame_sum(const char *bytes, size_t count) {
   return sum;
 }
 
+static struct identity identity_of(int file) {
+  struct stat facts;
+  if (fstat(file, &facts)) return (struct identity){0, 0};
+  return (struct identity){facts.st_dev, facts.st_ino};
+}
+
+static int is_own(int file, struct identity own) {
+  struct identity found = identity_of(file);
+  return file >= 0 && found.inode && found.device == own.device && found.inode == own.inode;
+}
+
+static void close_own(int file, struct identity own) {
+  if (is_own(file, own)) close(file);
+}
+
+/* Returns the memory's file, opened again if the program has closed it; -1: it cannot be. Holds the lock. */
+static int shared_file(struct spool *spool) {
+  if (is_own(spool->shared, spool->shared_identity)) return spool->shared;
+  int file = open(spool->shared_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0 || !is_own(file, spool->shared_identity)) {
+    if (file >= 0) close(file);
+    return -1;
+  }
+  flock(file, LOCK_SH);
+  return spool->shared = file;
+}
+
 /* Lets an area hold so many bytes; -1: it cannot. Holds the lock. */
 static int reserve(struct spool *spool, struct area *area, size_t bytes) {
   if (bytes <= area->reserved) return 0;
   if (bytes > AREA_BYTES) return -1;
   size_t whole = (bytes + RESERVE_BYTES - 1) / RESERVE_BYTES * RESERVE_BYTES;
   off_t begin = area->bytes - spool->memory + (off_t)area->reserved;
-  if (spool->shared >= 0 && posix_fallocate(spool->shared, begin, (off_t)(whole - area->reserved)))
+  if (spool->shared >= 0 &&
+      posix_fallocate(shared_file(spool), begin, (off_t)(whole - area->reserved)))
     return -1;
   area->reserved = whole;
   return 0;
@@ -112,7 +148,7 @@ static void area_clear(struct spool *spool, struct area *area) {
   area->written = area->used = 0;
   if (spool->shared < 0 || area->reserved <= RESERVE_BYTES) return;
   off_t begin = area->bytes - spool->memory + RESERVE_BYTES;
-  if (!fallocate(spool->shared, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin,
+  if (!fallocate(shared_file(spool), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin,
                  (off_t)(area->reserved - RESERVE_BYTES)))
     area->reserved = RESERVE_BYTES;
 }
@@ -171,7 +207,7 @@ static void spool_take(recorder *self) {
 
 static void spool_free(struct spool *spool) {
   if (spool->memory) munmap(spool->memory, MEMORY_BYTES);
-  if (spool->shared >= 0) close(spool->shared);
+  close_own(spool->shared, spool->shared_identity);
   free(spool);
 }
 
@@ -200,17 +236,28 @@ static int make_folders(char *path) {
   return is_link ? -1 : mkdir(path, 0777);
 }
 
-static int open_file(const char *folder, int number) {
+/* Opens a file of the thread; returns -1 on failure. `flags`: to create it, or 0. */
+static int open_file(struct spool *spool, int number, int flags) {
   char path[4096];
-  if (snprintf(path, sizeof path, "%s/%d", folder, number) >= (int)sizeof path) return -1;
-  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+  if (snprintf(path, sizeof path, "%s/%d", spool->folder, number) >= (int)sizeof path) return -1;
+  int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+  if (file < 0) return -1;
+  spool->identities[number] = identity_of(file);
+  spool->opened_files[number] = file;
+  return 0;
+}
+
+/* Opens a file again if the program has closed it; returns -1 on failure. */
+static int keep_open(struct spool *spool, int number) {
+  if (is_own(spool->opened_files[number], spool->identities[number])) return 0;
+  return open_file(spool, number, 0);
 }
 
 static void close_files(struct spool *spool) {
   for (int i = 0; i < 2; i++) {
     int file = spool->opened_files[i];
     spool->opened_files[i] = -1; /* first: a child that is forked in between must not close another's */
-    if (file >= 0) close(file);
+    close_own(file, spool->identities[i]);
   }
 }
 
@@ -244,7 +291,7 @@ static void *spool_work(void *given) {
   struct spool *spool = given;
   int *files = spool->opened_files, failed = make_folders(spool->folder);
   for (int i = 0; i < 2 && !failed; i++)
-    failed = (files[i] = open_file(spool->folder, i)) < 0;
+    failed = open_file(spool, i, O_CREAT | O_EXCL);
   pthread_mutex_lock(&spool->lock);
   for (;;) {
     struct area areas[2];
@@ -262,6 +309,7 @@ static void *spool_work(void *given) {
       int file = i ? !older : older;
       struct area *area = &areas[file];
       size_t waiting = area->used - area->written;
+      if (!failed && (area->empty || waiting)) failed = keep_open(spool, file);
       if (!failed && area->empty) failed = ftruncate(files[file], 0);
       if (!failed && waiting)
         failed = write_whole(files[file], area->bytes + area->written, waiting);
@@ -316,7 +364,7 @@ static void spools_leave(void) {
     spool->owner->newest = NULL;
     spool->owner->spool = NULL;
     munmap(spool->memory, MEMORY_BYTES);
-    if (spool->shared >= 0) close(spool->shared);
+    close_own(spool->shared, spool->shared_identity);
     close_files(spool);
   }
   spools = NULL;
@@ -326,6 +374,7 @@ static void spools_leave(void) {
 static int memory_make(struct spool *spool) {
   int sharing = MAP_SHARED, flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   spool->shared = open(spool->shared_path, flags, 0600);
+  spool->shared_identity = identity_of(spool->shared);
   if (spool->shared >= 0) flock(spool->shared, LOCK_SH); /* for as long as this process lives */
   if (spool->shared >= 0 && (ftruncate(spool->shared, MEMORY_BYTES) ||
                              posix_fallocate(spool->shared, 0, NEWEST_BYTES))) {

@@ -51,6 +51,49 @@ def test_program_that_uses_up_all_descriptors_is_recorded(tmp_path):
     assert validate(out) == []
 
 
+DAEMON = """
+import os, sys, time
+import kvtrace
+from tests.capture.killed_program import launch_new_kernels
+
+def launches(count):
+    for number in range(count):
+        now = time.time_ns()
+        session.add_launch(call_of(number % 3), now, now + 1)
+        time.sleep(1e-4)
+
+session = kvtrace.start(sys.argv[1])
+call_of = launch_new_kernels(session)
+launches(300)
+session.flush()
+os.closerange(3, 2000)
+files = [os.open(f"{sys.argv[2]}/{number}", os.O_RDWR | os.O_CREAT) for number in range(40)]
+for file in files:
+    os.write(file, b"the program's")
+launches(3000)
+session.flush()
+process = os.fork()
+launches(300)
+if process:
+    assert os.waitpid(process, 0)[1] == 0
+for file in files:
+    assert os.pread(file, 99, 0) == b"the program's", file
+"""
+
+
+@pytest.mark.process
+def test_files_of_a_program_that_closed_all_descriptors_are_not_written_to(tmp_path):
+    out, files = tmp_path / "out", tmp_path / "files"
+    files.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", DAEMON, out, files], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {path.read_bytes() for path in files.iterdir()} == {b"the program's"}
+    assert open_trace(out).table("launches").num_rows == 3900
+    assert validate(out) == []
+
+
 def test_number_that_the_program_took_over_is_not_closed(tmp_path):
     descriptors = Descriptors()
     number = descriptors._held[-1]
