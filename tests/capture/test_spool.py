@@ -192,7 +192,9 @@ def test_no_launch_of_a_killed_program_is_half_of_another_one(tmp_path):
         command = [sys.executable, "-c", TORN, str(tmp_path / str(attempt)), str(memory)]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as program:
             program.stdout.readline()
-            time.sleep(0.02)
+            with memory.open("rb") as file:
+                while NEWEST.unpack(os.pread(file.fileno(), NEWEST.size, 0))[1] <= NEWEST_ROWS:
+                    time.sleep(0.005)
             program.kill()
         try:
             calls = newest_calls(memory)
