@@ -337,6 +337,7 @@ class PartitionedMemory(SharedMemory):
         self._record_write(op, view, component, until, generic=False)
         size = view.lanes.size * type_.element.bytes
         copies.append(_Copy(op, view, self._planes(value, type_), size, until))
+        self._program(scope).version += 1  # a wait may have too few bytes
 
     def commit(self, scope: Scope) -> None:
         """Close the partition's group of copies."""

@@ -230,14 +230,18 @@ def double_tiles(full, empty, tiles, made, free, out, TRIPS: gl.constexpr):
 
 
 @gluon.jit
-def doubled_in_partitions(source, result, TRIPS: gl.constexpr, BYTES: gl.constexpr):
-    tiles = gl.allocate_shared_memory(source.dtype, [2] + source.block_type.shape, source.layout)
+def doubled_in_partitions(
+    source, result, TRIPS: gl.constexpr, BYTES: gl.constexpr, STAGES: gl.constexpr
+):
+    tiles = gl.allocate_shared_memory(
+        source.dtype, [STAGES] + source.block_type.shape, source.layout
+    )
     out = gl.allocate_shared_memory(result.dtype, result.block_type.shape, result.layout)
-    full = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
-    empty = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     made = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
     free = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
-    for stage in gl.static_range(2):
+    for stage in gl.static_range(STAGES):
         mbarrier.init(full.index(stage), count=1)
         mbarrier.init(empty.index(stage), count=1)
     mbarrier.init(made, count=1)
@@ -307,13 +311,13 @@ def multiply(device: str) -> Launch:
     return Launch("product", 1, c, (a.float() @ b.float()).half())
 
 
-def double_in_partitions(device: str) -> Launch:
+def double_in_partitions(device: str, stages: int = 2) -> Launch:
     """Launch the kernel whose partitions hand tiles over."""
     source = torch.arange(256 * 64, dtype=torch.float32, device=device).reshape(256, 64) % 512
     result = torch.zeros(256, 64, dtype=torch.float16, device=device)
     block = [32, 64]
     tensors = described(source.half(), block), described(result, block)
-    doubled_in_partitions[(1,)](*tensors, TRIPS=8, BYTES=32 * 64 * 2)
+    doubled_in_partitions[(1,)](*tensors, TRIPS=8, BYTES=32 * 64 * 2, STAGES=stages)
     return Launch("doubled_in_partitions", 1, result, (source * 2).half())
 
 

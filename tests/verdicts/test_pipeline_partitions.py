@@ -26,16 +26,19 @@ from kvtrace.verdicts.pipeline.rule import judge_order  # noqa: E402
 from tests.backends.gluon_kernels import double_in_partitions  # noqa: E402
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
+def recorded_in(out, stages):
     """The call of the right kernel, and its TTGIR."""
-    out = tmp_path_factory.mktemp("partitions")
     with kvtrace.capture(out):
-        double_in_partitions("cpu")
+        double_in_partitions("cpu", stages)
     trace = open_trace(out)
     (call,) = calls_of(trace, trace.runs[0])
     (kernel,) = plain_rows(trace.table("kernels"))
     return call, trace.artifact(stage_artifact(kernel, "ttgir_generic")).decode()
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return recorded_in(tmp_path_factory.mktemp("partitions"), 2)
 
 
 def line_of(op) -> str:
@@ -67,8 +70,9 @@ def changed(text, name, number, pattern, by):
     return text.replace(line, mutated)
 
 
-def test_the_right_kernel_is_evaluated_and_shows_no_disorder(recorded):
-    call, text = recorded
+@pytest.mark.parametrize("stages", [1, 2, 3])
+def test_the_right_kernel_is_evaluated_and_shows_no_disorder(stages, tmp_path):
+    call, text = recorded_in(tmp_path, stages)
     found, mutant = verdict_of(call, text)
     assert needs_clocks(mutant.module)
     assert found.verdict == "unknown"

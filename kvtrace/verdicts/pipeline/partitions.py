@@ -46,20 +46,26 @@ def find_disorder(module: Module, calls: Iterable[Call]) -> list[Finding | None]
     """
     outcomes: list[Finding | None] = []
     for call in calls:
-        for order in ORDERS:
-            replay = _Replay(order)
-            try:
-                _evaluate(module, call, replay)
-                is_whole = True
-            except Deadlock as error:
-                outcomes += replay.early()
-                outcomes += [Finding(op, None, str(error)) for op in replay.shared.stuck[:1]]
-                continue
-            except (KvtraceError, *UNFIT):  # not all ops are evaluated; nothing is concluded then
-                is_whole = False
-            found = replay.early()
-            outcomes += found or ([None] if is_whole and replay.shared.complete else [])
+        replays = [_Replay(order) for order in ORDERS]
+        ends = [_end(module, call, replay) for replay in replays]
+        early = [finding for replay in replays for finding in replay.early()]
+        stuck = [end for end in ends if isinstance(end, Finding)]
+        if early or len(stuck) == len(ends):  # what waits forever does so in any order
+            outcomes += [*early, *stuck]
+        elif True in ends:
+            outcomes.append(None)
     return outcomes
+
+
+def _end(module: Module, call: Call, replay: _Replay) -> Finding | bool:
+    """Evaluate a call; return a wait that never ends, or whether all was evaluated and known."""
+    try:
+        _evaluate(module, call, replay)
+    except Deadlock as error:
+        return next((Finding(op, None, str(error)) for op in replay.shared.stuck), False)
+    except (KvtraceError, *UNFIT):  # not all ops are evaluated; nothing is concluded then
+        return False
+    return replay.shared.complete
 
 
 def _evaluate(module: Module, call: Call, replay: _Replay) -> None:
