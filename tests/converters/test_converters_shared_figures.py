@@ -264,7 +264,8 @@ def test_the_tiles_of_the_page_are_the_figures_of_the_profile(
     assert f"{len(profile['kernels'])}" in shown["kernels"]
     assert causes.pop("busy") == time["busy"]["busy_ns"]
     assert causes == profile["gaps"]["by_cause"]
-    assert advice == [advised["cost_ns"] for advised in profile["advice"]]
+    # Gaps that occurred once have no cost that a step would gain.
+    assert advice == [advised["cost_ns"] or 0 for advised in profile["advice"]]
     assert main(["profile", "--no-replay", str(FIXTURES / name), "--by", "source", "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)["by"]["tree"]
     by_line = [line for file in tree["branches"] for line in file["branches"] if line["line"]]
