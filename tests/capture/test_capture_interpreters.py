@@ -135,5 +135,7 @@ def test_daemon_threads_that_record_at_the_end_print_nothing(seconds, tmp_path):
         [sys.executable, "-c", DAEMONS, tmp_path / "out", seconds], cwd=ROOT,
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    # A machine may be so busy that sealing takes long, which is said.
+    printed = [line for line in done.stderr.splitlines() if "is being sealed" not in line]
+    assert (done.returncode, done.stdout, printed) == (0, "", [])
     assert open_trace(tmp_path / "out").runs[0].sealed
