@@ -25,7 +25,13 @@ def kernel(device_us=None, host_us=None, roofline=None, runs=10, sector_efficien
     measured = Measured(None, host_ns, 0, None, None, device_ns, 10)
     derived = SimpleNamespace(sector_efficiency=sector_efficiency)
     return SimpleNamespace(
-        key=KEY, measured=measured, roofline=roofline, runs=runs, launches=10, derived=derived
+        stated=None,
+        key=KEY,
+        measured=measured,
+        roofline=roofline,
+        runs=runs,
+        launches=10,
+        derived=derived,
     )
 
 
