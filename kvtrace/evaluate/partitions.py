@@ -38,6 +38,8 @@ from kvtrace.ir.ops import PARTITIONED
 READS: Final = "reads elements that {other} may not have written yet"
 WRITES: Final = "writes elements that {other} may still read"
 OVERWRITES: Final = "writes elements that {other} may not have written yet"
+# Triton 3.7.1 adds a fence between a store and a copy out of shared memory within one partition
+# (add_proxy_fence_insertion in its compiler.py), none across partitions: seen in PTX for sm_90.
 UNFENCED: Final = (
     "reads elements that {other} wrote in another partition, and no fence_async_shared is between"
 )
