@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from readers.plain_reader import schemas
+from readers.plain_reader import format_version, schemas
 
 
 class Recorder:
@@ -69,7 +69,7 @@ class Recorder:
         tables = {"kernels": kernels, "calls": [*self.calls.values()], "launches": self.launches}
         tables |= {"gpu_kernels": executions, "runs": [ended]}  # runs last: it completes the run
         for table, rows in tables.items():
-            facts = {"format_version": "1.12", "table": table, "run_id": run}
+            facts = {"format_version": format_version(), "table": table, "run_id": run}
             schema = schemas()[table].with_metadata({f"kvtrace.{k}": v for k, v in facts.items()})
             folder = Path(out) / table / f"run={run}"
             folder.mkdir(parents=True)

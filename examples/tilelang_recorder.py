@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tilelang
 import torch
-from readers.plain_reader import schemas
+from readers.plain_reader import format_version, schemas
 from tilelang.jit.kernel import JITKernel
 
 IR = "tilelang:tvmscript"
@@ -92,7 +92,7 @@ class Recorder:
             "calls": list(self.calls.values()), "launches": self.launches, "runs": [row],
         }  # fmt: skip
         for table, rows in tables.items():  # runs last: its row makes the run complete
-            facts = {"format_version": "1.12", "table": table, "run_id": run}
+            facts = {"format_version": format_version(), "table": table, "run_id": run}
             known = [field for field in schemas()[table] if any(field.name in row for row in rows)]
             schema = pa.schema(known, {f"kvtrace.{key}": value for key, value in facts.items()})
             folder = Path(out) / table / f"run={run}"

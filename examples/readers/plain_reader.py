@@ -48,6 +48,11 @@ def _columns(path: Path = _SCHEMA) -> dict[str, list[dict[str, Any]]]:
     return {table["name"]: table["columns"] for table in tables}
 
 
+def format_version(path: Path = _SCHEMA) -> str:
+    """Return the version of the format that `schemas` are of."""
+    return str(json.loads(path.read_text(encoding="utf-8"))["format_version"])
+
+
 @cache
 def schemas(path: Path = _SCHEMA) -> dict[str, pa.Schema]:
     """Return the Arrow schema of each table, from schema.json."""
