@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
+import pyarrow as pa
 
-from kvtrace.figures.columns import integers
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
@@ -40,16 +39,18 @@ def read_graph_replays(trace: "Trace", runs: Sequence["Run"]) -> GraphReplays | 
         return None  # the oldest replays are not recorded one by one
     graphs = replays = executions = of_executions = 0
     for run in runs:
-        seen = [np.zeros((2, 0), np.int64)]
+        seen = []
         for piece in trace.pieces("gpu_kernels", [run], _REPLAY):
-            ids = np.stack([integers(piece[name], -1) for name in _REPLAY])
-            replayed = ids[:, piece["graph_id"].is_valid().to_numpy()]
+            replayed = piece.filter(piece["graph_id"].is_valid())
             of_executions += piece.num_rows
-            executions += replayed.shape[1]
-            # Most rows are of the replay of the row before them, which need not be sorted.
-            is_first = np.any(np.diff(replayed, axis=1, prepend=-2) != 0, axis=0)
-            seen.append(np.unique(replayed[:, is_first], axis=1))
-        distinct = np.unique(np.concatenate(seen, axis=1), axis=1)
-        graphs += len(np.unique(distinct[0]))
-        replays += distinct.shape[1]
+            executions += replayed.num_rows
+            seen.append(_distinct(replayed))
+        if seen:
+            distinct = _distinct(pa.concat_tables(seen))
+            graphs += len(distinct["graph_id"].unique())
+            replays += distinct.num_rows
     return GraphReplays(graphs, replays, executions, of_executions) if replays else None
+
+
+def _distinct(rows: pa.Table) -> pa.Table:
+    return rows.group_by(_REPLAY).aggregate([])
