@@ -35,6 +35,7 @@ print("right", flush=True)
 """
 REPLACED = """
 import _thread, os, subprocess, threading
+import logging  # cloudpickle needs it, which pyarrow imports where it is installed
 
 def replaced(*_, **__):
     raise AssertionError("the program's own function was called")

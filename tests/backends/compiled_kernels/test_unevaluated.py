@@ -9,9 +9,9 @@ if torch.cuda.is_available():
 
 import kvtrace  # noqa: E402
 from kvtrace.backends.compiled_kernels.unevaluated import before_left_out  # noqa: E402
-from kvtrace.cli import main  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
+from tests.backends.commands import run  # noqa: E402
 from tests.backends.gluon_kernels import copy_in_clusters  # noqa: E402
 
 REASON = "clustered, which is written in Gluon, is not evaluated: its programs are clusters of 2"
@@ -24,12 +24,6 @@ def clustered(tmp_path_factory):
     with kvtrace.capture(out):
         copy_in_clusters("cpu")
     return out
-
-
-def run(out, capsys, *command) -> tuple[int, str]:
-    capsys.readouterr()
-    code = main([*command, str(out)])
-    return code, " ".join(capsys.readouterr().out.split())
 
 
 # -- what is recorded -----------------------------------------------------------------------------

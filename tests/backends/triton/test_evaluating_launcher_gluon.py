@@ -13,10 +13,10 @@ if torch.cuda.is_available():
     pytest.skip("this machine has a GPU", allow_module_level=True)
 
 import kvtrace  # noqa: E402
-from kvtrace.cli import main  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from tests.backends import gluon_kernels  # noqa: E402
+from tests.backends.commands import run  # noqa: E402
 from tests.backends.gluon_kernels import LAUNCHES  # noqa: E402
 
 PROGRAM = ROOT / "tests" / "support" / "gluon_program.py"
@@ -37,12 +37,6 @@ def recorded_launches(tmp_path_factory):
     with kvtrace.capture(out, tensors="all"):
         results = {name: launch("cpu") for name, launch in LAUNCHES.items()}
     return out, results
-
-
-def run(out, capsys, *command) -> tuple[int, str]:
-    capsys.readouterr()
-    code = main([*command, str(out)])
-    return code, " ".join(capsys.readouterr().out.split())
 
 
 def findings(out):
