@@ -225,7 +225,7 @@ def test_a_pass_that_may_end_in_time_is_not_given_up():
 def test_a_trace_without_ir_is_skipped(tmp_path, capsys):
     from tests.converters.written_trace import Kernel, write_trace
 
-    write_trace(tmp_path / "out", [Kernel()])
+    write_trace(tmp_path / "out", [Kernel(origin="cuda")])
 
     report(tmp_path / "out")
 
