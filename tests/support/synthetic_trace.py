@@ -28,7 +28,7 @@ HOSTILE_NAMES = (
     "emoji 🚀 and ünïcode 漢字",
     "</script><script>alert(1)</script>",
     "back\\slash %s {0} <b>&amp;</b>",
-    " ",
+    "--help",
     "long " + "x" * 10_000,
 )
 

@@ -39,7 +39,7 @@ def test_execution_and_recording_share_one_generic_form(monkeypatch: pytest.Monk
     )
     text = CORPUS["softmax"]().replace("softmax", "softmax_once")
     module_from(text, None, "cuda:90")
-    (stage,) = kernel_records._generic(text, pytest.fail)
+    (stage,) = kernel_records._generic("ttir", text, pytest.fail)
 
     assert printed == [text]
     assert stage.content == print_it(text).encode()

@@ -189,7 +189,7 @@ def test_without_derived_tables_the_page_names_the_commands_that_fill_them(
     report_browser, tmp_path
 ):
     built = build_report_trace(tmp_path, launches=20, derived=False, stages=("ttir",))
-    page = written_page(built.path, tmp_path / "r.html")
+    page = written_page(built.path, tmp_path / "r.html", "--no-replay")
     with opened_page(report_browser, page) as opened:
         text = opened.text("main")
         assert "run kvtrace profile --replay" in text
