@@ -260,11 +260,8 @@ _rows("tt_program", Kind.REPORT, {"condition": "tt.assert", "value*": "tt.print"
 _rows("tt_program", Kind.REMARK, {
     "condition": "llvm.intr.assume",
     "": "gpu.barrier nvvm.barrier0 rocdl.barrier tt.debug_barrier ttg.barrier ttg.local_barrier"
-        " ttng.fence_async_shared ttng.async_tma_store_wait"
         " tt.grid_dependency_wait tt.grid_dependency_launch_dependents",
     "pointer": "ttng.tensormap_fenceproxy_acquire",
-    "barrier": "ttng.inval_barrier",
-    "barrier predicate": "ttng.barrier_expect",
 })  # fmt: skip
 
 # -- rearranged elements --------------------------------------------------------------------------
@@ -368,7 +365,13 @@ _rows("ttng", Kind.MEMORY, {
 }, effect="store")  # fmt: skip
 _rows("ttng", Kind.MEMORY, {"descriptor index* value": "ttng.async_tma_reduce"}, effect="atomic")
 
-# Programs with ops of this group are ordered by barriers, and run in partitions (partitions.py).
+# Programs with ops of this group, but for remarks, are ordered by barriers, and run in partitions
+# (partitions.py).
+_rows("ttng_partitions", Kind.REMARK, {
+    "": "ttng.fence_async_shared ttng.async_tma_store_wait",
+    "barrier": "ttng.inval_barrier",
+    "barrier predicate": "ttng.barrier_expect",
+})  # fmt: skip
 _rows("ttng_partitions", Kind.PARTITIONS, {
     "captured*": "ttg.warp_specialize ttg.warp_specialize.partitions",
 })  # fmt: skip
@@ -441,9 +444,9 @@ SHARED_READS: Final = frozenset({"ttg.local_load", "ttng.tmem_load"})
 CALLS: Final = named(lambda row: row.kind is Kind.CALL)
 FUNCTIONS: Final = named(lambda row: row.kind is Kind.FUNCTION)
 LOOPS: Final = named(lambda row: row.kind is Kind.LOOP)
-PARTITIONED: Final = named(lambda row: row.group == "ttng_partitions") | {
-    "ttg.warp_return", "ttg.warp_yield",
-}  # fmt: skip
+PARTITIONED: Final = named(
+    lambda row: row.group == "ttng_partitions" and row.kind is not Kind.REMARK
+) | {"ttg.warp_return", "ttg.warp_yield"}
 """Ops of programs that barriers order: partitions, arrivals, tensor memory."""
 PARTITIONING: Final = named(lambda row: row.kind is Kind.PARTITIONS)
 """Ops whose regions different warps of a program run at the same time."""
