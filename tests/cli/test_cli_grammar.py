@@ -120,16 +120,16 @@ def test_output_fits_the_terminal(name, width, kvtrace, own_trace, monkeypatch):
 @pytest.mark.costly("three diffs; the flag stays by day, and how it is parsed in test_parsing")
 def test_file_after_json_still_works_with_a_line_of_deprecation(kvtrace, own_trace, tmp_path):
     file = tmp_path / "d.json"
-    code, text, complaints = kvtrace("diff", own_trace, own_trace, "--json", file)
+    code, text, complaints = kvtrace("diff", own_trace, own_trace, "--no-replay", "--json", file)
     assert code == 0
     assert "merge?" in text
     assert complaints == (
         f"kvtrace: --json {file} is now --json > {file}; the old spelling will be removed in 0.5.\n"
     )
-    printed = kvtrace("diff", own_trace, own_trace, "--json", "-")
+    printed = kvtrace("diff", own_trace, own_trace, "--no-replay", "--json", "-")
     assert printed[2].startswith("kvtrace: --json - is now --json; ")
     assert json.loads(printed[1]) == json.loads(file.read_text())
-    assert kvtrace("diff", f"--json={file}", own_trace, own_trace, "-q")[2] == ""
+    assert kvtrace("diff", f"--json={file}", own_trace, own_trace, "--no-replay", "-q")[2] == ""
 
 
 def test_file_that_cannot_be_written_is_reported_in_a_sentence(kvtrace, own_trace, tmp_path):

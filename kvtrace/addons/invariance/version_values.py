@@ -141,8 +141,11 @@ def versions_differ_on(inputs: Inputs, versions: VersionCalls) -> Witness | bool
 def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]) -> Fill | None:
     """Return a function that fills the tensors at `positions` of a call with a kind of inputs.
 
-    None if the kind needs integers or constants that are not known, or if tensors are too large.
+    None if the kind needs integers or constants that are not known, if tensors are too large, or if
+    a call has others than those of `pairs`, which are reached through memory.
     """
+    if any(len(_tensors_of(call)) != len(at) for call, at in versions.sides):
+        return None
     if not (has_small_tensors(versions.first) and has_small_tensors(versions.second)):
         return None
     values, needs_integers = versions.fill_values, inputs in WITH_INTEGERS
@@ -171,6 +174,10 @@ def filled_with(inputs: Inputs, versions: VersionCalls, positions: Sequence[int]
         return numbers_of(inputs, tensor.shape, tensor.element.memory, rank, constants or ())
 
     return fill
+
+
+def _tensors_of(call: Call) -> list[TensorArgument]:
+    return [each for each in call.arguments if isinstance(each, TensorArgument)]
 
 
 def _witness_between(
