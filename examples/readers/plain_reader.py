@@ -42,27 +42,21 @@ _TYPES_BY_NAME: Final = {
 }
 
 
-@cache
-def _columns(path: Path = _SCHEMA) -> dict[str, list[dict[str, Any]]]:
-    tables = json.loads(path.read_text(encoding="utf-8"))["tables"]
-    return {table["name"]: table["columns"] for table in tables}
-
-
 def format_version(path: Path = _SCHEMA) -> str:
     """Return the version of the format that `schemas` are of."""
     return str(json.loads(path.read_text(encoding="utf-8"))["format_version"])
 
 
 @cache
+def _columns(path: Path = _SCHEMA) -> dict[str, list[dict[str, Any]]]:
+    tables = json.loads(path.read_text(encoding="utf-8"))["tables"]
+    return {table["name"]: table["columns"] for table in tables}
+
+
+@cache
 def schemas(path: Path = _SCHEMA) -> dict[str, pa.Schema]:
     """Return the Arrow schema of each table, from schema.json."""
-    return {
-        name: pa.schema(
-            pa.field(column["name"], _arrow_type(column["type"]), nullable=not column["key"])
-            for column in columns
-        )
-        for name, columns in _columns(path).items()
-    }
+    return {name: pa.schema(map(_field, columns)) for name, columns in _columns(path).items()}
 
 
 def read_runs(out: str | Path, features: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -194,10 +188,8 @@ def check_columns(names: Collection[str], table: str, path: Path) -> None:
 def _with_schema(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
     columns = []
     for field in wanted:
-        if field.name not in rows.column_names:
-            columns.append(pa.nulls(rows.num_rows, field.type))
-            continue
-        column = rows[field.name]
+        has_column = field.name in rows.column_names
+        column = rows[field.name] if has_column else pa.nulls(rows.num_rows, field.type)
         encode = pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(column.type)
         columns.append((column.dictionary_encode() if encode else column).cast(field.type))
     return pa.table(columns, schema=wanted)
@@ -209,6 +201,10 @@ def _first_rows(name: str, rows: pa.Table) -> pa.Table:
     keys = rows[_KEYS[name]].to_pylist()
     first_indices = {key: index for index, key in reversed(list(enumerate(keys)))}
     return rows.take(pa.array(sorted(first_indices.values()), pa.int64()))
+
+
+def _field(column: dict[str, Any]) -> pa.Field:
+    return pa.field(column["name"], _arrow_type(column["type"]), nullable=not column["key"])
 
 
 def _arrow_type(text: str) -> pa.DataType:
