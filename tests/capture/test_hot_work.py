@@ -48,7 +48,7 @@ def without_elements(count):
 
 
 def blocks_of(counted, arguments, places):
-    """The blocks that run for a new call and a known one."""
+    """The number of basic blocks that two launches run, the first of them of a new call."""
     module, blocks = counted
     recorder, adapter, kernel = recorder_of(module.Recorder), Adapter(), Kernel()
     recorder.keeps_addresses = places

@@ -23,7 +23,7 @@ def unmarked(tmp_path_factory):
 
 
 def steady_part(folder, program):
-    """How steps were found, and their number, duration, and the share of time that is busy."""
+    """Steps of a trace: the way they were found, number, duration, and share of busy time."""
     trace = open_trace(folder)
     profile = read_profile(trace, [run for run in trace.runs if run.run_id == program])
     busy = profile.device_time.busy

@@ -1,4 +1,4 @@
-"""Where no steps are found, outputs say so, with the line that marks them."""
+"""Outputs of runs without steps, which say so with the line that marks them."""
 
 import numpy as np
 import pytest

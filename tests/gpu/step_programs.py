@@ -23,7 +23,7 @@ Work = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Machine:
-    """What programs run on.
+    """The device of programs, marks of their steps, and graphs.
 
     Attributes:
         device: Where tensors are.

@@ -29,7 +29,7 @@ KERNELS = Path(__file__).parents[1] / "backends"
 
 
 def recorded_in(out, stages):
-    """The call of the right kernel, and its TTGIR."""
+    """The recorded call of the kernel without a fault, and the kernel's generic TTGIR."""
     with kvtrace.capture(out):
         double_in_partitions("cpu", stages)
     trace = open_trace(out)

@@ -69,7 +69,7 @@ def asked_by(native):
 
 
 def requested(take):
-    """How many requests were taken, how many lost, and whether their stacks are known."""
+    """The numbers of requests taken and lost, and a flag that their stacks are known."""
     stacks, count, lost, is_left, numbers = ReadStacks(), 0, 0, True, []
     while is_left:
         content, news, missing, is_left = take()
@@ -143,7 +143,7 @@ def filled(native, count):
 
 
 def with_records(contents):
-    """How many buffers have the records of one fill."""
+    """The number of buffers that hold the records of one fill."""
     for kernels, others, unread in contents:
         assert (len(kernels), len(others), unread) == (KERNEL_BYTES, OTHER_BYTES, 0)
     return len(contents)

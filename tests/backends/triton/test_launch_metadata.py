@@ -1,4 +1,4 @@
-"""What a kernel's author states of launches: recorded once a call, whatever the function does."""
+"""`launch_metadata` of kernels: recorded once a call, whatever the author's function does."""
 
 from types import SimpleNamespace
 

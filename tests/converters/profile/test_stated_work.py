@@ -1,4 +1,4 @@
-"""What authors state of launches, beside what the IR gives, weighted by how often calls ran."""
+"""Work of launches as authors state it, beside that of the IR, weighted by runs of calls."""
 
 from dataclasses import replace
 

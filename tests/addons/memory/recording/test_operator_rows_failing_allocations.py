@@ -37,7 +37,7 @@ class Recording:
         self.empty = self.native.wrap_allocating(torch.empty_strided)
 
     def program(self):
-        """What a program does; returns what it computes."""
+        """Run the operators of the program, and return their results."""
         x = torch.ones(4)
         for _ in range(3):
             x = torch.add(x, 1)
