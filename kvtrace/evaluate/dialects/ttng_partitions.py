@@ -6,6 +6,7 @@ core are computed at once; they count as in flight until a barrier's phase ends 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,9 +76,8 @@ def warp_specialize(op: Op, compiler: Compiler) -> Step:
                 own[argument] = values[slot]
             part.run(own, scope)
 
-        runs = [run_default]
-        runs += [lambda index=index: run_part(index) for index in range(len(parts))]  # type: ignore[misc]
-        _memory(op, scope).run_partitions(scope, runs)
+        runs = [partial(run_part, index) for index in range(len(parts))]
+        _memory(op, scope).run_partitions(scope, [run_default, *runs])
         for slot, value in zip(results, outcome, strict=True):
             values[slot] = value
 
