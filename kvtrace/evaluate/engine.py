@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kvtrace.evaluate.fixed_order import is_order_fixed
 from kvtrace.evaluate.plan.launch import evaluate_planned
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def evaluate(
             the default.
         programs: Linear ids (x fastest) of the programs to run, ascending, shape (n,); None: all.
         instrument: Wraps every op with its values (see instrument.py), by array evaluation alone.
-        planned: Whether a plan may be used.
+        planned: Whether a plan may be used; none is where the order of sums is fixed.
         most_steps: Steps after which array evaluation ends (see scope.py); None: no limit, as if a
             program waits for the kernel's results.
 
@@ -60,7 +61,8 @@ def evaluate(
         TooLarge: the evaluation needs more than `most_steps`, or a tensor is too large.
 
     """
-    if planned and instrument is None and programs is None and 1 <= len(grid) <= 3:
+    planned = planned and instrument is None and programs is None and not is_order_fixed()
+    if planned and 1 <= len(grid) <= 3:
         x, y, z = (*map(int, grid), 1, 1)[:3]
         if min(x, y, z) >= 0:
             programs = evaluate_planned(module, tuple(arguments), (x, y, z), observers)

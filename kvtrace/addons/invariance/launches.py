@@ -39,7 +39,7 @@ def evaluate_ordered(
 ) -> None:
     """Evaluate a launch in a fixed order; parameters and errors are those of `evaluate`."""
     with in_fixed_order():
-        evaluate(module, arguments, grid, **named, planned=False, chunk_bytes=1)
+        evaluate(module, arguments, grid, **named, chunk_bytes=1)
 
 
 def output_after(

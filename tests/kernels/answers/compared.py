@@ -8,7 +8,6 @@ import numpy.typing as npt
 import torch
 
 from kvtrace.evaluate import evaluate, parsed
-from kvtrace.evaluate.fixed_order import is_order_fixed
 from kvtrace.ir import Options
 from tests.kernels.answers.question import Buffer, Question
 from tests.kernels.answers.values import FORMATS, Bits
@@ -56,9 +55,7 @@ def evaluated(question: Question, target: str, triton: str = "3.6.0") -> dict[st
         question.options.get("num_warps", 4), triton, question.options.get("enable_fp_fusion", True)
     )
     module = replace(parsed(text, target), options=options)
-    evaluate(
-        module, bind(kernel, given), (question.grid,), kernel=function, planned=not is_order_fixed()
-    )
+    evaluate(module, bind(kernel, given), (question.grid,), kernel=function)
     return {
         name: arguments[name].view(_signed(value.bits)).numpy().view(value.bits.dtype)
         for name, value in question.arguments.items()
