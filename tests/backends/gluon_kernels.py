@@ -305,7 +305,7 @@ def copy_by_descriptor(device: str, size: int = 32 * 64 * 2) -> Launch:
 def multiply(device: str) -> Launch:
     """Launch the product of warp groups."""
     torch.manual_seed(0)
-    a, b = (torch.randn(64, 64, device=device).half() for _ in range(2))
+    a, b = (torch.randn(64, 64).half().to(device) for _ in range(2))
     c = torch.zeros_like(a)
     product[(1,)](*(described(each, [64, 64]) for each in (a, b, c)), BYTES=2 * 64 * 64 * 2)
     return Launch("product", 1, c, (a.float() @ b.float()).half())

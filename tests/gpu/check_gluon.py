@@ -1,27 +1,40 @@
 """To be run by hand on a machine with a Hopper GPU: kernels in Gluon, recorded as they run.
 
-    python tests/gpu/check_gluon.py
+    python tests/gpu/check_gluon.py [--device cuda|cpu]
 
 Each kernel of tests/backends/gluon_kernels.py is launched bare and recorded, in several modes. Its
 result must be the same, bit for bit, and what it should be; the trace must have its launches, grid,
-arguments and stages (glir, ttgir, llir, ptx, cubin), no failure of kvtrace's and no message that it
-did not run, and `pipeline-order` must have judged its TTGIR. Ends with 1 if anything is not so.
+arguments and stages, no failure of kvtrace's and no message that it did not run, and rules must
+have judged it. Those and the kernels of hopper_gluon.py are then compared with the evaluator: what
+the device left in memory must lie within the bounds that kvtrace derives from the TTGIR, or be
+equal, bit for bit, where these follow no partitions. Prints a table; ends with 1 if anything is not
+so. `--device cpu` compares the evaluator with itself, to try this program without a GPU.
 """
 
+import argparse
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import triton
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import kvtrace
+from kvtrace.addons.check.comparing import check
+from kvtrace.addons.check.kept import CheckedLaunch, checked_launches
+from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.recorded_calls.recorded import UnreadyCall
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.backends.gluon_kernels import LAUNCHES, Launch
+from tests.gpu import hopper_gluon
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
@@ -31,7 +44,9 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"sanitize": "raise"},
     {"mode": "timeline"},
 )
-STAGES = ["glir", "ttgir", "llir", "ptx", "cubin"]
+STAGES = ["glir", "ttgir", "ttgir_generic", "llir", "ptx", "cubin"]
+#: Kernels with partitions, of which order is found wrong, but not yet proven right.
+UNPROVEN = {"specialized", "doubled_in_partitions"}
 problems: list[str] = []
 
 
@@ -41,13 +56,16 @@ def expect(holds: bool, what: str) -> None:
         problems.append(what)
 
 
-def record(settings: dict[str, Any], bare: dict[str, Launch], out: Path) -> None:
+def record(settings: dict[str, Any], bare: dict[str, Launch], out: Path, device: str) -> None:
     """Record all kernels with some settings, and look at results and trace."""
     with kvtrace.capture(out, **settings):
-        made = {name: launch("cuda") for name, launch in LAUNCHES.items()}
-        torch.cuda.synchronize()
+        made = {name: launch(device) for name, launch in LAUNCHES.items()}
+        wait_for(device)
     for name, launch in made.items():
-        expect(torch.equal(launch.result, bare[name].result), f"{name}: as without kvtrace")
+        same = torch.equal(launch.result, bare.get(name, launch).result)
+        expect(same, f"{name}: as without kvtrace")
+        close = torch.allclose(launch.result.float(), launch.expected.float(), atol=2e-3, rtol=2e-3)
+        expect(close, f"{name}: computes what it should")
     trace = open_trace(out)
     kernels = {row["kernel_id"]: row for row in plain_rows(trace.table("kernels"))}
     calls = plain_rows(trace.table("calls"))
@@ -65,7 +83,7 @@ def record(settings: dict[str, Any], bare: dict[str, Launch], out: Path) -> None
             expect((kernel["registers"] or 0) > 0, f"{kernel['registers']} registers")
     codes = [row["code"] for row in plain_rows(trace.table("messages"))]
     expect(not {"capture-failure", "not-evaluated"} & set(codes), f"messages: {codes}")
-    if settings.get("mode") == "timeline":
+    if device == "cuda" and settings.get("mode") == "timeline":
         executions = plain_rows(trace.table("gpu_kernels"))
         joined = {row["call_id"] for row in executions if row["launch_seq"] is not None}
         expect({c["call_id"] for c in calls} <= joined, "each call has an execution")
@@ -77,35 +95,99 @@ def judge(out: Path) -> None:
     trace = open_trace(out)
     kernels = {row["kernel_id"]: row["name"] for row in plain_rows(trace.table("kernels"))}
     calls = {row["call_id"]: row["kernel_id"] for row in plain_rows(trace.table("calls"))}
-    rows = plain_rows(trace.table("findings"))
-    order = {
-        kernels[calls[row["call_id"]]]: row["verdict"]
-        for row in rows
-        if row["rule"] == "pipeline-order"
-    }
-    print(f"    pipeline-order: {order}")
-    for name in set(kernels.values()):
-        wanted = "unknown" if name == "specialized" else "proven"
-        expect(order.get(name) == wanted, f"{name}: {order.get(name)}")
-    unjudged = {row["call_id"] for row in rows if "written in Gluon" in (row["reason"] or "")}
-    expect(unjudged == set(calls), "no other rule judges any call, which is said")
+    verdicts: dict[str, dict[str, str]] = {name: {} for name in kernels.values()}
+    for row in plain_rows(trace.table("findings")):
+        verdicts[kernels[calls[row["call_id"]]]][row["rule"]] = row["verdict"]
+    for name, by_rule in verdicts.items():
+        print(f"    {name}: {by_rule}")
+        wanted = "unknown" if name in UNPROVEN else "proven"
+        expect(by_rule.get("pipeline-order") == wanted, f"{name}: pipeline-order is {wanted}")
+        expect(by_rule.get("out-of-bounds") == "proven", f"{name}: out-of-bounds is proven")
+        expect("violation" not in by_rule.values(), f"{name}: no violation")
+
+
+def compare(out: Path, device: str) -> None:
+    """Record launches with what they leave in memory, and compare that with the evaluator."""
+    names = [*LAUNCHES, *hopper_gluon.LAUNCHES]
+    with kvtrace.capture(out, check="kernel:*"):
+        for launch in (*LAUNCHES.values(), *hopper_gluon.LAUNCHES.values()):
+            launch(device)
+        wait_for(device)
+    trace = open_trace(out)
+    kept = [*checked_launches(trace, trace.runs[0])]
+    expect(len(kept) == len(names), f"{len(kept)} of {len(names)} launches were kept")
+    for row in plain_rows(trace.table("messages")):
+        if row["code"].startswith(("capture-", "check-", "not-evaluated")):
+            expect(False, f"{row['code']}: {row['text']}")
+    print(f"    {'launch':26}{'kernel':26}{'elements':>9}{'bound':>9}{'nearest':>9}  answer")
+    for name, checked in zip(names, kept, strict=False):
+        if isinstance(checked, UnreadyCall):
+            expect(False, f"{name}: {checked.reason}")
+            continue
+        columns, answer = outcome(checked)
+        print(f"    {name:26}{checked.kernel:26}{columns}  {answer}", flush=True)
+        if not answer.startswith(("agrees", "equal")):
+            problems.append(f"{name}: {answer}")
+
+
+def outcome(checked: CheckedLaunch) -> tuple[str, str]:
+    """Return the columns and the answer on a launch."""
+    found = check(checked)
+    elements = sum(tensor.elements - tensor.undecided for tensor in found.tensors)
+    bound = max((tensor.bound for tensor in found.tensors), default=0.0)
+    nearest = max((tensor.nearest for tensor in found.tensors), default=0.0)
+    answer = found.answer if elements or found.answer != "undecided" else bitwise(checked)
+    worst = [tensor.worst for tensor in found.tensors if tensor.worst is not None]
+    return f"{elements:9}{bound:9.1e}{nearest:9.2f}", f"{answer} {worst or ''}".strip()
+
+
+def bitwise(checked: CheckedLaunch) -> str:
+    """Return how memory after a launch compares with the evaluator's, bit for bit."""
+    call = checked.call()
+    try:
+        evaluate(call.module, call.arguments, call.grid, kernel=call.kernel)
+    except KvtraceError as error:
+        return str(error)
+    differing = sum(_differing_bytes(checked, call.arguments))
+    return "equal" if not differing else f"{differing} bytes differ"
+
+
+def _differing_bytes(checked: CheckedLaunch, arguments: tuple[Any, ...]) -> Iterator[int]:
+    for after in checked.after:
+        tensor = arguments[after.arguments[0]]
+        if isinstance(tensor, TensorArgument) and tensor.storage.data is not None:
+            for piece in after.pieces:
+                got = np.frombuffer(piece.content, np.uint8)
+                expected = tensor.storage.data[piece.offset : piece.offset + len(got)]
+                yield int(np.count_nonzero(expected != got))
+
+
+def wait_for(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
 
 
 def main() -> int:
-    name = torch.cuda.get_device_name()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    device = parser.parse_args().device
+    name = torch.cuda.get_device_name() if device == "cuda" else "evaluator"
     print(f"{name}, torch {torch.__version__}, Triton {triton.__version__}")
-    bare = {name: launch("cuda") for name, launch in LAUNCHES.items()}
-    torch.cuda.synchronize()
-    for case, launch in bare.items():
-        close = torch.allclose(launch.result.float(), launch.expected.float(), atol=0.1)
-        expect(close, f"{case}: computes what it should")
+    began = time.perf_counter()
+    bare: dict[str, Launch] = {}
+    if device == "cuda":
+        bare = {case: launch(device) for case, launch in LAUNCHES.items()}
+        wait_for(device)
     with tempfile.TemporaryDirectory() as folder:
-        for number, settings in enumerate(SETTINGS):
+        for number, settings in enumerate(SETTINGS if bare else SETTINGS[:1]):
             print(f"recorded with {settings}")
-            record(settings, bare, Path(folder) / str(number))
+            record(settings, bare, Path(folder) / str(number), device)
         print("judged")
         judge(Path(folder) / "0")
-    print(f"{name}: {len(problems)} problems")
+        print("beside the evaluator")
+        compare(Path(folder) / "compared", device)
+    print(*problems, sep="\n")
+    print(f"{name}: {len(problems)} problems in {time.perf_counter() - began:.0f} s")
     return 1 if problems else 0
 
 
