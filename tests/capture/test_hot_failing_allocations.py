@@ -3,6 +3,7 @@
 Where the program itself would have got MemoryError, it gets it.
 """
 
+import gc
 import itertools
 
 import pytest
@@ -86,13 +87,28 @@ class Unrecorded(Recorded):
 ENOUGH = 30
 
 
+@pytest.fixture(autouse=True)
+def few_objects():
+    """Only what a test makes is collected, so that a collection costs nothing."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def outcomes(made_by, kind, arguments):
-    """What became of launches whose n-th allocation fails: each is (raised, rows, told)."""
+    """What became of launches one of whose allocations fails: each is (raised, rows, told).
+
+    A collection empties CPython's free lists before each. With what earlier launches left there,
+    one call of a launcher allocates now two, now three times: its arguments, its keywords' names
+    (_PyStack_UnpackDict, Objects/call.c), and from 3.14 on more than 8 arguments once more
+    (_PyEval_Vector, Python/ceval.c). Checked with 3.11.7 and 3.14.8.
+    """
     found = []
-    for number in itertools.count(1):
+    for behind in itertools.count():
         made = made_by(kind)
         launch = made.launch
-        _testcapi.set_nomemory(number, number + 1)
+        gc.collect()
+        _testcapi.set_nomemory(behind, behind + 1)
         try:
             result = launch(arguments)
         except MemoryError:
@@ -116,5 +132,5 @@ def test_a_launch_runs_whichever_allocation_fails(kind, repeats):
     found = outcomes(Recorded, kind, arguments)
     assert len(found) > 10
     # To call the replacement of a callable grid takes a tuple, which Python makes.
-    assert sum(raised for raised, _, _ in found) <= programs + (kind == "callable")
+    assert sum(raised for raised, _, _ in found) == programs + (kind == "callable")
     assert [n for n, (raised, rows, told) in enumerate(found) if not (raised or rows or told)] == []

@@ -219,7 +219,7 @@ def fail_allocations() -> None:
     function.run = Function.run.__get__(function)  # type: ignore[method-assign]
     for number in range(1, 400):
         arguments, grid = [torch.ones(4), 3, (1, [2.5]), "text"] * 4, GRIDS[number % 7]
-        _testcapi.set_nomemory(number % 80 + 1, number % 80 + 2)
+        _testcapi.set_nomemory(number % 80, number % 80 + 1)
         try:
             function.run(*arguments, grid=grid, warmup=False)
         except (MemoryError, Expected):

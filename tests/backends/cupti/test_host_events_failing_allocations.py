@@ -106,7 +106,7 @@ def test_taking_requests_loses_nothing_whichever_allocation_fails(requests):
 
         def take(at=point, failures=failures):
             if not failures:
-                _testcapi.set_nomemory(at, at + 1)
+                _testcapi.set_nomemory(at - 1, at)
                 try:
                     return native.take()
                 except MemoryError as error:
@@ -167,7 +167,7 @@ def test_buffers_stay_until_there_is_memory_to_take_them(buffers):
     for point in itertools.count(1):
         assert filled(native, 5) == 5
         contents, failed = (), False
-        _testcapi.set_nomemory(point, point + 1)
+        _testcapi.set_nomemory(point - 1, point)
         try:
             contents = native.take(*LENGTHS)
         except MemoryError:

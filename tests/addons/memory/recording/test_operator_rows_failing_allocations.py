@@ -129,7 +129,7 @@ def test_taking_loses_nothing_whichever_allocation_fails(recording):
         def take(at=point, failures=failures):
             if failures:
                 return recording.native.take(True)
-            _testcapi.set_nomemory(at, at + 1)
+            _testcapi.set_nomemory(at - 1, at)
             try:
                 return recording.native.take(True)
             except MemoryError as error:
