@@ -30,7 +30,7 @@ WORK ?= 1
 SEED ?= $(shell date +%Y%m%d)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-pushed pytest test-spark test-tilelang \
+.PHONY: help install demo test test-all test-pushed test-beside pytest test-spark test-tilelang \
   test-versions coverage bounds fuzz sanitizers lint format types bench docs \
   docs-site findings frontend frontend-lint frontend-test update-golden lock clean
 
@@ -70,11 +70,12 @@ demo: install  ## capture a training run; make every file; find a defect; diff t
 test: install  ## before a commit: the core, and the add-ons and converters that the change since main reaches; ROOM=tests/ir: only those
 	@$(MAKE) pytest CHOSEN='$(ROOM) $(CHANGED) -m "$(FIRST_TIER)" $(DAY_BUDGET)'
 
-# mypy and what node checks run while tests wait for their programs: a sixth of the time.
+# All else runs beside the tests, which wait for their programs a quarter of the time.
 test-all: install  ## what CI runs: lint, every test, some with other Tritons, Spark, TileLang
 	@$(MAKE) -j 2 .venv/.spark build/tilelang
-	@$(MAKE) -j 2 test-pushed lint frontend-test
-	@$(MAKE) sanitizers
+	@$(MAKE) -j 2 test-pushed lint frontend-test sanitizers test-beside
+
+test-beside: install
 	$(BIN)/python requirements/bounds.py --beside
 
 test-pushed: install .venv/.spark build/tilelang
@@ -86,7 +87,7 @@ pytest: install  ## every test, one process a core
 
 coverage: install  ## every test, and which lines and branches of kvtrace it reaches
 	COVERAGE_CORE=sysmon $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal \
-	  --cov --cov-report=xml --cov-report=term:skip-covered
+	  -p pytest_cov.plugin --cov --cov-report=xml --cov-report=term:skip-covered
 
 test-spark: install .venv/.spark  ## tests of Spark, object stores, DataFusion and Polars; Java 17 must be there
 	KVTRACE_REQUIRE_SPARK=1 $(BIN)/python -m pytest tests/addons/fleet/spark \

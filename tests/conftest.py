@@ -4,6 +4,7 @@ What tests have to say travels with their reports as properties, so that it arri
 processes of pytest-xdist too.
 """
 
+import ctypes
 import gc
 import os
 import shutil
@@ -38,7 +39,7 @@ LEAST_FREE = 4 << 30
 #: seventh of the time of those that make many terms.
 COLLECTED_EACH = 50_000
 
-_file = pytest.StashKey[Path]()
+_module = pytest.StashKey[object]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -76,14 +77,23 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> None:
-    """Free what the tests of the file before left in cycles: evaluated kernels hold gigabytes.
+    """Free what the tests of the file before left: caches of their module, and what is in cycles.
 
-    What is alive then is looked at no more, so that this takes milliseconds.
+    Evaluated kernels hold gigabytes. What is alive then is looked at no more, so that this takes
+    milliseconds; the C library gives freed pages back where asked.
     """
-    if item.session.stash.get(_file, None) != item.path:
-        item.session.stash[_file] = item.path
-        gc.collect()
-        gc.freeze()
+    module = getattr(item, "module", None)
+    before = item.session.stash.get(_module, None)
+    if before is module:
+        return
+    item.session.stash[_module] = module
+    for function in list(vars(before).values()) if before is not None else ():
+        if hasattr(function, "cache_clear") and function.__module__ == before.__name__:
+            function.cache_clear()
+    gc.collect()
+    gc.freeze()
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
 
 
 def pytest_unconfigure() -> None:
