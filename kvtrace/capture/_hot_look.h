@@ -34,6 +34,11 @@ static PyTypeObject *look_type;
 
 /* ---- schedule --------------------------------------------------------------------------------- */
 
+/* 1 if each launch has to be inspected before it runs: which tensors it writes is not known yet. */
+static int is_early(const look *self) {
+  return !self->settled && self->taken < self->looks->most_early;
+}
+
 /* Sets the number of launches to skip, which grows with each inspected launch. */
 static void look_took(look *self, int on_host) {
   const looks *by = self->looks;
@@ -41,7 +46,7 @@ static void look_took(look *self, int on_host) {
   if (on_host) return; /* only the time budget limits copies of host memory */
   if (self->refused) self->refused--;
   int64_t beyond = self->taken - by->in_a_row, distance = 1;
-  if (beyond >= 0) {
+  if (beyond >= 0 && !is_early(self)) {
     int64_t doublings = beyond / by->step + 1;
     distance = doublings < 40 ? 1ll << doublings : by->farthest;
   }
@@ -104,11 +109,10 @@ static int64_t look_now(look *self, PyObject *args, Py_ssize_t first, void *stre
   for (size_t i = 0; i < count && on_host > 0; i++) on_host = is_on_host(by, values[i]);
   int trial = !on_host && thread_facts.generation == generation &&
               thread_facts.phase == AUTOTUNE_PHASE;
-  int early = !self->settled && self->taken < by->in_a_row;
   int64_t number = 0;
   if (on_host < 0) {
     number = -1;
-  } else if (!self->taken || (!trial && (early || has_time(by)))) {
+  } else if (!self->taken || (!trial && (is_early(self) || has_time(by)))) {
     look_took(self, on_host);
     number = take(by, values, places, count, stream, self->watch, 0);
   } else {

@@ -24,7 +24,7 @@ typedef struct {
   long long copy_ns, arena_bytes;
   double byte_ns;
   int64_t refused; /* launches without contents for lack of time */
-  long long in_a_row, step, farthest, most_refused, in_trials;
+  long long most_early, in_a_row, step, farthest, most_refused, in_trials;
   struct driver driver;
   int failed; /* the driver's error, -1 without a driver: no more device copies */
   char lost;  /* the error was read */
@@ -330,14 +330,14 @@ static void looks_free(PyObject *object) {
 SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
   recorder *by = (recorder *)object;
   PyObject *numbers, *pinned, *tensor_of = NULL;
-  long long allowance, copy_ns, limit, waiting, bytes, arena_bytes, row, step, farthest, refused;
-  long long in_trials;
+  long long allowance, copy_ns, limit, waiting, bytes, arena_bytes, early, row, step, farthest;
+  long long refused, in_trials;
   int host_kind;
   double fraction, byte_ns;
   unsigned long long f[6];
-  if (!PyArg_ParseTuple(args, "O(LdLd)(LLLL)(LLLLL)(KKKKKK)Oi|O:looks", &numbers, &allowance, &fraction,
-                        &copy_ns, &byte_ns, &limit, &waiting, &bytes, &arena_bytes, &row, &step,
-                        &farthest, &refused, &in_trials, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5],
+  if (!PyArg_ParseTuple(args, "O(LdLd)(LLLL)(LLLLLL)(KKKKKK)Oi|O:looks", &numbers, &allowance, &fraction,
+                        &copy_ns, &byte_ns, &limit, &waiting, &bytes, &arena_bytes, &early, &row,
+                        &step, &farthest, &refused, &in_trials, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5],
                         &pinned, &host_kind, &tensor_of))
     return NULL;
   if (step < 1) {
@@ -361,6 +361,7 @@ SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
   self->most_waiting = waiting;
   self->most_bytes = bytes;
   self->arena_bytes = arena_bytes;
+  self->most_early = early;
   self->in_a_row = row;
   self->step = step;
   self->farthest = farthest;

@@ -108,7 +108,7 @@ def test_contents_are_of_the_memory_that_the_kernel_gets(
 @pytest.mark.parametrize("limit", [1 << 20, 300_000])
 def test_a_tensor_that_is_made_for_the_question_is_held_until_it_is_copied(limit):
     recorder = _hot.Recorder(repr, repr, (torch.Tensor, torch.nn.Parameter), 100)
-    schedule, numbers = (10, 1, 10, 10, 1), itertools.count(1)
+    schedule, numbers = (10, 10, 1, 10, 10, 1), itertools.count(1)
     budget, room = (10**12, 1.0, 0, 0.0), (limit, 100, 1 << 30, 1 << 20)
     looks = recorder.looks(numbers, budget, room, schedule, (0,) * 6, None, 1, made_tensor)
     assert looks.take([(0, object())], 0, None, 0) == 1

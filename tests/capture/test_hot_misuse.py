@@ -14,7 +14,7 @@ from kvtrace.schema.spool import ROW
 from tests.capture.recorders import Adapter, Kernel, _hot, recorder_of, rows
 
 needs_native = pytest.mark.skipif(_hot is None, reason="the C extension is not built")
-SCHEDULE = (10, 1, 10, 10, 1)
+SCHEDULE = (10, 10, 1, 10, 10, 1)
 
 
 def looks_of(recorder, schedule=SCHEDULE):
@@ -58,7 +58,7 @@ def test_a_target_without_a_place_is_refused(path):
 @needs_native
 def test_a_schedule_without_steps_is_refused():
     with pytest.raises(ValueError, match="step by step"):
-        looks_of(recorder_of(_hot.Recorder), (10, 0, 10, 10, 1))
+        looks_of(recorder_of(_hot.Recorder), (10, 10, 0, 10, 10, 1))
 
 
 def nested(depth):

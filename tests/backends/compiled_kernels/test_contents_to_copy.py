@@ -143,18 +143,24 @@ def test_contents_per_call_are_limited_and_the_excess_is_reported(tmp_path, monk
     assert sorted(verdict for verdict, _ in bounds(tmp_path)) == ["proven", "unknown"]
 
 
-def test_launches_on_a_device_are_inspected_at_growing_distances(monkeypatch):
-    monkeypatch.setattr(watching, "IN_A_ROW", 3)
-    monkeypatch.setattr(watching, "_STEP", 1)
+@pytest.mark.parametrize(
+    ("is_settled", "inspected"), [(True, [0, 1, 2, 4, 8, 16]), (False, [0, 1, 2, 3, 4, 5, 21])]
+)
+def test_launches_on_a_device_are_inspected_at_growing_distances(
+    monkeypatch, is_settled, inspected
+):
+    for name, number in (("EARLY", 6), ("IN_A_ROW", 3), ("_STEP", 1)):
+        monkeypatch.setattr(watching, name, number)
     watch = watching.Watch(frozenset({0}), list, every=False)
+    watch.settled = is_settled
     looked_at = []
-    for number in range(20):
+    for number in range(22):
         if watch.wait:
             watch.wait -= 1
         else:
             looked_at.append(number)
             watch.count_inspection()
-    assert looked_at == [0, 1, 2, 4, 8, 16]
+    assert looked_at == inspected
 
 
 def test_launches_on_the_host_are_inspected_while_time_allows(tmp_path, monkeypatch, launch):
