@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.converters.diff.added import MEANING_SECONDS, additions, meanings_of_changed
+from kvtrace.converters.diff.callers import reason_of_other_callers
 from kvtrace.converters.diff.executions import (
     device_difference,
     judge_libraries,
@@ -172,7 +173,11 @@ def compare(
         ) if seconds else None,
     )  # fmt: skip
     answers = merge_answers(
-        difference, gate, tuple(differing_inputs(matched, a, b)), order_sentence
+        difference,
+        gate,
+        tuple(differing_inputs(matched, a, b)),
+        order_sentence,
+        partial(reason_of_other_callers, a, b),
     )
     return replace(difference, headline=headline(difference), answers=answers)
 

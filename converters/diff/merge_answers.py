@@ -6,7 +6,7 @@ answer is `not known` if something was not measured, compared or judged. *Merge?
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
@@ -25,7 +25,11 @@ _RACES: Final = ("race", "race-within-program", "lane-conflict")
 
 
 def merge_answers(
-    difference: Difference, gate: Gate, other_inputs: Sequence[str], order: str | None
+    difference: Difference,
+    gate: Gate,
+    other_inputs: Sequence[str],
+    order: str | None,
+    other_callers: Callable[[], str],
 ) -> tuple[Answer, ...]:
     """Return the answers to "faster", "same results", "safe" and "merge", in this order.
 
@@ -34,9 +38,11 @@ def merge_answers(
         gate: Judged rules; the answer to "same results" is added to its judgments.
         other_inputs: Differences of inputs, as "recorded contents of x_ptr of add differ".
         order: A sentence on the launch at which only the order of launches differs, if any.
+        other_callers: Returns why launches may be given other values than before; "" if they are
+            given the same.
 
     """
-    results = _results_answer(difference, other_inputs, order)
+    results = _results_answer(difference, other_inputs, order, other_callers)
     safety = _safety_answer(difference)
     gate.compare_results(results)
     merge = _merge_answer(difference, results, safety, gate)
@@ -44,13 +50,17 @@ def merge_answers(
 
 
 def _results_answer(
-    difference: Difference, other_inputs: Sequence[str], order: str | None
+    difference: Difference,
+    other_inputs: Sequence[str],
+    order: str | None,
+    other_callers: Callable[[], str],
 ) -> Answer:
     """Return the answer to whether every kernel computes the same results on both sides.
 
     A "yes" is about equal inputs: it is "not known" where recorded contents of inputs differ.
     Meanings of changed kernels decide. Digests of results can only turn a "yes" into "not known",
-    since another rounding changes digests.
+    since another rounding changes digests. They also show that launches were given the same, as
+    the program's text does.
     """
     question = "same results"
     meanings = difference.meanings or ()
@@ -59,6 +69,11 @@ def _results_answer(
         more = f" (and {plural(len(wrong) - 1, 'other output')})" if len(wrong) > 1 else ""
         return Answer(question, "no", f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}")
     reason = next(_reasons_against_yes(difference, other_inputs, order), None)
+    all_by_data = meanings and all(meaning.by_data for meaning in meanings)
+    is_compared = all_by_data and not difference.same_kernels
+    if reason is None and not is_compared and not _has_equal_digests(difference):
+        other = other_callers()
+        reason = (other, "record both with KVTRACE_CHECK=digest") if other else None
     if reason is not None:
         return Answer(question, "not known", *reason)
     exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings)
@@ -106,6 +121,15 @@ def _reasons_against_yes(
         yield text, "order the accesses, and compare again"
     if order and (difference.results is None or first is not None):
         yield order, "record both with KVTRACE_CHECK=digest"
+
+
+def _has_equal_digests(difference: Difference) -> bool:
+    """Return whether outputs of all launches of both sides have digests, which are equal."""
+    results = difference.results
+    if results is None or results.differing or any(results.unpaired):
+        return False
+    totals = (side.totals for side in (difference.before, difference.after))
+    return all(results.compared == side.launches + side.tuning_launches for side in totals)
 
 
 def _relaunched(changed: Sequence[KernelDifference]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import kvtrace
 from corpus.case import Answer
 from kvtrace.converters.diff import compare
+from kvtrace.converters.diff.model import Answer as QuestionAnswer
 from kvtrace.schema.trace import resolve
 
 #: Launches one version: is given its kernel.
@@ -54,5 +55,14 @@ def same_results(
         same_results_answer = compare(*(resolve(folder / "out") for folder in folders)).answers[1]
     finally:
         shutil.rmtree(root)
-    answer = {"yes": Answer.YES, "no": Answer.NO}.get(same_results_answer.word, Answer.UNKNOWN)
+    answer = answer_of_kernels(same_results_answer)
     return answer, re.sub(r"\s+", " ", same_results_answer.evidence)
+
+
+def answer_of_kernels(answer: QuestionAnswer) -> Answer:
+    """Return the answer to "same results?" of programs that give launches the same values.
+
+    Whether they do is asked last, and not known of programs that a test runs.
+    """
+    is_same = answer.word == "yes" or answer.evidence.startswith("what its launches are given")
+    return Answer.YES if is_same else Answer.NO if answer.word == "no" else Answer.UNKNOWN

@@ -15,9 +15,8 @@ from typing import Any
 
 import kvtrace
 from corpus.case import Answer, Case
+from corpus.questions.bodies import answer_of_kernels
 from corpus.questions.templates import HEAD, TEMPLATES
-
-_WORDS = {"yes": Answer.YES, "no": Answer.NO, "not known": Answer.UNKNOWN}
 
 
 def _text(template: str, parts: list[str]) -> str:
@@ -49,7 +48,7 @@ def _ask(case: dict[str, Any]) -> tuple[Answer, str]:
         ]
         answers = {answer.question: answer for answer in kvtrace.diff(*sides).data.answers}
     answer = answers["same results"]
-    return _WORDS[answer.word], answer.evidence
+    return answer_of_kernels(answer), answer.evidence
 
 
 def cases_of(lines: Path) -> list[Case]:

@@ -79,12 +79,14 @@ def write_trace(
     alignment: int = 0,
     marks: Sequence[tuple[str, int, int]] = (),
     contents: Sequence[tuple[int, str]] = (),
+    program: str | None = None,
     **run: Any,
 ) -> Selection:
     """Write one run; kernel and call ids count up in the order of `kernels`.
 
     `marks` have a name, and begin and end in nanoseconds from `start`. `contents` are the argument
-    and its contents at the first launch.
+    and its contents at the first launch. `program` is the text whose top level launches, at its
+    last line.
     """
     writer = RunWriter(out, run_id)
     rows: dict[str, list[dict[str, Any]]] = {"kernels": [], "calls": [], "launches": []}
@@ -121,6 +123,10 @@ def write_trace(
                             "name": kernel.name,
                         }
                     )
+    if program is not None:
+        rows["stacks"] = [_program_stack(program, artifacts)]
+        for row in rows["calls"]:
+            row["stack_id"] = rows["stacks"][0]["stack_id"]
     rows["artifacts"] = list(artifacts.values())
     rows["gpu_kernels"] = executions
     rows["contents"] = [
@@ -194,6 +200,13 @@ def _derive(
             {t: pa.Table.from_pylist(rows, schema=TABLES[t].schema) for t, rows in tables.items()},
             settings=settings,
         )
+
+
+def _program_stack(program: str, artifacts: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    text = artifact_row("program", program.encode())
+    artifacts[text["sha256"]] = text
+    stack = stack_row([("/home/user/run.py", program.count("\n"), 1, "<module>")])
+    return {**stack, "files": [{"path": "/home/user/run.py", "artifact": text["sha256"]}]}
 
 
 def _kernel_row(

@@ -213,7 +213,7 @@ def test_split_size_that_depends_on_the_batch_is_reported(tmp_path):
 def test_diff_without_digests_reports_no_results(tmp_path):
     found = difference(recorded(tmp_path / "a", check=""), recorded(tmp_path / "b"))
     assert found.results is None
-    assert not any("digest" in line for line in headline_text(found))
+    assert not any("by digest" in line for line in headline_text(found))
 
 
 @pytest.mark.costly("compares two runs; nine lighter diffs stay")

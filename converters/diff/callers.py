@@ -1,0 +1,290 @@
+"""Data flow between launches, by the recorded text of the program that makes them.
+
+A kernel's code and arguments do not say which tensors it is given. That both programs hand over the
+same is taken from their text: it is equal without the kernels, which are compared by their IR, and
+complete, from the launch to the top level of the program. Numbers in a launch are arguments or its
+grid, and are compared as such. What a text takes from a module that is no library is not recorded.
+"""
+
+import ast
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.text import shorten
+
+if TYPE_CHECKING:
+    from kvtrace.converters.diff.snapshot import Snapshot
+
+_LIBRARIES: Final = sys.stdlib_module_names | {"torch", "triton", "numpy", "kvtrace"}
+#: Names by which a program runs code or takes values that its text does not show.
+_HIDING: Final = frozenset(
+    ("__import__", "environ", "eval", "exec", "getenv", "importlib", "input", "runpy", "subprocess")
+)
+#: Decorators of functions that Triton compiles.
+_COMPILING: Final = frozenset(("triton.jit", "jit", "gluon.jit"))
+#: Options of an autotuner that change tensors.
+_HOOKS: Final = frozenset(("pre_hook", "post_hook", "reset_to_zero", "restore_value"))
+_DEFINING: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
+_WIDTH: Final = 60
+_UNKNOWN: Final = "what its launches are given is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The recorded text of a function that launches or leads to a launch, without kernels."""
+
+    path: str
+    tree: ast.Module
+
+    def line(self, number: int) -> str:
+        """Return the name of a line, as `model.py:12`."""
+        return f"{PurePath(self.path).name}:{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The texts of a side's launching functions, and the reason why they are not all of it."""
+
+    texts: tuple[_Text, ...]
+    gap: str
+
+
+def reason_of_other_callers(before: "Snapshot", after: "Snapshot") -> str:
+    """Return why launches may be given other values than before; "" if programs have equal text."""
+    if [run.run_id for run in before.runs] == [run.run_id for run in after.runs]:
+        return ""
+    names = {key.name for side in (before, after) for key in side.kernels if key.name}
+    programs = [_program(side, names) for side in (before, after)]
+    if change := _change(*programs):
+        return change
+    if gap := next((program.gap for program in programs if program.gap), ""):
+        return f"{_UNKNOWN}: {gap}"
+    libraries = [_torch_versions(side) for side in (before, after)]
+    commands = [_options(side) for side in (before, after)]
+    if commands[0] != commands[1]:
+        return f"the command ends with {_listed(commands[1])}, was {_listed(commands[0])}"
+    return "" if libraries[0] == libraries[1] else "torch has another version"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " ".join(words) or "nothing"
+
+
+def _options(side: "Snapshot") -> list[str]:
+    """Return what follows the program in a side's commands, without paths."""
+    words = [word for run in side.runs for word in (run.command or "").split()[2:]]
+    return [word for word in words if "/" not in word]
+
+
+def _torch_versions(side: "Snapshot") -> set[str | None]:
+    return {run.versions.get("torch") for run in side.runs}
+
+
+def _program(side: "Snapshot", kernels: Collection[str]) -> _Program:
+    """Return the texts that lead to a side's launches; `kernels` are the names of kernels."""
+    texts: dict[tuple[str, str], _Text] = {}
+    gap = ""
+    functions: set[str] = set()
+    tops: set[str] = set()
+    for run in side.runs:
+        stack_ids = side.trace.table("calls", [run], ["stack_id"])["stack_id"].unique()
+        columns = ["stack_id", "frames", "files"]
+        stacks = side.trace.table("stacks", [run], columns)
+        used = stacks.filter(pc.is_in(stacks["stack_id"], pa.array(stack_ids.to_pylist())))
+        if stack_ids.null_count or used.num_rows < len(stack_ids):
+            gap = "stacks of launches were not recorded"
+        for row in used.to_pylist():
+            frames, files = row["frames"], row["files"] or ()
+            functions.update(str(frame["function"]).split(".")[-1] for frame in frames)
+            if not frames:
+                gap = gap or "stacks of launches were not recorded"
+                continue
+            if len(files) < len(frames) or frames[-1]["function"] != "<module>":
+                frame = frames[min(len(files), len(frames) - 1)]
+                place = f"{PurePath(frame['file'] or '?').name}:{frame['line']}"
+                gap = gap or f"the text around {place}, which leads to a launch, was not recorded"
+            tops.update(str(file["path"]) for file in files[len(frames) - 1 :])
+            for file in files:
+                key = str(file["path"]), file["artifact"]
+                if key not in texts:
+                    content = side.trace.artifact(file["artifact"] or "") or b""
+                    tree = _tree(content.decode("utf-8", "replace"), kernels) if content else None
+                    gap = gap or ("" if tree else f"the text of {key[0]} was not recorded")
+                    texts[key] = _Text(key[0], tree or ast.Module([], []))
+    listed = tuple(texts.values())
+    known = functions | set(kernels)
+    gaps = (reason for text in listed for reason in _gaps(text, known, text.path in tops))
+    return _Program(listed, gap or next(gaps, "") or ("" if listed else "no text was recorded"))
+
+
+def _tree(text: str, kernels: Collection[str]) -> ast.Module | None:
+    """Return the syntax tree of a text without kernels, and without numbers of launches."""
+    try:
+        tree = _WithoutKernels().visit(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    numbers = _WithoutNumbers(kernels)
+    tree = numbers.visit(tree)
+    reads = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and _is_read(node)]
+    for statement in [*tree.body]:
+        name = _number_name(statement)
+        if name and reads.count(name) == numbers.reads.count(name):
+            tree.body.remove(statement)
+    return cast("ast.Module", tree)
+
+
+def _is_read(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _number_name(statement: ast.stmt) -> str:
+    """Return the name that a statement sets to a number; "" for another statement."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Constant):
+        return ""
+    target = statement.targets[0]
+    is_number = isinstance(statement.value.value, int | float) and len(statement.targets) == 1
+    return target.id if is_number and isinstance(target, ast.Name) else ""
+
+
+class _WithoutKernels(ast.NodeTransformer):
+    """Removes functions that Triton compiles; what an autotuner does to tensors stays."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        decorators = [ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list]
+        if not _COMPILING.intersection(decorators):
+            return self.generic_visit(node)
+        return [
+            ast.copy_location(ast.Expr(decorator), decorator)
+            for decorator in node.decorator_list
+            if _HOOKS.intersection(
+                inner.arg or "" for inner in ast.walk(decorator) if isinstance(inner, ast.keyword)
+            )
+        ]
+
+
+class _WithoutNumbers(ast.NodeTransformer):
+    """Replaces the numbers of launches' grids and arguments; `reads` are names read in these."""
+
+    def __init__(self, kernels: Collection[str]) -> None:
+        self.reads: list[str] = []
+        self._kernels = kernels
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        launched = node.func.value if isinstance(node.func, ast.Subscript) else None
+        name = getattr(launched, "attr", getattr(launched, "id", None))
+        if name not in self._kernels or not isinstance(node.func, ast.Subscript):
+            return node
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        values += ast.walk(node.func.slice)  # type: ignore[arg-type]
+        for value in values:
+            if isinstance(value, ast.Constant):
+                value.value = ...
+            elif isinstance(value, ast.Name):
+                self.reads.append(value.id)
+        return node
+
+
+def _gaps(text: _Text, known: Collection[str], is_top: bool) -> Iterator[str]:
+    """Yield what a text uses that was not recorded; `known` are functions and kernels that were.
+
+    `is_top`: the top level of its file led to the launch, and is recorded with all that it uses.
+    """
+    for node in ast.walk(text.tree):
+        name = getattr(node, "attr", getattr(node, "id", None))
+        if name in _HIDING:
+            yield f"{text.line(node.lineno)} uses {name}"  # type: ignore[attr-defined]
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                module = node.module or "" if isinstance(node, ast.ImportFrom) else alias.name
+                is_relative = isinstance(node, ast.ImportFrom) and node.level
+                bound = alias.asname or alias.name.partition(".")[0]
+                is_library = module.partition(".")[0] in _LIBRARIES and not is_relative
+                if not is_library and bound not in known:
+                    yield f"the text of {bound}, of {text.line(node.lineno)}, was not recorded"
+    for statement in () if is_top else text.tree.body:
+        if isinstance(statement, ast.ClassDef):
+            yield f"the text of all of the class {statement.name} was not recorded"
+        elif not isinstance(statement, _DEFINING) and not _number_name(statement):
+            yield f"what else happens to {text.line(statement.lineno)} was not recorded"
+
+
+def _change(before: _Program, after: _Program) -> str:
+    """Return the first change from one program's text to another's; "" if they are equal."""
+    old, new = (
+        [text for text in one.texts if _dump(text) not in map(_dump, other.texts)]
+        for one, other in ((before, after), (after, before))
+    )
+    if not old and not new:
+        return ""
+    for old_text, new_text in zip(old, new, strict=False):
+        statements = [list(_statements(text.tree.body)) for text in (old_text, new_text)]
+        codes = [[code for code, _ in side] for side in statements]
+        for kind, a, _, b, b_end in SequenceMatcher(None, codes[0], codes[1], False).get_opcodes():
+            if kind == "delete" or (kind == "replace" and b == b_end):
+                code, line = statements[0][a]
+                return f"`{_short(code)}`, {old_text.line(line)} of BEFORE, is gone"
+            if kind == "insert":
+                code, line = statements[1][b]
+                return f"`{_short(code)}`, {new_text.line(line)}, is new"
+            if kind == "replace":
+                (old_code, _), (code, line) = statements[0][a], statements[1][b]
+                return f"{_handed(old_code, code)} ({new_text.line(line)})"
+    place = (new or old)[0]
+    return f"the program around its launches is another ({PurePath(place.path).name})"
+
+
+def _dump(text: _Text) -> str:
+    return ast.dump(text.tree)
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """Yield the text and line of each statement; of those with a body, the first line."""
+    for statement in body:
+        inner = [getattr(statement, name, ()) for name in ("body", "orelse", "finalbody")]
+        inner += [handler.body for handler in getattr(statement, "handlers", ())]
+        if not inner[0]:
+            yield ast.unparse(statement), statement.lineno
+            continue
+        lines = ast.unparse(statement).splitlines()
+        yield next(line for line in lines if not line.startswith("@")), statement.lineno
+        for part in inner:
+            yield from _statements(part)
+
+
+def _handed(old: str, new: str) -> str:
+    """Return a phrase on a changed statement: what it hands over, if only arguments changed."""
+    calls = [
+        [node for node in ast.walk(_parsed(code)) if isinstance(node, ast.Call)]
+        for code in (old, new)
+    ]
+    for old_call, new_call in zip(*calls, strict=False):
+        pairs = list(zip(_arguments(old_call), _arguments(new_call), strict=False))
+        is_same = ast.unparse(old_call.func) == ast.unparse(new_call.func)
+        if is_same and len(old_call.args) == len(new_call.args):
+            others = [f"{b} is handed over where {a} was" for (a, b) in pairs if a != b]
+            if others:
+                return ", ".join(others)
+    return f"`{_short(new)}` was `{_short(old)}`"
+
+
+def _parsed(code: str) -> ast.AST:
+    try:
+        return ast.parse(code)
+    except SyntaxError:  # the first line of a statement with a body
+        return ast.Module([], [])
+
+
+def _arguments(call: ast.Call) -> list[str]:
+    return [_short(ast.unparse(value)) for value in (*call.args, *(k.value for k in call.keywords))]
+
+
+def _short(code: str) -> str:
+    return shorten(code.splitlines()[0], _WIDTH)

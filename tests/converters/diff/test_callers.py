@@ -1,0 +1,129 @@
+"""What launches are given: equal text of the programs, or a line that hands over something else."""
+
+import pytest
+
+from kvtrace.converters.diff import compare
+from tests.converters.written_trace import Kernel, write_trace
+
+HEAD = """import torch
+import triton
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK):
+    pass
+
+BLOCK = 128
+def halved(x):
+    return x / 2
+
+x = torch.ones(9)
+y = torch.zeros(9)
+"""
+LAUNCH = "scale[(8,)](x, y, 9, BLOCK=BLOCK)\n"
+
+
+def evidence(tmp_path, before, after, **options):
+    """Return the answer to "same results?" of two programs, and its evidence."""
+    sides = (
+        write_trace(tmp_path / run, [Kernel()], run_id=f"20260102T030405-{run}", program=text,
+                    **options.get(run, {}))
+        for run, text in (("0001", before), ("0002", after))
+    )  # fmt: skip
+    answer = compare(*sides).answers[1]
+    return answer.word, answer.evidence
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        HEAD + LAUNCH,
+        HEAD.replace("pass", "return") + "# a comment\n" + LAUNCH,
+        HEAD.replace("BLOCK = 128", "BLOCK = 64") + LAUNCH.replace("8,", "16,"),
+    ],
+)
+def test_kernels_their_numbers_and_comments_change_nothing_that_is_handed_over(tmp_path, after):
+    word, text = evidence(tmp_path, HEAD + LAUNCH, after)
+
+    assert (word, text) == ("yes", "for equal inputs: no code or argument of 1 kernel changed")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (LAUNCH, "scale[(8,)](y, x, 9, BLOCK=BLOCK)\n",
+         "y is handed over where x was, x is handed over where y was (run.py:14)"),
+        (LAUNCH, "scale[(8,)](halved(x), y, 9, BLOCK=BLOCK)\n",
+         "halved(x) is handed over where x was (run.py:14)"),
+        ("x.relu_()\n" + LAUNCH, LAUNCH, "`x.relu_()`, run.py:14 of BEFORE, is gone"),
+        (LAUNCH, "x += 1\n" + LAUNCH, "`x += 1`, run.py:14, is new"),
+        ("if n:\n    x = y\n" + LAUNCH, "if n:\n    y = x\n" + LAUNCH,
+         "`y = x` was `x = y` (run.py:15)"),
+        ("x.fill_(1.0)\n" + LAUNCH, "x.fill_(2.0)\n" + LAUNCH,
+         "2.0 is handed over where 1.0 was (run.py:14)"),
+        ("xs = [x, y]\nscale[(8,)](xs[0], y, 9, BLOCK=BLOCK)\n",
+         "xs = [x, y]\nscale[(8,)](xs[1], y, 9, BLOCK=BLOCK)\n",
+         "xs[1] is handed over where xs[0] was (run.py:15)"),
+    ],
+)  # fmt: skip
+def test_caller_that_hands_over_something_else_is_named(tmp_path, before, after, expected):
+    assert evidence(tmp_path, HEAD + before, HEAD + after) == ("not known", expected)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("x / 2", "x / 3", "`return x / 3` was `return x / 2` (run.py:10)"),
+        ("zeros(9)", "ones(9)", "`y = torch.ones(9)` was `y = torch.zeros(9)` (run.py:13)"),
+        ("@triton.jit", "@triton.autotune([], key=[], reset_to_zero=['y_ptr'])\n@triton.jit",
+         "`triton.autotune([], key=[], reset_to_zero=['y_ptr'])`, run.py:4, is new"),
+    ],
+)  # fmt: skip
+def test_other_fill_function_or_hook_is_named(tmp_path, old, new, expected):
+    word, text = evidence(tmp_path, HEAD + LAUNCH, HEAD.replace(old, new) + LAUNCH)
+
+    assert (word, text) == ("not known", expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("from inputs import made\n", "the text of made, of run.py:14, was not recorded"),
+        ("import inputs.made\n", "the text of inputs, of run.py:14, was not recorded"),
+        ("from . import made\n", "the text of made, of run.py:14, was not recorded"),
+        ("x = eval('y')\n", "run.py:14 uses eval"),
+        ("import os\nn = os.environ['N']\n", "run.py:15 uses environ"),
+    ],
+)
+def test_program_that_uses_what_was_not_recorded_is_not_known(tmp_path, line, reason):
+    text = HEAD + line + LAUNCH
+
+    assert evidence(tmp_path, text, text) == (
+        "not known",
+        f"what its launches are given is not known: {reason}",
+    )
+
+
+def test_imported_kernel_was_recorded(tmp_path):
+    text = HEAD + "from kernels import scale\n" + LAUNCH
+
+    assert evidence(tmp_path, text, text)[0] == "yes"
+
+
+def test_launches_without_stacks_are_not_known(tmp_path):
+    word, text = evidence(tmp_path, None, None)
+
+    assert word == "not known"
+    assert text.endswith("stacks of launches were not recorded")
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ({"command": "python run.py --swap"}, "the command ends with --swap, was nothing"),
+        ({"versions": [("torch", "2.9")]}, "torch has another version"),
+    ],
+)
+def test_other_option_or_torch_is_not_known(tmp_path, run, expected):
+    options = {"0002": run}
+
+    assert evidence(tmp_path, HEAD + LAUNCH, HEAD + LAUNCH, **options) == ("not known", expected)
