@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _NARROW_ROUNDINGS: Final = 2.0
 _NARROW: Final = 32
 _IEEE: Final = ("2", "ieee")
+#: Input precisions of `tt.dot` by the numbers that a text may have in place of names.
+_PRECISIONS: Final = {"0": "tf32", "1": "tf32x3", "2": "ieee", "3": "bf16x3", "4": "bf16x6"}
 _KEPT: Final = ("same", "equal")
 _ROUNDED: Final = ("reassociated", "exact")
 #: The bound of sums and products of the same n terms in two orders, for all inputs in its range.
@@ -113,6 +115,12 @@ def _meaning(first: Call, second: Call, meaning: OutputMeaning) -> KernelMeaning
 
 def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, str]:
     """Return (answer, evidence): whether an output has the same values in both versions."""
+    word, evidence = _answer_by_values(first, second, meaning)
+    precisions = _changed_precisions(first, second) if word == "not known" else ""
+    return word, f"{evidence}; {precisions}" if precisions else evidence
+
+
+def _answer_by_values(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, str]:
     if meaning.meaning == "violation":
         answer: tuple[Word, str] = ("no", meaning.first or "only one version writes some element")
         if meaning.witness is not None:
@@ -127,13 +135,13 @@ def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, st
         return "not known", f"{MEANINGS[meaning.meaning]}, but not evaluated on {untried_inputs[0]}"
     if narrower := narrower_ops(first, second):
         return "not known", f"{MEANINGS[meaning.meaning]}, but {narrower}"
-    roundings = (a for a in meaning.apart if a.witness is not None and a.accuracy is None)
-    largest_ulps = max((a.witness.ulps for a in roundings if a.witness is not None), default=0.0)
-    if not largest_ulps <= _ulps_of_roundings(first, meaning):
-        return (
-            "not known",
-            f"{MEANINGS[meaning.meaning]}, but {largest_ulps:,.3g} units in the last place off",
-        )
+    for apart in meaning.apart:
+        witness = apart.witness
+        if witness is None or apart.accuracy is not None:
+            continue
+        if not witness.ulps <= _ulps_of_roundings(first, meaning):
+            text = _witness_text(first, meaning, witness, apart.inputs)
+            return "not known", f"{MEANINGS[meaning.meaning]}, but {text}"
     if meaning.bound is not None:
         return "yes", f"{MEANINGS[meaning.meaning]}: {meaning.bound}"
     if meaning.meaning == "reassociated":
@@ -184,11 +192,9 @@ def _answer_by_witness(
 
     "not known" if the values may be roundings of one number, or only the first one is not finite.
     """
-    before, after = map(_short, witness.values)
     scalars = _changed_scalars(first, second)
     scalars_text = f" ({scalars})" if scalars else ""
-    index = _index(_output(first, meaning), witness.element)
-    text = f"element {index} is {after}, was {before}, on {meaning.inputs}{scalars_text}"
+    text = _witness_text(first, meaning, witness, meaning.inputs) + scalars_text
     is_rounding = witness.is_finite and witness.ulps <= _ulps_of_roundings(first, meaning)
     if is_rounding and not scalars_text:
         return "not known", f"{text}: this may be rounding"
@@ -196,6 +202,12 @@ def _answer_by_witness(
     if is_now_finite and not was_finite:
         return "not known", f"{text}: before, the value was not finite"
     return "no", text
+
+
+def _witness_text(call: Call, meaning: OutputMeaning, witness: Witness, inputs: Inputs) -> str:
+    before, after = map(_short, witness.values)
+    index = _index(_output(call, meaning), witness.element)
+    return f"element {index} is {after}, was {before}, on {inputs}"
 
 
 def _alone_read(first: Call, second: Call, meaning: OutputMeaning) -> str:
@@ -238,6 +250,23 @@ def narrower_ops(first: Call, second: Call) -> str:
     )
     additional = after - before
     return ", ".join(f"it has {count} more {name}" for name, count in sorted(additional.items()))
+
+
+def _changed_precisions(first: Call, second: Call) -> str:
+    """Return the text of the input precisions of products that only one version has; else ""."""
+    before, after = (
+        Counter(
+            str(precision)
+            for op in call.module.ops
+            if (precision := attribute(op, "inputPrecision")) is not None
+        )
+        for call in (first, second)
+    )
+    old, new = (
+        ", ".join(sorted(_PRECISIONS.get(name, name) for name in part))
+        for part in (before - after, after - before)
+    )
+    return f"the input precision of its products is {new}, was {old}" if old and new else ""
 
 
 def _rounding(op: Op) -> str:

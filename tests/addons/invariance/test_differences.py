@@ -10,8 +10,11 @@ import triton
 import triton.language as tl
 
 import kvtrace
-from kvtrace.addons.invariance.differences import kernel_meanings
+from kvtrace.addons.invariance.differences import _answer, kernel_meanings
+from kvtrace.addons.invariance.versions import InputsDifference, OutputMeaning
+from kvtrace.addons.invariance.witness import Witness
 from kvtrace.cli import main
+from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import Selection, open_trace
 from tests.addons.invariance.edited_kernels import (
     accumulated,
@@ -252,6 +255,44 @@ def test_results_of_kernels_with_a_race_are_not_the_same(
     capsys.readouterr()
 
     assert f"same results? {answer}" in told_of(*sides, capsys)
+
+
+@triton.jit
+def _product(a, b, c, PRECISION: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    product = tl.dot(tl.load(a + at), tl.load(b + at), input_precision=PRECISION)
+    tl.store(c + at, product)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "tf32x3"])
+def test_other_input_precision_of_a_product_is_named(
+    tmp_path: Path, free_driver: object, precision: str
+) -> None:
+    sides = [tmp_path / name for name in (precision, "ieee")]
+    a, b, c = (tensor(16, 16, seed=seed) for seed in range(3))
+    for side in sides:
+        with kvtrace.capture(side):
+            _product[(1,)](a, b, c, side.name, BLOCK=16)
+
+    (meaning,) = kernel_meanings(*map(selected, sides), {"_product": "_product"}, 30.0)
+
+    text = f"; the input precision of its products is ieee, was {precision}"
+    assert meaning.same == "not known"
+    assert meaning.evidence.endswith(text)
+
+
+def test_distance_without_units_shows_the_element(trace_of: Make) -> None:
+    selection = selected(trace_of(_first(), 20))
+    (call,) = calls_of(selection.trace, selection.runs[0])
+    witness = Witness(21, "before", "after", ("inf", "2.5"), float("inf"))
+    apart = (InputsDifference("small numbers", witness),)
+    meaning = OutputMeaning("changed", "y", "reassociated", apart=apart)
+
+    assert isinstance(call, Call)
+    word, evidence = _answer(call, call, meaning)
+
+    assert word == "not known"
+    assert evidence.endswith(", but element [1, 1] is 2.5, was inf, on small numbers")
 
 
 def test_comparison_that_runs_out_of_time_counts_remaining_calls(
