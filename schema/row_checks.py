@@ -6,7 +6,7 @@ with the first row that has it.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.features import features_of_rows
+from kvtrace.schema.repair import RANGES
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.vocabularies import vocabularies
 
 
@@ -24,68 +26,75 @@ class Breach(NamedTuple):
     warning: bool = False
 
 
-#: Columns that are null where nothing is known, and never empty, by table.
-_NAMES: Final = {"kernels": ("name",)}
-#: Columns with indices of devices and numbers of programs, by table.
-_NOT_NEGATIVE: Final = {
-    "calls": ("grid_x", "grid_y", "grid_z"),
-    "launches": ("device",),
-    "gpu_kernels": ("device", "grid_x", "grid_y", "grid_z"),
-}
-#: Columns with a begin and an end, by table.
-_RANGES: Final = {
-    "runs": ("started", "ended"),
-    "launches": ("enter", "exit"),
-    "gpu_kernels": ("start", "end"),
-    "marks": ("begin", "end"),
-    "host_events": ("begin", "end"),
-}
-_KEY: Final = {
-    "calls": "call_id",
-    "launches": "seq",
-    "gpu_kernels": "record",
-    "kernels": "kernel_id",
-}
 #: Numbers modulo which an argument's alignment is recorded.
 _ALIGNED: Final = 16
 #: Bits of an element, in the name of its type.
 _BITS: Final = re.compile(r"\d+")
+#: Triton's types of parameters: elements, pointers to them and descriptors of their tensors.
+_TYPE: Final = re.compile(r"(?:\*k?)?(?P<element>\w+)|tensordesc<(?P<of>\w+)\[.*>")
+_OTHER_TYPES: Final = frozenset({"constexpr", "nvTmaDesc", "u1"})
+_INTEGER: Final = re.compile(r"-?\d+")
+_NUMBER: Final = re.compile(r"-?(?:inf|nan|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
 
 
 def breaches(table: str, rows: pa.Table) -> Iterator[Breach]:
     """Yield the breaches of rules in rows of a table."""
-    yield from _empty_names(table, rows)
-    yield from _negative_numbers(table, rows)
+    yield from _placeholders(table, rows)
     yield from _backward_ranges(table, rows)
     yield from _unregistered_words(table, rows)
+    if table == "kernels" and "signature" in rows.column_names:
+        yield from _unknown_types(rows)
     if table == "calls" and "args" in rows.column_names:
         yield from _wrong_arguments(rows)
     if table == "stacks" and {"stack_id", "frames"} <= {*rows.column_names}:
         yield from _wrong_stack_ids(rows)
 
 
-def unequal_counts(calls: pa.Table, kernels: pa.Table) -> Iterator[Breach]:
-    """Yield the breach of a call with more or fewer arguments than its kernel has parameters.
+def unequal_parameters(calls: pa.Table, kernels: pa.Table) -> Iterator[Breach]:
+    """Yield the breach of a call whose arguments are not the parameters of its kernel.
 
-    A signature without parameters is one that was not recorded.
+    A signature without parameters is one that was not recorded; a null name equals any.
     """
-    parameters = {
-        row["kernel_id"]: row["count"] for row in _counts(kernels, "kernel_id", "signature")
-    }
-    for row in _counts(calls, "call_id", "args", "kernel_id"):
-        known = parameters.get(row["kernel_id"])
-        if known and row["count"] is not None and known != row["count"]:
+    parameters = {row["kernel_id"]: row["names"] for row in _names(kernels, "signature")}
+    for row in _names(calls, "args", "call_id"):
+        names, known = row["names"], parameters.get(row["kernel_id"])
+        if not known or names is None:
+            continue
+        of_kernel = f"the signature of kernel {row['kernel_id']}"
+        if len(known) != len(names):
+            text = f"args of call {row['call_id']} has {len(names)} entries, and {of_kernel}"
+            yield Breach(f"{text} {len(known)}")
+            return
+        for position, (name, parameter) in enumerate(zip(names, known, strict=True)):
+            if None not in (name, parameter) and name != parameter:
+                text = f"args[{position}] of call {row['call_id']} has the name {name!r}, and"
+                yield Breach(f"{text} {of_kernel} has {parameter!r} there")
+                return
+
+
+def _names(rows: pa.Table, column: str, *more: str) -> list[dict[str, Any]]:
+    """Return the names of each row's parameters or arguments, with its kernel."""
+    names = [
+        None if entries is None else [None if entry is None else entry["name"] for entry in entries]
+        for entries in rows[column].to_pylist()
+    ]
+    keys = rows.select(["kernel_id", *more]).to_pylist()
+    return [{**row, "names": of_row} for row, of_row in zip(keys, names, strict=True)]
+
+
+def other_calls(executions: pa.Table, launches: Iterable[pa.Table]) -> Iterator[Breach]:
+    """Yield the breach of an execution of another call than its launch's."""
+    for piece in launches:
+        places = pc.index_in(executions["launch_seq"], piece["seq"])
+        calls = piece["call_id"].take(places)
+        differs = pc.fill_null(pc.not_equal(calls, executions["call_id"]), False)
+        if pc.any(differs).as_py():
+            row = pc.index(differs, True).as_py()
+            record, seq, call = (executions[n][row] for n in ("record", "launch_seq", "call_id"))
             yield Breach(
-                f"args of call {row['call_id']} has {row['count']} entries, and the signature of "
-                f"kernel {row['kernel_id']} {known}"
+                f"call_id of record {record} is {call}, and that of its launch {seq} {calls[row]}"
             )
             return
-
-
-def _counts(rows: pa.Table, key: str, column: str, *more: str) -> list[dict[str, Any]]:
-    lengths = pc.list_value_length(rows[column])
-    columns = {key: rows[key], "count": lengths, **{name: rows[name] for name in more}}
-    return pa.table(columns).to_pylist()  # type: ignore[no-any-return]
 
 
 def unnamed_features(table: str, rows: pa.Table, named: Sequence[str]) -> Iterator[Breach]:
@@ -96,41 +105,85 @@ def unnamed_features(table: str, rows: pa.Table, named: Sequence[str]) -> Iterat
         yield Breach(f"{text}; a reader without it counts wrongly")
 
 
-def _where(table: str, rows: pa.Table, mask: Any) -> str:
-    """Return a phrase that names the first row in which a mask is true."""
-    index = pc.index(mask, True).as_py()
-    key = _KEY.get(table)
-    if key in rows.column_names:
-        return f"row {index} ({key} {rows[key][index].as_py()})"
-    return f"row {index}"
+def _where(table: str, rows: pa.Table, index: int) -> str:
+    """Return a phrase that names a row by its index and key."""
+    key = next(iter(TABLES[table].keys), None)
+    if key not in rows.column_names or pa.types.is_timestamp(rows[key].type):
+        return f"row {index}"
+    return f"row {index} ({key} {rows[key][index].as_py()})"
 
 
-def _empty_names(table: str, rows: pa.Table) -> Iterator[Breach]:
-    for name in _NAMES.get(table, ()):
-        if name not in rows.column_names:
+def _placeholders(table: str, rows: pa.Table) -> Iterator[Breach]:
+    """Yield breaches of columns with negative numbers or empty texts in place of null."""
+    for column in TABLES[table].columns if table in TABLES else ():
+        if column.name not in rows.column_names:
             continue
-        empty = pc.equal(pc.binary_length(rows[name].cast(pa.string())), 0)
-        if pc.any(empty).as_py():
-            yield Breach(f"{name} is empty in {_where(table, rows, empty)}; unknown is null")
+        for path, _, _ in column.leaves():
+            found = None if path in column.free else _first_placeholder(rows[column.name], path)
+            if found is not None:
+                row, what, is_nested = found
+                value = rows[column.name][row].as_py() if is_nested else None
+                place = next(_placeholders_in(value, *path.split("."))) if is_nested else path
+                yield Breach(f"{place} is {what} in {_where(table, rows, row)}; unknown is null")
 
 
-def _negative_numbers(table: str, rows: pa.Table) -> Iterator[Breach]:
-    for name in _NOT_NEGATIVE.get(table, ()):
-        if name not in rows.column_names:
-            continue
-        negative = pc.less(rows[name], 0)
-        if pc.any(negative).as_py():
-            where = _where(table, rows, negative)
-            yield Breach(f"{name} is negative in {where}; unknown is null")
+def _first_placeholder(column: pa.ChunkedArray, path: str) -> tuple[int, str, bool] | None:
+    """Return the first row with a placeholder in a field, what it is, and whether it is nested."""
+    values = column.combine_chunks()
+    _, *fields = path.split(".")
+    rows: pa.Array | None = None
+    while pa.types.is_nested(values.type):
+        if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+            parents = pc.list_parent_indices(values)
+            rows = parents if rows is None else rows.take(parents)
+            values = pc.list_flatten(values)
+        elif fields and pa.types.is_struct(values.type) and fields[0] in values.type.names:
+            values = pc.struct_field(values, fields.pop(0))
+        else:  # a map, a field that the file lacks, or another library's kind of list
+            return None
+    is_placeholder = _are_placeholders(values)
+    if is_placeholder is None or not pc.any(is_placeholder).as_py():
+        return None
+    index = pc.index(is_placeholder, True).as_py()
+    what = "negative" if pa.types.is_primitive(values.type) else "empty"
+    return index if rows is None else rows[index].as_py(), what, rows is not None
+
+
+def _are_placeholders(values: pa.Array) -> pa.Array | None:
+    """Return which values are negative numbers or empty texts; None if none can be."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        if "" not in values.dictionary.to_pylist():
+            return None
+        values, kind = values.cast(kind.value_type), kind.value_type
+    if pa.types.is_timestamp(kind):
+        values = values.cast(pa.int64())
+    if pa.types.is_integer(values.type):
+        least = pc.min(values).as_py()
+        return None if least is None or least >= 0 else pc.less(values, 0)
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        return pc.equal(pc.binary_length(values.cast(pa.large_string())), 0)
+    return None
+
+
+def _placeholders_in(value: Any, name: str, *fields: str) -> Iterator[str]:
+    """Yield the place of each negative number and empty text in a field of a row's value."""
+    if isinstance(value, list):
+        for position, entry in enumerate(value):
+            yield from _placeholders_in(entry, f"{name}[{position}]", *fields)
+    elif isinstance(value, dict):
+        yield from _placeholders_in(value[fields[0]], f"{name}.{fields[0]}", *fields[1:])
+    elif value == "" or (isinstance(value, int) and value < 0):
+        yield name
 
 
 def _backward_ranges(table: str, rows: pa.Table) -> Iterator[Breach]:
-    begin, end = _RANGES.get(table, ("", ""))
+    begin, end = RANGES.get(table, ("", ""))
     if begin not in rows.column_names or end not in rows.column_names:
         return
     backward = pc.less(rows[end], rows[begin])
     if pc.any(backward).as_py():
-        where = _where(table, rows, backward)
+        where = _where(table, rows, pc.index(backward, True).as_py())
         yield Breach(f"{end} is before {begin} in {where}; readers count 0 ns", warning=True)
 
 
@@ -155,6 +208,24 @@ def _words(column: pa.ChunkedArray, fields: Sequence[str]) -> list[str]:
             return []
         column = pc.struct_field(column, field)
     return sorted(word for word in pc.unique(column).to_pylist() if word is not None)
+
+
+def _unknown_types(rows: pa.Table) -> Iterator[Breach]:
+    (dtypes,) = (v.words for v in vocabularies() if v.name == "dtype")
+    for row, signature in enumerate(rows["signature"].to_pylist()):
+        for position, parameter in enumerate(signature or ()):
+            word = parameter and parameter.get("type")
+            if not word or ":" in word:
+                continue
+            match = _TYPE.fullmatch(word)
+            element = match and (match["element"] or match["of"])
+            if element not in dtypes and element not in _OTHER_TYPES:
+                yield Breach(
+                    f"signature[{position}] of {_where('kernels', rows, row)} has the type "
+                    f"{word!r}, which is none of Triton's, as *fp32; write it as producer:{word}",
+                    warning=True,
+                )
+                return
 
 
 def _wrong_arguments(rows: pa.Table) -> Iterator[Breach]:
@@ -182,12 +253,12 @@ def _wrong_fields(position: int, arg: Mapping[str, Any] | None) -> Iterator[tupl
         yield "entry", "is null; each parameter has an entry"
         return
     shape, strides = arg.get("shape"), arg.get("strides")
-    if shape is not None and any(size is None or size < 0 for size in shape):
-        yield "shape", f"has the shape {shape}; sizes are not negative"
+    if shape is not None and None in shape:
+        yield "shape", f"has the shape {shape}; a shape is known as a whole, or null"
     if shape is not None and strides is not None and len(shape) != len(strides):
         yield "strides", f"has {len(strides)} strides for a shape of {len(shape)} axes"
     group, alignment = arg.get("alias_group"), arg.get("alignment")
-    if group is not None and not 0 <= group <= position:
+    if group is not None and group > position:
         yield (
             "alias_group",
             (
@@ -195,15 +266,30 @@ def _wrong_fields(position: int, arg: Mapping[str, Any] | None) -> Iterator[tupl
                 f"storage, so 0 to {position}"
             ),
         )
-    if alignment is not None and not 0 <= alignment < _ALIGNED:
+    if alignment is not None and alignment >= _ALIGNED:
         yield (
             "alignment",
             f"has the alignment {alignment}; it is the data pointer modulo {_ALIGNED}",
         )
-    for name in ("offset_bytes", "storage_bytes"):
-        number = arg.get(name)
-        if number is not None and number < 0:
-            yield name, f"has {name} {number}; unknown is null"
+    scalar, dtype = arg.get("scalar"), arg.get("dtype")
+    if arg.get("kind") == "scalar" and scalar is not None and not _is_literal(scalar, dtype):
+        of_type = f" of {dtype}" if dtype else ""
+        yield "scalar", f"has the scalar {scalar!r}, which is no literal{of_type}"
+
+
+def _is_literal(text: str, dtype: str | None) -> bool:
+    """Return whether a text is a Python literal of an element type; pointers are integers."""
+    bits = _BITS.search(dtype or "")
+    if dtype is None or ":" in dtype or bits is None:
+        return text in ("True", "False") or _NUMBER.fullmatch(text) is not None
+    if "*" not in dtype and ("fp" in dtype or dtype.startswith("bf")):
+        return _NUMBER.fullmatch(text) is not None
+    if text in ("True", "False"):
+        return True
+    width = 64 if "*" in dtype else int(bits[0])
+    is_signed = dtype.startswith("i") and width > 1
+    least, end = (-(1 << (width - 1)), 1 << (width - 1)) if is_signed else (0, 1 << width)
+    return _INTEGER.fullmatch(text) is not None and least <= int(text) < end
 
 
 def _end(arg: Mapping[str, Any]) -> int | None:

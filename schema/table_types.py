@@ -43,6 +43,7 @@ class Column:
     required: bool = False
     extension: bool = False
     private: Leaf | Mapping[str, Leaf] | None = None
+    free: frozenset[str] = frozenset()
 
     def leaves(self) -> Iterator[tuple[str, pa.DataType, Leaf | None]]:
         """Yield (name, type, private) of the column, or of each of its fields (`column.field`)."""

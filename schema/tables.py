@@ -32,7 +32,7 @@ _TYPES: Final[dict[str, pa.DataType]] = {
 #: What a line may say of a table or a column.
 _WORDS: Final = frozenset({
     "captured", "derived", "core", "sort", "since",
-    "key", "required", "extension", "unit", "open", "holds", "redact",
+    "key", "required", "extension", "unit", "open", "holds", "redact", "signed", "verbatim",
 })  # fmt: skip
 
 
@@ -41,6 +41,7 @@ def _read_definitions(text: str) -> tuple[dict[str, Table], dict[str, pa.StructT
     tables: dict[str, Table] = {}
     structs: dict[str, pa.StructType] = {}
     private_fields: dict[str, dict[str, Leaf]] = {}
+    free_fields: dict[str, frozenset[str]] = {}
     for block in text.split("\n\n"):
         head, *lines = block.splitlines()
         what, name, *words = head.partition(" | ")[0].split()
@@ -51,13 +52,15 @@ def _read_definitions(text: str) -> tuple[dict[str, Table], dict[str, pa.StructT
             leaves = ((field, _leaf(words[0])) for field, _, *words in fields if words)
             private = {field: private for field, private in leaves if private}
             private_fields |= {name: private, f"list<{name}>": private}
+            free = frozenset(field for field, _, *words in fields if words and _is_free(words[0]))
+            free_fields |= {name: free, f"list<{name}>": free}
         elif what == "table":
             values = _values(" ".join(words))
             tables[name] = Table(
                 name,
                 head.partition(" | ")[2],
                 "captured" if "captured" in values else "derived",
-                tuple(_column(line, types, private_fields) for line in lines),
+                tuple(_column(line, types, private_fields, free_fields) for line in lines),
                 tuple(values["sort"].split(",")) if "sort" in values else (),
                 values.get("since", "1.0"),
                 "core" if "core" in values else "extension",
@@ -66,7 +69,10 @@ def _read_definitions(text: str) -> tuple[dict[str, Table], dict[str, pa.StructT
 
 
 def _column(
-    line: str, types: Mapping[str, pa.DataType], private_fields: Mapping[str, dict[str, Leaf]]
+    line: str,
+    types: Mapping[str, pa.DataType],
+    private_fields: Mapping[str, dict[str, Leaf]],
+    free_fields: Mapping[str, frozenset[str]],
 ) -> Column:
     definition, _, meaning = line.partition(" | ")
     name, kind, *words = definition.split(maxsplit=2)
@@ -82,6 +88,9 @@ def _column(
         "required" in values,
         "extension" in values,
         private_fields.get(kind) or _leaf(text),
+        frozenset((name,))
+        if _is_free(text)
+        else frozenset(f"{name}.{field}" for field in free_fields.get(kind, ())),
     )
 
 
@@ -95,6 +104,11 @@ def _values(text: str) -> Mapping[str, str]:
     values = {key: value for key, _, value in (word.partition("=") for word in text.split())}
     assert values.keys() <= _WORDS, text
     return values
+
+
+def _is_free(text: str) -> bool:
+    """Return whether words let a number be negative or a text empty."""
+    return not _values(text).keys().isdisjoint(("signed", "verbatim"))
 
 
 @cache

@@ -1,7 +1,7 @@
 """Validation of a trace: each file by unchanged, and references between tables."""
 
 import os
-from bisect import bisect_right
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.features import FEATURE_COLUMNS, unknown_features_text
 from kvtrace.schema.journal import SegmentReader, damage_text
+from kvtrace.schema.key_sets import KeySet
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -37,7 +38,13 @@ from kvtrace.schema.plans import unfinished
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
 from kvtrace.schema.references import REFERENCES, Reference
-from kvtrace.schema.row_checks import breaches, unequal_counts, unnamed_features
+from kvtrace.schema.row_checks import (
+    Breach,
+    breaches,
+    other_calls,
+    unequal_parameters,
+    unnamed_features,
+)
 from kvtrace.schema.runs import Run
 from kvtrace.schema.table_types import Profile, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
@@ -45,6 +52,7 @@ from kvtrace.schema.trace import Trace, open_trace
 from kvtrace.schema.unread_files import PART_NAMES, unknown_tables, unread_files
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from kvtrace.schema.weights import keeps_newest
+from kvtrace.schema.window import pieces_near
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +68,11 @@ class Problem:
     warning: bool = False
 
 
-#: Version since which runs name the features that they require.
+#: Version since which runs name the features that they require, and since which all do.
 _FEATURES_SINCE: Final = "1.12"
+_FEATURES_ALWAYS: Final = "1.13"
+#: Begin of a run to the millisecond, and 8 random digits.
+_RUN_ID: Final = re.compile(r"\d{8}-\d{6}-\d{3}-[0-9a-f]{8}")
 #: Tables with a unique id in each run.
 _UNIQUE: Final = {
     "kernels": "kernel_id",
@@ -117,6 +128,10 @@ def validate(
         if reference.target in tables and _has_column(reference, tables)
     ]
     for run_id in trace.run_ids:
+        if not _RUN_ID.fullmatch(run_id):
+            text = "its id is not the start in UTC and 8 digits, as 20260102-030405-678-9abcdef0"
+            folder = run_folder(trace.path, "runs", run_id)
+            problems.append(Problem(str(folder), text, warning=True))
         problems += _reference_problems(trace, run_id, tables, references)
         problems += _run_problems(trace, run_id, tables)
     return [problem for problem in problems if warnings or not problem.warning]
@@ -174,7 +189,9 @@ def _part_problems(
             with reading(path):
                 rows = file.read_row_group(group)
                 rows.validate(full=True)
-            yield from _row_problems(path, table, rows, run_id)
+            yield from _row_problems(path, table, rows)
+            if table.name == "runs":
+                yield from _run_row_problems(path, rows, run_id, facts.format_version)
             if not column_problems:  # else columns may be of other types
                 for text, is_warning in breaches(table.name, rows):
                     yield Problem(str(path), text, warning=is_warning)
@@ -214,17 +231,10 @@ def _column_problems(
             yield Problem(str(path), f"the format has no column {name}")
 
 
-def _row_problems(path: Path, table: Table, rows: pa.Table, run_id: str) -> Iterator[Problem]:
+def _row_problems(path: Path, table: Table, rows: pa.Table) -> Iterator[Problem]:
     for name in table.keys:
         if name in rows.column_names and rows.column(name).null_count:
             yield Problem(str(path), f"the key {name} is null in some rows")
-    if table.name == "runs":
-        for row in filled(table, rows, ("run_id", "required_features"), str(path)).to_pylist():
-            if row["run_id"] != run_id:
-                yield Problem(str(path), f"its row has the run_id {row['run_id']}, not {run_id}")
-            refusal = unknown_features_text(run_id, row["required_features"] or ())
-            if refusal is not None:
-                yield Problem(str(path), refusal, unreadable=True)
     if table.name != "artifacts":
         return
     names = ("sha256", "size_bytes", "bytes")
@@ -236,6 +246,29 @@ def _row_problems(path: Path, table: Table, rows: pa.Table, run_id: str) -> Iter
             artifact_content(row["sha256"], row["size_bytes"] or 0, content, str(path))
         except KvtraceError as error:
             yield Problem(str(path), str(error))
+
+
+def _run_row_problems(path: Path, rows: pa.Table, run_id: str, version: str) -> Iterator[Problem]:
+    names = ("run_id", "required_features", "schema_version")
+    for row in filled(TABLES["runs"], rows, names, str(path)).to_pylist():
+        if row["run_id"] != run_id:
+            yield Problem(str(path), f"its row has the run_id {row['run_id']}, not {run_id}")
+        features = row["required_features"]
+        refusal = unknown_features_text(run_id, features or ())
+        if refusal is not None:
+            yield Problem(str(path), refusal, unreadable=True)
+        if features is None and _is_since(_FEATURES_ALWAYS, version, row["schema_version"]):
+            text = f"required_features is null, and since {_FEATURES_ALWAYS} runs name them"
+            yield Problem(str(path), f"{text}; none is an empty list", warning=True)
+
+
+def _is_since(since: str, *versions: str | None) -> bool:
+    """Return whether no version is older; one that is no version is reported with its file."""
+    known = []
+    for version in filter(None, versions):
+        with suppress(ValueError):
+            known.append(version_numbers(version))
+    return all(version >= version_numbers(since) for version in known)
 
 
 def _order_problems(
@@ -311,8 +344,12 @@ def _run_problems(trace: Trace, run_id: str, tables: Mapping[str, Table]) -> Ite
         (run,) = trace.select(run_id)
         calls = trace.table("calls", [run_id], columns=["call_id", "kernel_id", "args"])
         kernels = trace.table("kernels", [run_id], columns=["kernel_id", "signature"])
-        for text, is_warning in unequal_counts(calls, kernels):
+        for text, is_warning in unequal_parameters(calls, kernels):
             yield Problem(f"calls of run {run_id}", text, warning=is_warning)
+        for text, is_warning in _other_calls(trace, run):
+            yield Problem(f"gpu_kernels of run {run_id}", text, warning=is_warning)
+        for name, text in _later_columns(trace, run, tables):
+            yield Problem(f"{name} of run {run_id}", text, warning=True)
         if not _names_features(trace, run):
             return
         for name, columns in FEATURE_COLUMNS.items():
@@ -326,20 +363,50 @@ def _run_problems(trace: Trace, run_id: str, tables: Mapping[str, Table]) -> Ite
         return  # reported where its files are checked
 
 
+def _later_columns(
+    trace: Trace, run: Run, tables: Mapping[str, Table]
+) -> Iterator[tuple[str, str]]:
+    """Yield table and sentence of columns with values that came after the version of a run."""
+    for table in tables.values():
+        later = {
+            column.name: column.since
+            for column in table.columns
+            if table.origin == "captured" and not _is_since(column.since, run.schema_version)
+        }
+        for rows in trace.pieces(table.name, [run], [*later]) if later else ():
+            found = [name for name in later if rows[name].null_count < rows.num_rows]
+            if found:
+                text = f"{found[0]} came with version {later[found[0]]}, and runs.schema_version"
+                yield table.name, f"{text} is {run.schema_version}"
+                break
+
+
+def _other_calls(trace: Trace, run: Run) -> Iterator[Breach]:
+    """Yield the breach of an execution of another call than its launch's."""
+    for rows in trace.pieces("gpu_kernels", [run], ["record", "launch_seq", "call_id"]):
+        executions = rows.filter(pc.and_(*map(pc.is_valid, (rows["launch_seq"], rows["call_id"]))))
+        ends = pc.min_max(executions["launch_seq"]).as_py()
+        if not executions.num_rows:
+            continue
+        near = [(ends["min"], ends["max"])]
+        launches = pieces_near(trace, "launches", run, ["seq", "call_id"], ("seq", "seq"), near)
+        breach = next(other_calls(executions, launches), None)
+        if breach is not None:
+            yield breach
+            return
+
+
 def _names_features(trace: Trace, run: Run) -> bool:
     """Return whether a run, and its file, which may be a copy, are of a version with features."""
-    since = version_numbers(_FEATURES_SINCE)
-    with suppress(ValueError):  # a version that is no version is reported with its file
-        if version_numbers(run.schema_version or _FEATURES_SINCE) < since:
-            return False
     for path in part_numbers(run_folder(trace.path, "runs", run.run_id)).values():
         with open_part(path) as file:
-            return version_numbers(part_facts(file, path, "runs").format_version) >= since
+            version = part_facts(file, path, "runs").format_version
+            return _is_since(_FEATURES_SINCE, version, run.schema_version)
     return False
 
 
 def _dangling_values(
-    trace: Trace, run_id: str, reference: Reference, keys: "_KeySet"
+    trace: Trace, run_id: str, reference: Reference, keys: KeySet
 ) -> pa.Array | None:
     """Return a reference's distinct values that are not in `keys`; None if a file is damaged.
 
@@ -377,134 +444,12 @@ def _client_references(trace: Trace, clients: Sequence[str]) -> Iterator[Referen
                 yield Reference(name, column, target, column)
 
 
-class _KeySet:
-    """The distinct values of a key column: texts, or integers as ranges to save memory."""
-
-    def __init__(self, kind: pa.DataType) -> None:
-        self._texts = None if pa.types.is_integer(kind) else pa.nulls(0, kind)
-        self._numbers = IntegerSet()
-        self.rows = 0
-
-    def add(self, column: pa.ChunkedArray) -> None:
-        """Add the values of a piece of the column, and its length to `rows`."""
-        self.rows += len(column)
-        if self._texts is None:
-            for chunk in column.chunks:  # to combine none, Arrow would import pandas
-                self._numbers.add(chunk.drop_null().cast(pa.int64()))
-        else:
-            self._texts = pc.unique(pa.concat_arrays([self._texts, pc.unique(column)]))
-
-    def __len__(self) -> int:
-        return len(self._numbers if self._texts is None else self._texts)
-
-    @property
-    def first(self) -> int:
-        """Smallest integer, or the largest 64-bit integer if the set is empty."""
-        first = self._numbers.first
-        return (1 << 63) - 1 if first is None else first
-
-    def contains_each(self, values: pa.Array) -> pa.Array:
-        """Return a boolean array: for each of `values`, whether it is a key."""
-        if self._texts is None:
-            return self._numbers.contains_each(values.cast(pa.int64()))
-        return pc.is_in(values, value_set=self._texts)
-
-
-def _read_keys(trace: Trace, run_id: str, table: str, name: str) -> _KeySet | None:
+def _read_keys(trace: Trace, run_id: str, table: str, name: str) -> KeySet | None:
     """Return the values of a key column of a run's table; None if a file is damaged."""
-    key_set = _KeySet(TABLES[table].schema.field(name).type)
+    key_set = KeySet(TABLES[table].schema.field(name).type)
     try:
         for piece in trace.pieces(table, [run_id], [name]):
             key_set.add(piece.column(name))
     except KvtraceError:
         return None
     return key_set
-
-
-# -- sets of integers with few gaps, as ids, stored as ranges: a hundred million take two numbers --
-
-
-#: Fewest ranges that wait before they are merged into the set.
-_LEAST_MERGED = 1 << 16
-_NO_INTEGERS = pa.nulls(0, pa.int64())
-
-
-class IntegerSet:
-    """A set of 64-bit integers, stored as ranges; memory grows with the number of gaps."""
-
-    def __init__(self) -> None:
-        self._range_starts = self._range_ends = _NO_INTEGERS
-        self._unmerged: list[tuple[pa.Array, pa.Array]] = []
-        self._unmerged_count = 0
-
-    def add(self, values: pa.Array) -> None:
-        """Add 64-bit values without nulls, in any order and any number of times."""
-        starts, ends = _ranges(values)
-        self._unmerged.append((starts, ends))
-        self._unmerged_count += len(starts)
-        # Merging costs time linear in the set: so wait until the number of ranges has doubled.
-        if self._unmerged_count > max(_LEAST_MERGED, len(self._range_starts)):
-            self._merge_ranges()
-
-    def __len__(self) -> int:
-        """Return the number of distinct values."""
-        self._merge_ranges()
-        return len(self._range_starts) + (
-            pc.sum(pc.subtract(self._range_ends, self._range_starts)).as_py() or 0
-        )
-
-    @property
-    def first(self) -> int | None:
-        """Smallest integer in the set; None if the set is empty."""
-        self._merge_ranges()
-        return self._range_starts[0].as_py() if len(self._range_starts) else None
-
-    def contains_each(self, values: pa.Array) -> pa.Array:
-        """Return a boolean array: for each of `values`, whether the set contains it."""
-        self._merge_ranges()
-        if len(self._range_starts) == 1:
-            start, end = self._range_starts[0], self._range_ends[0]
-            return pc.and_(pc.greater_equal(values, start), pc.less_equal(values, end))
-        starts, ends = self._range_starts.to_pylist(), self._range_ends.to_pylist()
-        indices = [bisect_right(starts, value) - 1 for value in values.to_pylist()]
-        ends_of_ranges = pa.array(
-            [None if index < 0 else ends[index] for index in indices],
-            pa.int64(),
-        )
-        return pc.fill_null(pc.less_equal(values, ends_of_ranges), False)
-
-    def _merge_ranges(self) -> None:
-        if not self._unmerged:
-            return
-        starts = pa.concat_arrays([self._range_starts, *(ranges[0] for ranges in self._unmerged)])
-        ends = pa.concat_arrays([self._range_ends, *(ranges[1] for ranges in self._unmerged)])
-        self._unmerged, self._unmerged_count = [], 0
-        order = pc.sort_indices(starts)
-        starts, reach = starts.take(order), pc.cumulative_max(ends.take(order))
-        # A new range begins where nothing before reaches up to it.
-        self._range_starts, self._range_ends = _separate_ranges(starts, reach)
-
-
-def _ranges(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return the first and last integers of the ranges of consecutive integers in `values`."""
-    if len(values) > 1 and not pc.all(pc.greater(values[1:], values[:-1])).as_py():
-        values = pc.unique(values).sort()
-    return _separate_ranges(values, values)
-
-
-def _separate_ranges(starts: pa.Array, reach: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return starts and ends of ranges after merging those that overlap or are adjacent.
-
-    `starts` are sorted; `reach` has the running maxima of the ends in the same order.
-    """
-    if not len(starts):
-        return starts, reach
-    following = starts[1:]
-    # One less than the least integer wraps around, but the least integer follows no other value.
-    gaps = pc.and_(
-        pc.greater(following, reach[:-1]),
-        pc.not_equal(pc.subtract(following, 1), reach[:-1]),
-    )
-    edge = pa.array([True])
-    begins, ends = pa.concat_arrays([edge, gaps]), pa.concat_arrays([gaps, edge])
-    return starts.filter(begins), reach.filter(ends)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kvtrace.schema.content import stack_id
 from tests.schema.conformance_cases import (
     PLAIN,
     RUN,
@@ -30,7 +31,26 @@ class Broken:
 
 #: Frames of a stack, and the id that they have.
 FRAMES: Final = [{"file": "a.py", "line": 3, "column": 1, "function": "f"}]
-TENSOR: Final = {"kind": "tensor", "dtype": "fp32", "shape": [4], "strides": [1], "alias_group": 0}
+TENSOR: Final = {
+    "name": "x",
+    "kind": "tensor",
+    "dtype": "fp32",
+    "shape": [4],
+    "strides": [1],
+    "alias_group": 0,
+}
+
+
+_NEGATIVE: Final = [*FRAMES, {"file": "b.py", "line": -1, "column": 1, "function": "g"}]
+_ID: Final = stack_id(_NEGATIVE)
+
+
+def _scalar(text: str, dtype: str | None) -> list[Part]:
+    return _args({"kind": "scalar", "scalar": text, "dtype": dtype})
+
+
+def _signature(*parameters: Row) -> list[Part]:
+    return parts(RUN, run_row(), {"kernels": [kernel(0, "scale", signature=parameters)]})
 
 
 def _rows(table: str, **more: Any) -> list[Part]:
@@ -135,9 +155,9 @@ BROKEN: Final[Mapping[str, Broken]] = {
         "args[0] of call 0 has the alias_group 7", _argument(alias_group=7)
     ),
     "negative alias group": Broken(
-        "args[0] of call 0 has the alias_group -1", _argument(alias_group=-1)
+        "args[0].alias_group is negative in row 0 (call_id 0)", _argument(alias_group=-1)
     ),
-    "negative size": Broken("args[0] of call 0 has the shape [-1]", _argument(shape=[-1])),
+    "negative size": Broken("args[0].shape[0] is negative in row 0", _argument(shape=[-1])),
     "strides of another rank": Broken(
         "args[0] of call 0 has 2 strides for a shape of 1 axes", _argument(strides=[4, 1])
     ),
@@ -146,10 +166,80 @@ BROKEN: Final[Mapping[str, Broken]] = {
     ),
     "null argument": Broken("args[1] of call 0 is null", _args(TENSOR, None)),
     "alignment 24": Broken("args[0] of call 0 has the alignment 24", _argument(alignment=24)),
-    "alignment -4": Broken("args[0] of call 0 has the alignment -4", _argument(alignment=-4)),
-    "negative offset": Broken("args[0] of call 0 has offset_bytes -8", _argument(offset_bytes=-8)),
+    "alignment -4": Broken("args[0].alignment is negative in row 0", _argument(alignment=-4)),
+    "negative offset": Broken(
+        "args[0].offset_bytes is negative in row 0", _argument(offset_bytes=-8)
+    ),
     "negative storage": Broken(
-        "args[0] of call 0 has storage_bytes -1", _argument(storage_bytes=-1)
+        "args[0].storage_bytes is negative in row 0", _argument(storage_bytes=-1)
+    ),
+    "empty module": Broken("module is empty in row 0 (kernel_id 0)", _rows("kernels", module="")),
+    "empty file": Broken("file is empty in row 0 (kernel_id 0)", _rows("kernels", file="")),
+    "empty name of a parameter": Broken(
+        "signature[1].name is empty in row 0", _signature({}, {"name": ""})
+    ),
+    "memory of -1 bytes": Broken(
+        "devices[0].memory_bytes is negative in row 0 (run_id ",
+        parts(RUN, run_row(devices=[{"index": 0, "memory_bytes": -1}]), PLAIN),
+    ),
+    "registers -1": Broken("registers is negative in row 0", _rows("kernels", registers=-1)),
+    "time -1": Broken("exit is negative in row 0 (seq 0)", _rows("launches", enter=None, exit=-1)),
+    "negative line of a frame": Broken(
+        "frames[1].line is negative in row 0",
+        parts(RUN, run_row(), {**PLAIN, "stacks": [{"stack_id": _ID, "frames": _NEGATIVE}]}),
+    ),
+    "text of a scalar": Broken(
+        "args[0] of call 0 has the scalar 'abc', which is no literal of i32", _scalar("abc", "i32")
+    ),
+    "scalar beyond its type": Broken(
+        "args[0] of call 0 has the scalar '-1', which is no literal of u8", _scalar("-1", "u8")
+    ),
+    "truth value of a float": Broken(
+        "args[0] of call 0 has the scalar 'True', which is no literal of fp32",
+        _scalar("True", "fp32"),
+    ),
+    "scalar that is no number": Broken(
+        "args[0] of call 0 has the scalar '0x10', which is no literal", _scalar("0x10", None)
+    ),
+    "name of another parameter": Broken(
+        "args[0] of call 0 has the name 'y', and the signature of kernel 0 has 'x' there",
+        _args({**TENSOR, "name": "y"}, signature=1),
+    ),
+    "execution of another call": Broken(
+        "call_id of record 0 is 1, and that of its launch 0 0", _executions(launch_seq=0, call_id=1)
+    ),
+    "type of a parameter": Broken(
+        "signature[0] of row 0 (kernel_id 0) has the type 'float*', which is none of Triton's",
+        _signature({"type": "float*"}),
+        warning=True,
+    ),
+    "type of another DSL": Broken(
+        "has the type '*float32', which is none of Triton's",
+        _signature({"type": "*fp32"}, {"type": "*float32"}),
+        warning=True,
+    ),
+    "kind of execution": Broken(
+        _UNREGISTERED.format("kind", "memcpy"), _executions(kind="memcpy"), warning=True
+    ),
+    "ending": Broken(
+        _UNREGISTERED.format("ending", "done"),
+        parts(RUN, run_row(ending="done"), PLAIN),
+        warning=True,
+    ),
+    "id of a run": Broken(
+        "its id is not the start in UTC and 8 digits",
+        parts("myrun", run_row("myrun"), PLAIN),
+        warning=True,
+    ),
+    "older version of the run": Broken(
+        "producer came with version 1.12, and runs.schema_version is 1.3",
+        parts(RUN, run_row(schema_version="1.3"), PLAIN),
+        warning=True,
+    ),
+    "features null in 1.13": Broken(
+        "required_features is null, and since 1.13 runs name them",
+        parts(RUN, run_row(), PLAIN, version="1.13"),
+        warning=True,
     ),
     "launch ends before it begins": Broken(
         "exit is before enter in row 0 (seq 0)",

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.schema.validation import IntegerSet
+from kvtrace.schema.key_sets import IntegerSet
 
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
 #: Near each other, so that ranges touch and overlap, and at the ends of what 64 bits hold.
