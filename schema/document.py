@@ -1,4 +1,4 @@
-"""Generator of docs/format.md, schema.json and row_types.py.
+"""Generator of docs/format.md, docs/format-extensions.md, schema.json and row_types.py.
 
 `python -m kvtrace.schema.document` writes them.
 """
@@ -17,10 +17,11 @@ from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from kvtrace.schema.vocabularies import Vocabulary, vocabularies
 
 SCHEMA_JSON: Final = Path(__file__).parent / "schema.json"
-#: The page without its tables, and with names in braces for what the tables make.
-_PROSE: Final = Path(__file__).parents[2] / "docs_site" / "format_page.txt"
+#: Folder of the pages without their tables, and with names in braces for what the tables make.
+_PROSE: Final = Path(__file__).parents[2] / "docs_site"
 ROW_TYPES: Final = Path(__file__).parent / "row_types.py"
 FORMAT_PAGE: Final = Path(__file__).parents[2] / "docs" / "format.md"
+EXTENSIONS_PAGE: Final = FORMAT_PAGE.with_name("format-extensions.md")
 
 #: Python types of values in rows, by `type_text`; points in time are text, to the nanosecond.
 _PYTHON_TYPES: Final = {
@@ -54,15 +55,22 @@ from typing import TypedDict
 
 
 def format_page() -> str:
-    """Return the text of docs/format.md."""
+    """Return the text of docs/format.md: what everybody needs, and the tables of the core."""
     core = ", ".join(f"`{name}`" for name in CORE_TABLES)
-    introduction = _PROSE.read_text(encoding="utf-8").format(
+    introduction = (_PROSE / "format_page.txt").read_text(encoding="utf-8")
+    return introduction.format(
         version=FORMAT_VERSION,
         core=" and ".join(core.rsplit(", ", 1)),
         features=_two_columns("feature", "what the rows mean, and what a reader does", FEATURES),
-        vocabularies="\n".join(map(_vocabulary_section, vocabularies())),
-    )
-    return introduction + "".join(_table_sections())
+        vocabularies=_vocabulary_sections(of_core=True),
+    ) + "".join(_table_sections(of_core=True))
+
+
+def extensions_page() -> str:
+    """Return the text of docs/format-extensions.md: the tables outside of the core."""
+    introduction = (_PROSE / "format_extensions_page.txt").read_text(encoding="utf-8")
+    text = introduction.format(vocabularies=_vocabulary_sections(of_core=False))
+    return text + "".join(_table_sections(of_core=False)) + _stored_sums()
 
 
 def schema_json() -> str:
@@ -119,6 +127,15 @@ def _two_columns(first: str, second: str, rows: Mapping[str, str]) -> str:
     return "\n".join([*lines, *(f"| `{name}` | {meaning} |" for name, meaning in rows.items())])
 
 
+def _vocabulary_sections(*, of_core: bool) -> str:
+    """Return the vocabularies of which a column is, or none is, in a table of the core."""
+    return "\n".join(
+        _vocabulary_section(vocabulary)
+        for vocabulary in vocabularies()
+        if of_core == any(name.partition(".")[0] in CORE_TABLES for name in vocabulary.columns)
+    )
+
+
 def _vocabulary_section(vocabulary: Vocabulary) -> str:
     columns = ", ".join(f"`{column}`" for column in vocabulary.columns)
     if vocabulary.name in _PLAIN_WORDS:
@@ -142,8 +159,8 @@ def _column_entry(table: Table, column: Column) -> dict[str, Any]:
     }
 
 
-def _table_sections() -> Iterator[str]:
-    """Yield the section of each table, and one of stored sums.
+def _table_sections(*, of_core: bool) -> Iterator[str]:
+    """Yield the section of each table of the core, or each other without stored sums.
 
     Columns that are as in an earlier table are only named.
     """
@@ -154,11 +171,17 @@ def _table_sections() -> Iterator[str]:
         shared = _shared_columns(table, listed)
         named = {column.name for columns in shared.values() for column in columns}
         listed[table.name] = [column for column in table.columns if column.name not in named]
-        yield _table_section(table, listed[table.name], shared)
-    yield "\n### Stored sums\n\nKept to answer sooner; `schema.json` has their columns.\n\n"
-    for name in STORED_SUMS:
-        table = TABLES[name]
-        yield f"- `{name}`: {table.row} ({table.origin}, since {table.since})\n"
+        if of_core == (table.name in CORE_TABLES):
+            yield _table_section(table, listed[table.name], shared)
+
+
+def _stored_sums() -> str:
+    lines = (
+        f"- `{name}`: {TABLES[name].row} ({TABLES[name].origin}, since {TABLES[name].since})\n"
+        for name in STORED_SUMS
+    )
+    text = "\n### Stored sums\n\nKept to answer sooner; `schema.json` has their columns.\n\n"
+    return text + "".join(lines)
 
 
 def _shared_columns(
@@ -183,7 +206,8 @@ def _table_section(
         f"One row is {table.row}. {profile}{table.origin} since {table.since}{order}.\n",
     ]
     for name, columns in shared.items():
-        lines.append(f"As in [{name}](#{name}): {', '.join(map(_shown_name, columns))}.\n")
+        page = "" if TABLES[name].profile == table.profile else FORMAT_PAGE.name
+        lines.append(f"As in [{name}]({page}#{name}): {', '.join(map(_shown_name, columns))}.\n")
     for column in listed:
         remarks = ", ".join(_remarks(table, column))
         meaning = column.meaning + (f" ({remarks})" if remarks else "")
@@ -203,6 +227,11 @@ def _remarks(table: Table, column: Column) -> Iterator[str]:
         yield "*extension*"
     if column.since != table.since and version_numbers(column.since) > version_numbers(table.since):
         yield f"since {column.since}"
+    free = [(path, kind) for path, kind, _ in column.leaves() if path in column.free]
+    if free:
+        is_text = any(text in str(kind) for _, kind in free for text in ("string", "dictionary"))
+        fields = " ".join(filter(None, (path.partition(".")[2] for path, _ in free)))
+        yield ("*verbatim*" if is_text else "*signed*") + (fields and f": {fields}")
 
 
 def row_types() -> str:
@@ -245,9 +274,10 @@ def _python_type(kind: pa.DataType, names: dict[pa.DataType, str]) -> str:
 
 
 def main() -> None:
-    """Write docs/format.md, schema.json and row_types.py."""
+    """Write both pages, schema.json and row_types.py."""
     ROW_TYPES.write_text(row_types(), encoding="utf-8")
     FORMAT_PAGE.write_text(format_page(), encoding="utf-8")
+    EXTENSIONS_PAGE.write_text(extensions_page(), encoding="utf-8")
     SCHEMA_JSON.write_text(schema_json(), encoding="utf-8")
 
 

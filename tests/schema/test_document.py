@@ -7,10 +7,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kvtrace.schema.document import (
+    EXTENSIONS_PAGE,
     FORMAT_PAGE,
     ROW_TYPES,
     SCHEMA_JSON,
     STORED_SUMS,
+    extensions_page,
     format_page,
     row_types,
     schema_json,
@@ -22,15 +24,21 @@ from kvtrace.schema.versions import FORMAT_VERSION
 
 @pytest.mark.parametrize(
     ("path", "made"),
-    [(FORMAT_PAGE, format_page), (SCHEMA_JSON, schema_json), (ROW_TYPES, row_types)],
-    ids=["page", "json", "types"],
+    [
+        (FORMAT_PAGE, format_page),
+        (EXTENSIONS_PAGE, extensions_page),
+        (SCHEMA_JSON, schema_json),
+        (ROW_TYPES, row_types),
+    ],
+    ids=["page", "extensions", "json", "types"],
 )
 def test_format_page_and_schema_json_are_up_to_date(path, made):
     assert path.read_text(encoding="utf-8") == made(), "run python -m kvtrace.schema.document"
 
 
 def test_format_page_describes_every_column_in_its_table_or_in_one_that_its_section_names():
-    sections = {part.partition("\n")[0]: part for part in format_page().split("\n### ")}
+    text = format_page() + extensions_page()
+    sections = {part.partition("\n")[0]: part for part in text.split("\n### ")}
     rows = {
         name: {
             re.sub(r"\W", "", row.split(" ")[1]): row
