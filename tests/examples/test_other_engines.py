@@ -94,7 +94,7 @@ def test_views_sql_is_up_to_date_and_in_the_package() -> None:
 
 @pytest.mark.parametrize("view", views_sql.PUBLISHED)
 def test_views_of_a_recorded_trace_are_those_of_kvtrace(view: str) -> None:
-    folder = ROOT / "schema" / "example"
+    folder = ROOT / "schema" / "example" / "trace"
     ask = READERS.ENGINES["duckdb"](str(folder))
     key = "seq" if view == "launched" else "record"
     query = f"SELECT * FROM {view} ORDER BY run, {key}"

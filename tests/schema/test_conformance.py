@@ -40,6 +40,15 @@ def test_kvtrace_answers_each_case_as_expected(case: Case) -> None:
     assert answered(python_reader().answer, str(case.trace)) == case.answer
 
 
+def test_the_example_is_a_folder_to_copy_and_has_the_figures_beside_it() -> None:
+    example = SUITE.parent / "example"
+    assert not [path for path in (example, *example.rglob("*")) if path.is_symlink()]
+    assert validate(example / "trace") == []
+    expected = json.loads((example / "expected.json").read_text(encoding="utf-8"))
+    assert answered(python_reader().answer, str(example / "trace")) == expected["answer"]
+    assert expected["answer"]["runs"][0]["device_ns"] == 81_180
+
+
 @pytest.mark.parametrize(("right", "wrong", "name"), MISTAKES)
 def test_a_wrong_reader_gives_another_answer(
     right: str, wrong: str, name: str, monkeypatch: pytest.MonkeyPatch
