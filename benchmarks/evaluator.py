@@ -75,7 +75,8 @@ class Worker:
         self.log = log
         with log.open("w") as log_file:
             self.process = subprocess.Popen(
-                [str(python), "-c", f"import {module}; {module}.run()", argument],
+                # -P: else the kvtrace of the current folder would be measured for each checkout.
+                [str(python), "-P", "-c", f"import {module}; {module}.run()", argument],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log_file,

@@ -9,7 +9,7 @@ removed before each repeat ("first"), or kept from the run before ("again"). Rea
 work on the machine changes even processor time. Without rows, all:
 
 ranks      first screens of programs/loss_ranks.py, recorded here: four ranks, 35 contents a rank
-llama      first screens of tests/fixtures/h200/llama, compiled by Inductor
+llama      first screens of tests/fixtures/h200/llama, compiled by Inductor, with cubins of its PTX
 small      `info` and `profile` of tests/fixtures/h200/planted/good, beside DuckDB by hand
 import     65 MB to Kineto's schema, beside json.load, orjson, msgspec (events alone) and HTA
 convert    the file back: `convert kineto` of 750,000 launches
@@ -31,6 +31,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
@@ -144,7 +147,42 @@ def ranks(table: Table) -> None:
 
 def llama(table: Table) -> None:
     """Measure first screens of a compiled Llama."""
-    table.first_screens("llama", ROOT / "tests/fixtures/h200/llama")
+    trace = table.folder / "llama"
+    shutil.copytree(ROOT / "tests/fixtures/h200/llama", trace)
+    add_cubins(trace)
+    table.first_screens("llama", trace)
+
+
+def add_cubins(trace: Path) -> None:
+    """Add the cubins of a trace's kernels, which fixtures leave out, assembled from their PTX.
+
+    The other assembler of Triton is older than the PTX.
+    """
+    from triton.knobs import nvidia
+
+    from kvtrace.schema.content import artifact_row
+    from kvtrace.schema.trace import open_trace
+
+    (kernel_file,) = trace.glob("kernels/*/*.parquet")
+    (artifact_file,) = trace.glob("artifacts/*/*.parquet")
+    kernels, artifacts = (pq.read_table(f, partitioning=None) for f in (kernel_file, artifact_file))
+    recorded, rows = open_trace(trace), {}
+    stages_of_kernels = kernels["stages"].to_pylist()
+    ptx, cubin = trace.parent / "kernel.ptx", trace.parent / "kernel.cubin"
+    for stages in stages_of_kernels:
+        by_name = {stage["stage"]: stage for stage in stages}
+        ptx.write_bytes(recorded.artifact(by_name["ptx"]["artifact"]) or b"")
+        assembler = [nvidia.ptxas_blackwell.path, "-lineinfo", "--gpu-name=sm_90a", ptx, "-o", cubin]
+        subprocess.run(assembler, check=True)
+        row = artifact_row("cubin", cubin.read_bytes())
+        by_name["cubin"]["artifact"] = row["sha256"]
+        rows[row["sha256"]] = row
+    place = kernels.schema.get_field_index("stages")
+    field = kernels.schema.field(place)
+    filled = kernels.set_column(place, field, pa.array(stages_of_kernels, field.type))
+    pq.write_table(filled, kernel_file)
+    added = pa.Table.from_pylist(list(rows.values()), artifacts.schema)
+    pq.write_table(pa.concat_tables([artifacts, added]), artifact_file)
 
 
 def small(table: Table) -> None:
@@ -208,6 +246,8 @@ def evaluated(table: Table) -> None:
                 }
                 cold.end()
                 for what, answer in answers.items():
+                    if "failed" in answer:
+                        raise SystemExit(f"{what} of {case}, {side}: {answer['failed']}")
                     times.setdefault(f"{what} {side}", []).append(1e3 * answer["processor"])
         print(f"evaluator, {case}")
         for what, measured in times.items():
