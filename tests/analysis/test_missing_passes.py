@@ -43,6 +43,7 @@ def test_missing_passes_run_once_and_are_reported(unanalyzed_trace, capsys):
     assert "analyzed" not in capsys.readouterr().out
 
 
+@pytest.mark.costly("every pass of a trace; a profile that evaluates stays by day")
 def test_only_the_pass_that_is_missing_is_run(unanalyzed_trace, capsys):
     assert main(["replay", str(unanalyzed_trace)]) == 0
     capsys.readouterr()
@@ -80,6 +81,7 @@ def test_the_cheapest_calls_are_analyzed_first_within_the_budget(unanalyzed_trac
     assert passes(unanalyzed_trace) <= {"order"}  # nothing in the trace stands for all calls
 
 
+@pytest.mark.costly("every pass of a trace; a profile that evaluates stays by day")
 def test_the_budget_is_no_limit_with_replay(unanalyzed_trace, capsys):
     report(unanalyzed_trace, "--budget", "0", "--replay")
 
@@ -87,6 +89,7 @@ def test_the_budget_is_no_limit_with_replay(unanalyzed_trace, capsys):
     assert passes(unanalyzed_trace) == {"tracer", "profiler", "sanitizer", "order"}
 
 
+@pytest.mark.costly("every pass of a trace; a profile that evaluates stays by day")
 def test_results_of_sanitize_are_used(unanalyzed_trace, capsys):
     assert main(["sanitize", str(unanalyzed_trace)]) == 0
     capsys.readouterr()
@@ -97,6 +100,7 @@ def test_results_of_sanitize_are_used(unanalyzed_trace, capsys):
     assert passes(unanalyzed_trace) == {"sanitizer", "order"}
 
 
+@pytest.mark.costly("every pass of a trace; a profile that evaluates stays by day")
 def test_a_trace_that_cannot_be_written_has_the_results_on_its_page(unanalyzed_trace, capsys):
     elsewhere = unanalyzed_trace.parent / "elsewhere"
     elsewhere.mkdir()
@@ -138,6 +142,7 @@ def test_a_profile_evaluates_what_it_lacks_once(unanalyzed_trace, capsys):
     assert (derived(second), said) == (derived(first), "")
 
 
+@pytest.mark.costly("every pass of a trace; a profile that evaluates stays by day")
 def test_a_profile_says_which_calls_it_did_not_reach(unanalyzed_trace, capsys, monkeypatch):
     monkeypatch.setenv("KVTRACE_BUDGET", "0")
     some, said = profile(unanalyzed_trace, capsys)

@@ -150,6 +150,7 @@ def test_replay_fills_derived_figures_of_the_profile(copied):
     assert len(trace.table("ops")) > 0
 
 
+@pytest.mark.costly("every pass of a trace; each alone stays by day")
 def test_the_report_lists_passes_that_ran_first(copied, tmp_path):
     page = tmp_path / "report.html"
 

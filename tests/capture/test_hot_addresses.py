@@ -128,6 +128,7 @@ def test_forgetting_leaves_no_addresses_behind(kind):
     assert kept(recorder, 1) == [pointers(out, y, x)]
 
 
+@pytest.mark.costly("many launches; few keep their order by day")
 def test_many_launches_keep_their_order(kind):
     base = torch.zeros(400_000)
     views = [base[i * 4 : i * 4 + 4] for i in range(20_000)]

@@ -91,6 +91,7 @@ LAUNCH = st.tuples(
 )
 
 
+@pytest.mark.costly("many launches with both recorders; single differences stay by day")
 @pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, max_size=12))
 @settings(max_examples=usually(15, thorough=400), deadline=None)

@@ -115,6 +115,7 @@ def test_columns_do_not_reach_the_disk_before_the_rows_that_they_refer_to(tmp_pa
     assert dangling_references(tmp_path) == []
 
 
+@pytest.mark.costly("thousands of rows; other tests of the journal stay by day")
 def test_rows_are_written_while_the_journal_thread_is_behind(tmp_path, monkeypatch):
     """Each call takes its time, as one with much to compress; the program makes many at once."""
     monkeypatch.setattr("kvtrace.capture.journal.INTERVAL", 0.02)

@@ -182,6 +182,7 @@ def test_sums_limit_keeps_what_all_launches_add_up_to(tmp_path, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.costly("records thousands of launches; sums of all launches stay by day")
 @pytest.mark.parametrize("limit", ["sums:100 launches", "sums:1k launches"])
 def test_sums_of_sampled_launches_are_of_all_launches(tmp_path, limit):
     program = Program(tmp_path / "out", limit=limit, sample="1/10")

@@ -76,6 +76,7 @@ def figures(trace):
     ]
 
 
+@pytest.mark.costly("records twice; a limit without trials stays by day")
 @pytest.mark.parametrize("seed", some(range(4), 4))
 def test_figures_with_trials_are_those_of_an_unlimited_recording(tmp_path, seed):
     choose = random.Random(seed)

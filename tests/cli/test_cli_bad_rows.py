@@ -238,6 +238,7 @@ def test_numbers_of_executions_and_launches_may_be_arbitrary(own_trace, kvtrace)
     assert code == 0, err
 
 
+@pytest.mark.costly("every command; a page without an invalid layout stays by day")
 def test_unreadable_layouts_affect_no_other_layout(kvtrace, tmp_path):
     out = tmp_path / "trace"
     shutil.copytree(FIXTURES / "h200" / "device", out)

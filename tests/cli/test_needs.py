@@ -68,7 +68,7 @@ def test_each_declared_need_is_tried_here():
     assert NEEDS.keys() <= ANSWERS.keys()
 
 
-@pytest.mark.parametrize("command", NEEDS)
+@pytest.mark.parametrize("command", some(list(NEEDS), 3, 1))
 def test_declared_columns_suffice(answered, command):
     assert answered(command, NEEDS[command])
 

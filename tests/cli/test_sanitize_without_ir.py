@@ -166,6 +166,7 @@ def test_no_output_advises_what_cannot_help(trace, capsys):
         assert "kvtrace sanitize" not in out + err
 
 
+@pytest.mark.costly("several commands on a trace; counts of the unjudged stay by day")
 def test_a_difference_of_what_cannot_be_compared_is_not_known(trace, capsys):
     code, out, _ = said(capsys, "diff", trace, trace, "--strict")
     assert code == 1
@@ -181,6 +182,7 @@ def test_kernels_without_recorded_code_are_not_the_same(tmp_path, capsys):
     assert "same results? not known the trace has no code to compare of axpy, softmax" in text
 
 
+@pytest.mark.costly("several commands on a trace; counts of the unjudged stay by day")
 def test_a_mixed_run_counts_the_unjudged(mixed, capsys):
     code, out, _ = said(capsys, "sanitize", mixed, "--blocks")
     assert code == 2
@@ -300,6 +302,7 @@ def test_a_maker_that_no_producer_names_is_not_triton(tmp_path, capsys):
         assert "Triton" not in text
 
 
+@pytest.mark.costly("several commands on a trace; counts of the unjudged stay by day")
 def test_advice_names_torch_only_for_kernels_that_may_be_its_own(tmp_path, capsys):
     for origin, may_be_torch in (("toydsl", False), ("inductor", True)):
         out = write_foreign(tmp_path / origin, origins=(origin, origin))

@@ -22,9 +22,10 @@ def evaluated(case: Case, *, planned: bool) -> dict[str, np.ndarray]:
 
 
 def marked(cases):
-    for case in cases:
+    for at, case in enumerate(cases):
         lacking = LEFT_OUT.get(case.name, "")
-        yield pytest.param(case, marks=pytest.mark.skipif(bool(lacking), reason=lacking))
+        marks = [pytest.mark.skipif(bool(lacking), reason=lacking)]
+        yield pytest.param(case, marks=[*marks, *[pytest.mark.sweep][: at % 2]])
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def expected(case: Case, part: str, key: str, names: str) -> dict[Any, dict[str,
     return sums([{name: row[name] for name in kept} for row in rows], "run", key)
 
 
-@pytest.mark.parametrize("case", some(ANSWERED, 4, 1), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", some(ANSWERED, 8, 1), ids=lambda case: case.name)
 def test_views_count_as_the_case_says(engine: Any, case: Case) -> None:
     ask = engine(str(case.trace))
 

@@ -179,6 +179,7 @@ FUNCTIONS = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.costly("random names; chosen ones stay by day")
 @given(st.lists(FUNCTIONS | st.sampled_from([name for _, _, name, _ in RECORDED]), unique=True))
 def test_functions_of_a_trace_never_share_a_shown_name(names):
     shown = shown_names(names)

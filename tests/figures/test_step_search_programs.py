@@ -10,6 +10,7 @@ import pytest
 
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.schema.trace import open_trace
+from tests.support.tiers import some
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "step_programs"
 PROGRAMS = sorted(path.name.removeprefix("run=") for path in (FIXTURE / "runs").iterdir())
@@ -31,7 +32,7 @@ def steady_part(folder, program):
     return window.how, (window.steps, window.step_ns, busy.busy_ns / busy.span_ns)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", some(list(PROGRAMS), 4, 1))
 def test_steps_without_marks_are_those_with_marks(unmarked, program):
     marked, expected = steady_part(FIXTURE, program)
     found, actual = steady_part(unmarked, program)

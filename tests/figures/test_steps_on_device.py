@@ -43,6 +43,7 @@ def run_with_stall(folder, after_mark):
     return open_trace(folder)
 
 
+@pytest.mark.costly("many executions; other steps stay by day")
 @pytest.mark.parametrize(("after_mark", "slow"), [(True, STALLED), (False, STALLED - 1)])
 def test_a_stall_after_a_mark_belongs_to_that_marks_step(tmp_path, after_mark, slow):
     trace = run_with_stall(tmp_path / "out", after_mark)

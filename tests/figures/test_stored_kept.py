@@ -27,6 +27,7 @@ def test_kept_rows_are_those_of_the_runs(folder, name):
     assert [file.name.partition("-")[0] for file in (folder / KEPT_TIMES).glob("*")] == [name]
 
 
+@pytest.mark.costly("figures of a model, twice; kept rows stay by day")
 def test_rows_that_were_repaired_are_not_kept(folder):
     trace = open_trace(folder)
     runs = [run.run_id for run in trace.runs]

@@ -209,6 +209,7 @@ def test_figures_found_in_many_blocks_are_those_of_one(tmp_path_factory, runs, r
     assert in_blocks == [figures(few, part) for part in (*STORED, *OTHERS)]
 
 
+@pytest.mark.costly("random runs; a recorded one stays by day")
 @settings(max_examples=usually(6, thorough=120), deadline=None)
 @given(
     runs=st.lists(RUN, min_size=1, max_size=3),

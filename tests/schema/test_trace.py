@@ -288,6 +288,7 @@ def many(tmp_path_factory):
     return out
 
 
+@pytest.mark.costly("many runs; a few stay by day")
 def test_rows_of_many_runs_equal_those_read_one_by_one(many):
     together = open_trace(many)
     assert together.runs == tuple(open_trace(many).select(each)[0] for each in together.run_ids)

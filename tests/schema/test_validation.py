@@ -134,6 +134,7 @@ def with_null_entries(rows, name):
     return rows.set_column(rows.column_names.index(name), name, lists)
 
 
+@pytest.mark.costly("every list of every table; rows that contradict the format stay by day")
 def test_null_entries_of_lists_are_no_unexpected_error(out):
     found = {}
     for folder in sorted(path for path in out.iterdir() if not path.name.startswith(".")):

@@ -35,6 +35,7 @@ def test_columns_of_vocabularies_exist(column):
     assert pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
+@pytest.mark.costly("every fixture; the vocabularies themselves stay by day")
 def test_words_of_recorded_traces_are_registered():
     recorded = defaultdict(set)
     for folder in RECORDED:

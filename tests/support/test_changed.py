@@ -21,6 +21,7 @@ def test_without_a_change_no_part_is_reached():
     assert {"addons/agents", "converters/diff", "converters/report"} < ALL
 
 
+@pytest.mark.costly("reads every import; parts of all stay by day")
 @pytest.mark.parametrize(
     ("path", "part"),
     [
@@ -35,15 +36,18 @@ def test_file_that_no_other_part_imports_reaches_its_part_alone(path, part):
     assert unreached_parts(frozenset({path})) == ALL - {part}
 
 
+@pytest.mark.costly("reads every import; parts of all stay by day")
 def test_module_that_every_part_imports_reaches_all():
     assert unreached_parts(frozenset({"schema/trace.py"})) == frozenset()
 
 
+@pytest.mark.costly("reads every import; parts of all stay by day")
 def test_module_that_only_the_tests_of_a_part_import_reaches_it():
     assert "converters/diff" not in unreached_parts(frozenset({"kvtrace/verdicts/widths.py"}))
     assert "addons/agents" not in unreached_parts(frozenset({"tests/cli/conftest.py"}))
 
 
+@pytest.mark.costly("reads every import; parts of all stay by day")
 def test_file_beside_the_tests_of_converters_reaches_all_converters():
     reached = ALL - unreached_parts(frozenset({"tests/converters/conftest.py"}))
     assert {part for part in ALL if part.startswith("converters/")} <= reached

@@ -116,6 +116,7 @@ def loops(op, first, count):
 COUNT = usually(150, thorough=3000)
 
 
+@pytest.mark.costly("random loops; ranges of scalars stay by day")
 def test_proven_bounds_of_random_loops_hold(op):
     told = 0
     for seed, each in loops(op, 0, COUNT):

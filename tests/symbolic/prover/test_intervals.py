@@ -11,6 +11,7 @@ from kvtrace.symbolic.terms import Symbol, lane, program, scalar
 from tests.symbolic.random_formulas import KNOWN, POINTS, conditions, terms
 
 
+@pytest.mark.costly("random terms; the truth of conditions stays by day")
 @settings(max_examples=300, deadline=None)
 @given(terms())
 def test_interval_of_a_term_contains_all_its_values(term):

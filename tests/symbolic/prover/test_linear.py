@@ -2,6 +2,7 @@
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def test_tightened_constraint_keeps_all_points(form):
     assert points_of([form]) == points_of([tightened(form)])
 
 
+@pytest.mark.costly("random constraints; chosen ones stay by day")
 @settings(max_examples=400)
 @given(forms, st.lists(forms, max_size=4))
 def test_implied_constraint_holds_at_every_point(goal, given_forms):

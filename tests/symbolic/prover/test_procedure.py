@@ -85,6 +85,7 @@ def test_symbols_without_small_ranges_are_not_enumerated():
     assert _decide_at_each_point(less(wide, 5), Given((), Ranges({})), 0) is None
 
 
+@pytest.mark.costly("random terms; claims about terms stay by day")
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions(), terms())
 def test_bounds_of_a_term_hold_wherever_the_assumptions_hold(assumed, term):

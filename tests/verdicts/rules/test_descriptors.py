@@ -173,6 +173,7 @@ def recorded(folder, run):
     return [(finding.verdict, finding.message) for finding in found]
 
 
+@pytest.mark.costly("a recording; calls that are written by hand stay by day")
 def test_a_recording_is_judged_for_what_its_kernels_were_compiled_for(tmp_path):
     tables = [torch.zeros(8, 64) for _ in range(2)]
 

@@ -190,6 +190,7 @@ RULES = ("out-of-bounds", "division-by-zero", "race")
 INDICES = st.lists(st.integers(0, 14), min_size=16, max_size=16)
 
 
+@pytest.mark.costly("many contents; chosen ones stay by day")
 @settings(max_examples=usually(20, thorough=200), deadline=None)
 @given(
     st.sampled_from(

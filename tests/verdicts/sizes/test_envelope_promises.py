@@ -259,6 +259,7 @@ def test_a_kernel_that_fails_as_recorded_has_no_proven_range():
 # -- time -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.costly("waits for limits; promises themselves stay by day")
 @pytest.mark.parametrize("seconds", [0.0, 0.5])
 def test_rows_end_within_their_time_limit(seconds):
     name = "product of groups, programs in turn"

@@ -149,6 +149,7 @@ def test_a_product_of_whole_numbers_is_exact_if_none_is_rounded(size, given, res
     assert (planes["worst"] == 0).all() == exact
 
 
+@pytest.mark.costly("many trips; a sum stays by day")
 def test_roundings_of_a_loop_add_by_squares():
     few, many = (
         deviations(in_a_loop, of_normal(16 * rounds), 16, ROUNDS=rounds, BLOCK=16)[2]
