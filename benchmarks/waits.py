@@ -172,8 +172,8 @@ def add_cubins(trace: Path) -> None:
     for stages in stages_of_kernels:
         by_name = {stage["stage"]: stage for stage in stages}
         ptx.write_bytes(recorded.artifact(by_name["ptx"]["artifact"]) or b"")
-        assembler = [nvidia.ptxas_blackwell.path, "-lineinfo", "--gpu-name=sm_90a", ptx, "-o", cubin]
-        subprocess.run(assembler, check=True)
+        options = ("-lineinfo", "--gpu-name=sm_90a", str(ptx), "-o", str(cubin))
+        subprocess.run([nvidia.ptxas_blackwell.path, *options], check=True)
         row = artifact_row("cubin", cubin.read_bytes())
         by_name["cubin"]["artifact"] = row["sha256"]
         rows[row["sha256"]] = row
