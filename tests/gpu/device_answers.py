@@ -1,12 +1,15 @@
 """To be run by hand on a machine with a GPU: what the device answers to the table of questions.
 
-    python tests/gpu/device_answers.py --out FILE.npz [--workers 16] [--only WORDS] [--minutes 7]
+    python tests/gpu/device_answers.py --out FILE.npz [--questions FILE.npz] [--workers 16]
+        [--only WORDS] [--minutes 7]
     python tests/gpu/device_answers.py --out FILE.npz --merge FILE.npz FILE.npz ...
 
-Needs Triton, torch and NumPy. Kernels are compiled and launched in several processes. A kernel that
-Triton refuses has its error's first line for an answer; one that breaks its process's context is
-asked again, with those that came after it, each in a process of its own. Prints seconds of
-compilation and launches. With `--merge` no device is asked: the runs of several files become one.
+Needs Triton, torch and NumPy. The questions are those of the committed table, special and random
+operands of each type and guessed corners of the language, or those of another file, as `write()` of
+`tests.kernels.answers.table` makes it. Kernels are compiled and launched in several processes. A
+kernel that Triton refuses has its error's first line for an answer; one that breaks its process's
+context is asked again, with those that came after it, each in its own process. Prints the seconds
+of compilation and launches. With `--merge` no device is asked: runs of several files become one.
 """
 
 import argparse
@@ -24,11 +27,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.kernels.answers import blocks, corners, elementwise, fresh, library, memory
 from tests.kernels.answers.question import Buffer, Question
 from tests.kernels.answers.table import Answer, Run, Table, count, merged, read, write
 from tests.kernels.answers.values import FORMATS, Bits
 
+ANSWERS = Path(__file__).resolve().parents[1] / "evaluate" / "device_answers.npz"
 NOT_ASKED = "not asked: no time"
 REFUSED, BROKEN = "refused: ", "failed: "
 
@@ -41,15 +44,6 @@ class Outcome:
     answer: Answer
     first: float = 0.0
     second: float = 0.0
-
-
-def all_questions() -> list[Question]:
-    """Return the table's questions, in its order."""
-    return [
-        question
-        for source in (elementwise, blocks, memory, library, corners, fresh)
-        for question in source.questions()
-    ]
 
 
 def _torch_types() -> dict[str, Any]:
@@ -218,6 +212,7 @@ def report(questions: list[Question], answers: list[Answer]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, default=ANSWERS)
     parser.add_argument("--merge", type=Path, nargs="+")
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--only", default="", help="a part of the questions' names")
@@ -226,7 +221,9 @@ def main() -> int:
     if options.merge:
         table = merged(map(read, options.merge))
     else:
-        questions = [each for each in all_questions() if options.only in each.name]
+        questions = [
+            each for each in read(options.questions).questions if options.only in each.name
+        ]
         run = this_run()
         print(f"{run.name} ({run.capability}), torch {run.torch}: {len(questions)} questions")
         answers = ask_all(questions, options.workers, options.minutes)
