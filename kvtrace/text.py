@@ -122,6 +122,23 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
 
 
+def by_reason(failures: Iterable[str]) -> list[str]:
+    """Return one sentence a reason for sentences on calls, as `call 3 of kernel: reason`."""
+    kernels: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
+    for failure in failures:
+        call, _, reason = failure.partition(": ")
+        is_of_call = call.startswith("call ") and " of " in call
+        kernels.setdefault(reason if is_of_call else failure, []).append(call.partition(" of ")[2])
+        first.setdefault(reason if is_of_call else failure, failure)
+    return [
+        first[reason]
+        if len(named) == 1 or first[reason] == reason
+        else f"{len(named):,} calls of {listed(list(dict.fromkeys(named)), 3)}: {reason}"
+        for reason, named in kernels.items()
+    ]
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """Return the first `most` names, and the number of the others, as `a, b and 3 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

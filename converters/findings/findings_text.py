@@ -79,12 +79,25 @@ def findings_text(
 def findings_lines(findings: Findings, *, base: str | None = None) -> list[str]:
     """Return one line for each location with a finding: `path:line:column: severity[rule]: text`.
 
-    Lints of generated code share one line at the end.
+    Calls that were not judged for one reason share a line, and lints of generated code one at the
+    end.
     """
     printer = Printer({}, base=base)
     causes = by_cause(findings)
     listed = [finding for group in causes.groups for finding in group]
-    return [*(printer.line(group[0]) for group in grouped(listed)), *causes.lint_lines()]
+    groups = grouped(listed)
+    kernels: dict[str | None, dict[str, None]] = {}
+    for first, *_ in groups:
+        if first.is_of_unjudged_call:
+            kernels.setdefault(first.reason, {})[first.kernel] = None
+    lines = []
+    for first, *_ in groups:
+        if not first.is_of_unjudged_call:
+            lines.append(printer.line(first))
+        elif named := kernels.pop(first.reason, None):
+            others = f" (also {plural(len(named) - 1, 'other kernel')})" if len(named) > 1 else ""
+            lines.append(printer.line(first) + others)
+    return [*lines, *causes.lint_lines()]
 
 
 def source_excerpt(

@@ -54,6 +54,7 @@ def command(
     from kvtrace.clients.recorded import DEFAULT, replay_runs
     from kvtrace.clients.registry import load_clients
     from kvtrace.schema.layout import results_beside
+    from kvtrace.text import by_reason
 
     engine = chosen_engine(engine_name, master)
     evaluation = None if engine is None else engine.evaluation(master)
@@ -83,7 +84,7 @@ def command(
                 say(f"{outcome.run}: {calls} replayed to their end")
                 for text in outcome.notes:
                     say(f"  {text}")
-            for failure in outcome.failures:
+            for failure in by_reason(outcome.failures):
                 complain(failure)
             errors += [str(error) for error in outcome.errors]
     for error in dict.fromkeys(errors):

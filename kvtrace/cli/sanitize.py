@@ -90,6 +90,7 @@ def command(
     from kvtrace.analysis.judging import judge_runs
     from kvtrace.schema.errors import BadSetting
     from kvtrace.schema.layout import results_beside
+    from kvtrace.text import by_reason
 
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif cannot be combined; choose one.")
@@ -103,7 +104,7 @@ def command(
     with results_beside(selection.trace.path):
         findings = judge_runs(selection, names, proven=lists_proven, engine=evaluation)
     for failure in (
-        *findings.left_out, *findings.not_evaluated, *findings.rules_without_data
+        *findings.left_out, *by_reason(findings.not_evaluated), *findings.rules_without_data
     ):  # fmt: skip
         complain(failure)
     strict = strict or settings.strict

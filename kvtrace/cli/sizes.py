@@ -74,14 +74,14 @@ def command(
         conditions_text,
         unjudged_at_sizes,
     )
-    from kvtrace.text import terminal_width
+    from kvtrace.text import by_reason, terminal_width
 
     selection, is_strict = select(trace, run), strict or settings_in_force().strict
     kernels, failures = kernel_conditions(
         selection, parse_sizes(at), read_contracts(assume), ties=tie or ()
     )
     complain_of(selection.trace)
-    for failure in failures:
+    for failure in by_reason(failures):
         complain(failure)
     if as_json:
         print(json.dumps([asdict(kernel) for kernel in kernels], indent=2))

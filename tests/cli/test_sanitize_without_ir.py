@@ -16,7 +16,7 @@ from kvtrace.converters.importers.importing import import_files
 from kvtrace.figures.libraries import library_executions
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
-from tests.converters.written_trace import Kernel, Op, add_ops, write_trace
+from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
 from tests.support.foreign_producer import COPY, write_foreign
 from tests.support.foreign_traces import write_kineto
 from tests.support.tiers import some
@@ -57,6 +57,20 @@ def test_sanitize_counts_every_kernel_as_unknown(trace, capsys):
     assert "0 unknown" not in out
     assert "nothing to evaluate or judge" in err
     assert said(capsys, "sanitize", trace, "--strict")[0] == 2
+
+
+@pytest.mark.parametrize("number", [2, 9])
+def test_calls_without_ir_share_a_line_for_each_reason(number, tmp_path, capsys):
+    calls = (Launches(), Launches(scalar="2"))
+    kernels = [Kernel(f"kernel{n}", origin="toydsl", calls=calls) for n in range(number)]
+    kernels.append(Kernel("own", ttir="", calls=calls))
+    out = write_trace(tmp_path / "out", kernels).trace.path
+    main(["sanitize", str(out), "--lines"])
+    lines, errors = (text.splitlines() for text in capsys.readouterr())
+    assert len(lines) == 2
+    assert any(f"(also {number - 1} other kernel" in line for line in lines)
+    assert sum("calls of" in line for line in errors) == 2
+    assert any(line.startswith("kvtrace: 2 calls of own: ") for line in errors)
 
 
 def test_a_trace_without_launches_is_not_judged(tmp_path, capsys):

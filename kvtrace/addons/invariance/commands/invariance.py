@@ -65,7 +65,7 @@ def command(
     from kvtrace.addons.invariance.text import invariance_lines, invariance_objects
     from kvtrace.addons.invariance.variants import arithmetic_lines, other_arithmetic
     from kvtrace.schema.errors import BadSetting
-    from kvtrace.text import terminal_width
+    from kvtrace.text import by_reason, terminal_width
 
     selection = select(trace, run)
     invariance = invariance_of(selection, kernel or (), seconds=seconds)
@@ -86,7 +86,7 @@ def command(
         width = terminal_width()
         more = [*arithmetic_lines(arithmetic, width), *answer_lines(answers, width)]
         print_lines([*invariance_lines(invariance, width), *more])
-    for failure in invariance.failures:
+    for failure in by_reason(invariance.failures):
         complain(failure)
     complain_of(selection.trace)
     failed = any(
