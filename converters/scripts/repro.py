@@ -25,6 +25,13 @@ from kvtrace.schema.vocabularies import TORCH_NAMES
 _CHOSEN_OPTIONS: Final = ("maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl")
 
 
+#: The type of a descriptor in Gluon: its block, and its layout.
+_LAYOUT: Final = re.compile(r"tensordesc<[^\]]*\],(\w+\([\w=, \[\]]*\))>")
+
+
+_WARPS: Final = re.compile(rb'"ttg\.num-warps" = (\d+)')
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The user's choice of a call, by a launch's number, a call's id, or a finding's (partial) id.
@@ -50,13 +57,17 @@ class TensorArgument:
 
 @dataclass(frozen=True, slots=True)
 class DescriptorArgument:
-    """A tensor descriptor that the host created over the tensor `base`."""
+    """A tensor descriptor that the host created over the tensor `base`.
+
+    `layout` is the expression of its layout in shared memory, which Gluon's descriptors have.
+    """
 
     base: TensorArgument
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     block_shape: tuple[int, ...]
     padding: str = "zero"
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +165,10 @@ def read_repro(
         first, kept = None, ()
     types = {parameter["name"]: parameter["type"] for parameter in kernel["signature"] or ()}
     passed_rows = [row for row in rows if source or types.get(row["name"]) != "constexpr"]
-    arguments = {row["name"]: _argument(row, rows, call_text, source) for row in passed_rows}
+    arguments = {
+        row["name"]: _argument(row, rows, call_text, types.get(row["name"]) if source else None)
+        for row in passed_rows
+    }
     contents, notes = _compressed_contents(trace, passed_rows, limit_bytes)
     contents_kept = {part.artifact: trace.artifact(part.artifact) or b"" for part in kept}
     statistics = call_statistics(trace, run, call_id)
@@ -169,7 +183,7 @@ def read_repro(
         kernel=str(kernel["name"]),
         grid=(x, y, z),
         code=code,
-        options=options_of(kernel, source),
+        options=options_of(trace, kernel, source),
         arguments=arguments,
         storages={name: _memory(name, rows, contents, statistics) for name in storages},
         contents=contents | {sha: zlib.compress(kept) for sha, kept in contents_kept.items()},
@@ -298,7 +312,7 @@ def _ir_code(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
 
 
 def _source_code(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
-    if not any(stage["stage"] == "ttir" for stage in kernel["stages"] or ()):
+    if not {"ttir", "glir"} & {stage["stage"] for stage in kernel["stages"] or ()}:
         raise BadSetting(f"{what} is not a Triton kernel; only these can be launched again")
     files = {
         file_content["path"]: file_content["artifact"] for file_content in kernel["files"] or ()
@@ -321,10 +335,17 @@ def _source_code(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
     return Code("source", None, str(kernel["module"]))
 
 
-def options_of(kernel: Mapping[str, Any], source: bool) -> dict[str, object]:
-    """Return a kernel's compile options by name; for `source`, those that all Tritons accept."""
+def options_of(trace: Trace, kernel: Mapping[str, Any], source: bool) -> dict[str, object]:
+    """Return a kernel's compile options by name; for `source`, those that all Tritons accept.
+
+    Warps are those of its first partition, to which Triton adds those of others.
+    """
     columns = {name: kernel[name] for name in ("num_warps", "num_stages", "num_ctas")}
     options: dict[str, object] = {name: int(v) for name, v in columns.items() if v is not None}
+    stages = {stage["stage"]: stage["artifact"] for stage in kernel["stages"] or ()}
+    warps = _WARPS.search(trace.artifact(stages.get("ttgir")) or b"")
+    if warps is not None:
+        options["num_warps"] = int(warps[1])
     texts = dict(kernel["options"] or ())
     for name in _CHOSEN_OPTIONS:
         if name in texts and (not source or name == "maxnreg"):
@@ -333,18 +354,19 @@ def options_of(kernel: Mapping[str, Any], source: bool) -> dict[str, object]:
 
 
 def _argument(
-    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str, source: bool
+    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str, type_: str | None
 ) -> TensorArgument | DescriptorArgument | Literal:
+    """Return an argument; `type_` is its type in the kernel's signature, None to compile IR."""
     name, kind = row["name"], row["kind"]
     if kind == "tensor":
         return _tensor_argument(row, rows, what)
     if kind == "descriptor":
-        if not source:
+        if type_ is None:
             raise BadSetting(
                 f"argument {name} of {what} is a tensor descriptor, which Triton cannot pass to a "
                 "kernel compiled from IR: use --source"
             )
-        return descriptor(row, rows, what)
+        return descriptor(row, rows, what, type_)
     return Literal(expression(str(row["scalar"]), str(row["dtype"]), f"argument {name} of {what}"))
 
 
@@ -367,9 +389,9 @@ def _tensor_argument(
 
 
 def descriptor(
-    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str
+    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str, type_: str
 ) -> DescriptorArgument:
-    """Return the tensor descriptor in a row of a call's arguments (`rows`).
+    """Return the tensor descriptor, of type `type_`, in a row of a call's arguments (`rows`).
 
     Raises:
         BadSetting: a part of it was not recorded.
@@ -382,8 +404,10 @@ def descriptor(
         )
     except (KeyError, TypeError) as error:
         raise BadSetting(f"argument {row['name']} of {what} was not recorded fully") from error
-    padding = str(fields.get("padding", "zero"))
-    return DescriptorArgument(_tensor_argument(row, rows, what), shape, strides, block, padding)
+    base, padding = _tensor_argument(row, rows, what), str(fields.get("padding", "zero"))
+    layout = _LAYOUT.fullmatch(type_)
+    text = layout[1] if layout else ""
+    return DescriptorArgument(base, shape, strides, block, padding, text)
 
 
 def _base_tensor(value: TensorArgument | DescriptorArgument | Literal) -> TensorArgument | None:

@@ -314,8 +314,9 @@ def _argument_text(argument: TensorArgument | DescriptorArgument | Literal) -> s
         a = argument
         return f"Tensor({a.storage!r}, {a.dtype!r}, {a.shape!r}, {a.strides!r}, {a.offset})"
     extents = f"{argument.shape!r}, {argument.strides!r}, {argument.block_shape!r}"
-    padding = "" if argument.padding == "zero" else f", {argument.padding!r}"
-    return f"Descriptor({_argument_text(argument.base)}, {extents}{padding})"
+    rest = (argument.padding, argument.layout)
+    settings = "" if rest == ("zero", "") else f", {', '.join(map(repr, rest))}"
+    return f"Descriptor({_argument_text(argument.base)}, {extents}{settings})"
 
 
 def _long_text(text: str) -> str:

@@ -13,7 +13,7 @@ from kvtrace.converters.scripts.repro import descriptor, options_of
 from kvtrace.converters.scripts.repro_source import expression
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.trace import Selection
+from kvtrace.schema.trace import Selection, Trace
 from kvtrace.schema.vocabularies import TORCH_NAMES
 from kvtrace.text import duration, plural, printable
 
@@ -67,7 +67,7 @@ def _call_texts(
     for launch in delayed:
         kernel = kernels[launch.run, launch.variant.kernel_id]
         try:
-            text = "\n".join(_call_lines(kernel, calls[launch.run, launch.call_id]))
+            text = "\n".join(_call_lines(trace, kernel, calls[launch.run, launch.call_id]))
         except BadSetting as problem:
             omission_reasons[printable(str(problem))] = None
             continue
@@ -76,7 +76,9 @@ def _call_texts(
     return list(text_with_comment.values()), list(omission_reasons)
 
 
-def _call_lines(kernel: Mapping[str, Any], call: Mapping[str, Any]) -> Iterator[str]:
+def _call_lines(
+    trace: Trace, kernel: Mapping[str, Any], call: Mapping[str, Any]
+) -> Iterator[str]:
     what = f"call {call['call_id']} of kernel {kernel['name']}"
     if kernel["origin"] not in ("jit", "autotune", "gluon") or not kernel["module"]:
         maker = kernel["origin"] or "an unknown origin"
@@ -86,25 +88,28 @@ def _call_lines(kernel: Mapping[str, Any], call: Mapping[str, Any]) -> Iterator[
     yield "    ("
     yield f"        {kernel['module']!r},"
     yield f"        {kernel['name']!r},"
-    yield f"        {options_of(kernel, source=True)!r},"
+    yield f"        {options_of(trace, kernel, source=True)!r},"
     yield "        {"
     rows = call["args"]
+    types = {parameter["name"]: parameter["type"] for parameter in kernel["signature"] or ()}
     for row in rows:
-        yield f"            {row['name']!r}: {_argument_text(row, rows, what)},"
+        text = _argument_text(row, rows, what, types.get(row["name"], ""))
+        yield f"            {row['name']!r}: {text},"
     yield "        },"
     yield "    ),"
 
 
-def _argument_text(row: Mapping[str, Any], rows: Any, what: str) -> str:
+def _argument_text(row: Mapping[str, Any], rows: Any, what: str, type_: str) -> str:
     if row["kind"] == "tensor":
         dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
         return f"Pointer({dtype!r}, {int(row['alignment'] or 0)})"
     if row["kind"] == "descriptor":
-        recorded = descriptor(row, rows, what)
+        recorded = descriptor(row, rows, what, type_)
         extents = (
             f"{list(recorded.shape)!r}, {list(recorded.strides)!r}, {list(recorded.block_shape)!r}"
         )
-        return f"descriptor({recorded.base.dtype!r}, {extents}, {recorded.padding!r})"
+        rest = f"{recorded.padding!r}, {recorded.layout!r}"
+        return f"descriptor({recorded.base.dtype!r}, {extents}, {rest})"
     return expression(str(row["scalar"]), str(row["dtype"]), f"argument {row['name']} of {what}")
 
 

@@ -338,8 +338,9 @@ def _names_bound_by(words: Sequence[str]) -> Iterator[str]:
         return
     if words[0] in ("def", "class"):
         yield words[1]
-    if words[1:2] == [":"]:  # an annotation
+    if words[1:2] == [":"]:  # an annotation, whose names are read
         yield words[0]
+        words = words[words.index("=") + 1 :] if "=" in words else []
     depth = 0
     names_before: list[str] = []
     for word, following in pairwise([*words, ""]):
@@ -352,7 +353,7 @@ def _names_bound_by(words: Sequence[str]) -> Iterator[str]:
             yield word
         if word.isidentifier() and not keyword.iskeyword(word):
             names_before.append(word)
-    if words[0] == "for" and "in" in words:
+    if words[:1] == ["for"] and "in" in words:
         yield from words[1 : words.index("in")]
 
 

@@ -98,6 +98,11 @@ def test_used_part_keeps_a_nested_function_without_its_neighbors():
     ast.parse("\n".join(lines))
 
 
+def test_used_part_keeps_names_of_annotations_within_a_function():
+    text = "import a.b as tl\nimport c\ndef f(x):\n    SIZE: tl.constexpr = c.size\n    return x\n"
+    assert used_part(text, {5}) == text
+
+
 def test_used_part_keeps_the_statement_of_a_module_line():
     assert kept("HALF = SIZE // 2")[-1] == "HALF = SIZE // 2"
 

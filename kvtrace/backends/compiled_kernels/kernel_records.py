@@ -292,7 +292,13 @@ def _load_facts(load: Load | None) -> dict[str, Any]:
 
 def evaluated_stage(kernel: Any) -> str:
     """Return the stage of a compiled kernel that is evaluated."""
-    return "ttgir" if is_gluon(kernel) else "ttir"
+    return first_stage(kernel.src)
+
+
+def first_stage(source: Any) -> str:
+    """Return the stage that says what a kernel computes: TTGIR if it is compiled from no TTIR."""
+    in_gluon = getattr(getattr(source, "fn", None), "is_gluon", bool)()
+    return "ttgir" if in_gluon or getattr(source, "ext", None) == "ttgir" else "ttir"
 
 
 def _stages(

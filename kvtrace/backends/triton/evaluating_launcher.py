@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kvtrace.backends.compiled_kernels.kernel_records import signature_of, target_of
+from kvtrace.backends.compiled_kernels.kernel_records import first_stage, signature_of, target_of
 from kvtrace.backends.compiled_kernels.unevaluated import reason_not_recorded, report_skipped_launch
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 from kvtrace.backends.triton.device_free_state import state
@@ -88,7 +88,7 @@ class EvaluatingLauncher:
         self._file = _defining_file(source)
         self._function = getattr(source, "fn", None)
         self._signature = tuple(signature_of(source).items())
-        self._is_gluon = bool(getattr(getattr(source, "fn", None), "is_gluon", bool)())
+        self._evaluated_stage = first_stage(source)
         self._own_ttir = ttir
         if ttir is None:
             self._has_lowered_descriptors = not getattr(metadata, "tensordesc_meta", None)
@@ -120,7 +120,7 @@ class EvaluatingLauncher:
             enter_hook(launch_metadata)
         if launches_programs(grid, self._target):
             self._check_grid(grid, values)
-            reason = self._reason_left_out if self._is_gluon else None
+            reason = self._reason_left_out if self._evaluated_stage == "ttgir" else None
             if reason is not None:
                 self._leave_out(reason)
             else:
@@ -323,11 +323,10 @@ class EvaluatingLauncher:
             return None, []
 
     def _ir(self) -> str:
-        stage = "ttgir" if self._is_gluon else "ttir"
-        text = self._stage(stage)
+        text = self._stage(self._evaluated_stage)
         if text is None:
             raise MissingIR(
-                f"The {stage.upper()} of kernel {self._kernel}, which is needed to execute it "
+                f"The {self._evaluated_stage.upper()} of kernel {self._kernel}, which is needed to execute it "
                 f"without a GPU, is missing: {_missing_stage_advice(self._hash)}"
             )
         return with_program_locations(text, self._function)
