@@ -76,9 +76,7 @@ def _call_texts(
     return list(text_with_comment.values()), list(omission_reasons)
 
 
-def _call_lines(
-    trace: Trace, kernel: Mapping[str, Any], call: Mapping[str, Any]
-) -> Iterator[str]:
+def _call_lines(trace: Trace, kernel: Mapping[str, Any], call: Mapping[str, Any]) -> Iterator[str]:
     what = f"call {call['call_id']} of kernel {kernel['name']}"
     if kernel["origin"] not in ("jit", "autotune", "gluon") or not kernel["module"]:
         maker = kernel["origin"] or "an unknown origin"

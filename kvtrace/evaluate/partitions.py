@@ -140,6 +140,9 @@ class PartitionedMemory(SharedMemory):
     end, once the evaluation has ended with a deadlock.
     """
 
+    follows_products = True
+    """Whether contents are numbers alone, of which the tensor core's products can be made."""
+
     def __init__(self, programs: int, order: Order = "ascending") -> None:
         super().__init__(programs)
         self.early: dict[tuple[str, int, int], EarlyAccess] = {}

@@ -108,12 +108,8 @@ def check_kernel(
         findings = trace.sanitize(*(rules or ("default",)))
         figures = _figures(trace, device)
     parameter_names = [str(name) for name in _parameters(kernel)][: len(copied)]
-    tensors = {
-        name: value
-        for name, value in zip(parameter_names, copied, strict=False)
-        if _is_tensor(value)
-    }
-    before = dict(zip(parameter_names, args, strict=False))
+    tensors = _tensors(parameter_names, copied)
+    before = _tensors(parameter_names, args)
     written_names = tuple(
         name for name, value in tensors.items() if not _is_equal(before[name], value)
     )
@@ -139,6 +135,12 @@ def _function(kernel: Any) -> Any:
 def _parameters(kernel: Any) -> Sequence[Any]:
     names: Sequence[Any] = getattr(kernel, "arg_names", ())
     return names
+
+
+def _tensors(names: Sequence[str], args: Sequence[Any]) -> dict[str, Any]:
+    """Return the arguments that are tensors, or tensors of descriptors, by their parameters."""
+    values = ((name, getattr(arg, "base", arg)) for name, arg in zip(names, args, strict=False))
+    return {name: value for name, value in values if _is_tensor(value)}
 
 
 def _is_tensor(value: Any) -> bool:

@@ -326,8 +326,8 @@ class EvaluatingLauncher:
         text = self._stage(self._evaluated_stage)
         if text is None:
             raise MissingIR(
-                f"The {self._evaluated_stage.upper()} of kernel {self._kernel}, which is needed to execute it "
-                f"without a GPU, is missing: {_missing_stage_advice(self._hash)}"
+                f"The {self._evaluated_stage.upper()} of kernel {self._kernel}, which is needed to "
+                f"execute it without a GPU, is missing: {_missing_stage_advice(self._hash)}"
             )
         return with_program_locations(text, self._function)
 

@@ -166,7 +166,7 @@ def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
             operand_values = [
                 scope.launch.shared.contents_of(op, value) for value in operand_values
             ]
-        if asynchronous:
+        if asynchronous and (views or unknown_of(operand_values) is not None):
             scope.launch.shared.begin_reads(op, scope, views)
         if adds is not None:
             operand_values[2] = _zero_unless(values[adds], operand_values[2], scope.programs, type_)

@@ -231,6 +231,8 @@ def tc_gen5_mma(op: Op, compiler: Compiler) -> Step:
 
     def step(values: list[Any], scope: Scope) -> None:
         memory = _memory(op, scope)
+        if not memory.follows_products:
+            raise unsupported(op, compiler.kernel, "in this analysis")
         left, right, added, use, predicate = (values[slot] for slot in slots)
         active, adds = (_flags(values, slot, scope) for slot in slots[3:][::-1])
         for slot in results:

@@ -1,6 +1,7 @@
 """Kernels in Gluon without a GPU: they run in the evaluator, and are judged like all others."""
 
 import json
+import runpy
 
 import pytest
 
@@ -13,6 +14,7 @@ if torch.cuda.is_available():
     pytest.skip("this machine has a GPU", allow_module_level=True)
 
 import kvtrace  # noqa: E402
+from kvtrace.cli import main  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from tests.backends import gluon_kernels  # noqa: E402
@@ -131,6 +133,94 @@ def test_the_profile_counts_bytes_of_copies_by_descriptor(recorded_launches, cap
         sizes[name] = sizes.get(name, 0) + (row["bytes"] or 0)
     assert sizes["copied_by_descriptor"] == 2 * 64 * 64 * 2
     assert sizes["doubled_in_partitions"] == 2 * 256 * 64 * 2
+
+
+def call_of(out, name):
+    """The number of the call of a kernel."""
+    trace = open_trace(out)
+    ids = {row["name"]: row["kernel_id"] for row in plain_rows(trace.table("kernels"))}
+    calls = plain_rows(trace.table("calls"))
+    return next(row["call_id"] for row in calls if row["kernel_id"] == ids[name])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("row_sums", []),
+        ("row_sums", ["--source"]),
+        ("product", ["--source"]),
+        ("doubled_in_partitions", ["--source"]),
+    ],
+)
+def test_a_script_launches_a_kernel_again(
+    name, options, recorded_launches, tmp_path, monkeypatch, capsys
+):
+    out, _ = recorded_launches
+    script = tmp_path / "again.py"
+    code, _ = run(
+        out, capsys, "repro", "--call", str(call_of(out, name)), *options, "-o", str(script)
+    )
+    assert code == 0
+    monkeypatch.setattr("sys.argv", [str(script), "--check"])
+    with kvtrace.capture(tmp_path / "again"), pytest.raises(SystemExit) as end:
+        runpy.run_path(str(script), run_name="__main__")
+    assert end.value.code == 0
+    printed = capsys.readouterr().out
+    assert "written" in printed
+    assert "the same bytes" in printed
+    rows = plain_rows(open_trace(tmp_path / "again").table("kernels"))
+    assert "ttgir_generic" in [stage["stage"] for stage in rows[0]["stages"]]
+
+
+def test_a_descriptor_is_no_argument_of_compiled_ir(recorded_launches, capsys):
+    out, _ = recorded_launches
+    assert main(["repro", str(out), "--call", str(call_of(out, "product")), "-o", "-"]) == 2
+    assert "use --source" in capsys.readouterr().err
+
+
+def test_results_are_compared_within_derived_bounds(tmp_path, capsys):
+    with kvtrace.capture(tmp_path, check="kernel:*"):
+        for launch in LAUNCHES.values():
+            launch("cpu")
+    code, text = run(tmp_path, capsys, "check")
+    assert code == 0
+    assert f"{len(LAUNCHES)} launches checked: {len(LAUNCHES)} agree with their IR" in text
+
+
+@pytest.mark.parametrize("command", ["info", "profile", "sizes", "invariance", "diff", "report"])
+def test_commands_read_a_trace_of_these_kernels(command, recorded_launches, tmp_path, capsys):
+    out, results = recorded_launches
+    options = {"diff": [str(out)], "report": ["-o", str(tmp_path / "page.html")]}
+    code, text = run(out, capsys, command, *options.get(command, []))
+    assert code == 0
+    assert "not evaluated" not in text
+    if command == "sizes":
+        assert f"{len(results)} within the conditions" in text
+    if command == "diff":
+        assert f"no difference in {len(results)} kernels" in text
+
+
+def test_tolerances_follow_products_and_partitions(tmp_path):
+    with kvtrace.capture(tmp_path):
+        tiles = [gluon_kernels.described(torch.randn(64, 64).half(), [64, 64]) for _ in range(3)]
+        product = kvtrace.tolerance(gluon_kernels.product, *tiles, grid=(1,), BYTES=16384)
+        rows = [gluon_kernels.described(torch.randn(256, 64).half(), [32, 64]) for _ in range(2)]
+        doubled = kvtrace.tolerance(
+            gluon_kernels.doubled_in_partitions, *rows, grid=(1,), TRIPS=8, BYTES=4096, STAGES=2
+        )
+    assert 0 < product["c"].worst.max() < 0.1
+    assert doubled["result"].worst.max() == 0
+
+
+@pytest.mark.process
+def test_a_kernel_is_checked_with_tensors_of_descriptors():
+    source, result = (torch.randn(64, 64).half() for _ in range(2))
+    tensors = [gluon_kernels.described(each, [32, 64]) for each in (source, result)]
+    checked = kvtrace.check_kernel(gluon_kernels.copied_by_descriptor, tensors, (2,), BYTES=4096)
+    assert checked.ok
+    assert checked.written == ("result",)
+    assert torch.equal(checked.results["result"], source)
 
 
 @pytest.mark.process

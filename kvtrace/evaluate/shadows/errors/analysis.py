@@ -25,9 +25,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.dialects.tt_dot import dot_operands
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
+from kvtrace.evaluate.partitions import needs_clocks
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.shadows.errors.arith import elementwise_rule
@@ -40,7 +42,11 @@ from kvtrace.evaluate.shadows.errors.roundings import (
     deviations_for,
 )
 from kvtrace.evaluate.shadows.errors.tt_dot import Product
-from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory, BoundedSharedMemory
+from kvtrace.evaluate.shadows.errors.tt_memory import (
+    BoundedMemory,
+    BoundedPartitions,
+    BoundedSharedMemory,
+)
 from kvtrace.evaluate.shadows.errors.tt_reduce import combination
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Unknown, actual, to_array, unknown_of
@@ -102,7 +108,8 @@ class ErrorAnalysis(Shadows):
         self._shared_storages = _shared_storages(self.module, launch)
         written = launch.memory.written
         self.memory = launch.memory = BoundedMemory(launch.arguments, written, self.roundings)
-        self.shared = launch.shared = BoundedSharedMemory(prod(launch.grid), self.memory)
+        kind = BoundedPartitions if needs_clocks(self.module) else BoundedSharedMemory
+        self.shared = launch.shared = kind(prod(launch.grid), memory=self.memory)
 
     # -- decisions --------------------------------------------------------------------------------
 
@@ -238,16 +245,23 @@ class ErrorAnalysis(Shadows):
         if product.is_exact:
             return self._unbounded_step(op, step)
         result, operands_of = op.results[0].id, dot_operands(op)
-        run = on_actual(op, step)
+        slots = slots_of(op.operand(name) for name in ("left", "right", "added"))
 
         def computed(values: list[Any], scope: Any) -> None:
             operands = operands_of(values, scope)
-            if unknown_of(map(actual, operands)) is not None:
-                run(values, scope)
+            numbers = [actual(operand) for operand in operands]
+            unknown = unknown_of(numbers)
+            if unknown is not None:
+                values[result] = unknown
                 return
             value = None
             if self.roundings.all_count:
-                run(values, scope)
+                given = [values[slot] for slot in slots]
+                for slot, number in zip(slots, numbers, strict=True):
+                    values[slot] = number  # read only once, as copies may arrive
+                step(values, scope)
+                for slot, operand in zip(slots, given, strict=True):
+                    values[slot] = operand
                 value = values[result]
             values[result] = product.of(operands, value)
 

@@ -11,6 +11,7 @@ import numpy as np
 from kvtrace.evaluate.arguments import Storage, TensorArgument
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.partitions import PartitionedMemory
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.shadows.errors.planes import (
@@ -355,7 +356,7 @@ def _targets(pointer: Any) -> list[Any]:
 class BoundedSharedMemory(SharedMemory):
     """The shared memory of a launch; asynchronous copies keep the planes of the loaded elements."""
 
-    def __init__(self, programs: int, memory: BoundedMemory) -> None:
+    def __init__(self, programs: int, *, memory: BoundedMemory) -> None:
         super().__init__(programs)
         self._memory = memory
         self._roundings = memory.roundings
@@ -381,3 +382,9 @@ class BoundedSharedMemory(SharedMemory):
         if early.any():
             shadow = np.where(early, self._roundings.unbounded(np.ones((1,) * early.ndim)), shadow)
         return number if is_blank(shadow) else self._roundings.with_planes(number, shadow)
+
+
+class BoundedPartitions(BoundedSharedMemory, PartitionedMemory):
+    """The shared memory of partitions, with planes; products of the tensor core have no bounds."""
+
+    follows_products = False

@@ -34,19 +34,23 @@ export function shownFiles(variant: Variant): readonly SourceFile[] {
   return variant.files.filter((file) => file.text !== null);
 }
 
-/** Stages with text, the generic TTIR only for want of the readable one. */
+/** Stages with text, the generic form of one only for want of the readable one. */
 export function shownStages(variant: Variant): readonly Stage[] {
   const withText = variant.stages.filter(
     (stage) => stage.text !== null && stage.stage !== "source",
   );
-  const readable = withText.some((stage) => stage.stage === "ttir");
-  return withText.filter((stage) => stage.stage !== "ttir_generic" || !readable);
+  const names = new Set(withText.map((stage) => stage.stage));
+  return withText.filter(
+    ({ stage }) => !stage.endsWith("_generic") || !names.has(stage.replace("_generic", "")),
+  );
 }
 
 const STAGE_TITLES: Readonly<Record<string, string>> = {
   ttir: "TTIR",
   ttir_generic: "TTIR (generic)",
+  glir: "GLIR",
   ttgir: "TTGIR",
+  ttgir_generic: "TTGIR (generic)",
   llir: "LLIR",
   ptx: "PTX",
   amdgcn: "AMDGCN",
