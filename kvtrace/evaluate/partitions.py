@@ -18,12 +18,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kvtrace.evaluate.clocks import (
+    COMPONENTS,
+    KINDS,
+    MORE_BYTES,
+    OVERWRITES,
+    READS,
+    UNFENCED,
+    WRITES,
+    Accesses,
+    Barrier,
+    Copy,
+    EarlyAccess,
+    Partition,
+    Program,
+    landed,
+)
 from kvtrace.evaluate.errors import Deadlock, TooLarge, UnsupportedOp
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.scope import Scope
@@ -35,97 +49,14 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import PARTITIONED
 
-READS: Final = "reads elements that {other} may not have written yet"
-WRITES: Final = "writes elements that {other} may still read"
-OVERWRITES: Final = "writes elements that {other} may not have written yet"
-# Triton 3.7.1 adds a fence between a store and a copy out of shared memory within one partition
-# (add_proxy_fence_insertion in its compiler.py), none across partitions: seen in PTX for sm_90.
-UNFENCED: Final = (
-    "reads elements that {other} wrote in another partition, and no fence_async_shared is between"
-)
-MORE_BYTES: Final = (
-    "waits for fewer bytes than are in flight, so it may end before {other} has arrived"
-)
-"""Predicates of early accesses; `{other}` is the op on the other side."""
-
 Order = Literal["ascending", "descending", "handing over"]
 ORDERS: Final[tuple[Order, ...]] = get_args(Order)
-
-Clock = NDArray[np.int64]
-
-_COMPONENTS: Final = 512
-_KINDS: Final = ("copies", "stores", "products", "tensor core")
 
 
 @once_per_module
 def needs_clocks(module: Module) -> bool:
     """Return whether a module has ops that barriers alone order: partitions, arrivals, tcgen05."""
     return any(op.name in PARTITIONED for op in module.ops)
-
-
-@dataclass(frozen=True, slots=True)
-class EarlyAccess:
-    """An op that accesses elements before another op's access to them has surely ended."""
-
-    op: Op
-    other: Op
-    text: str
-
-
-@dataclass(eq=False)
-class _Accesses:
-    """The last accesses to each element of a buffer: component, its stamp, and the op's index."""
-
-    writes: tuple[Array, Array, Array]
-    generic: Array
-    """True where the last write was an ordinary store, not a copy or a product."""
-    reads: dict[int, tuple[Array, Array]] = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class _Copy:
-    op: Op
-    view: SharedView
-    planes: Sequence[Array]
-    size: int
-    until: int
-
-
-@dataclass(eq=False)
-class _Barrier:
-    """A barrier: phases that have ended, arrivals and bytes of the current one, and clocks."""
-
-    component: int
-    needed: int
-    phase: int = 0
-    arrived: int = 0
-    expected: int = 0
-    copies: list[_Copy] = field(default_factory=list)
-    clock: Clock = field(default_factory=lambda: np.zeros(_COMPONENTS, np.int64))
-    fenced: Clock = field(default_factory=lambda: np.zeros(_COMPONENTS, np.int64))
-    ended: Clock = field(default_factory=lambda: np.zeros(_COMPONENTS, np.int64))
-    ended_fenced: Clock = field(default_factory=lambda: np.zeros(_COMPONENTS, np.int64))
-
-
-@dataclass(eq=False)
-class _Partition:
-    """The clock of a partition, what of it is fenced, and what it has begun, by kind."""
-
-    component: int
-    clock: Clock
-    fenced: Clock
-    kinds: dict[str, int]
-    begun: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
-    copies: list[_Copy] = field(default_factory=list)
-
-
-@dataclass(eq=False)
-class _Program:
-    partitions: dict[int, _Partition] = field(default_factory=dict)
-    components: int = 0
-    turns: Turns | None = None
-    version: int = 0
-    waits: dict[int, tuple[Op, str]] = field(default_factory=dict)
 
 
 class _Current(threading.local):
@@ -141,44 +72,44 @@ class PartitionedMemory(SharedMemory):
     """
 
     follows_products = True
-    """Whether contents are numbers alone, of which the tensor core's products can be made."""
+    """Contents are numbers alone, of which the tensor core's products can be made."""
 
     def __init__(self, programs: int, order: Order = "ascending") -> None:
         super().__init__(programs)
         self.early: dict[tuple[str, int, int], EarlyAccess] = {}
         self.stuck: tuple[Op, ...] = ()
         self._order = order
-        self._program_states: dict[int, _Program] = {}
-        self._program_of: dict[Buffer, _Program] = {}
-        self._accesses: dict[Buffer, _Accesses] = {}
-        self._barriers: dict[tuple[Buffer, int], _Barrier] = {}
+        self._program_states: dict[int, Program] = {}
+        self._program_of: dict[Buffer, Program] = {}
+        self._accesses: dict[Buffer, Accesses] = {}
+        self._barriers: dict[tuple[Buffer, int], Barrier] = {}
         self._ops: dict[int, Op] = {}
         self._current = _Current()
 
     # -- programs and partitions ---------------------------------------------------------------
 
-    def _program(self, scope: Scope) -> _Program:
+    def _program(self, scope: Scope) -> Program:
         if scope.programs != 1:
             raise UnsupportedOp(
                 "programs with barriers between partitions are evaluated one by one"
             )
-        return self._program_states.setdefault(int(scope.linear[0]), _Program())
+        return self._program_states.setdefault(int(scope.linear[0]), Program())
 
-    def _component(self, program: _Program) -> int:
+    def _component(self, program: Program) -> int:
         program.components += 1
-        if program.components > _COMPONENTS:
-            raise TooLarge(f"a program has more than {_COMPONENTS} barriers and partitions")
+        if program.components > COMPONENTS:
+            raise TooLarge(f"a program has more than {COMPONENTS} barriers and partitions")
         return program.components - 1
 
-    def _partition(self, program: _Program) -> _Partition:
+    def _partition(self, program: Program) -> Partition:
         number = self._current.partition
         partition = program.partitions.get(number)
         if partition is None:
             component = self._component(program)
-            kinds = {kind: self._component(program) for kind in _KINDS}
-            clock, fenced = (np.zeros(_COMPONENTS, np.int64) for _ in range(2))
+            kinds = {kind: self._component(program) for kind in KINDS}
+            clock, fenced = (np.zeros(COMPONENTS, np.int64) for _ in range(2))
             clock[component] = 1
-            partition = _Partition(component, clock, fenced, kinds)
+            partition = Partition(component, clock, fenced, kinds)
             program.partitions[number] = partition
         return partition
 
@@ -200,13 +131,13 @@ class PartitionedMemory(SharedMemory):
             try:
                 if order[turn]:
                     partition = self._partition(program)
-                    _join(partition, parent.clock, parent.fenced)
+                    partition.join(parent.clock, parent.fenced)
                 with np.errstate(all="ignore"):
                     runs[order[turn]]()
             finally:
                 self._current.partition = 0
 
-        _advance(parent)
+        parent.advance()
         memory = scope.launch.memory
         program.turns = Turns(len(runs), run, lambda: program.version + memory.version)
         try:
@@ -220,9 +151,9 @@ class PartitionedMemory(SharedMemory):
         for number in order:
             if number:
                 partition = program.partitions[number]
-                _join(parent, partition.clock, partition.fenced)
-                _advance(partition)
-        _advance(parent)
+                parent.join(partition.clock, partition.fenced)
+                partition.advance()
+        parent.advance()
 
     # -- ordinary accesses ---------------------------------------------------------------------
 
@@ -232,7 +163,7 @@ class PartitionedMemory(SharedMemory):
         count = len(view.buffer.planes[0])
         self._program_of[view.buffer] = self._program(scope)
         writes = (np.zeros(count, np.int16), np.zeros(count, np.int64), np.zeros(count, np.int32))
-        self._accesses[view.buffer] = _Accesses(writes, np.zeros(count, np.bool_))
+        self._accesses[view.buffer] = Accesses(writes, np.zeros(count, np.bool_))
         return view
 
     def read(self, op: Op, view: Any, kind: str = "") -> Any:
@@ -274,7 +205,7 @@ class PartitionedMemory(SharedMemory):
         view.buffer.unknown = value
         return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
 
-    def _stamp(self, partition: _Partition, kind: str) -> tuple[int, int]:
+    def _stamp(self, partition: Partition, kind: str) -> tuple[int, int]:
         if not kind:
             return partition.component, int(partition.clock[partition.component])
         return partition.kinds[kind], partition.begun[kind] + 1
@@ -289,7 +220,7 @@ class PartitionedMemory(SharedMemory):
         self._ops[op.index] = op
 
     def _check(
-        self, op: Op, view: SharedView, partition: _Partition, kind: str, *, writes: bool = False
+        self, op: Op, view: SharedView, partition: Partition, kind: str, *, writes: bool = False
     ) -> None:
         """Note an early access if the partition's clock lacks an access to an element."""
         self._ops[op.index] = op
@@ -341,7 +272,7 @@ class PartitionedMemory(SharedMemory):
             component, until, copies = state.component, state.phase + 1, state.copies
         self._record_write(op, view, component, until, generic=False)
         size = view.lanes.size * type_.element.bytes
-        copies.append(_Copy(op, view, self._planes(value, type_), size, until))
+        copies.append(Copy(op, view, self._planes(value, type_), size, until))
         self._program(scope).version += 1  # a wait may have too few bytes
 
     def commit(self, scope: Scope) -> None:
@@ -385,11 +316,11 @@ class PartitionedMemory(SharedMemory):
         component = partition.kinds[kind]
         partition.clock[component] = max(partition.clock[component], ended)
         if kind == "copies":
-            partition.copies = _landed(partition.copies, ended)
+            partition.copies = landed(partition.copies, ended)
 
     # -- barriers --------------------------------------------------------------------------------
 
-    def _barrier(self, view: SharedView) -> _Barrier:
+    def _barrier(self, view: SharedView) -> Barrier:
         key = view.buffer, int(view.places.reshape(-1)[0])
         barrier = self._barriers.get(key)
         if barrier is None:
@@ -402,7 +333,7 @@ class PartitionedMemory(SharedMemory):
             return
         program = self._program(scope)
         key = barrier.buffer, int(barrier.places.reshape(-1)[0])
-        self._barriers[key] = _Barrier(self._component(program), count)
+        self._barriers[key] = Barrier(self._component(program), count)
 
     def arrive(
         self, scope: Scope, view: Any, count: int = 1, size: int = 0, kind: str = "",
@@ -430,8 +361,8 @@ class PartitionedMemory(SharedMemory):
                 barrier.clock[component] = max(
                     [int(barrier.clock[component]), *(c.until for c in landing)]
                 )
-                partition.copies = _landed(partition.copies, partition.begun[kind] + 1)
-        _advance(partition)
+                partition.copies = landed(partition.copies, partition.begun[kind] + 1)
+        partition.advance()
         if not barrier.copies and not barrier.expected:
             self._end_phase(program, barrier)
         program.version += 1
@@ -440,12 +371,12 @@ class PartitionedMemory(SharedMemory):
             program.turns.step_aside()
             self._current.partition = number
 
-    def _end_phase(self, program: _Program, barrier: _Barrier) -> bool:
+    def _end_phase(self, program: Program, barrier: Barrier) -> bool:
         """End a barrier's phase if all arrivals and bytes are there; return whether it ended."""
         size = sum(copy.size for copy in barrier.copies)
         if barrier.arrived < barrier.needed or size < barrier.expected:
             return False
-        _landed(barrier.copies, barrier.phase + 1)
+        landed(barrier.copies, barrier.phase + 1)
         barrier.copies, barrier.expected = [], 0
         barrier.arrived -= barrier.needed
         barrier.phase += 1
@@ -478,11 +409,9 @@ class PartitionedMemory(SharedMemory):
                 self.early.setdefault(key, EarlyAccess(op, first, MORE_BYTES))
             if not self._end_phase(program, state):
                 self._block(op, scope, program, state, wanted)
-        _join(partition, state.ended, state.ended_fenced)
+        partition.join(state.ended, state.ended_fenced)
 
-    def _block(
-        self, op: Op, scope: Scope, program: _Program, barrier: _Barrier, parity: int
-    ) -> None:
+    def _block(self, op: Op, scope: Scope, program: Program, barrier: Barrier, parity: int) -> None:
         bytes_text = ""
         if barrier.expected:
             size = sum(copy.size for copy in barrier.copies)
@@ -505,25 +434,3 @@ class PartitionedMemory(SharedMemory):
 
     def forget(self, view: Any) -> None:
         """Keep the contents: a buffer is freed at the end of what uses it."""
-
-
-def _join(partition: _Partition, clock: Clock, fenced: Clock) -> None:
-    own = partition.component
-    number = partition.clock[own]
-    np.maximum(partition.clock, clock, out=partition.clock)
-    np.maximum(partition.fenced, fenced, out=partition.fenced)
-    partition.clock[own] = max(number, int(partition.clock[own]))
-
-
-def _advance(partition: _Partition) -> None:
-    """Begin a new part of a partition's ops, which what it has released does not cover."""
-    partition.clock[partition.component] += 1
-
-
-def _landed(copies: list[_Copy], ended: int) -> list[_Copy]:
-    """Write the copies that have ended; return the others."""
-    for copy in copies:
-        if copy.until <= ended:
-            for plane, arrived in zip(copy.view.buffer.planes, copy.planes, strict=True):
-                plane[copy.view.places] = arrived
-    return [copy for copy in copies if copy.until > ended]
