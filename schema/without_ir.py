@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+from kvtrace import registry
 from kvtrace.schema.layout import GLUON, IMPORTED, pass_parts, run_folder
 
 if TYPE_CHECKING:
@@ -98,6 +99,17 @@ def several_blocks(count: int | None) -> str | None:
 def makes_generic_ttir() -> bool:
     """Return whether a Triton is installed, which makes generic TTIR of TTIR."""
     return find_spec("triton") is not None
+
+
+def made_generic(ttir: str, version: str | None) -> str:
+    """Return TTIR, as that version of Triton printed it, in the generic form that is evaluated.
+
+    Raises:
+        KvtraceError: the installed Triton cannot read the text.
+
+    """
+    _, generic_form = next(registry.loaded("generic_forms", PRINTED_TTIR))
+    return str(generic_form(ttir, version))
 
 
 def has_ir(kernel: Mapping[str, Any]) -> bool:

@@ -27,7 +27,7 @@ from kvtrace.converters.importers.registry import (
     left_out_sentence,
     load_importer,
 )
-from kvtrace.converters.importers.rows import RunRows, ToGeneric
+from kvtrace.converters.importers.rows import RunRows
 from kvtrace.figures.host_events import NO_IMPORTED_KERNELS
 from kvtrace.progress import progress
 from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
@@ -166,8 +166,6 @@ def import_files(
     paths: Sequence[Path],
     out: Path,
     source: str | None = None,
-    *,
-    to_generic: ToGeneric | None = None,
 ) -> list[ImportedRunFile]:
     """Add the runs of files to the trace `out`, which is created if it does not exist; return them.
 
@@ -178,7 +176,6 @@ def import_files(
         paths: Files, or folders for tools that write folders.
         out: The trace.
         source: Name of the tool; None: recognize the tool by the content of each file.
-        to_generic: Function from Triton's IR to MLIR's generic form; None: Triton is not installed.
 
     Raises:
         BadSource: no known tool wrote a file, or a file is damaged.
@@ -206,7 +203,7 @@ def import_files(
         runs = [
             run
             for path, name in _with_progress(tools)
-            for run in _read(path, name, work_folder, groups, to_generic)
+            for run in _read(path, name, work_folder, groups)
         ]
         if not runs:
             raise BadSource(f"{paths[0]} describes no process: nothing was traced")
@@ -255,13 +252,11 @@ class _Groups:
         return self.first if number == 1 else f"{self.first}-{number}"
 
 
-def _read(
-    path: Path, name: str, work: Path, groups: _Groups, to_generic: ToGeneric | None
-) -> Iterator[ImportedRunFile]:
+def _read(path: Path, name: str, work: Path, groups: _Groups) -> Iterator[ImportedRunFile]:
     """Write the runs of one file into the folder `work`, and yield each when it is complete."""
     importer = load_importer(name)
     writer = RunWriter(work, new_run_id(), of_this_process=False)
-    rows = RunRows(writer, to_generic)
+    rows = RunRows(writer)
     try:
         for run in importer.read(path, rows):
             yield _sealed(run, writer, rows, name, path, groups)

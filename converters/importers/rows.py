@@ -1,7 +1,7 @@
 """Collectors of an imported run's rows, and their writing as columns."""
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,14 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kvtrace.schema.content import UNKNOWN, Producer, artifact_row, stack_row
-from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.writer import RunWriter
-from kvtrace.text import plural
 
-#: Function from TTIR and the version of Triton that printed it to MLIR's generic form; it raises
-#: KvtraceError.
-ToGeneric = Callable[[str, str | None], str]
 Integers = npt.NDArray[np.int64]
 
 #: Marks an unknown integer, which is null in the table.
@@ -74,14 +69,12 @@ class IntegerRows:
 class RunRows:
     """Writer of the rows of a run, for importers; `begin` starts the next run."""
 
-    def __init__(self, writer: RunWriter, to_generic: ToGeneric | None = None) -> None:
-        self._to_generic = to_generic
+    def __init__(self, writer: RunWriter) -> None:
         self.begin(writer)
 
     def begin(self, writer: RunWriter) -> None:
         """Write further rows to another run, with ids from 0."""
         self._writer = writer
-        self._unreadable = 0
         self._stacks: set[int] = set()
         self._artifacts: set[str] = set()
         #: Sentences on what is not certain or left out of this run.
@@ -144,30 +137,6 @@ class RunRows:
             self._artifacts.add(row["sha256"])
             self._writer.append_rows("artifacts", [row])
         return str(row["sha256"])
-
-    def generic(self, ttir: str, version: str | None) -> str | None:
-        """Return TTIR in MLIR's generic form; None if Triton is missing or cannot parse it.
-
-        `version` is that of the Triton that printed it.
-        """
-        try:
-            return None if self._to_generic is None else self._to_generic(ttir, version)
-        except KvtraceError:
-            self._unreadable += 1
-            return None
-
-    def unread_ir_notes(self) -> list[str]:
-        """Return sentences on why some IR is not in generic form; [] if all of it is."""
-        if self._to_generic is None:
-            return [
-                "Triton is not installed here, which the evaluation of the IR needs: install it"
-            ]
-        if self._unreadable:
-            return [
-                f"the IR of {plural(self._unreadable, 'kernel')} cannot be read by the installed "
-                "Triton: import with the version that compiled it"
-            ]
-        return []
 
     def note(self, text: str | None) -> None:
         """Add a sentence, if there is one, to what the run lacks."""

@@ -153,14 +153,8 @@ class _LogContents:
             content = by_stage.get(stage)
             if content is None:
                 continue
-            yield self._stage(stage, content, version)
-            generic = self._rows.generic(content, version) if stage == "ttir" else None
-            if generic is not None:
-                yield self._stage("ttir_generic", generic, version)
-
-    def _stage(self, stage: str, content: str, version: str | None) -> dict[str, Any]:
-        artifact = self._rows.artifact(stage, content.encode(), ("triton", version))
-        return {"stage": stage, "artifact": artifact}
+            artifact = self._rows.artifact(stage, content.encode(), ("triton", version))
+            yield {"stage": stage, "artifact": artifact}
 
     def _add_launch(self, event: Mapping[str, Any]) -> None:
         row = self._kernel_row(
@@ -239,11 +233,7 @@ class _LogContents:
                 "pid": int32_or_none(self._process),
                 "versions": {"triton": version} if version else {},
             },
-            (
-                *_LACKS,
-                *((_SECONDS,) if self._has_whole_seconds else ()),
-                *self._rows.unread_ir_notes(),
-            ),
+            (*_LACKS, *((_SECONDS,) if self._has_whole_seconds else ())),
             self._left_out,
         )
 

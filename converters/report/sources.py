@@ -14,9 +14,15 @@ from kvtrace import registry
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.tensor_elements import Histogram, Layout
 from kvtrace.figures.columns import Integers, integers
-from kvtrace.ir import IRSyntaxError, Module, parse
+from kvtrace.ir import Module, parse
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.without_ir import EVALUATED_STAGES
+from kvtrace.schema.without_ir import (
+    EVALUATED_STAGES,
+    PRINTED_TTIR,
+    made_generic,
+    makes_generic_ttir,
+)
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -94,15 +100,17 @@ class Context:
     def module(self, variant: int) -> Module | None:
         """Return a variant's IR as it is evaluated, or None if missing or malformed; cached."""
         artifacts = self.report.stage_artifacts[variant]
-        stage = next((name for name in EVALUATED_STAGES if name in artifacts), "")
+        stage = next((name for name in (*EVALUATED_STAGES, PRINTED_TTIR) if name in artifacts), "")
         sha256 = artifacts.get(stage)
         if sha256 not in self._modules:
             if len(self._modules) >= _MOST_MODULES:
                 self._modules.clear()
             text = self.stage(variant, stage)
             try:
+                if text is not None and stage == PRINTED_TTIR:
+                    text = made_generic(text, None) if makes_generic_ttir() else None
                 self._modules[sha256] = None if text is None else parse(text)
-            except IRSyntaxError:  # the page lacks what depends on the module
+            except KvtraceError:  # the page lacks what depends on the module
                 self._modules[sha256] = None
         return self._modules[sha256]
 

@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
@@ -17,7 +16,6 @@ from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.converters.importers.importing import ImportedRunFile
-    from kvtrace.converters.importers.rows import ToGeneric
     from kvtrace.schema.trace import Selection
 
 _MEGABYTE = 1_000_000
@@ -132,7 +130,7 @@ def command(
     output = output or Path("imported")
     found = source_files(files, source)
     with _limits(named, memory):
-        runs = import_files(found.files, output, source, to_generic=_generic_printer())
+        runs = import_files(found.files, output, source)
     missing = list(dict.fromkeys(text for run in runs for text in run.lacks))
     if as_json:
         print(json.dumps(_runs_object(output, runs, missing), indent=2))
@@ -232,16 +230,3 @@ def limited_memory(most: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, previous_limit)
-
-
-def _generic_printer() -> "ToGeneric | None":
-    """Return a function that prints Triton's IR in MLIR's generic form; None without Triton."""
-    if find_spec("triton") is None:
-        return None
-
-    def generic(ttir: str, version: str | None) -> str:
-        from kvtrace.backends.compiled_kernels.generic import generic_once
-
-        return generic_once(ttir, version)
-
-    return generic

@@ -100,7 +100,8 @@ def command(
     folder = os.path.abspath(output)  # noqa: PTH100
     if (pid is None) is not bool(program) or (pid is None and seconds is not None):
         raise BadUsage("run needs a script, or --pid PID, of which --seconds S is a part.")
-    check_writable(Path(folder))
+    consequence = "the program was not started" if pid is None else f"process {pid} is not recorded"
+    check_writable(Path(folder), consequence)
     if pid is not None:
         from kvtrace.cli.run_program import record_process
 

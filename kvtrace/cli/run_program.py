@@ -47,8 +47,11 @@ def run_program(program: Sequence[str], as_module: bool, variables: Mapping[str,
     raise SystemExit(0)
 
 
-def check_writable(folder: Path) -> None:
-    """Raise BadSetting if no trace can be written into a folder, which need not exist yet."""
+def check_writable(folder: Path, consequence: str) -> None:
+    """Raise BadSetting, with its consequence, if no trace can be written into a folder.
+
+    The folder need not exist yet.
+    """
     place = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
         if not place.is_dir():
@@ -56,8 +59,8 @@ def check_writable(folder: Path) -> None:
         Path(mkdtemp(prefix=".kvtrace-", dir=place)).rmdir()
     except OSError as error:
         raise BadSetting(
-            f"{folder} cannot be written to ({error.strerror or error}), so the program was not "
-            "started; name another folder with -o"
+            f"{folder} cannot be written to ({error.strerror or error}), so {consequence}; "
+            "name another folder with -o"
         ) from error
 
 

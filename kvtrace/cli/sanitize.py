@@ -139,6 +139,9 @@ def _print(
     from kvtrace.version import __version__
 
     shown = findings if everything else without_proven(findings)
+    is_text = not (as_json or as_sarif or as_lines)
+    width = min(terminal_width(), 120) if is_text else 1_000
+    untried = [] if as_json else untried_text(selection.trace, selection.runs, width)
     if as_json:
         print(json.dumps(findings_object(shown), indent=2))
     elif as_sarif:
@@ -149,14 +152,12 @@ def _print(
             print(line)
     else:
         color = _shows_color()
-        width = min(terminal_width(), 120)
         lines = findings_text(shown, color=color, width=width, base=str(Path.cwd()))
-        lines += untried_text(selection.trace, selection.runs, width)
-        print_lines(lines, raw=color)
+        print_lines([*lines, *untried], raw=color)
     if as_sarif or (as_lines and not as_json):
         sys.stdout.flush()
         note(counts_text(findings))
-        for line in untried_text(selection.trace, selection.runs, width=1_000):
+        for line in untried:
             note(line)
 
 

@@ -12,7 +12,6 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace import registry
 from kvtrace.evaluate import Argument, ScalarArgument, TensorArgument
 from kvtrace.evaluate.errors import UNFIT, place_of
 from kvtrace.ir import Module, Options
@@ -37,6 +36,7 @@ from kvtrace.schema.without_ir import (
     evaluated_stage,
     has_ir,
     kernels_without_ir,
+    made_generic,
     makes_generic_ttir,
 )
 
@@ -393,8 +393,7 @@ def _made_generic(trace: Trace, kernel: dict[str, Any]) -> str:
         raise CannotReplay("its TTIR was not recorded")
     if not makes_generic_ttir():
         raise CannotReplay("its TTIR is not in generic form, which an installed Triton makes of it")
-    _, generic_form = next(registry.loaded("generic_forms", PRINTED_TTIR))
-    return str(generic_form(ttir, kernel["triton"]))
+    return made_generic(ttir, kernel["triton"])
 
 
 def stage_artifact(kernel: Mapping[str, Any], name: str) -> str | None:

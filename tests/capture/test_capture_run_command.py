@@ -118,6 +118,15 @@ def test_folder_that_cannot_be_written_to_is_refused_before_the_program_starts(
     )
 
 
+def test_folder_for_another_process_that_cannot_be_written_to_is_refused(autostarting, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = autostarting.run("-m", "kvtrace", "run", "-o", "file", "--pid", "1", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "is no folder), so process 1 is not recorded; name another folder with -o\n"
+    )
+
+
 def test_folder_of_the_variable_that_cannot_be_written_to_keeps_the_exit_status(
     autostarting, tmp_path, read_only
 ):
