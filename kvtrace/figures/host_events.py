@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Coverage, Integers, coded, integers, union_of
-from kvtrace.schema.launch_flags import LaunchFlags, are_trials
+from kvtrace.figures.times import compiling_launches
+from kvtrace.schema.launch_flags import are_trials
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import pieces_near
 
@@ -245,31 +246,9 @@ def _first_launches(trace: "Trace", run: "Run") -> tuple[Integers, Integers]:
     A kernel was compiled, loaded or tuned in them; or they are the first of a kernel and took as
     long as `_LONGEST_LAUNCH`: what precedes and follows a compilation is not recorded.
     """
-    flags = LaunchFlags()
-    names = ["kernel_id", "compile_begin", "load_begin"]
-    kernels = trace.table("kernels", [run], names)
-    for row in pa.table({name: kernels[name].cast(pa.int64()) for name in names}).to_pylist():
-        flags.refer("kernels", row)
-    calls = trace.table("calls", [run], ["call_id", "kernel_id"])
-    for row in calls.to_pylist():
-        flags.refer("calls", row)
-    columns = ["call_id", "enter", "exit", "phase", "thread"]
-    launched: set[int] = set()
-    begins, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for piece in trace.pieces("launches", [run], columns):
-        enter, leave = integers(piece["enter"], -1), integers(piece["exit"], -1)
-        kernel = pc.take(calls["kernel_id"], pc.index_in(piece["call_id"], calls["call_id"]))
-        ids, first = np.unique(integers(kernel, -1), return_index=True)
-        is_new = ~np.isin(ids, list(launched))
-        launched.update(ids.tolist())
-        chosen = np.zeros(enter.size, bool)
-        chosen[first[is_new & (not keeps_newest(run))]] = True
-        chosen &= leave - enter >= _LONGEST_LAUNCH
-        chosen |= pc.fill_null(flags.of(piece)["compiling"], False).to_numpy()
-        chosen &= (enter >= 0) & (leave >= 0)
-        begins.append(enter[chosen])
-        ends.append(leave[chosen])
-    return np.concatenate(begins), np.concatenate(ends)
+    rows = compiling_launches(trace, run, None if keeps_newest(run) else _LONGEST_LAUNCH)
+    rows = rows.filter(pc.and_(pc.is_valid(rows["enter"]), pc.is_valid(rows["exit"])))
+    return integers(rows["enter"]), integers(rows["exit"])
 
 
 def _launches_near(

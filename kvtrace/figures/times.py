@@ -327,13 +327,28 @@ def figures_of_calls(host: Times, device: Times) -> pa.Table:
         return database.sql(_BOTH).to_arrow_table()
 
 
-def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
-    """Return rows of the view `compiling`: launches that compiled, loaded or tuned a kernel."""
+_COMPILING: Final = """
+    SELECT run::VARCHAR AS run, seq, call_id, phase, "enter", "exit" FROM compiling
+"""
+#: The first launch of each kernel, if it took so many ns.
+_SLOW_FIRST: Final = """
+    UNION SELECT run::VARCHAR, seq, call_id, phase, "enter", "exit" FROM launches SEMI JOIN (
+        SELECT min(l.seq) AS seq FROM launches l
+        LEFT JOIN calls c ON c.run = l.run AND c.call_id = l.call_id GROUP BY c.kernel_id
+    ) USING (seq)
+    WHERE epoch_ns("exit") - epoch_ns("enter") >= ?
+"""
+
+
+def compiling_launches(trace: "Trace", run: "Run", first_ns: int | None = None) -> pa.Table:
+    """Return rows of the view `compiling`: launches that compiled, loaded or tuned a kernel.
+
+    With `first_ns`, also the first launch of each kernel that took as long.
+    """
+    slow, values = (_SLOW_FIRST, [first_ns]) if first_ns is not None else ("", [])
     with open_times(trace, [run], "compiling") as database:
-        return database.sql(
-            """SELECT run::VARCHAR AS run, seq, call_id, phase, "enter", "exit" FROM compiling
-            ORDER BY seq"""
-        ).to_arrow_table()
+        query = f"{_COMPILING} {slow} ORDER BY seq"
+        return database.sql(query, params=values).to_arrow_table()
 
 
 # -- new launches and executions of a run that is still being recorded -----------------------------
