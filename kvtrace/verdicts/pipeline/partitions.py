@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.evaluate import evaluate
+from kvtrace.evaluate.clocks import EarlyAccess
 from kvtrace.evaluate.errors import UNFIT, Deadlock
 from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.partitions import ORDERS, EarlyAccess, Order, PartitionedMemory
+from kvtrace.evaluate.partitions import ORDERS, Order, PartitionedMemory
 from kvtrace.ir import source_stack
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline.contentless import EmptyShared, NoMemory, without_tensors
