@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from kvtrace.ir.flow import called, deciding, flow_of, returns
 from kvtrace.ir.model import Block, Module, Op, Value, once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, LOOPS, MEMORY, READING
+from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, LOOPS, MEMORY, READING, mask_of
 from kvtrace.ir.updates import data_of
 
 
@@ -26,6 +26,11 @@ def feeding(op: Op, module: Module) -> frozenset[int]:
 @once_per_module
 def _slices(_module: Module) -> dict[int, frozenset[int]]:
     return {}
+
+
+def feeding_execution(op: Op, module: Module) -> frozenset[int]:
+    """Return the indices of the ops that determine whether a memory op runs, and in which lanes."""
+    return _Slice(module).of_execution(op)
 
 
 def loads_behind(op: Op, module: Module) -> frozenset[int]:
@@ -66,6 +71,12 @@ class _Slice:
         self._add_control(op)
         data = data_of(op) if op.name in MEMORY else ()
         return self.of_values_and_trips(value for value in op.operands if value not in data)
+
+    def of_execution(self, op: Op) -> frozenset[int]:
+        """Return the ops that feed the branches, loops and calls around an op, and its mask."""
+        self._add_control(op)
+        mask = mask_of(op)
+        return self.of_values(() if mask is None else (mask,))
 
     def of_values_and_trips(self, values: Iterable[Value]) -> frozenset[int]:
         """Return the indices of ops that feed values, and of the loops whose counters do."""

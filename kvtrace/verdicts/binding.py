@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op, Value
     from kvtrace.recorded_calls.recorded import Call
 
+_UNTRACKED: Final = "that kvtrace does not track"
 _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
 
 
@@ -232,8 +233,11 @@ class BoundCall:
             )
         )
         unrecorded = self.unrecorded(key for key in keys if isinstance(key, Symbol))
-        described = ", ".join(dict.fromkeys(map(self._description, keys)))
-        return Doubts(keys, unrecorded, f"it depends on {described}")
+        descriptions = dict.fromkeys(map(self._description, keys))
+        untracked = [text for text in descriptions if _UNTRACKED in text]
+        listed = [text for text in descriptions if text not in untracked[1:]]
+        more = f" (and {len(untracked) - 1} more such)" if len(untracked) > 1 else ""
+        return Doubts(keys, unrecorded, f"it depends on {', '.join(listed)}{more}")
 
     def missing_contents(self, op: Op) -> str:
         """Return a phrase for unrecorded tensors that determine an op's address or execution."""
@@ -246,7 +250,7 @@ class BoundCall:
 
     def _description(self, key: Symbol | Opaque) -> str:
         if isinstance(key, Opaque):
-            return f"a condition that kvtrace does not track ({key.reason})"
+            return f"a condition {_UNTRACKED} ({key.reason})"
         if key.kind == "content":
             names = [tensor.name for tensor in self.contents.sources(key)]
             return f"the contents of {', '.join(names) or 'memory'}"
@@ -255,7 +259,7 @@ class BoundCall:
             name = self.call.arguments[position].name
             return f"the argument {name}, whose value was not recorded"
         reason = key.key[1] if isinstance(key.key, tuple) else "not tracked"
-        return f"an integer that kvtrace does not track ({reason})"
+        return f"an integer {_UNTRACKED} ({reason})"
 
     def program_of(self, point: Point) -> int:
         """Return the linear id of a point's program; axes without a symbol in the point are 0."""

@@ -1,11 +1,14 @@
 """A call's numbers in its kernel's summary."""
 
 import numpy as np
+import triton
+import triton.language as tl
 
 from kvtrace.symbolic.conditions import at_least, less
 from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.terms import Symbol, program, programs, scalar
 from kvtrace.verdicts.binding import BoundCall, Budget
+from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import linear_program
 from tests.metrics import kernels as older
 from tests.verdicts import bounds_kernels as kernels
@@ -117,3 +120,19 @@ def test_the_solvers_time_is_limited_for_the_whole_call():
 
 def test_linear_ids_count_x_fastest():
     assert [linear_program(p, (4, 3, 2)) for p in ((1, 0, 0), (0, 1, 0), (3, 2, 1))] == [1, 4, 23]
+
+
+@triton.jit
+def led_by_floats(x, y, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    first = tl.load(x + lanes).to(tl.int32)
+    second = tl.load(y + lanes).to(tl.int32, bitcast=True)
+    tl.store(out + first + second, first)
+
+
+def test_integers_that_are_not_tracked_are_one_reason():
+    made = call(led_by_floats, (1,), x=tensor(64), y=tensor(64), out=tensor(64), BLOCK=64)
+    (verdict,) = (v for v in judge(made, ["out-of-bounds"]) if v.verdict == "unknown")
+    assert verdict.reason.count("that kvtrace does not track") == 1
+    assert "an integer that kvtrace does not track (" in verdict.reason
+    assert " (and 1 more such); it depends on the contents of x, y" in verdict.reason

@@ -139,6 +139,7 @@ class Follower:
         self._states = NewStates()
         self.answers: list[Answered] | None = None
         self._writers: dict[Effect, tuple[Place, Effect]] = {}
+        self._operated: dict[Effect, tuple[Place, Effect]] = {}
         self._call_reads: dict[Place, Reads] = {}
         self._steps = {call_id: self._steps_of(call_id, of) for call_id, of in calls.items()}
         by_storages: dict[int, list[_Step]] = {}
@@ -228,10 +229,18 @@ class Follower:
 
         Of each, what its last launch that wrote does to the storage, as its `CallStorage` has it.
         """
+        return self._led_to(state, self._writers)
+
+    def writing_operators(self, state: State) -> dict[Place, Effect]:
+        """Return the operators that led to a state by their writes, the last one first."""
+        return self._led_to(state, self._operated)
+
+    @staticmethod
+    def _led_to(state: State, by: Mapping[Effect, tuple[Place, Effect]]) -> dict[Place, Effect]:
         places: dict[Place, Effect] = {}
         before = state.before
         while before is not None:
-            writer = self._writers.get(before[1])
+            writer = by.get(before[1])
             if writer is not None:
                 places.setdefault(*writer)
             before = before[0].before
@@ -441,6 +450,7 @@ class Follower:
         life.state, reading = before.step(effect)
         if effect.may_write:
             life.written, life.writer, life.is_read = time, place, False
+            self._operated[effect] = place, effect
         if effect.may_read:
             life.is_read = True
             reads = self._operator_reads.setdefault(place, Reads())

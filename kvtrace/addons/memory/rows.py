@@ -9,18 +9,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, StoreSite, Unknown
+from kvtrace.addons.memory.effects import StorageEffect, StoreSite, Unknown
 from kvtrace.addons.memory.missing_stores import Why, missing_stores
 from kvtrace.addons.memory.moves import is_computed
+from kvtrace.addons.memory.reading_ops import first_reading_op, reading_op
 from kvtrace.addons.memory.reads import used_reads
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
-from kvtrace.evaluate import Access, Observer, TensorArgument
+from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.ir.locations import Frame
-from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.text import plural
-from kvtrace.verdicts.replaying import run as evaluate_call
 from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from kvtrace.addons.memory.reads import Reads, Unwritten
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import Spoiling, State
-    from kvtrace.ir import Op
     from kvtrace.ir.stacks import StackRows
     from kvtrace.metrics.byte_ranges import ByteRanges
     from kvtrace.recorded_calls.recorded import Call
@@ -187,7 +184,7 @@ class Rows:
         if reads.unknown:
             return self._unknown(call, place, reads.reason)
         argument = call.arguments[place.argument]
-        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
+        op = first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
         uses = "uses" if reads.unwritten else "reads"
         return self._row(call, Verdict(
             READ, "proven", op, f"all that it {uses} of {argument.name} was written before",
@@ -205,7 +202,7 @@ class Rows:
     def _unknown(self, call: Call, place: Place, reason: str) -> _Row:
         """Return the verdict that reads are unknown, for a reason."""
         name = call.arguments[place.argument].name
-        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
+        op = first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
         return self._row(call, Verdict(
             READ, "unknown", op, f"whether all that it reads of {name} was written is not known: "
             f"{reason}", reason=reason, access="load", arg=name,
@@ -226,14 +223,16 @@ class Rows:
         surely = used_reads(call, effect, surely=True).moved(first.origin - argument.offset_bytes)
         if not unwritten & surely:
             return self._unknown(call, place, "a choice on data may drop what nobody wrote")
-        op = _reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
-        elements = _elements(unwritten, first.origin, argument.element.bytes)
+        op = reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
+        size = argument.element.bytes
+        elements = _elements(unwritten, first.origin, size)
         often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
+        own = _Stored(call, argument, effect) if effect.stores else None
         return self._row(call, Verdict(
             READ, "violation", op,
-            f"{elements} of {argument.name} {_are(unwritten, argument.element.bytes)} read, and "
-            f"{self._made(first.state, unwritten, argument.element.bytes)}{often}: "
-            f"{self._history(first.birth, first.state, unwritten, first.given)}",
+            f"{elements} of {argument.name} {_are(unwritten, size)} read, and "
+            f"{self._made(first.state, unwritten, size)}{often}: "
+            f"{self._history(first.birth, first.state, unwritten, size, first.given, own)}",
             method="followed", access="load", arg=argument.name,
             address_offset=_first(unwritten) - first.origin,
             lanes=unwritten.size // argument.element.bytes,
@@ -257,7 +256,7 @@ class Rows:
         if stored is not None:
             size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
             name = stored.argument.name
-            history = f": {self._history(first.birth, state, unwritten, first.given)}"
+            history = f": {self._history(first.birth, state, unwritten, size, first.given)}"
         else:
             tensor = self._memory.operators[place.row].tensors[place.argument]
             size, offset = tensor.element_bytes if tensor.has_known_size else 1, 0
@@ -290,7 +289,7 @@ class Rows:
         never = f"{were} never written, nor" if brought is None else f"{were} {brought}, and not"
         message = (
             f"{_elements(unwritten, offset, size)} of {name} {never} read in this run: "
-            f"{self._history(leftover.birth, leftover.state, unwritten)}"
+            f"{self._history(leftover.birth, leftover.state, unwritten, size)}"
         )
         if stored is None:
             return operator_row(self._line(place), RESULT, "violation", message, self._stacks)
@@ -348,9 +347,13 @@ class Rows:
         return _Stored(judged.call, argument, stored)
 
     def _history(
-        self, birth: Birth, state: State, unwritten: ByteRanges, given: Place | None = None
-    ) -> str:
-        """Return who made a storage, and who wrote to it in part and why no more."""
+        self, birth: Birth, state: State, unwritten: ByteRanges, size: int,
+        given: Place | None = None, own: _Stored | None = None,
+    ) -> str:  # fmt: skip
+        """Return who made a storage, and who wrote to it in part and why no more.
+
+        `size` is that of an element in bytes; `own` what the reading call stores.
+        """
         texts = [f"{self._places.birth(birth)} made it"]
         if self._brought(state, unwritten) is not None:
             return texts[0]
@@ -358,10 +361,16 @@ class Rows:
         for place in (list(writers) or ([] if given is None else [given]))[:2]:
             stored = self._stored_by(place, state)
             if stored is not None:
-                texts.append(stored.text(unwritten))
-        if not writers and given is None:
-            texts.append("and no kernel wrote to it")
-        return ", ".join(texts)
+                texts.append(stored.text(unwritten, size))
+        if writers or given is not None:
+            return ", ".join(texts)
+        for place, effect in list(self._follower.writing_operators(state).items())[:2]:
+            texts.append(
+                f"{self._places.operator(place.row)} wrote {_ranges(effect.writes, 0, size)} of it"
+            )
+        if own is not None and own.leaves_out(unwritten):
+            texts.append(own.text(unwritten, size))
+        return ", ".join(texts) if len(texts) > 1 else f"{texts[0]}, and nothing wrote to it"
 
 
 _WHY: Final = {
@@ -392,15 +401,23 @@ class _Stored:
             lanes=None if unwritten is None else unwritten.size // argument.element.bytes,
         )  # fmt: skip
 
-    def text(self, missing: ByteRanges) -> str:
-        """Return what the call wrote, and why it left out some bytes of the storage."""
+    def leaves_out(self, missing: ByteRanges) -> bool:
+        """Return whether the call is known to store to the storage, and none of some bytes."""
+        stored = self.effect.stored
+        return not isinstance(stored, Unknown) and bool(stored) and not stored & missing
+
+    def text(self, missing: ByteRanges, size: int) -> str:
+        """Return what the call wrote, and why it left out some bytes of the storage.
+
+        `size` is that of an element in bytes.
+        """
         kernel, stored, sites = self.call.kernel, self.effect.stored, self.effect.stores
         if not any(site.runs for site in sites):
             return f"{kernel} has a store to it that no program reaches"
         part = (
             "an unknown part"
             if isinstance(stored, Unknown)
-            else _ranges(stored, self.argument.offset_bytes, self.argument.element.bytes)
+            else _ranges(stored, self.argument.offset_bytes, size)
         )
         site, why = self._at_fault(missing)
         line = next((frame.line for frame in source_stack(site.op)), None)
@@ -452,38 +469,3 @@ def _are(unwritten: ByteRanges, size: int) -> str:
 
 def _them(unwritten: ByteRanges, size: int) -> str:
     return "it" if unwritten.size <= size else "them"
-
-
-def _first_reading_op(call: Call, effect: StorageEffect) -> Op:
-    """Return the first op, in the order of the IR, that may read a storage."""
-    sites = memory_sites(call.module)
-    return next(
-        site.op for site in sites if site.kind != "store" and any(map(site.reaches, effect.args))
-    )
-
-
-def _reading_op(call: Call, effect: StorageEffect, unwritten: ByteRanges) -> Op:
-    """Return the first op that reads one of some bytes of a storage."""
-    readers = _Readers(effect)
-    evaluate_call(call, [readers, ArrayLimit()], contents="all")
-    for op, touched in readers.by_op.values():
-        try:
-            if touched.listed(effect.size) & unwritten:
-                return op
-        except NotListed:
-            continue
-    return _first_reading_op(call, effect)
-
-
-class _Readers(Observer):
-    """Collects the bytes of one storage that each op reads."""
-
-    def __init__(self, effect: StorageEffect) -> None:
-        self._args = frozenset(effect.args)
-        self.by_op: dict[int, tuple[Op, TouchedBytes]] = {}
-
-    def access(self, access: Access) -> None:
-        """Add the bytes of a read."""
-        if access.kind != "store" and access.argument in self._args:
-            _, touched = self.by_op.setdefault(access.op.index, (access.op, TouchedBytes()))
-            touched.add(access)

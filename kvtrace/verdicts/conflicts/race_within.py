@@ -20,7 +20,7 @@ from kvtrace.evaluate.observe import Access
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Op
-from kvtrace.ir.feeding import loads_behind
+from kvtrace.ir.feeding import feeding_execution, loads_behind
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
@@ -42,7 +42,7 @@ _MOST_ELEMENTS: Final = 1 << 24
 #: Limit of replays per op, of other ops that touch the same byte.
 _MAX_REPLAYS: Final = 4
 
-_WRITTEN_ADDRESS: Final = "its address may depend on values that the launch itself writes"
+_WRITTEN: Final = "may depend on values that the launch itself writes"
 _NO_RACE_REPLAYED: Final = "lanes access the same byte, but no replay showed a race"
 
 
@@ -74,24 +74,28 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
         indices = [op.index for op in ops]
         self._indices = frozenset(indices).union(*map(undecided.partners, indices))
         self._undecidable = {
-            index: _WRITTEN_ADDRESS for index in self._indices if self._may_depend_on_stores(index)
+            index: reason for index in self._indices if (reason := self._dependence(index))
         }
 
-    def _may_depend_on_stores(self, index: int) -> bool:
-        """Return whether an op's address may depend on values that the launch writes."""
+    def _dependence(self, index: int) -> str:
+        """Return what of an op may depend on values that the launch writes; "" if nothing does."""
         module, arguments = self._call.module, self._call.arguments
         load_indices, written_storages_ = (
             loads_behind(module.ops[index], module),
             written_storages(module, arguments),
         )
-        return any(
-            isinstance(argument, TensorArgument)
+        loads = {
+            site.op.index
+            for site in memory_sites(module)
+            for position, argument in enumerate(arguments)
+            if isinstance(argument, TensorArgument)
             and argument.storage in written_storages_
             and site.op.index in load_indices
             and site.reaches(position)
-            for site in memory_sites(module)
-            for position, argument in enumerate(arguments)
-        )
+        }
+        if loads and loads <= feeding_execution(module.ops[index], module):
+            return f"whether it runs {_WRITTEN}"
+        return f"its address {_WRITTEN}" if loads else ""
 
     def access(self, access: Access) -> None:
         """Record the bytes that each program touches in each trip."""

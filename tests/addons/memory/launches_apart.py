@@ -31,6 +31,20 @@ def without_padding(x, y, n, BLOCK: tl.constexpr):
     tl.store(y + lanes, tl.where(lanes < n, tl.load(x + lanes), 0.0))
 
 
+@triton.jit
+def mirrored(x, y, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.load(x + lanes), mask=lanes < BLOCK - 1)
+    tl.debug_barrier()
+    tl.store(out + lanes, tl.load(y + BLOCK - 1 - lanes))
+
+
+@triton.jit
+def copied(x, y, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.load(x + lanes))
+
+
 def main():
     """Run the launches."""
     index = torch.arange(100, dtype=torch.int32, device="cuda")
@@ -48,6 +62,16 @@ def main():
     half[:32] = 1
     half.sum()
     without_padding[(1,)](half, out, 32, BLOCK=64)
+    own = torch.empty(64, device="cuda")  # mirrored
+    mirrored[(1,)](x, own, out, BLOCK=64)
+    narrow = torch.empty(100, device="cuda")  # in halves
+    copied[(1,)](index.to(torch.int16), narrow.view(torch.int16), BLOCK=64)
+    read[(1,)](narrow, out, BLOCK=128)
+    part = torch.empty(100, device="cuda")  # by an operator
+    part[:99].copy_(x[:99])
+    read[(1,)](part, out, BLOCK=128)
+    nothing = torch.empty(100, device="cuda")  # by nobody
+    read[(1,)](nothing, out, BLOCK=128)
 
 
 if __name__ == "__main__":

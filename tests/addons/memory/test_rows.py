@@ -50,8 +50,23 @@ def test_a_kernel_that_drops_what_nobody_wrote_is_proven(tables):
 
 @pytest.mark.process
 def test_each_cause_has_a_row_with_the_stores_of_its_launch(rows):
-    assert set(rows) == {"scattered", "interleaved", "summed by an operator"}
+    assert set(rows) == {
+        "scattered", "interleaved", "summed by an operator", "mirrored", "in halves",
+        "by an operator", "by nobody",
+    }  # fmt: skip
     assert "scattered_to stored elements 0 to 96, 98 to 99 of it" in rows["scattered"]
+
+
+@pytest.mark.process
+def test_what_wrote_the_rest_is_named_in_elements_that_are_read(rows):
+    assert rows["mirrored"].endswith(
+        " made it, mirrored stored elements 0 to 62 of it; its mask admits no lane for the others"
+    )
+    assert "elements 32 to 99 of x are read" in rows["in halves"]
+    assert "copied stored elements 0 to 31 of it" in rows["in halves"]
+    assert ") wrote elements 0 to 98 of it" in rows["by an operator"]
+    assert ", torch.copy_ (first called at " in rows["by an operator"]
+    assert rows["by nobody"].endswith(", and nothing wrote to it")
 
 
 @pytest.mark.process

@@ -513,6 +513,31 @@ def test_an_index_that_the_launch_writes_to_proves_nothing():
     )
 
 
+@triton.jit
+def counted(x, y, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    count = tl.load(x)
+    if FORM == "masked":
+        tl.store(x, 1, mask=count == 0)
+    elif FORM == "exchanged":
+        if count == 0:
+            tl.atomic_xchg(x, 1)
+    elif count == 0:
+        tl.store(x, 1)
+    tl.store(y + tl.arange(0, BLOCK), count + tl.arange(0, BLOCK))
+
+
+@pytest.mark.parametrize("form", ["branch", "masked", "exchanged"])
+def test_a_condition_that_the_launch_writes_is_no_address(form):
+    numbers = (np.zeros(1, np.int32), np.zeros(64, np.int32))
+    x, y = (tensor(len(data), dtype="i32", data=data) for data in numbers)
+    verdicts = judge(call(counted, (1,), x=x, y=y, FORM=form, BLOCK=64), [RULE])
+    (unknown,) = (verdict for verdict in verdicts if verdict.verdict != "proven")
+    assert unknown.verdict == "unknown"
+    assert unknown.reason.endswith(
+        "; evaluated: whether it runs may depend on values that the launch itself writes"
+    )
+
+
 # -- what it costs ---------------------------------------------------------------------------------
 
 
