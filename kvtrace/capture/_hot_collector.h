@@ -74,9 +74,10 @@ static int collector_counts(PyObject *gc, const Py_ssize_t *total, const Py_ssiz
 }
 
 /* 1 if the collector's counts have this layout: they are stored; -1 with an exception. */
-static int tried(PyObject *gc, void **garbage, int before, int behind, const int *limits) {
-  struct generation *of = (struct generation *)(garbage - before);
-  Py_ssize_t *total = (Py_ssize_t *)(garbage + behind), *pending = total + 1, pending_before = *pending;
+static int tried(PyObject *gc, void **garbage, const struct collector_layout *layout, const int *limits) {
+  struct generation *of = (struct generation *)(garbage - layout->generations_before);
+  Py_ssize_t *total = (Py_ssize_t *)(garbage + layout->total_behind), *pending = total + 1;
+  Py_ssize_t pending_before = *pending;
   int counts[GENERATIONS];
   for (int g = 0; g < GENERATIONS; g++) {
     if (of[g].threshold != limits[g]) return 0;
@@ -87,7 +88,7 @@ static int tried(PyObject *gc, void **garbage, int before, int behind, const int
   *pending = pending_before;
   for (int g = 0; g < GENERATIONS; g++) of[g].count = counts[g];
   collector.generations = of;
-  collector.frozen = garbage - FROZEN_BEFORE;
+  collector.frozen = garbage - layout->frozen_before;
   collector.total = total;
   collector.pending = pending;
   return 1;
@@ -108,8 +109,7 @@ static PyObject *find_collector(PyObject *module, PyObject *gc) {
   for (word += collector_layouts[0].generations_before; word < end; word++)
     if (word[0] == garbage && word[1] == callbacks) break;
   for (size_t i = 0; word < end && !found && i < sizeof collector_layouts / sizeof *collector_layouts; i++)
-    found = tried(gc, word, collector_layouts[i].generations_before,
-                  collector_layouts[i].total_behind, limits);
+    found = tried(gc, word, &collector_layouts[i], limits);
 done:
   Py_XDECREF(garbage);
   Py_XDECREF(callbacks);

@@ -81,10 +81,10 @@ enum { TYPE_OFFSET = sizeof(Py_ssize_t), TAGS = 7 };
  * Its counts lie beside the addresses of gc.garbage and gc.callbacks, in the first words of the
  * interpreter's state. Offsets are in words before and behind the address of gc.garbage: between the
  * generations and the garbage lie a pointer (up to 3.13), the frozen generation, three generations'
- * statistics and a flag.
+ * statistics (from 3.15 on a pointer to them), a flag and (from 3.15 on) a frame.
  *
- * Source: _gc_runtime_state in pycore_gc.h. Checked: CPython 3.11.7, 3.12.1, 3.13.0, 3.14.10 (3.14.0 to
- * 3.14.4 have another collector, see collector.py).
+ * Source: _gc_runtime_state in pycore_gc.h, from 3.14 on pycore_interp_structs.h. Checked: CPython 3.11.7,
+ * 3.12.1, 3.13.0, 3.14.8, 3.14.10 (3.14.0 to 3.14.4 have another collector, see collector.py), 3.15.0.
  * Check: `find_collector` compares thresholds, and makes 1,000 lists old; else the recording's objects
  * count as the program's.
  */
@@ -92,10 +92,10 @@ struct generation {
   void *head[2];
   int threshold, count;
 };
-enum { GENERATIONS = 3, STATE_WORDS = 2048, FROZEN_BEFORE = 13 };
-static const struct {
-  int generations_before, total_behind;
-} collector_layouts[] = {{23, 2}, {22, 5}};
+enum { GENERATIONS = 3, STATE_WORDS = 2048 };
+static const struct collector_layout {
+  int generations_before, frozen_before, total_behind;
+} collector_layouts[] = {{23, 13, 2}, {22, 13, 5}, {15, 6, 3}};
 
 /* ---- DLPack's tensors --------------------------------------------------------------------------
  *

@@ -91,7 +91,9 @@ class TestAnotherLayout:
             built_with(source, "OBJECT_BYTES = sizeof(PyObject)", "OBJECT_BYTES = 24")
 
     def test_of_the_collector_leaves_its_counts_alone(self, built_with):
-        other = built_with(HOT, "{{23, 2}, {22, 5}}", "{{25, 2}, {20, 5}}")
+        other = built_with(
+            HOT, "{{23, 13, 2}, {22, 13, 5}, {15, 6, 3}}", "{{25, 15, 2}, {20, 11, 5}, {17, 8, 3}}"
+        )
         assert not other.find_collector(gc)
         other.begin_uncounted()
         other.end_uncounted()
