@@ -1,12 +1,13 @@
 """Cost of a recording beside CUPTI alone: processes that run at once, on cores that change.
 
     python benchmarks/beside_cupti.py [--programs NAME ...] [--modes MODE ...] [--at-once 3]
-        [--rounds 9] [--steps 200] [--settle 200] [--minutes 9] [--json FILE] [--dry-run]
+        [--gpus 1] [--rounds 9] [--steps 200] [--settle 200] [--minutes 9] [--json FILE] [--dry-run]
     python benchmarks/beside_cupti.py --show FILE ...
 
 A round starts one process a mode, `--at-once` of them side by side: bare, and others in turn. Each
-has cores of its own, which are another process's in the next round. All wait until each has warmed
-up (15 steps), and then step at the same time: `--steps` first ones, `--settle` uncounted ones, and
+has cores of its own, and GPUs if `--gpus` suffice, which are another process's in the next round.
+On a GPU that is shared, a process gains what another one loses. All wait until each has warmed up
+(15 steps), and then step at the same time: `--steps` first ones, `--settle` uncounted ones, and
 as many steady ones again. For each phase are printed, over rounds: the median of the ratio to the
 bare process of the same round (median step), the ratio to CUPTI alone of that round, what the
 longest step is above the bare twin's longest, and the processor time of the process, a step.
@@ -136,10 +137,12 @@ class Runner:
         for position, mode in enumerate(modes):
             folder = self.scratch / f"{name}-{number}-{mode}"
             folder.mkdir()
-            place = (position + number) % len(modes) * share
+            turn = (position + number) % len(modes)
+            place = turn * share
             os.sched_setaffinity(0, all_cores[place : place + share] or all_cores)
             try:
-                command, variables = self.command(name, mode, folder), self.variables(mode, folder)
+                command = self.command(name, mode, folder)
+                variables = self.variables(mode, folder) | self.gpus_of(turn, len(modes))
                 processes.append(
                     TurnTakingProcess(command, variables | compiler_caches(caches), mode)
                 )
@@ -186,6 +189,12 @@ class Runner:
         if mode in RECORDED:
             variables |= {"KVTRACE": str(folder / "out"), **VARIABLES[mode]}
         return variables
+
+    def gpus_of(self, turn: int, count: int) -> dict[str, str]:
+        """Return what gives a process its own share of the GPUs, if they suffice."""
+        share = self.options.gpus // count
+        own = range(turn * share, (turn + 1) * share)
+        return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, own))} if own else {}
 
     def note(self, text: str) -> None:
         print(f"left out: {text}", flush=True)
@@ -248,6 +257,7 @@ def main() -> int:
     parser.add_argument("--programs", nargs="+", choices=tuple(PROGRAMS))
     parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--at-once", type=int, default=3, help="processes side by side")
+    parser.add_argument("--gpus", type=int, default=1, help="of the machine")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=200, help="of each phase")
     parser.add_argument("--settle", type=int, default=200, help="uncounted, between the phases")
