@@ -2,7 +2,9 @@
 
 A topic is a folder. Each of its files has a list `CASES`, each with a name and its truth.
 `index.toml` says of a topic what it asks, where its truth comes from, who wrote it and what reads
-it; `questions/` has the types of cases, and how each is put to kvtrace.
+it; `questions/` has the types of cases, and how each is put to kvtrace. `kernels/` are the kernels
+whose truth is what a device answered (`tests/evaluate/device_answers.npz`) or NumPy computes
+(`tests/kernels/catalog.py`).
 """
 
 import tomllib

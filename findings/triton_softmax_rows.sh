@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Triton: `tl.softmax(x, 1)` of a square block is not the softmax of its rows.
-# Relied on by: tests/kernels/corners.py
+# Relied on by: corpus/kernels/corners.py
 #
 # Guess: `tl.softmax(x, dim)` divides by sums along `dim`; of a matrix with dim 1, each row of the result adds up to 1.
 # Seen:  with Triton 3.6.0 and 3.7.1 it takes the maxima and sums of rows, without keeping their axis, and broadcasts

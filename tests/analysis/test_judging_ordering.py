@@ -9,13 +9,13 @@ import pytest
 import torch
 
 import kvtrace
+from corpus.kernels import oracle_kernels as kernels
 from kvtrace.analysis import judging
 from kvtrace.cli import main
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.backends.compiled_kernels import check_kernels
-from tests.kernels import oracle_kernels as kernels
 from tests.support.planting import with_other_ttgir
 
 RULE = "pipeline-order"

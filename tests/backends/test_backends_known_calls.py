@@ -14,11 +14,11 @@ import triton
 from triton.runtime.driver import driver as configuration
 
 import kvtrace
+from corpus.kernels import index_kernels as kernels
 from kvtrace.backends.inductor.generated_kernels import STATIC_LAUNCHERS
 from kvtrace.capture import hot_choice
 from kvtrace.schema.contents import contents_of
 from kvtrace.schema.trace import open_trace
-from tests.kernels import index_kernels as kernels
 from tests.support.idle_driver import IdleDriver
 
 pytestmark = pytest.mark.process

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import kvtrace
+from corpus.kernels import index_kernels as kernels
 from kvtrace.capture.arguments import tensor_of
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.capture.recorders import _hot
-from tests.kernels import index_kernels as kernels
 
 COUNT = 1000
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 import kvtrace
+from corpus.kernels import index_kernels as kernels
 from kvtrace.capture.tensor_samples import TensorSamples
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tensor_statistics import call_statistics
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
-from tests.kernels import index_kernels as kernels
 
 COUNT = 1000
 

@@ -16,7 +16,7 @@ EACH = {"diffs": 48, "kept": 34, "laws": 32, "races": 32, "rows": 32, "sizes": 6
 
 def test_index_lists_the_folders_of_the_corpus() -> None:
     folders = {path.name for path in FOLDER.iterdir() if path.is_dir()}
-    assert {*INDEX, "questions"} == folders - {"__pycache__"}
+    assert {*INDEX, "kernels", "questions"} == folders - {"__pycache__"}
     assert {name for name, topic in INDEX.items() if topic["attack"]} == EACH.keys()
 
 

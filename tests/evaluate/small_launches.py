@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.kernels.basic import matmul, softmax, vector_add
+from corpus.kernels.basic import matmul, softmax, vector_add
 
 CASES = {
     "vector_add": (

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.kernels.basic import matmul, softmax, vector_add
+from corpus.kernels.basic import matmul, softmax, vector_add
 from tests.kernels.launching import launch
 
 TOLERANCES = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.kernels import basic
+from corpus.kernels import basic
 from tests.support.compile_ttir import compile_generic
 
 pytestmark = pytest.mark.process

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from corpus.kernels import language
 from kvtrace.evaluate import (
     DeviceAssertion,
     UnknownAddress,
@@ -12,7 +13,6 @@ from kvtrace.evaluate import (
     evaluate,
     registry,
 )
-from tests.kernels import language
 from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.recording import Recorder
 from tests.support.triton_versions import before, since

@@ -6,9 +6,9 @@ import weakref
 import pytest
 import torch
 
+from corpus.kernels import basic
 from kvtrace.evaluate import evaluate
 from kvtrace.ir import parse
-from tests.kernels import basic
 from tests.kernels.launching import bind
 from tests.support.compile_ttir import compile_generic
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from corpus.kernels.basic import vector_add
 from kvtrace.evaluate import (
     BadArguments,
     ScalarArgument,
@@ -14,7 +15,6 @@ from kvtrace.evaluate import (
     parsed,
 )
 from kvtrace.schema.errors import KvtraceError
-from tests.kernels.basic import vector_add
 from tests.kernels.launching import bind, compile_for
 from tests.kernels.recording import Recorder
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.kernels.attention import attention, attention_with_descriptors
-from tests.kernels.launching import launch
-from tests.kernels.normalization import (
+from corpus.kernels.attention import attention, attention_with_descriptors
+from corpus.kernels.normalization import (
     dropout,
     layer_norm_backward_input,
     layer_norm_backward_weight,
@@ -14,6 +13,7 @@ from tests.kernels.normalization import (
     random_numbers,
     seeded_dropout,
 )
+from tests.kernels.launching import launch
 
 TOLERANCES = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 

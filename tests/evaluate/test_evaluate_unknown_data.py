@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from corpus.kernels import memory
+from corpus.kernels.basic import vector_add
+from corpus.kernels.language import early_return, ragged_sums
 from tests.evaluate.small_launches import CASES
-from tests.kernels import memory
-from tests.kernels.basic import vector_add
-from tests.kernels.language import early_return, ragged_sums
 from tests.kernels.launching import launch
 from tests.kernels.recording import Recorder
 

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpus.kernels.shapes import wrapped_sums
 from tests.kernels.launching import launch
-from tests.kernels.shapes import wrapped_sums
 
 BLOCK, PROGRAMS = 16, 3
 EDGES = [0, 1, -1, 2, 7, 2**15, 2**16, 2**30, 2**31 - 1, -(2**31), -(2**31) + 5, 46341]

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from kvtrace.evaluate import TensorArgument, evaluate
-from kvtrace.evaluate.arguments import OutsideNumbers
-from kvtrace.evaluate.lane_ranges import spans_of
-from kvtrace.evaluate.values import Sum
-from tests.kernels.launching import bind, compile_for, launch
-from tests.kernels.memory import (
+from corpus.kernels.memory import (
     copy_or_seven,
     copy_tile,
     counted_before,
@@ -19,6 +14,11 @@ from tests.kernels.memory import (
     shifted_copy,
     unmasked_double,
 )
+from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.evaluate.arguments import OutsideNumbers
+from kvtrace.evaluate.lane_ranges import spans_of
+from kvtrace.evaluate.values import Sum
+from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.recording import Recorder
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from corpus.kernels.attention import attention
+from corpus.kernels.memory import gather_rows
 from kvtrace.evaluate import Observer
 from tests.evaluate.small_launches import CASES
-from tests.kernels.attention import attention
 from tests.kernels.launching import launch
-from tests.kernels.memory import gather_rows
 from tests.kernels.recording import Recorder
 
 

@@ -5,13 +5,13 @@ import threading
 import pytest
 import torch
 
+from corpus.kernels import basic, memory
+from corpus.kernels.normalization import layer_norm_backward_input
 from kvtrace.evaluate import Deadlock, DeviceAssertion, evaluate
 from kvtrace.evaluate.by_arrays import order_matters
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.scope import Launch
-from tests.kernels import basic, memory
 from tests.kernels.launching import bind, compile_for, launch
-from tests.kernels.normalization import layer_norm_backward_input
 
 
 def runs_in_order(function, grid, arguments, constexprs):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from corpus.kernels import language
 from kvtrace.evaluate.arguments import ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.reach import LiveStorage, follows_addresses, reached
-from tests.kernels import language
 from tests.kernels.launching import compile_for
 
 

@@ -81,7 +81,7 @@ def launched(question: Question) -> dict[str, Bits]:
     import torch
 
     module, function = question.kernel.split(".")
-    kernel = getattr(importlib.import_module(f"tests.kernels.{module}"), function)
+    kernel = getattr(importlib.import_module(f"corpus.kernels.{module}"), function)
     arguments = {
         name: to_device(value) if isinstance(value, Buffer) else value
         for name, value in question.arguments.items()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.kernels import blocks
+from corpus.kernels import blocks
 from tests.kernels.case import (
     EXACT,
     FLOATS,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.kernels import elementwise
+from corpus.kernels import elementwise
 from tests.kernels.case import (
     DTYPES,
     INTEGERS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.kernels import elementwise
+from corpus.kernels import elementwise
 from tests.kernels.case import (
     DTYPES,
     EXACT,

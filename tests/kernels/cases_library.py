@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from tests.kernels import elementwise
+from corpus.kernels import elementwise
 from tests.kernels.case import EXACT, NUMPY, Bound, Case, floats, integers, random_of, rounded
 from tests.kernels.cases_elementwise import N
 

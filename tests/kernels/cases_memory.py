@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.kernels import accesses
+from corpus.kernels import accesses
 from tests.kernels.case import (
     DTYPES,
     FLOATS,

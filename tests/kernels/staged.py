@@ -5,9 +5,9 @@ import re
 import numpy as np
 from triton.backends.compiler import GPUTarget
 
+from corpus.kernels import attention, normalization
+from corpus.kernels import oracle_kernels as kernels
 from tests.backends.compiled_kernels import check_kernels
-from tests.kernels import attention, normalization
-from tests.kernels import oracle_kernels as kernels
 from tests.kernels.case import random_of
 from tests.kernels.launched import Launched
 

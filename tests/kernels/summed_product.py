@@ -2,7 +2,7 @@
 
 from triton.backends.compiler import GPUTarget
 
-from tests.kernels import oracle_kernels as kernels
+from corpus.kernels import oracle_kernels as kernels
 
 SIGNATURE = {"a": "*fp16", "b": "*fp16", "out": "*fp32", "k": "i32"}
 SIZES = {"BM": 64, "BN": 64, "BK": 64}

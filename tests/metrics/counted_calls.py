@@ -2,8 +2,8 @@
 
 import torch
 
-from tests.kernels import basic, language, memory
-from tests.kernels.attention import attention
+from corpus.kernels import basic, language, memory
+from corpus.kernels.attention import attention
 from tests.kernels.launching import compile_for
 
 

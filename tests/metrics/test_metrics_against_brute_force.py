@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpus.kernels import language, memory
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.ir.stacks import StackRows
 from kvtrace.metrics.byte_ranges import TooManyRanges, merged
 from kvtrace.metrics.of_ops import Metrics
 from kvtrace.metrics.progressions import nested_progression, progressions
 from kvtrace.metrics.unique_bytes import Repetition, size_of_union
-from tests.kernels import language, memory
 from tests.kernels.launching import bind
 from tests.metrics.counted_calls import CALLS, LOAD
 from tests.metrics.touching import LaneByLane, addresses_of, observed

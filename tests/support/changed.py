@@ -21,7 +21,9 @@ BASES: Final = ("origin/main", "main")
 #: Folders whose folders are parts.
 GROUPS: Final = ("addons", "converters")
 #: Paths whose change reaches every test.
-OF_ALL: Final = ("tests/conftest.py", "tests/support/", "requirements/", "pyproject.toml")
+OF_ALL: Final = (
+    "corpus/kernels/", "tests/conftest.py", "tests/support/", "requirements/", "pyproject.toml"
+)  # fmt: skip
 
 
 def add_options(parser: pytest.Parser) -> None:

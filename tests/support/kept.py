@@ -27,6 +27,8 @@ from tests.support.tree import ROOT
 
 #: Rooms whose code decides what a recording holds.
 RECORDING: Final = ("backends", "capture", "clients", "evaluate", "ir", "recorded_calls", "schema")
+#: Packages whose modules a builder's file may import.
+OWN: Final = ("tests", "corpus")
 #: Python 3.11 counts the depth of what it parses in one number for all threads, and fails.
 _PARSING: Final = threading.Lock()
 #: Seconds after which what other sources made is removed.
@@ -103,8 +105,8 @@ def _test_modules(path: Path) -> Iterator[str]:
     with _PARSING:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests"):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OWN):
             yield str(node.module)
             yield from (f"{node.module}.{each.name}" for each in node.names)
         elif isinstance(node, ast.Import):
-            yield from (each.name for each in node.names if each.name.startswith("tests."))
+            yield from (each.name for each in node.names if each.name.startswith(OWN))

@@ -16,8 +16,9 @@ import torch
 
 import kvtrace
 from corpus.defects import within
+from corpus.kernels import attention, basic, normalization
 from corpus.questions.defects import Sample, Tensor
-from tests.kernels import attention, basic, liger_operators, normalization
+from tests.kernels import liger_operators
 from tests.public.packages import PACKAGES, folder_of, load
 from tests.public.work import cases_of
 

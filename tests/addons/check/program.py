@@ -5,9 +5,9 @@ import sys
 import torch
 import triton
 
+from corpus.kernels import basic, normalization
 from tests.addons.check import bad_kernels
 from tests.backends.compiled_kernels import check_kernels
-from tests.kernels import basic, normalization
 
 
 def launch_all() -> None:

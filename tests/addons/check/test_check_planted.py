@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from corpus.kernels import basic, blocks
+from corpus.kernels import oracle_kernels as kernels
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.verdicts.replaying import program_at
 from tests.addons.check.launched import Launched
 from tests.backends.compiled_kernels import check_kernels
-from tests.kernels import basic, blocks
-from tests.kernels import oracle_kernels as kernels
 from tests.kernels.case import random_of
 
 F32 = np.float32

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from corpus.kernels import accesses, basic, blocks, normalization
+from corpus.kernels import oracle_kernels as kernels
 from tests.addons.check.launched import Launched
 from tests.backends.compiled_kernels import check_kernels
-from tests.kernels import accesses, basic, blocks, normalization
-from tests.kernels import oracle_kernels as kernels
 from tests.kernels.case import random_of
 
 F32 = np.float32

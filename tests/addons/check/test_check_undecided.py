@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from corpus.kernels import accesses
+from corpus.kernels import oracle_kernels as kernels
 from tests.addons.check.launched import Launched
-from tests.kernels import accesses
-from tests.kernels import oracle_kernels as kernels
 from tests.kernels.case import random_of
 
 F32 = np.float32

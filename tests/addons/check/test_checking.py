@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import kvtrace
+from corpus.kernels import oracle_kernels as kernels
 from kvtrace.addons.check import comparing
 from kvtrace.cli import main
 from kvtrace.evaluate import evaluate
@@ -20,7 +21,6 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.addons.check import bad_kernels
 from tests.backends.compiled_kernels import check_kernels
-from tests.kernels import oracle_kernels as kernels
 from tests.support.planting import rewrite_memory, with_other_memory, with_other_ttgir
 from tests.support.sarif_shape import violations
 from tests.support.warm_python import warm_python

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from triton.compiler.errors import CompilationError
 
+from corpus.kernels import oracle_kernels as kernels
 from kvtrace.addons.check.checking import stage_at_fault
 from kvtrace.addons.check.comparing import check, computed, expected
 from kvtrace.evaluate import parsed
 from tests.addons.check.launched import launch as launch_of
-from tests.kernels import oracle_kernels as kernels
 from tests.kernels.catalog import CASES
 from tests.kernels.launched import Launched
 from tests.kernels.staged import (

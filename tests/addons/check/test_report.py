@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import kvtrace
+from corpus.kernels import oracle_kernels as kernels
 from kvtrace.addons.check.stage_faults import Fault, message_with_fault
 from kvtrace.cli import main
 from kvtrace.schema.runs import plain_rows
@@ -16,7 +17,6 @@ from tests.backends.compiled_kernels import check_kernels
 from tests.converters.page_layout import screen_problems
 from tests.converters.replayed_trace import blocks_of
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
-from tests.kernels import oracle_kernels as kernels
 from tests.support.packed import read_json
 from tests.support.planting import with_other_memory
 

@@ -6,6 +6,7 @@ import torch
 from triton.compiler.compiler import CompiledKernel
 
 import kvtrace
+from corpus.kernels import index_kernels as kernels
 from kvtrace.backends.compiled_kernels import contents_to_copy as watching
 from kvtrace.capture import copied_contents as limits
 from kvtrace.cli import main
@@ -14,7 +15,6 @@ from kvtrace.recorded_calls.recorded import calls_of
 from kvtrace.schema.contents import contents_of, first_contents
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
-from tests.kernels import index_kernels as kernels
 
 COUNT = 1000
 

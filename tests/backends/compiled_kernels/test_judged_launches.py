@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import kvtrace
+from corpus.kernels import index_kernels
 from kvtrace.backends.compiled_kernels.judged_launches import storage_contents
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.backends import live_kernels as kernels
-from tests.kernels import index_kernels
 from tests.support.triton_versions import TRITON
 
 
@@ -246,7 +246,7 @@ def test_without_sanitize_triton_is_not_changed(tmp_path):
 PROGRAM = """
 import torch
 from tests.backends import live_kernels as kernels
-from tests.kernels import index_kernels
+from corpus.kernels import index_kernels
 source, result = torch.ones(1000), torch.zeros(1000)
 kernels.copy[(4,)](source, result, 1000, BLOCK=256)
 print("went on", result.sum().item())

@@ -8,9 +8,9 @@ import torch
 from triton.compiler.compiler import CompiledKernel
 
 import kvtrace
+from corpus.kernels import index_kernels as kernels
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
-from tests.kernels import index_kernels as kernels
 
 COUNT = 1000
 

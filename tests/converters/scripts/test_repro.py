@@ -333,7 +333,7 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_launch_has_its_own_contents_where_it_had_them(tmp_path: Path) -> None:
     import kvtrace
-    from tests.kernels.index_kernels import gather
+    from corpus.kernels.index_kernels import gather
 
     index, result = torch.arange(16), torch.zeros(8)
     with kvtrace.capture(tmp_path):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from corpus.kernels import fresh
 from kvtrace.evaluate import evaluate, torch_sums
 from kvtrace.evaluate.dialects.arith_fused import fused_sums
 from kvtrace.ir import Options, parse, source_stack
-from tests.kernels import fresh
 from tests.kernels.launching import bind, generic_for
 
 NEAR = 1 + 2.0**-12

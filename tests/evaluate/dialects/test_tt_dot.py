@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from corpus.kernels import blocks
 from kvtrace.evaluate import Observer, evaluate
 from kvtrace.evaluate.dialects.tt_dot import (
     scale_factors,
@@ -13,7 +14,6 @@ from kvtrace.evaluate.dialects.tt_dot import (
     split_product,
     unpacked,
 )
-from tests.kernels import blocks
 from tests.kernels.launching import bind, compile_for
 
 M = N = 32

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.kernels.blocks import counted
+from corpus.kernels.blocks import counted
 from tests.kernels.launching import launch
 
 CONSTANTS = {"MASKED": True, "N": 64, "BINS": 16}

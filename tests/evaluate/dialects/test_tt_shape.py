@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.kernels import shapes
+from corpus.kernels import shapes
 from tests.kernels.launching import launch
 
 

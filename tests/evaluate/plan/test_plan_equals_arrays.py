@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from tests.evaluate.plan.both_ways import assert_same, both_ways, reason
-from tests.kernels.attention import attention, attention_with_descriptors
-from tests.kernels.basic import matmul, softmax, vector_add
-from tests.kernels.memory import copy_tile, in_place_scale, shifted_copy
-from tests.kernels.normalization import (
+from corpus.kernels.attention import attention, attention_with_descriptors
+from corpus.kernels.basic import matmul, softmax, vector_add
+from corpus.kernels.memory import copy_tile, in_place_scale, shifted_copy
+from corpus.kernels.normalization import (
     layer_norm_backward_weight,
     layer_norm_forward,
     seeded_dropout,
 )
-from tests.kernels.shapes import rearranged, scans
+from corpus.kernels.shapes import rearranged, scans
+from tests.evaluate.plan.both_ways import assert_same, both_ways, reason
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 

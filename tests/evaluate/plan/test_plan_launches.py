@@ -5,15 +5,15 @@ import tracemalloc
 
 import torch
 
+from corpus.kernels.accesses import scalar_atomics
+from corpus.kernels.basic import matmul, softmax, vector_add
+from corpus.kernels.language import early_return
+from corpus.kernels.memory import gather_rows, in_place_scale
 from kvtrace.evaluate import Observer, ScalarArgument, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.plan import explain
 from kvtrace.evaluate.plan.launch import plans_of
 from tests.evaluate.plan.both_ways import both_ways, reason, values
-from tests.kernels.accesses import scalar_atomics
-from tests.kernels.basic import matmul, softmax, vector_add
-from tests.kernels.language import early_return
 from tests.kernels.launching import bind, compile_for
-from tests.kernels.memory import gather_rows, in_place_scale
 
 
 class Accesses(Observer):

@@ -6,10 +6,10 @@ import torch
 import triton
 import triton.language as tl
 
+from corpus.kernels.attention import attention
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.plan.launch import plans_of
 from tests.evaluate.plan.both_ways import assert_same, both_ways
-from tests.kernels.attention import attention
 from tests.kernels.launching import bind, compile_for
 from tests.support.tiers import some
 

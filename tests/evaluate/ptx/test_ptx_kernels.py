@@ -4,8 +4,8 @@ import pytest
 import torch
 from triton.backends.compiler import GPUTarget
 
+from corpus.kernels import language
 from kvtrace.evaluate.plan import explain
-from tests.kernels import language
 from tests.kernels.launching import bind, compile_for, launch
 
 

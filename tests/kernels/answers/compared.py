@@ -41,7 +41,7 @@ UNLIKE = np.uint64(2**64 - 1)
 def evaluated(question: Question, target: str, triton: str = "3.6.0") -> dict[str, Bits]:
     """Return the evaluator's outputs for a question, of a kernel compiled for a target."""
     module, function = question.kernel.split(".")
-    kernel = getattr(importlib.import_module(f"tests.kernels.{module}"), function)
+    kernel = getattr(importlib.import_module(f"corpus.kernels.{module}"), function)
     arguments = {
         name: _tensor(value) if isinstance(value, Buffer) else value
         for name, value in question.arguments.items()

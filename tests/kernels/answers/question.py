@@ -24,7 +24,7 @@ class Buffer:
 class Question:
     """A launch to be made on a device.
 
-    `kernel` is a module of `tests.kernels` and a function in it; `arguments` are buffers and
+    `kernel` is a module of `corpus.kernels` and a function in it; `arguments` are buffers and
     integers by parameter, `outputs` the buffers that are read afterwards. `options` are passed to
     the compiler.
     """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.kernels import memory
+from corpus.kernels import memory
 from tests.verdicts import calls
 from tests.verdicts import race_kernels as kernels
 from tests.verdicts.racing import bytes_of, call_of, judged, on_formulas

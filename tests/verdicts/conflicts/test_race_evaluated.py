@@ -8,12 +8,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpus.kernels import memory
 from kvtrace.evaluate import Access, Storage, TensorArgument
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.conflicts import race_evaluated as sweeping
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_evaluated import Sweep
-from tests.kernels import memory
 from tests.kernels.launching import compile_for
 from tests.verdicts import race_kernels as kernels
 

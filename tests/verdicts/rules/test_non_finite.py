@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from corpus.kernels.blocks import sum_of_all
 from kvtrace.verdicts.judge import judge
-from tests.kernels.blocks import sum_of_all
 from tests.verdicts import definedness_kernels as kernels
 from tests.verdicts.calls import call, tensor
 

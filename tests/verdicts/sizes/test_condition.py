@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from corpus.defects.overflow import far_rows
+from corpus.kernels import basic
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.terms import scalar
@@ -18,7 +19,6 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.at_size import compared_accesses, judge_others
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
-from tests.kernels import basic
 from tests.support.defects import CORPUS
 from tests.support.thorough import usually
 from tests.support.triton_versions import missing_for

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import kvtrace
+from corpus.kernels import attention, basic
 from kvtrace.addons.check.comparing import check
 from kvtrace.addons.check.recording import memory_needed
 from kvtrace.evaluate import TensorArgument, evaluate
@@ -13,7 +14,6 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.addons.check.recording.kept_memory import checked, kept
 from tests.backends.compiled_kernels import check_kernels as kernels
-from tests.kernels import attention, basic
 
 
 @pytest.fixture(autouse=True)
