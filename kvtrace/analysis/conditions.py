@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     _Key = tuple[int, tuple[object, ...], tuple[object, ...]]
 
 _GRAVEST = ("violation", "unknown", "proven")
-_SECONDS = 6.0
-"""Nominal seconds of work on the tables of sizes of all kernels together."""
-_LEAST_SECONDS = 0.05
+SECONDS = 6.0
+"""Nominal seconds of work on the table of sizes of each kernel, however many there are."""
 _MAX_BASES = 32
 
 
@@ -197,6 +196,7 @@ def kernel_conditions(
     contracts: Sequence[Contract] = (),
     *,
     ties: Sequence[str] = (),
+    seconds: float = SECONDS,
 ) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of each called kernel, and a message for each call left out.
 
@@ -204,7 +204,7 @@ def kernel_conditions(
     `contracts` are assumptions on index tensors; each call is checked against them and against
     contracts in comments of its kernel. `ties` are formulas of numbers, as
     "part.shape[0] = n // 32", for the kernels that have them. The smallest unsafe value of each
-    size is searched, which may take seconds.
+    size is searched for at most `seconds` of work for each kernel.
 
     Raises:
         BadSetting: No kernel has a number of a name in `sizes`.
@@ -212,7 +212,6 @@ def kernel_conditions(
 
     """
     from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
-    from kvtrace.symbolic.prover import nominal_seconds
     from kvtrace.verdicts.sizes.index_tensors import violation
     from kvtrace.verdicts.sizes.launch_numbers import name_of, numbers_of
 
@@ -258,11 +257,9 @@ def kernel_conditions(
             "of a tensor as x.shape[0], and an axis of the grid as grid_x."
         )
     _check_ties(ties, [variant.relations() for variant in variants.values()] if ties else [])
-    deadline, kernels = nominal_seconds() + _SECONDS, []
+    kernels = []
     with progress("sizes: safe ranges") as report:
         for number, variant in enumerate(variants.values()):
-            seconds_left = max(deadline - nominal_seconds(), 0.0) / (len(variants) - number)
-            seconds = max(seconds_left, _LEAST_SECONDS)
             kernels.append(variant.completed(sizes or {}, contracts, seconds))
             report(number + 1, len(variants))
     return kernels, failures

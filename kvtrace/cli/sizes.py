@@ -52,6 +52,14 @@ def command(
             help='How a number follows from others, as "part.shape[0] = n // 32"; repeatable',
         ),
     ] = None,
+    seconds: Annotated[
+        float | None,
+        Option(
+            "--seconds",
+            metavar="S",
+            help="Most seconds of work on the ranges of each kernel  [default: 6]",
+        ),
+    ] = None,
     full: Annotated[
         bool, Option("--full", help="Show conditions, assumptions and all kernel variants, too")
     ] = False,
@@ -68,7 +76,7 @@ def command(
         kvtrace sizes out/ --tie "part.shape[0] = n // 32"
 
     """
-    from kvtrace.analysis.conditions import kernel_conditions, parse_sizes, read_contracts
+    from kvtrace.analysis.conditions import SECONDS, kernel_conditions, parse_sizes, read_contracts
     from kvtrace.converters.findings.conditions import (
         condition_failures,
         conditions_text,
@@ -78,7 +86,11 @@ def command(
 
     selection, is_strict = select(trace, run), strict or settings_in_force().strict
     kernels, failures = kernel_conditions(
-        selection, parse_sizes(at), read_contracts(assume), ties=tie or ()
+        selection,
+        parse_sizes(at),
+        read_contracts(assume),
+        ties=tie or (),
+        seconds=SECONDS if seconds is None else seconds,
     )
     complain_of(selection.trace)
     for failure in by_reason(failures):
