@@ -1,6 +1,6 @@
 """Launch rows of the hot path as columns of the table `launches`, without NumPy.
 
-`_hot_rows.h` implements `columns_in_python` in C, ten times as fast.
+`_hot_rows.h` makes the columns in C, ten times as fast as `columns_in_python`.
 """
 
 from array import array
@@ -18,6 +18,9 @@ from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, PHASE_MASK, PHASES, ROW
 _MOST_DISORDER_NS: Final = 10_000_000
 #: The number of `graph_capture` in `PHASES`.
 _GRAPH_CAPTURE: Final = PHASES.index("graph_capture")
+
+#: In the bytes of a device's number: there is no device, -1.
+_NONE: Final = b"\xff"
 
 _PHASES = array_of(PHASES, pa.string())
 _TYPES: Final = {"q": pa.int64(), "i": pa.int32()}
@@ -67,9 +70,7 @@ def columns_in_python(rows: bytes, first: int, last_exit: int) -> LaunchRows:
         name: array(kind, values)
         for (name, kind), values in zip(FIELDS.items(), columns, strict=True)
     }
-    enter_times, exit_times, call_ids, thread_ids = (
-        fields[n] for n in ("enter", "exit", "call_id", "thread")
-    )
+    enter_times, exit_times = fields["enter"], fields["exit"]
     graph_ids = array("q", (phase >> GRAPH_SHIFT for phase in fields["phase"]))
     fields["phase"] = array("i", (phase & PHASE_MASK for phase in fields["phase"]))
     steps = (
@@ -77,18 +78,48 @@ def columns_in_python(rows: bytes, first: int, last_exit: int) -> LaunchRows:
     )
     durations = (end - begin for begin, end in zip(enter_times, exit_times, strict=True))
     fields["exit"] = array("q", map(max, enter_times, exit_times))
-    seq = range(first, first + len(enter_times))
-    return LaunchRows(
+    return launch_rows(
         tuple(values.tobytes() for values in fields.values()),
-        array("q", seq).tobytes(),
+        array("q", range(first, first + len(enter_times))).tobytes(),
         graph_ids.tobytes(),
-        _bits([device >= 0 for device in fields["device"]]),
-        _bits(list(map(bool, graph_ids))),
-        set(thread_ids),
-        [copied for copied in zip(fields["contents"], seq, call_ids, strict=True) if copied[0]],
         _GRAPH_CAPTURE in fields["phase"],
         min((*steps, *durations), default=0) < -_MOST_DISORDER_NS,
     )
+
+
+def launch_rows(
+    fields: tuple[bytes, ...],
+    seq: bytes,
+    graph: bytes,
+    saw_graph_capture: bool,
+    stepped_back: bool,
+) -> LaunchRows:
+    """Return launches by column, with what follows from the columns; C makes the parameters, too.
+
+    Where all launches are alike in a column, as nearly always, its numbers are not looked at.
+    """
+    columns, rows = dict(zip(FIELDS, fields, strict=True)), len(seq) // 8
+    device, thread, copies = columns["device"], columns["thread"], columns["contents"]
+    copied: Iterable[tuple[int, ...]] = ()
+    if copies != bytes(len(seq)):
+        copied = zip(*map(_numbers, (copies, seq, columns["call_id"])), strict=True)
+    if thread == thread[:8] * rows:
+        thread = thread[:8]
+    return LaunchRows(
+        fields,
+        seq,
+        graph,
+        _bits(n >= 0 for n in memoryview(device).cast("i")) if _NONE in device else None,
+        _bits(bytes(rows) if graph == bytes(len(seq)) else map(bool, _numbers(graph))),
+        set(_numbers(thread)),
+        [(copy, number, call) for copy, number, call in copied if copy],
+        saw_graph_capture,
+        stepped_back,
+    )
+
+
+def _numbers(content: bytes) -> "memoryview[int]":
+    return memoryview(content).cast("q")
 
 
 def integers(content: Any, kind: Any = None, valid: bytes | None = None) -> pa.Array:

@@ -19,53 +19,6 @@ static PyObject *new_bytes(size_t size, void *content) {
   return bytes;
 }
 
-/* Flags as bits, the first in the lowest bit; None if all flags are `set`. */
-static PyObject *bits_of(const struct row *rows, size_t count, size_t set, int of_graph) {
-  if (set == count) Py_RETURN_NONE;
-  unsigned char *content;
-  PyObject *bits = new_bytes((count + 7) / 8, &content);
-  if (!bits) return NULL;
-  memset(content, 0, (count + 7) / 8);
-  for (size_t i = 0; i < count; i++)
-    if (of_graph ? rows[i].phase >> GRAPH_SHIFT : rows[i].device >= 0)
-      content[i / 8] |= (unsigned char)(1 << i % 8);
-  return bits;
-}
-
-static PyObject *distinct_threads(const struct row *rows, size_t count) {
-  PyObject *threads = PySet_New(NULL);
-  if (!threads) return NULL;
-  for (size_t i = 0; i < count; i++) {
-    if (i && rows[i].thread == rows[i - 1].thread) continue;
-    PyObject *thread = PyLong_FromLongLong(rows[i].thread);
-    int failed = !thread || PySet_Add(threads, thread);
-    Py_XDECREF(thread);
-    if (failed) {
-      Py_DECREF(threads);
-      return NULL;
-    }
-  }
-  return threads;
-}
-
-/* (contents, seq, call) of each launch with copied contents. */
-static PyObject *copied_for(const struct row *rows, size_t count, int64_t first) {
-  PyObject *found = PyList_New(0);
-  if (!found) return NULL;
-  for (size_t i = 0; i < count; i++) {
-    if (!rows[i].contents) continue;
-    PyObject *one = Py_BuildValue("(LLL)", (long long)rows[i].contents, (long long)(first + (int64_t)i),
-                                  (long long)rows[i].call_id);
-    int failed = !one || PyList_Append(found, one);
-    Py_XDECREF(one);
-    if (failed) {
-      Py_DECREF(found);
-      return NULL;
-    }
-  }
-  return found;
-}
-
 /* Whether a time is before another one, by more than what a clock that is not set back does. */
 static int is_before(int64_t time, int64_t other) {
   return time < other && (uint64_t)other - (uint64_t)time > UNEVEN_NS;
@@ -109,7 +62,6 @@ JOURNALS static PyObject *launch_columns(PyObject *module, PyObject *args) {
   if (!bytes_of_##name || PyTuple_SetItem(columns, (Py_ssize_t)made++, bytes_of_##name)) goto end;
   LAUNCH_FIELDS(MAKE, MAKE)
   int captured = 0, stepped_back = 0;
-  size_t on_devices = 0, in_graphs = 0;
   for (size_t i = 0; i < count; i++) {
     const struct row *row = rows + i;
     stepped_back |= is_before(row->exit, last) || is_before(row->exit, row->enter);
@@ -121,14 +73,9 @@ JOURNALS static PyObject *launch_columns(PyObject *module, PyObject *args) {
     captured |= column.phase[i] == GRAPH_CAPTURE;
     seqs[i] = first + (int64_t)i;
     graphs[i] = row->phase >> GRAPH_SHIFT;
-    on_devices += row->device >= 0;
-    in_graphs += graphs[i] != 0;
   }
-  /* Releases all that were made if one is NULL. */
-  result = Py_BuildValue("(OOONNNNNN)", columns, seq, graph, bits_of(rows, count, on_devices, 0),
-                         bits_of(rows, count, in_graphs, 1), distinct_threads(rows, count),
-                         copied_for(rows, count, first), PyBool_FromLong(captured),
-                         PyBool_FromLong(stepped_back));
+  result = Py_BuildValue("(OOOOO)", columns, seq, graph, captured ? Py_True : Py_False,
+                         stepped_back ? Py_True : Py_False);
 end:
   Py_XDECREF(columns);
   Py_XDECREF(seq);

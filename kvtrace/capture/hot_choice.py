@@ -173,9 +173,9 @@ def capture_number(torch: Any) -> Callable[[], int | None]:
 
 def launch_rows(rows: bytes, first: int, last_exit: int) -> "LaunchRows":
     """Return packed launch rows as columns, in C if the extension is built."""
-    from kvtrace.schema.hot_rows import LaunchRows, columns_in_python
+    from kvtrace.schema import hot_rows
 
     compiled, _ = compiled_part()
     if compiled is None:
-        return columns_in_python(rows, first, last_exit)
-    return LaunchRows(*compiled.launch_columns(rows, first, last_exit))
+        return hot_rows.columns_in_python(rows, first, last_exit)
+    return hot_rows.launch_rows(*compiled.launch_columns(rows, first, last_exit))

@@ -44,38 +44,6 @@ static PyObject *allocation_columns(const struct allocation *taken, size_t count
                        ALLOCATION_COLUMN(stack), ALLOCATION_COLUMN(device));
 }
 
-/* The entry of a table at each number; -1 for a number behind its end. */
-static PyObject *looked_up(PyObject *module, PyObject *arguments) {
-  (void)module;
-  Py_buffer numbers, table;
-  if (!PyArg_ParseTuple(arguments, "y*y*", &numbers, &table)) return NULL;
-  Py_ssize_t count = numbers.len / (Py_ssize_t)sizeof(int64_t);
-  int64_t known_entries = table.len / (Py_ssize_t)sizeof(int64_t);
-  PyObject *bytes = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int64_t));
-  int64_t *to = bytes ? (int64_t *)(void *)PyBytes_AsString(bytes) : NULL;
-  for (Py_ssize_t i = 0; to && i < count; i++) { /* buffers may begin anywhere */
-    int64_t number = word(numbers.buf, i * (Py_ssize_t)sizeof number);
-    int is_known = number >= 0 && number < known_entries;
-    to[i] = is_known ? word(table.buf, (Py_ssize_t)number * (Py_ssize_t)sizeof number) : -1;
-  }
-  PyBuffer_Release(&numbers);
-  PyBuffer_Release(&table);
-  return bytes;
-}
-
-/* The numbers from `first` on. */
-static PyObject *counted(PyObject *module, PyObject *arguments) {
-  (void)module;
-  long long first;
-  Py_ssize_t count;
-  if (!PyArg_ParseTuple(arguments, "Ln", &first, &count)) return NULL;
-  if (count < 0 || count > PY_SSIZE_T_MAX / (Py_ssize_t)sizeof(int64_t)) return PyErr_NoMemory();
-  PyObject *bytes = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int64_t));
-  int64_t *to = bytes ? (int64_t *)(void *)PyBytes_AsString(bytes) : NULL;
-  for (Py_ssize_t i = 0; to && i < count; i++) to[i] = (int64_t)((uint64_t)first + (uint64_t)i);
-  return bytes;
-}
-
 /* What Python gets at once. Where no memory is left to give it, it stays for the next time. */
 static struct {
   struct row *rows;

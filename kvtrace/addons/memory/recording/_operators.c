@@ -455,10 +455,6 @@ static PyMethodDef functions[] = {
      "take(all) -> (stacks, operators, operations, allocations, lost, is_left): what is new; all: also\n"
      "memory that is not freed. is_left: it is left over from a call that failed, and there may be\n"
      "more. operator_rows.py."},
-    {"counted", counted, METH_VARARGS,
-     "counted(first, count) -> bytes: so many numbers from the first on, of 64 bits."},
-    {"looked_up", looked_up, METH_VARARGS,
-     "looked_up(numbers, table) -> bytes: the entry at each number, all of 64 bits; else -1."},
     {"forget", forget, METH_NOARGS, "forget(): begin again, with nothing seen and no frames."},
     {NULL, NULL, 0, NULL},
 };

@@ -75,8 +75,6 @@ class OperatorRows:
         self._message = message
         self._stacks = ReadStacks()
         self._stack_ids: dict[int, int | None] = {0: None}
-        #: The ids of the stacks by their numbers; -1: none.
-        self._stack_table = array("q")
         self._operator_ids = count()
         self._operations = 0
         self._allocations = 0
@@ -148,7 +146,7 @@ class OperatorRows:
         rows = len(operators) // 8
         first, self._operations = self._operations, self._operations + rows
         return {
-            "record": integers(self._native.counted(first, rows)),
+            "record": pa.arange(first, first + rows),
             "operator_id": integers(operators),
             "begin": integers(begin),
             "end": integers(end),
@@ -163,18 +161,17 @@ class OperatorRows:
     ) -> dict[str, Any]:  # fmt: skip
         rows = len(address) // 8
         first, self._allocations = self._allocations, self._allocations + rows
-        for number in range(len(self._stack_table), self._stacks.count + 1):
-            stack_id = self._stack_id(number, journal)
-            self._stack_table.append(-1 if stack_id is None else stack_id)
+        numbers = memoryview(stack).cast("q")
+        stack_ids = {number: self._stack_id(number, journal) for number in set(numbers)}
         return {
-            "record": integers(self._native.counted(first, rows)),
+            "record": pa.arange(first, first + rows),
             "address": integers(address),
             "bytes": _numbers_or_null(size),
             "begin": integers(begin),
             "end": _numbers_or_null(end),
             "thread": integers(thread),
             "device": _numbers_or_null(device, pa.int32()),
-            "stack_id": _numbers_or_null(self._native.looked_up(stack, self._stack_table)),
+            "stack_id": pa.array(map(stack_ids.get, numbers), pa.int64()),
         }
 
 
