@@ -44,15 +44,6 @@ PAGES = [
 ]  # fmt: skip
 
 
-@pytest.fixture(autouse=True, scope="module")
-def enough_time():
-    """Sizes are looked for for a time; what is found then hangs on the machine."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kvtrace.analysis.conditions._SECONDS", 12.0)
-        patch.setattr("kvtrace.verdicts.sizes.envelope.SECONDS_A_ROW", 4.0)
-        yield
-
-
 @pytest.fixture(scope="module")
 def sizes_output():
     """Exit code, output and complaints of `kvtrace sizes` on a trace from a GPU."""
