@@ -22,6 +22,7 @@ from kvtrace.evaluate.arguments import (
 from kvtrace.evaluate.compiler import Compiler, compiled
 from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.known import Key
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import ProgramConflicts, contested_storages, written_storages
@@ -80,6 +81,7 @@ def evaluate_by_arrays(
         launch.programs_a_step = min(STEP_PROGRAMS, STEP_VALUES / lanes)
     written = written_storages(module, arguments)
     launch.memory = Memory(launch.arguments, written)
+    launch.memory.known = compiler.known
     launch.shared = _shared_memory(module, launch)
     values = _bound_parameters(compiler, arguments, name)
     if instrument is not None:
@@ -113,10 +115,13 @@ def _run_programs(
     chunk_bytes: int,
     chosen: NDArray[np.int64] | None = None,
 ) -> None:
+    known = compiler.known
     programs = math.prod(launch.grid) if chosen is None else len(chosen)
 
     def linear(start: int, stop: int) -> NDArray[np.int64]:
-        return np.arange(start, stop) if chosen is None else chosen[start:stop]
+        if chosen is not None:
+            return chosen[start:stop]
+        return np.arange(start, stop) if known is None else known.range(start, stop)
 
     if not _holds_data(launch.arguments):
         chunk_bytes *= ADDRESSES_ONLY
@@ -234,10 +239,27 @@ def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: s
             "were passed"
         )
     values: list[Any] = [None] * compiler.module.value_count
+    known = compiler.known
     for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=False)):
         type_ = value_type(parameter.type)
-        values[parameter.id] = _parameter_value(position, type_, argument, name)
+        key = _known_parameter(position, type_, argument)
+        entry = None if known is None or key is None else known.results.get(key)
+        value = _parameter_value(position, type_, argument, name) if entry is None else entry[0]
+        if entry is None and known is not None and key is not None:
+            known.keep(key, value)
+        values[parameter.id] = value
     return values
+
+
+def _known_parameter(position: int, type_: ValueType, argument: Argument) -> Key | None:
+    """Return the key of a parameter's value; None if the value is no integer and no pointer."""
+    if type_.descriptor or (type_.element.kind == "f" and not type_.pointer):
+        return None
+    if isinstance(argument, TensorArgument):
+        return ("pointer", position) if type_.pointer else None
+    if argument.value is None or type_.pointer:
+        return None
+    return "scalar", position, argument.value
 
 
 def _parameter_value(position: int, type_: ValueType, argument: Argument, name: str) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.dialects.arith_fused import FusedSum, fused_sums, moved
 from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
+from kvtrace.evaluate.known import KnownValues
 from kvtrace.evaluate.registry import (
     ELEMENTWISE,
     FACTORED,
@@ -21,14 +22,15 @@ from kvtrace.evaluate.registry import (
     place,
     unsupported,
 )
+from kvtrace.evaluate.reuse import InPlace, in_place
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, element_of, value_type
-from kvtrace.evaluate.values import Unknown, to_array, unknown_of
+from kvtrace.evaluate.values import Sum, Unknown, constant_sum, to_array, unknown_of
 from kvtrace.ir import Block, Module, Op
 from kvtrace.ir import Value as IRValue
 from kvtrace.ir.model import attribute, once_per_module
-from kvtrace.ir.ops import KINDS, POINTED, ROUNDED, SILENT, Kind, computing, named
+from kvtrace.ir.ops import KINDS, MOVING, POINTED, ROUNDED, SILENT, Kind, computing, named
 from kvtrace.ir.types import SharedType, TensorType
 
 if TYPE_CHECKING:
@@ -44,6 +46,11 @@ _OF_ONE_SHAPE = (
     | computing("+", "int_to_ptr", "ptr_to_int")
 )
 """Ops whose tensors must all have the same shape."""
+
+_PURE = (named(lambda row: row.kind is Kind.ELEMENTWISE) | MOVING | computing("+")) - computing(
+    "inline_asm"
+)
+"""Ops whose result depends on their operands alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +89,22 @@ class Compiler:
         self.module = module
         self.observed = observed
         self.instrument = instrument
+        self.known = KnownValues() if instrument is None else None
         self._functions: dict[str, FunctionBody] = {}
+        self._counts: dict[int, tuple[int, int]] = {}
 
     @property
     def kernel(self) -> str:
         """The kernel's name, for errors."""
         return self.module.main.name
+
+    def constant(self, value: Any) -> Any:
+        """Return a value that is the same in every launch, after noting that it is known."""
+        return value if self.known is None else self.known.constant(value)
+
+    def integer(self, number: int) -> Sum:
+        """Return an integer that is the same for all programs and lanes, a known value."""
+        return constant_sum(number) if self.known is None else self.known.integer(number)
 
     def function(self, name: str) -> FunctionBody:
         """Return the compiled body of the module's function with this name, from a cache."""
@@ -118,12 +135,17 @@ class Compiler:
     def _instrumented(self, op: Op) -> Step:
         is_silent = op.name in SILENT and op.name not in LOWERINGS
         step = _no_effect if is_silent else self._step_or_refusal(op)
+        step = self._counting(op, step)
         return step if self.instrument is None else self.instrument.wrapped(op, step)
 
     def _step_or_refusal(self, op: Op) -> Step:
         """Return an op's step; if it is not implemented, a step that refuses known data."""
         try:
-            return self.step(op)
+            step = self.step(op)
+            known = self.known
+            if known is None or not _is_address_arithmetic(op):
+                return step
+            return _looked_up_step(op, step, known)
         except UnsupportedOp as error:
             names_kernel = self.kernel in str(error)
             refusal = error if names_kernel else unsupported(op, self.kernel, f"({error})")
@@ -152,9 +174,14 @@ class Compiler:
         return self.elementwise(op, meaning.on(self.module.target, op))
 
     def counting_step(self, op: Op, step: Step, elements: int, flops: int) -> Step:
-        """Return `step`, followed by a report of one program's counts to observers."""
-        if not self.observed:
+        """Return `step`, whose executions are reported to observers with one program's counts."""
+        self._counts[op.index] = elements, flops
+        return step
+
+    def _counting(self, op: Op, step: Step) -> Step:
+        if not self.observed or op.index not in self._counts:
             return step
+        elements, flops = self._counts[op.index]
 
         def observed(values: list[Any], scope: Scope) -> None:
             step(values, scope)
@@ -175,12 +202,45 @@ class Compiler:
         if factor is not None and all(type_.element.kind == "i" for type_ in types):
             step = _factored_step(factor, extra, slots, types[0], op.results[0].id)
         else:
-            step = _array_step(function, slots, types, op.results[0].id)
+            dtype = result_type.element.value
+            plain = self.instrument is None and not extra and not result_type.element.rounded
+            plain = plain and all(type_.element.value == dtype for type_ in types)
+            form = in_place(op, self.module, meaning.function, dtype) if plain else None
+            step = _array_step(function, slots, types, op.results[0].id, form)
         fused = None if self.instrument else fused_sums(self.module).get(op.index)
         if fused is not None:
             step = _fused_step(fused, step, op.results[0].id)
         flops = meaning.flops * result_type.size if result_type.element.kind == "f" else 0
         return self.counting_step(op, step, result_type.size, flops)
+
+
+def _is_address_arithmetic(op: Op) -> bool:
+    """Return whether an op computes an integer, Boolean or pointer from its operands alone."""
+    if op.name not in _PURE or op.regions or len(op.results) != 1 or not op.operands:
+        return False
+    type_ = value_type(op.results[0].type)
+    return type_.pointer or type_.element.kind != "f"
+
+
+def _looked_up_step(op: Op, step: Step, known: KnownValues) -> Step:
+    """Return a step that looks up the result of known operands, and else runs `step`."""
+    number, result, results = op.index, op.results[0].id, known.results
+    slots = slots_of(op.operands)
+    first, last = slots[0], slots[-1]
+    is_binary = len(slots) <= 2
+
+    def looked_up(values: list[Any], scope: Scope) -> None:
+        operands = (values[first], values[last]) if is_binary else [values[slot] for slot in slots]
+        key = (number, *map(id, operands))
+        entry = results.get(key)
+        if entry is not None:
+            values[result] = entry[0]
+            return
+        step(values, scope)
+        if all(map(known.holds, operands)):
+            known.keep(key, values[result], operands)
+
+    return looked_up
 
 
 def _no_effect(_values: list[Any], _scope: Scope) -> None:
@@ -257,7 +317,11 @@ def typed_result(*names: str) -> None:
 
 
 def _array_step(
-    function: Callable[..., Any], slots: list[int], types: list[ValueType], result: int
+    function: Callable[..., Any],
+    slots: list[int],
+    types: list[ValueType],
+    result: int,
+    form: InPlace | None = None,
 ) -> Step:
     pairs = list(zip(slots, types, strict=True))
     array = np.ndarray
@@ -272,6 +336,12 @@ def _array_step(
                     return
                 value = to_array(value, type_)
             operands.append(value)
+        if form is not None:
+            value = None  # a reference keeps memory from being used again
+            reused = form.result(values, slots, operands)
+            if reused is not None:
+                values[result] = reused
+                return
         values[result] = function(*operands)
 
     return step

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import NOTHING, Storage, TensorArgument
+from kvtrace.evaluate.elements import Reach, read_box, read_lanes
 from kvtrace.evaluate.errors import UnknownAddress
+from kvtrace.evaluate.known import Key, KnownValues
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.registry import place, unsupported
 from kvtrace.evaluate.reports import report_access
@@ -32,11 +34,9 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.evaluate.windows import (
-    Box,
     Window,
     box_of,
     cropped,
-    read_masked,
     read_window,
     window_of,
     write_masked,
@@ -55,6 +55,9 @@ class Memory:
     program, so the kernel is executed, and not judged or replayed.
     `version` grows with every change, to distinguish a spinning program from a working one.
     """
+
+    known: KnownValues | None = None
+    """The module's known values, if elements of accesses may be looked up there."""
 
     def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
         self._arguments = arguments
@@ -79,6 +82,9 @@ class Memory:
 
         Masked-off lanes have `other`, an array, or zero if None.
         """
+        key, reach = self._known_reach(op, scope, pointer, mask)
+        if reach is not None and not isinstance(other, Unknown):
+            return self._read(self._arguments[pointer.argument], type_, reach, other)
         if isinstance(pointer, PointerChoice):
             return self._load_choice(op, scope, pointer, mask, other, type_)
         if _touches_nothing(pointer, mask):
@@ -96,10 +102,10 @@ class Memory:
         if isinstance(other, Unknown):
             return other
         if guarded is request:
-            return self._read(request, other)
+            return self._read_kept(request, other, key, (pointer, mask))
         # Lanes out of bounds have the `outside` numbers, masked-off lanes `other`.
         outside = _values_outside(request)
-        values = self._read(guarded, outside)
+        values = self._read_kept(guarded, outside, None, ())
         if request.mask is None or (other is None and outside is None):
             return values
         masked = conjunction(factors_of(request.mask))
@@ -114,6 +120,11 @@ class Memory:
         If the value or address is unknown, the contents of storages that may be written become
         unknown. Without a mask, the last program's value stays at an address that several write.
         """
+        key, reach = self._known_reach(op, scope, pointer, mask)
+        if reach is not None and not isinstance(value, Unknown):
+            self.version += 1
+            self._store(self._arguments[pointer.argument], type_, reach, scope.programs, value)
+            return
         if isinstance(pointer, PointerChoice):
             for option, lanes in self._choice_parts(pointer, mask):
                 self.store(op, scope, option, value, lanes, type_)
@@ -124,7 +135,7 @@ class Memory:
         if isinstance(request, Unknown):
             self._forget_targets(pointer, request.sources)
             return
-        request = check_bounds(request)
+        unguarded, request = request, check_bounds(request)
         unknown = unknown_of((value, request.doubt))
         if unknown is not None or not scope.certain:
             self._forget(request.tensor, unknown.sources if unknown else frozenset())
@@ -132,7 +143,9 @@ class Memory:
         if not self.is_known(request.tensor):
             return
         self.version += 1
-        self.write(request, value)
+        reach = self.write(request, value)
+        if unguarded is request and reach is not None:
+            self._keep_reach(key, (pointer, mask), reach)
 
     def atomic(
         self,
@@ -322,23 +335,66 @@ class Memory:
             self._windows[key] = (request.offset.terms, window)
         return Window(window.base + offset.constant, window.strided)
 
-    def _read(self, request: Request, other: Any) -> Array:
-        """Return a request's elements, which lie in the storage; `other` in masked-off lanes."""
-        element = request.type_.element
-        flat, start = self._elements(request.tensor, element)
-        box = None if request.mask is None else box_of(request.mask, request.type_.shape)
+    def _reach(self, request: Request, start: int) -> Reach | None:
+        """Return the elements that an access touches; None if some are unaligned."""
+        mask = request.mask
+        box = None if mask is None else box_of(mask, request.type_.shape)
         if box is None:
             window = self._window(request, start)
-            if window is None:
-                return self._read_unaligned(request, other)
-            if request.mask is None:
-                copy = request.tensor.storage in self.written
-                return from_memory(read_window(flat, window, request.rank, copy=copy), element)
-            return _read_lanes(flat, window, request, request.mask, other)
+            active = None if mask is None else conjunction(factors_of(mask))
+            return None if window is None else Reach(window, None, active)
         offset = self._element_offsets(request, start)
         if offset is None:
+            return None
+        if box.is_empty:
+            return Reach(Window(0, ()), box, None)
+        factors = box.other_factors
+        active = cropped(conjunction(factors), box) if factors else None
+        return Reach(window_of(cropped(offset, box)), box, active)
+
+    def _read_kept(
+        self, request: Request, other: Any, key: Key | None, operands: tuple[Any, ...]
+    ) -> Array:
+        """Return a request's elements, as `_read`; keep where they lie under `key`, if given."""
+        _, start = self._elements(request.tensor, request.type_.element)
+        reach = self._reach(request, start)
+        if reach is None:
             return self._read_unaligned(request, other)
-        return _read_box(flat, offset, box, request, other)
+        self._keep_reach(key, operands, reach)
+        return self._read(request.tensor, request.type_, reach, other)
+
+    def _known_reach(
+        self, op: Op, scope: Scope, pointer: Any, mask: Any
+    ) -> tuple[Key | None, Reach | None]:
+        """Return the key of an access that nobody observes, and its elements if they are known."""
+        if self.known is None or type(pointer) is not Pointer or pointer.argument is None:
+            return None, None
+        tensor = self._arguments[pointer.argument]
+        if scope.launch.access_observers or not scope.certain or not self.is_known(tensor):
+            return None, None
+        key = (
+            op.index, id(pointer), id(mask), scope.programs,
+            tensor.offset_bytes, tensor.storage.nbytes, tensor.shape, tensor.strides, tensor.dtype,
+        )  # fmt: skip
+        entry = self.known.results.get(key)
+        return key, None if entry is None else entry[0]
+
+    def _keep_reach(self, key: Key | None, operands: tuple[Any, ...], reach: Reach) -> None:
+        known = self.known
+        if known is not None and key is not None and all(map(known.holds, operands)):
+            known.keep(key, reach, operands)
+
+    def _read(self, tensor: TensorArgument, type_: ValueType, reach: Reach, other: Any) -> Array:
+        """Return elements in the storage; `other`, or zero if None, in masked-off lanes."""
+        element = type_.element
+        flat, _ = self._elements(tensor, element)
+        if reach.box is not None:
+            return read_box(flat, reach, reach.box, type_, other)
+        if reach.active is not None:
+            return read_lanes(flat, reach.window, type_, reach.active, other)
+        copy = tensor.storage in self.written
+        values = read_window(flat, reach.window, len(type_.shape) + 1, copy=copy)
+        return from_memory(values, element)
 
     def _read_unaligned(self, request: Request, other: Any) -> Array:
         """Return elements at addresses that are not multiples of their size, byte by byte."""
@@ -351,36 +407,33 @@ class Memory:
         fill = 0 if other is None else other
         return np.where(mask[..., 0], values, fill).astype(element.value, copy=False)
 
-    def write(self, request: Request, values: Array) -> None:
-        """Store values at a request's active lanes, which must lie inside the storage."""
-        element = request.type_.element
-        flat, start = self._elements(request.tensor, element)
-        stored = to_memory(values, element)
-        if request.mask is None:
-            window = self._window(request, start)
-            if window is None:
-                self._write_unaligned(request, stored)
+    def write(self, request: Request, values: Array) -> Reach | None:
+        """Store values at a request's active lanes, which must lie inside the storage.
+
+        Return the elements that were stored; None if some are unaligned.
+        """
+        _, start = self._elements(request.tensor, request.type_.element)
+        reach = self._reach(request, start)
+        if reach is None:
+            self._write_unaligned(request, to_memory(values, request.type_.element))
+        else:
+            self._store(request.tensor, request.type_, reach, request.scope.programs, values)
+        return reach
+
+    def _store(
+        self, tensor: TensorArgument, type_: ValueType, reach: Reach, programs: int, values: Array
+    ) -> None:
+        """Store values in elements of a storage."""
+        flat, _ = self._elements(tensor, type_.element)
+        stored, shape, box = to_memory(values, type_.element), type_.shape, reach.box
+        if box is not None:
+            if box.is_empty:
                 return
-            write_window(flat, window, request.rank, stored)
-            return
-        offset = self._element_offsets(request, start)
-        if offset is None:
-            self._write_unaligned(request, stored)
-            return
-        box = box_of(request.mask, request.type_.shape)
-        if box is None:
-            mask = conjunction(factors_of(request.mask))
-            write_masked(flat, window_of(offset), request.full_shape, stored, mask)
-            return
-        if box.is_empty:
-            return
-        window = window_of(cropped(offset, box))
-        if not box.other_factors:
-            write_window(flat, window, request.rank, cropped(stored, box))
-            return
-        shape = (request.scope.programs, *box.extents)
-        mask = cropped(conjunction(box.other_factors), box)
-        write_masked(flat, window, shape, cropped(stored, box), mask)
+            stored, shape = cropped(stored, box), box.extents
+        if reach.active is None:
+            write_window(flat, reach.window, len(shape) + 1, stored)
+        else:
+            write_masked(flat, reach.window, (programs, *shape), stored, reach.active)
 
     def _write_unaligned(self, request: Request, stored: Array) -> None:
         data = self.bytes_of(request.tensor.storage)
@@ -426,48 +479,3 @@ def _unknown_address(op: Op, scope: Scope, offset: Sum | Unknown, mask: Any) -> 
 
 def _all_multiples(offset: Sum, size: int) -> bool:
     return offset.constant % size == 0 and not any((term % size).any() for term in offset.terms)
-
-
-def _read_lanes(flat: Array, window: Window, request: Request, mask: Any, other: Any) -> Array:
-    """Return the elements of the mask's lanes; masked-off lanes have `other`, or zero if None."""
-    element = request.type_.element
-    active = conjunction(factors_of(mask))
-    values = from_memory(read_masked(flat, window, request.rank, active), element)
-    fill: Any = element.value.type(0) if other is None else other
-    if active.shape[0] == values.shape[0] > 1 and np.shape(fill)[:1] in ((), (1,)):
-        partly_active = np.flatnonzero(~active.all(axis=tuple(range(1, active.ndim))))
-        shape = np.broadcast_shapes(values.shape, active.shape, np.shape(fill))
-        if len(partly_active) <= len(active) // 2 and shape == values.shape:
-            result = values.copy() if np.may_share_memory(values, flat) else values
-            result[partly_active] = np.where(active[partly_active], values[partly_active], fill)
-            return result
-    return np.where(active, values, fill).astype(element.value, copy=False)
-
-
-def _read_box(flat: Array, offset: Sum, box: Box, request: Request, other: Any) -> Array:
-    """Return the elements inside a box and its other factors; `other` or zero elsewhere."""
-    element = request.type_.element
-    fill: Any = element.value.type(0) if other is None else other
-    if box.is_empty:
-        return np.broadcast_to(fill, (1,) * request.rank) if np.ndim(fill) == 0 else fill
-    window = window_of(cropped(offset, box))
-    inner_fill = cropped(fill, box) if isinstance(fill, np.ndarray) else fill
-    if box.other_factors:
-        inner_mask = cropped(conjunction(box.other_factors), box)
-        values = _read_lanes(flat, window, request, inner_mask, inner_fill)
-    else:
-        values = from_memory(read_window(flat, window, request.rank, copy=False), element)
-    fill_shape = np.shape(fill) or (1,) * request.rank
-    shape = [max(values.shape[0], fill_shape[0])]
-    for axis, (low, high) in enumerate(box.ranges, start=1):
-        extent = request.type_.shape[axis - 1]
-        varies = high - low != extent or values.shape[axis] != 1 or fill_shape[axis] != 1
-        shape.append(extent if varies else 1)
-    result = np.empty(shape, element.value)
-    result[...] = fill
-    box_index = tuple(
-        slice(None) if extent == 1 else slice(low, high)
-        for (low, high), extent in zip(box.ranges, shape[1:], strict=True)
-    )
-    result[(slice(None), *box_index)] = values
-    return result

@@ -34,8 +34,8 @@ def truncated_to_tf32(array: Array) -> Array:
     Tensor cores read float32 registers as tf32 by ignoring those bits (PTX ISA, "mma" with
     .tf32 operands: the lower 13 bits are ignored), and Triton passes them unrounded.
     """
-    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    return (bits & np.uint32(0xFFFFE000)).view(np.float32)
+    bits = np.asarray(array, np.float32).view(np.uint32)
+    return np.bitwise_and(bits, np.uint32(0xFFFFE000), order="C").view(np.float32)
 
 
 def nearest_tf32(array: Array) -> Array:

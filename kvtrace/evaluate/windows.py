@@ -181,6 +181,28 @@ def by_program(window: Window, rank: int) -> Window:
     return Window(window.base + programs, window.strided[1:])
 
 
+def leading_full(window: Window, mask: Array) -> int:
+    """Return how many of the first programs have all lanes active; 0 if few, or not in a row.
+
+    `mask` has every lane axis; the programs' windows must be a progression.
+    """
+    programs = len(mask)
+    if programs == 1 or not isinstance(window.base, int):
+        return 0
+    if not window.strided or window.strided[0][:2] != (0, programs):
+        return 0
+    is_full = mask.reshape(programs, -1).all(axis=1)
+    full = programs if is_full.all() else int(is_full.argmin())
+    return full if full > programs // 2 else 0
+
+
+def divided(window: Window, programs: int) -> tuple[Window, Window]:
+    """Return the windows of the first programs and of the others; programs are a progression."""
+    (axis, extent, step), *lanes = window.strided
+    first = Window(window.base, ((axis, programs, step), *lanes))
+    return first, Window(window.base + programs * step, ((axis, extent - programs, step), *lanes))
+
+
 def read_masked(flat: Array, window: Window, rank: int, mask: Array) -> Array:
     """Return the elements of active lanes, which lie in `flat`; inactive lanes have any value.
 
@@ -242,6 +264,15 @@ def write_masked(
     remaining value is not defined, as on the hardware.
     """
     rank = len(shape)
+    full = leading_full(window, mask)
+    if full:
+        head, rest = divided(window, full)
+        several = len(values) > 1
+        write_window(flat, head, rank, values[:full] if several else values)
+        if full == shape[0]:
+            return
+        values = values[full:] if several else values
+        shape, window, mask = (shape[0] - full, *shape[1:]), rest, mask[full:]
     window = by_program(window, rank)
     strided = len(window.strided)
     base = _base_rows(window, rank)

@@ -272,7 +272,8 @@ class ArrayCount:
         trips_ = progressions_of(
             np.stack([np.array(repeated.iterations, np.int64), constants], axis=1)
         )
-        self._records.add(len(patterns.programs) * len(constants), programs, trips_)
+        active_programs = sum(progression.size for progression, _ in programs)
+        self._records.add(active_programs * len(constants), programs, trips_)
         try:
             self._sets += touched(patterns, constants, self._element_bytes, MOST_RANGES)
             if len(self._sets) >= _MAX_SETS:

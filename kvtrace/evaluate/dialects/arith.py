@@ -52,10 +52,10 @@ def _signed(array: Array, like: Array) -> Array:
 
 
 @semantics("arith.constant", "llvm.mlir.constant")
-def constant(op: Op, _compiler: Compiler) -> Step:
+def constant(op: Op, compiler: Compiler) -> Step:
     """Return the step that sets a constant."""
     result = op.results[0].id
-    value = constant_value(op, value_type(op.results[0].type))
+    value = compiler.constant(constant_value(op, value_type(op.results[0].type)))
 
     def step(values: list[Any], _scope: Scope) -> None:
         values[result] = value

@@ -22,6 +22,7 @@ from kvtrace.evaluate.branches import (
 )
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, slots_of
 from kvtrace.evaluate.errors import Deadlock, TooLarge, UnsupportedOp
+from kvtrace.evaluate.known import KNOWN_TRIPS
 from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
@@ -123,6 +124,8 @@ class _For:
     def __init__(self, op: Op, compiler: Compiler) -> None:
         self.op = op
         self.body = compiler.block(op.regions[0].blocks[0])
+        self.integer = compiler.integer
+        self.own_results = set(self.body.operands) - self.body.outer - {*self.body.arguments}
         self.bounds = slots_of(deciding(op))
         self.initial = slots_of(op.group("initial"))
         self.results = slots_of(op.results)
@@ -197,10 +200,14 @@ class _For:
         inner = scope.at_iteration(0)
         for trip, counter in enumerate(chain.from_iterable(counters)):
             inner.iteration = trip
-            values[induction] = constant_sum(counter)
+            known = self.integer if trip < KNOWN_TRIPS else constant_sum
+            values[induction] = known(counter)
             for slot, value in zip(arguments, carried, strict=True):
                 values[slot] = value
+            carried = []  # a reference keeps memory from being used again
             carried = body.run(values, inner)
+            for slot in self.own_results:
+                values[slot] = None
         if error is not None:
             raise error
         self._finish(values, scope, carried, trips)

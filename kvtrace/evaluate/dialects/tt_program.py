@@ -28,31 +28,37 @@ from kvtrace.ir.types import TensorType
 
 
 @semantics("tt.get_program_id")
-def program_id(op: Op, _compiler: Compiler) -> Step:
+def program_id(op: Op, compiler: Compiler) -> Step:
     """Return the step that sets a program's index along an axis of the grid."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
+    known = compiler.known
 
-    def step(values: list[Any], scope: Scope) -> None:
-        extent = scope.launch.grid[axis]
-        if extent == 1:
-            values[result] = constant_sum(0)
-            return
+    def ids_of(scope: Scope) -> Sum:
+        if scope.launch.grid[axis] == 1:
+            return constant_sum(0)
         ids = scope.axis(axis).astype(np.int64)
         if len(ids) == 1:
-            values[result] = constant_sum(int(ids[0]))
+            return constant_sum(int(ids[0]))
+        return Sum(0, (ids,), int(ids.min()), int(ids.max()))
+
+    def step(values: list[Any], scope: Scope) -> None:
+        if known is None or not known.holds(scope.linear):
+            values[result] = ids_of(scope)
             return
-        values[result] = Sum(0, (ids,), int(ids.min()), int(ids.max()))
+        key = (op.index, scope.launch.grid, id(scope.linear))
+        entry = known.results.get(key)
+        values[result] = entry[0] if entry else known.keep(key, ids_of(scope), scope.linear)
 
     return step
 
 
 @semantics("tt.get_num_programs")
-def num_programs(op: Op, _compiler: Compiler) -> Step:
+def num_programs(op: Op, compiler: Compiler) -> Step:
     """Return the step that sets the grid's extent along an axis."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
-        values[result] = constant_sum(scope.launch.grid[axis])
+        values[result] = compiler.integer(scope.launch.grid[axis])
 
     return step
 
@@ -76,7 +82,8 @@ def make_range(op: Op, compiler: Compiler) -> Step:
     start, end = range_of(op, compiler.kernel)
     result = op.results[0].id
     line = np.arange(start, end, dtype=np.int64).reshape(1, -1)
-    value = Sum(0, (line,), start, end - 1) if end - start > 1 else constant_sum(start)
+    several = end - start > 1
+    value = compiler.constant(Sum(0, (line,), start, end - 1) if several else constant_sum(start))
 
     def step(values: list[Any], _scope: Scope) -> None:
         values[result] = value
@@ -85,7 +92,7 @@ def make_range(op: Op, compiler: Compiler) -> Step:
 
 
 @semantics("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
-def poison(op: Op, _compiler: Compiler) -> Step:
+def poison(op: Op, compiler: Compiler) -> Step:
     """Return the step that sets an undefined value to zero, so that runs can be repeated."""
     type_ = value_type(op.results[0].type)
     result = op.results[0].id
@@ -96,6 +103,7 @@ def poison(op: Op, _compiler: Compiler) -> Step:
         zero = constant_sum(0)
     else:
         zero = np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
+    compiler.constant(zero)
 
     def step(values: list[Any], _scope: Scope) -> None:
         values[result] = zero

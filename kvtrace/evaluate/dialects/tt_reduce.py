@@ -45,6 +45,10 @@ _UFUNCS: dict[str, Any] = {
 }
 
 
+_AS_FAR_AS_NUMBERS: dict[Any, Any] = {np.fmax: np.maximum, np.fmin: np.minimum}
+"""Ufuncs with the same results where no operand is NaN, several times faster."""
+
+
 def simple_ufunc(block: Block, type_: ValueType) -> Any:
     """Return the ufunc of a combining region that consists of a single op; None for others."""
     functions = component_ufuncs(block, [type_])
@@ -93,7 +97,10 @@ def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
     if type_.element.kind == "f" and function in (np.add, np.multiply) and is_order_fixed():
         total = by_halves(function, array, axis).astype(dtype)
         return total if rounded is None else rounded(total)
-    result: Array = np.asarray(function.reduce(array, axis=axis, dtype=dtype))
+    quick = _AS_FAR_AS_NUMBERS.get(function, function)
+    result: Array = np.asarray(quick.reduce(array, axis=axis, dtype=dtype))
+    if quick is not function and np.isnan(result).any():
+        result = np.asarray(function.reduce(array, axis=axis, dtype=dtype))
     result = sign_reduced_zeros(function, array, axis, result)
     return result if rounded is None else rounded(result)
 
