@@ -204,15 +204,13 @@ def take_from_queue(x, out, queue, total, KIND: tl.constexpr, BLOCK: tl.constexp
 
 
 QUEUED = {"x": tensor(4, 16), "out": tensor(4, 16), "queue": holding([0]), "total": 4}
-CASES.undecided("tiles taken from a queue", take_from_queue, QUEUED, {"KIND": "", "BLOCK": 16},
-                  (6,), because="order", race="tile")  # fmt: skip
+CASES.good("tiles taken from a queue", take_from_queue, QUEUED, {"KIND": "", "BLOCK": 16}, (6,))
 CASES.bad("tiles taken from a queue, its end not looked for", take_from_queue, QUEUED,
             {"KIND": "end not looked for", "BLOCK": 16}, (6,), out_of_bounds=("x", "tile"),
             follows={"race": "tile"})  # fmt: skip
 CASES.bad("tiles taken from a queue without an atomic", take_from_queue, QUEUED,
             {"KIND": "load and store", "BLOCK": 16}, (4,), race="queue",
-            race_within_program="queue",
-            doubtful={"race": "tile"})  # fmt: skip
+            race_within_program="queue")  # fmt: skip
 
 
 @triton.jit

@@ -37,6 +37,7 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.carried import CarriedRanges
 from kvtrace.verdicts.contents.by_contents import ByContents
 from kvtrace.verdicts.contents.loaded import Contents, depends_on
+from kvtrace.verdicts.counters import Counters
 from kvtrace.verdicts.replaying import linear_program
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class BoundCall:
     Attributes:
         call: kernel, grid, module, arguments, and names of tensors with recorded contents.
         summary: of the kernel's module, made once.
+        counters: the tensors that the kernel only adds constants to.
         ranges: of the symbols: scalars and extents are numbers.
         rules: ids of the rules that are judged.
         budget: the limits on the cost.
@@ -114,7 +116,9 @@ class BoundCall:
         self.budget = Budget() if budget is None else budget
         self.contents = Contents(call, self.summary)
         self._call_ranges = {**_call_ranges(call), **supposed}
-        self._sources = self.contents.range_of, CarriedRanges(self.summary, self.supposing).of
+        self.counters = Counters(call, self.summary, self.supposing)
+        carried = CarriedRanges(self.summary, self.supposing)
+        self._sources = self.contents.range_of, carried.of, self.counters.range_of
         self.ranges = Ranges(self._call_ranges, self._sources)
         self._spent = 0.0
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}

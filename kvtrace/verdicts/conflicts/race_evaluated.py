@@ -40,6 +40,7 @@ from kvtrace.verdicts.conflicts.race_replay import (
     run_in_order,
 )
 from kvtrace.verdicts.conflicts.releases import releases_of
+from kvtrace.verdicts.conflicts.slots import slot_stores
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class Sweep(Observer):
 
     `order` has the ids of programs by their turn, if accesses have turns. `lost` has, by op index
     and argument (None: any), the reason why an address is not known; `doubt` the reason why some
-    recorded accesses may not happen; `failure` the reason why the sweep stopped.
+    recorded accesses may not happen; `failure` the reason why the sweep stopped. No element of the
+    `slots`, ops by index, may be touched twice: they have one actor an element.
     """
 
     def __init__(
@@ -90,13 +92,16 @@ class Sweep(Observer):
         module: Module,
         arguments: Sequence[Argument],
         order: Order | None = None,
+        slots: frozenset[int] = frozenset(),
     ) -> None:
         self._arguments = arguments
         self._order = order
         self._roles = roles_of(module).by_op
         written = written_storages(module, arguments)
         self._touches = {storage: Touches[_Kind](storage.nbytes) for storage in written}
-        self._elements = 0
+        self._slots = slots
+        self._slot_touches = {storage: Touches[_Kind](storage.nbytes) for storage in written}
+        self._elements = self._slot_elements = 0
         self.lost: dict[tuple[int, int | None], str] = {}
         self.doubt: str | None = None
         self.failure: str | None = None
@@ -134,8 +139,24 @@ class Sweep(Observer):
     ) -> None:
         kind = _Kind(access.op.index, access.certain, access.element_bytes)
         self._touches[storage].add(kind, starts, kind.width, programs)
+        if self._slots:
+            actors = np.full(len(starts), -1)
+            if kind.op_index in self._slots:
+                actors = np.arange(len(starts)) + self._slot_elements
+                self._slot_elements += len(starts)
+            self._slot_touches[storage].add(kind, starts, kind.width, actors)
         if sum(touches.count for touches in self._touches.values()) > MOST_CELLS:
             self.failure = f"programs share more than {MOST_CELLS:,} cells of memory"
+
+    def shares_slots(self, op_index: int) -> bool:
+        """Return whether an element that an op stores to a slot may be touched a second time."""
+        return any(
+            not kind.certain or touches.meeting(kind, other) is not None
+            for touches in self._slot_touches.values()
+            for kind in touches.kinds
+            if kind.op_index == op_index
+            for other in touches.kinds
+        )
 
     def meetings(self) -> Iterator[SharedBytes]:
         """Yield the shared bytes of each pair of ops that clash in different programs."""
@@ -183,7 +204,8 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         super().__init__(bound, pairs, undecided, ops)
         self._open_pairs = undecided.pairs
         self._roles = roles_of(bound.call.module)
-        self._sweep = Sweep(bound.call.module, bound.call.arguments)
+        self._slots = slot_stores(bound)
+        self._sweep = Sweep(bound.call.module, bound.call.arguments, slots=self._slots)
 
     def access(self, access: Access) -> None:
         """Record the bytes that an access touches."""
@@ -259,11 +281,12 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
 
     def _unstable_addresses(self, op: Op) -> Iterator[str]:
         """Yield a reason for each address that depends on the order of programs."""
+        partners = self._undecided.partners(op.index)
+        indices = {op.index, *partners} if partners else ()
         for access in self._bound.summary.accesses:
-            index = access.op.index
-            if ascending(op.index, index) in self._open_pairs and self._has_unstable_address(
-                access
-            ):
+            if access.op.index not in indices or access.op.index in self._separate_slots:
+                continue
+            if self._has_unstable_address(access):
                 yield "its address depends on the order in which programs run"
 
     # -- order ---------------------------------------------------------------------------------
@@ -299,9 +322,22 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         return self._reads_order(access, access.offset.atoms(), lost=lost)
 
     @cached_property
+    def _separate_slots(self) -> frozenset[int]:
+        """The indices of the ops that store to slots of which no two share a byte.
+
+        Empty if the order affects other undecided ops.
+        """
+        slots = frozenset(index for index in self._slots if not self._sweep.shares_slots(index))
+        return frozenset() if self._order_affects_all_but(slots) else slots
+
+    @cached_property
     def _depends_on_order(self) -> bool:
         """The order of programs affects addresses or masks of undecided ops."""
-        indices = {index for pair in self._open_pairs for index in pair}
+        return self._order_affects_all_but(self._separate_slots)
+
+    def _order_affects_all_but(self, slots: frozenset[int]) -> bool:
+        """Return whether the order affects an undecided op that is not one of the `slots`."""
+        indices = {index for pair in self._open_pairs for index in pair} - slots
         return any(
             self._reads_order(
                 access,

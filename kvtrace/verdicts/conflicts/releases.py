@@ -77,6 +77,7 @@ class Releases:
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
+        self.counters = bound.counters
         self._roles = roles_of(bound.call.module).by_op
         self._accesses: dict[int, Access] = {}
         for access in bound.summary.accesses:
@@ -309,6 +310,8 @@ class Exclusion:
             return False
         counter = first_draw.exact.form
         if any(d is None or d.exact is None or d.exact.form != counter for d in draws):
+            return False
+        if not self._releases.counters.draws_no_number_twice(first_draw.access.op.index):
             return False
         return all(d is not None and d.storage is first_draw.storage for d in draws) and all(
             self._is_counting(sharer, counter) or self._keeps_unchanged(sharer, first_draw.exact)

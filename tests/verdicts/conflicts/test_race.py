@@ -398,15 +398,6 @@ def test_an_index_within_a_programs_own_row_is_the_assumption_of_a_race(target, 
         assert {v.assumption for v in found} == {"0 <= target < 10 where it is used"}
 
 
-def test_addresses_that_depend_on_the_order_of_programs_stay_unknown():
-    arguments = {"counter": integers(1), "x": floats(160), "out": floats(160), "tiles": 10}
-    call = call_of(kernels.tickets, (4,), arguments, {"BLOCK": 16}, recorded=True)
-
-    (found,) = [v for v in judged(call) if v.verdict != "proven"]
-    assert (found.verdict, found.access) == ("unknown", "store")
-    assert "the order in which programs run" in found.reason
-
-
 @pytest.mark.parametrize(
     ("kinds", "programs", "answer"),
     [([0, 1, 2], 3, "proven"), ([0, 1, 2, -1], 3, "proven"), ([0, 1, 2, -1, -1], 5, "unknown")],

@@ -1,0 +1,160 @@
+"""Stores to slots: at places that follow from the result of an atomic addition to a counter.
+
+Which program draws which number depends on the order of the programs. Which numbers are drawn does
+not, if all additions to the counter are of one op, of one constant, and at addresses and under
+masks that no order changes. If the place of a store follows from the counter and the number alone,
+all orders store to the same places, each for one draw: a run in one order shows whether two draws
+share a byte.
+
+Example: `slot = tl.atomic_add(counts + expert, 1)`, then `tl.store(rows + expert * 32 + slot, …)`
+with 10 tokens of expert 3: elements 96 to 105 are stored once each in every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kvtrace.ir.feeding import feeding, loads_behind
+from kvtrace.ir.flow import counter_of
+from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
+from kvtrace.symbolic.functions import Applied, Choice
+from kvtrace.symbolic.prover.digits import Common, are_apart
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Atom, Symbol, Term
+from kvtrace.verdicts.conflicts.parts import ADD, updates_by
+from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+
+def slot_stores(bound: BoundCall) -> frozenset[int]:
+    """Return the indices of the ops that store to slots, in every order to the same ones; cached.
+
+    Two draws may still share a slot.
+    """
+    stores: frozenset[int] | None = bound.memo.get(slot_stores)
+    if stores is None:
+        stores = bound.memo[slot_stores] = frozenset(_slot_stores(bound))
+    return stores
+
+
+def _slot_stores(bound: BoundCall) -> Iterable[int]:
+    sharers = [s for s in sharers_of(bound) if _is_single(bound, s.access)]
+    draws = [_Draw(bound, sharer) for sharer in sharers if _draws_fixed_numbers(bound, sharer)]
+    for sharer in sharers if draws else ():
+        if sharer.role.kind == "store" and any(d.determines(sharer.access) for d in draws):
+            yield sharer.access.op.index
+
+
+def _is_single(bound: BoundCall, access: Access) -> bool:
+    """Return whether an op is one access of the kernel itself, not of a function that it calls."""
+    is_known = not access.calls and access.unknown is None
+    others = (other for other in bound.summary.accesses if other is not access)
+    return is_known and all(other.op is not access.op for other in others)
+
+
+def _draws_fixed_numbers(bound: BoundCall, draw: Sharer) -> bool:
+    """Return whether an access draws the same numbers from the same counters in every order."""
+    op, module = draw.access.op, bound.call.module
+    if not updates_by(op, ADD) or not draw.role.strong or draw.exact is None:
+        return False
+    values = bound.summary.values
+    step, result = values.get(op.operand("value").id), values.get(op.results[0].id)
+    if not isinstance(result, Term) or not isinstance(step, Term):
+        return False
+    if not all(isinstance(atom, Symbol) and atom.kind == "scalar" for atom in step.atoms()):
+        return False
+    slices = [feeding(module.ops[index], module) for index in loads_behind(op, module)]
+    if not _varying(bound).isdisjoint(feeding(op, module).union(*slices)):
+        return False
+    return all(
+        sharer is draw or (sharer.exact is not None and are_apart(draw.exact, sharer.exact))
+        for sharer in sharers_of(bound)
+        if sharer.role.writes and sharer.storage in (None, draw.storage)
+    )
+
+
+def _varying(bound: BoundCall) -> frozenset[int]:
+    """Return the indices of the ops whose results may depend on the order of the programs."""
+    return frozenset(sharer.access.op.index for sharer in sharers_of(bound))
+
+
+class _Draw:
+    """One atomic addition by one lane, and what follows from its counter's address and result.
+
+    Lanes and trips that only the user of the result has are free: the user is executed for all.
+    """
+
+    def __init__(self, bound: BoundCall, draw: Sharer) -> None:
+        assert draw.exact is not None
+        self._bound = bound
+        self._access = draw.access
+        self._common = Common(draw.exact, draw.exact)
+        result = bound.summary.values[draw.access.op.results[0].id]
+        assert isinstance(result, Term)
+        self._own_lanes = result.symbols("lane")
+        self._result = set(bound.ranges.form(result).coefficients)
+        self._free_trips: frozenset[Atom] = frozenset()
+
+    def determines(self, user: Access) -> bool:
+        """Return whether the places of an access, all of them, follow from the draw."""
+        draw, bound, depth = self._access, self._bound, len(self._access.loops)
+        inner_loops = user.loops[depth:]
+        if user.loops[:depth] != draw.loops:
+            return False
+        if any(counter_of(loop.op) is None for loop in inner_loops):
+            return False
+        varying = feeding(user.op, bound.call.module) & _varying(bound)
+        if varying != {draw.op.index}:
+            return False
+        self._free_trips = frozenset(loop.trip for loop in inner_loops)
+        conditions = set(user.active.conjuncts())
+        return (
+            conditions.issuperset(draw.mask.conjuncts())
+            and self._fixes(user.offset)
+            and all(map(self._fixes_truth, conditions.difference(draw.active.conjuncts())))
+            and all(
+                self._fixes(arithmetic.result) or not bound.wraps(arithmetic)
+                for arithmetic in bound.arithmetic_of(user)
+            )
+        )
+
+    def _fixes(self, term: Term) -> bool:
+        """Return whether a term follows from the draw: by its atoms, or as part of the address."""
+        form = self._bound.ranges.form(term)
+        others = {
+            monomial: factor
+            for monomial, factor in form.coefficients.items()
+            if monomial not in self._result
+            and monomial not in self._common.variables
+            and not all(map(self._fixes_atom, monomial))
+        }
+        return not others or self._common.is_form_equal_in_both(Term(others))
+
+    def _fixes_atom(self, atom: Atom) -> bool:
+        if isinstance(atom, Choice):
+            terms: tuple[Term, ...] = (atom.then, atom.otherwise)
+            return self._fixes_truth(atom.condition) and all(map(self._fixes, terms))
+        if isinstance(atom, Applied):
+            return all(map(self._fixes, atom.arguments))
+        if not isinstance(atom, Symbol):
+            return False
+        if atom.kind == "lane":
+            return atom not in self._own_lanes
+        if atom.kind == "content":
+            source = source_of(self._bound.call.module, atom)
+            is_read_only = source is not None and source.index not in _varying(self._bound)
+            return is_read_only and all(map(self._fixes, atom.at))
+        return atom.kind in ("scalar", "programs") or atom in self._free_trips
+
+    def _fixes_truth(self, condition: Condition) -> bool:
+        """Return whether it follows from the draw whether a condition holds."""
+        if isinstance(condition, And | Or):
+            return all(map(self._fixes_truth, condition.parts))
+        if isinstance(condition, Not):
+            return self._fixes_truth(condition.inner)
+        if isinstance(condition, AtLeast | Equal):
+            return self._fixes(condition.term)
+        return condition.decided is not None

@@ -1,0 +1,198 @@
+"""Ranges of the results of atomic additions to counters that a launch only counts up.
+
+The result of an addition is at least the counter's recorded integer, and exceeds it by at most what
+the whole launch adds. That is bounded by the programs, lanes and trips of all additions. A loop
+that goes on while the number that it last drew is below a bound runs at most once for each number
+below, and once more in each program, as a number is not drawn twice before the counter wraps:
+
+    tile = tl.atomic_add(counter, 1)
+    while tile < tiles:  # at most `tiles` trips in all programs together
+        ...
+        tile = tl.atomic_add(counter, 1)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.ir.flow import constant_of, counter_of
+from kvtrace.symbolic.conditions import AtLeast, at_least
+from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.prover import Interval
+from kvtrace.symbolic.summary import Access, Loop, Summary
+from kvtrace.symbolic.terms import Atom, Symbol, Term, programs, signed_range
+
+if TYPE_CHECKING:
+    from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.symbolic.prover import Ranges
+
+
+class Counters:
+    """The counters of one call: tensors that its kernel changes only by adding constants."""
+
+    def __init__(
+        self,
+        call: Call,
+        summary: Summary,
+        supposing: Callable[[Mapping[tuple[str, Any], Interval]], Ranges],
+    ) -> None:
+        """`supposing` returns the call's ranges with additional ranges of some symbols."""
+        self._call = call
+        self._summary = summary
+        self._supposing = supposing
+        self._computed: dict[int, Interval | None] = {}
+
+    def range_of(self, symbol: Symbol) -> Interval | None:
+        """Return the range of an addition's results, None if unknown or for other symbols."""
+        if symbol.kind != "unknown" or not isinstance(symbol.key, tuple):
+            return None
+        index = symbol.key[0]
+        if index not in self._computed:
+            self._computed[index] = None  # what the range itself depends on has no range
+            self._computed[index] = self._range(index)
+        return self._computed[index]
+
+    def draws_no_number_twice(self, index: int) -> bool:
+        """Return whether an addition's counter does not come around to a number that it had."""
+        additions = self._additions(index)
+        if not additions:
+            return False
+        low, high = signed_range(8 * additions[0].element_bytes)
+        total = self._total(additions, low)
+        return total is not None and total <= high - low
+
+    def _range(self, index: int) -> Interval | None:
+        additions = self._additions(index)
+        numbers = self._numbers(additions[0]) if additions else None
+        if numbers is None:
+            return None
+        low, high = numbers
+        total = self._total(additions, low)
+        widest = signed_range(8 * additions[0].element_bytes)
+        return None if total is None or high + total > widest[1] else (low, high + total)
+
+    def _additions(self, index: int) -> Sequence[Access]:
+        """Return all accesses that change the tensor to which an op adds; empty: not by adding."""
+        accesses = [a for a in self._summary.accesses if a.kind != "load"]
+        storages = {
+            tensor.storage
+            for access in accesses
+            if access.op.index == index and (tensor := self._tensor(access)) is not None
+        }
+        if len(storages) != 1:
+            return ()
+        changes = [
+            access
+            for access in accesses
+            if (tensor := self._tensor(access)) is None or tensor.storage in storages
+        ]
+        is_counter = all(map(self._is_counting, changes))
+        widths = {access.element_bytes for access in changes}
+        return changes if is_counter and len(widths) == 1 else ()
+
+    def _is_counting(self, access: Access) -> bool:
+        """Return whether an access adds a positive constant to integers of its tensor."""
+        tensor, size = self._tensor(access), access.element_bytes
+        if tensor is None or access.operator != "add" or access.unknown is not None:
+            return False
+        steps = (*access.offset.coefficients.values(), tensor.offset_bytes)
+        return _step(access) > 0 and not any(step % size for step in steps)
+
+    def _numbers(self, access: Access) -> Interval | None:
+        """Return the smallest and the largest recorded integer of an access's storage."""
+        tensor, size = self._tensor(access), access.element_bytes
+        low, high = self._supposing({}).interval(access.offset)
+        if tensor is None or low < -tensor.offset_bytes:
+            return None
+        if high + tensor.offset_bytes + size > tensor.storage.nbytes:
+            return None
+        lows, highs = [], []
+        for call in (self._call, *self._call.others):
+            argument = call.arguments[access.argument or 0]
+            assert isinstance(argument, TensorArgument)
+            data = argument.storage.data
+            if data is None or len(data) < size:
+                return None
+            numbers = data[: len(data) // size * size].view(f"i{size}")
+            lows.append(int(np.min(numbers)))
+            highs.append(int(np.max(numbers)))
+        return min(lows), max(highs)
+
+    def _tensor(self, access: Access) -> TensorArgument | None:
+        argument = None if access.argument is None else self._call.arguments[access.argument]
+        return argument if isinstance(argument, TensorArgument) else None
+
+    # -- numbers of additions ----------------------------------------------------------------------
+
+    def _total(self, additions: Sequence[Access], low: int) -> int | None:
+        """Return an upper bound of what a launch adds to counters from `low` on; None: none."""
+        total = 0
+        for addition in additions:
+            executions = self._executions(addition, additions, low)
+            if executions is None:
+                return None
+            total += executions * math.prod(addition.shape) * _step(addition)
+        return total
+
+    def _executions(self, access: Access, additions: Sequence[Access], low: int) -> int | None:
+        """Return an upper bound of how often programs run an addition; None: none is known."""
+        ranges = self._supposing({})
+        executions = math.prod(ranges.interval(programs(axis))[1] for axis in range(3))
+        is_drawing = False
+        for loop in access.loops:
+            if counter_of(loop.op) is not None:
+                executions *= max(0, ranges.interval(loop.trips)[1])
+                continue
+            last = self._last_number(access, loop, additions)
+            if last is None or is_drawing:
+                return None
+            executions += max(0, last - low + 1)
+            is_drawing = True
+        return executions
+
+    def _last_number(self, access: Access, loop: Loop, additions: Sequence[Access]) -> int | None:
+        """Return the largest number with which a loop goes on, if it draws one in each trip."""
+        counters = {(addition.argument, addition.offset.constant) for addition in additions}
+        if len(counters) != 1 or additions[0].offset.constant is None:
+            return None
+        for condition in access.active.conjuncts():
+            if not isinstance(condition, AtLeast):
+                continue
+            for monomial, factor in condition.term.coefficients.items():
+                if factor == -1 and len(monomial) == 1 and _is_drawn(monomial[0], loop, additions):
+                    rest = condition.term + Term({monomial: 1})
+                    return self._supposing({}).interval(rest)[1]
+        return None
+
+
+def _step(addition: Access) -> int:
+    """Return the constant that an atomic adds, 0 if it is not a constant integer."""
+    step = constant_of(addition.op.operand("value"))
+    return step if isinstance(step, int) else 0
+
+
+def _is_drawn(atom: Atom, loop: Loop, additions: Sequence[Access]) -> bool:
+    """Return whether a number was drawn in the loop's trip before, if there is one."""
+    earlier_trip = loop.trip.term - 1
+    if not isinstance(atom, Choice) or atom.condition != at_least(earlier_trip):
+        return False
+    drawn = [
+        addition.op.index
+        for addition in additions
+        if addition.loops[-1:] == (loop,) and addition.mask.decided and not addition.shape
+    ]
+    coefficients = atom.then.coefficients
+    symbol = next(iter(coefficients), ())
+    return (
+        len(symbol) == 1
+        and coefficients == {symbol: 1}
+        and isinstance(symbol[0], Symbol)
+        and isinstance(symbol[0].key, tuple)
+        and symbol[0].key[0] in drawn
+        and earlier_trip in symbol[0].at
+    )
