@@ -33,6 +33,7 @@ from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
 from kvtrace.verdicts.conflicts.race_replay import ONE_RESULT, have_one_result, replayed
 from kvtrace.verdicts.conflicts.releases import Exclusion, releases_of
+from kvtrace.verdicts.conflicts.same_places import store_same_value_at_same_index
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import compare_digits, search_pair
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.concrete import Concrete
 
 _ORDERED: Final = "atomics may order the programs that access the same byte"
+_SAME_VALUE: Final = "all programs write the same value"
 _LOCKS: Final = "all locks are open when the kernel starts"
 
 
@@ -120,12 +122,16 @@ class ProgramPairs(Pairs):
     def judged(self, left: Sharer, right: Sharer) -> NoConflict | SuspectedConflict | Undecided:
         """Return whether two programs race by these accesses, from formulas without a replay."""
         common = compare_digits(self._bound, left, right, self._actors)
+        if isinstance(common, Undecided) and store_same_value_at_same_index(
+            self._bound, left, right
+        ):
+            return NoConflict("affine", _SAME_VALUE)
         if not isinstance(common, Common):
             return common
         if self._exclusion.draws_numbers(left, right, common):
             return NoConflict("affine", "each program draws its own numbers from a counter")
         if store_same_value(self._bound, left, right, common):
-            return NoConflict("affine", "all programs write the same value")
+            return NoConflict("affine", _SAME_VALUE)
         if self._loads_own_store(left, right):
             why = "each program loads what it has itself stored, and all store the same value there"
             return NoConflict("affine", why, settled=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,6 +23,7 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.values import constant_sum
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.ir.feeding import loads_behind
 from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import effect_of, operator_of
 from kvtrace.recorded_calls.recorded import Call
@@ -231,13 +232,14 @@ def have_one_result(bound: BoundCall, witness: Witness) -> bool:
     writes to a byte is the last one of its program, so other orders leave the same. Floats are
     made up, and so are integers that were not recorded. False, too, for what such runs do not show
     (other accesses to the storage, undefined lanes, loads that others may change), if contents
-    decide where the store goes, and if that cannot be run.
+    that are no recorded integers decide where the store goes, and if that cannot be run.
     """
     call, op = bound.call, witness.first.op
     roles = roles_of(call.module).by_op.values()
     argument = call.arguments[witness.first.argument]
     assert isinstance(argument, TensorArgument)
     storages = {a.storage for a in call.arguments if isinstance(a, TensorArgument)}
+    is_led_by_data = op.index in depending_on_data(call.module)
     if (
         effect_of(op) != "store"
         or any(role.kind == "atomic" or role.strong for role in roles)
@@ -246,7 +248,7 @@ def have_one_result(bound: BoundCall, witness: Witness) -> bool:
             for sharer in sharers_of(bound)
             if sharer.access.op is not op
         )
-        or op.index in depending_on_data(call.module)
+        or (is_led_by_data and not _is_led_by_recorded_integers(bound, op))
         or sum(storage.nbytes for storage in storages) > _MOST_BYTES
         or uses_undefined(bound)
     ):
@@ -256,12 +258,32 @@ def have_one_result(bound: BoundCall, witness: Witness) -> bool:
     if bound.programs <= _MOST_PROGRAMS_ALONE and bound.lanes <= bound.budget.replay_lanes:
         upward = tuple(range(bound.programs))
         orders.append((upward, upward[::-1]))
-    return all(_is_same_memory(call, alternatives) for alternatives in orders)
+    made_up = (_is_float,) if is_led_by_data else (_is_float, lambda _: True)
+    return all(_is_same_memory(call, alternatives, made_up) for alternatives in orders)
 
 
-def _is_same_memory(call: Call, orders: Sequence[Sequence[int]]) -> bool:
-    """Return whether programs leave the same memory in some orders, for two sets of numbers."""
-    for is_made_up in (_is_float, lambda _: True):
+def _is_led_by_recorded_integers(bound: BoundCall, op: Op) -> bool:
+    """Return whether recorded integers alone decide where a store goes and whether it happens."""
+    loads = loads_behind(op, bound.call.module)
+    positions = {a.argument for a in bound.summary.accesses if a.op.index in loads}
+    leading = [
+        None if position is None else bound.call.arguments[position] for position in positions
+    ]
+    return all(
+        isinstance(tensor, TensorArgument)
+        and not _is_float(tensor)
+        and tensor.storage.data is not None
+        for tensor in leading
+    )
+
+
+def _is_same_memory(
+    call: Call,
+    orders: Sequence[Sequence[int]],
+    made_up: Iterable[Callable[[TensorArgument], bool]],
+) -> bool:
+    """Return whether programs leave the same memory in some orders, with made-up numbers."""
+    for is_made_up in made_up:
         arguments = _filled(call, is_made_up)
         memories = [_memory_after(call, arguments, order) for order in orders]
         if None in memories or any(memory != memories[0] for memory in memories):

@@ -22,7 +22,6 @@ from kvtrace.ir.ops import (
     CALLS,
     CONSTANTS,
     FILLING,
-    FUNCTIONS,
     KINDS,
     LOOPS,
     SPREADING,
@@ -84,11 +83,11 @@ def store_same_value(bound: BoundCall, left: Sharer, right: Sharer, common: Comm
 
     """
     ops = left.access.op, right.access.op
-    sources = [_source_key(op) for op in ops]
+    sources = [source_key(op) for op in ops]
     if sources[0] is None or sources[0] != sources[1] or not _are_aligned(common, left, right):
         return False
     left_value, right_value = (op.operand("value") for op in ops)
-    equality = _EqualitySearch(bound, common, in_one_program=False)
+    equality = EqualitySearch(bound, common, in_one_program=False)
     if left_value is right_value and left.access.shape == right.access.shape == shape_of(
         left_value.type
     ):
@@ -109,12 +108,12 @@ def equality_conditions(
     Empty if they always do, None if the value cannot be traced back. `common`: of both lanes.
     """
     op = store.access.op
-    if _source_key(op) is None or not _are_aligned(common, store, store):
+    if source_key(op) is None or not _are_aligned(common, store, store):
         return None
     value = op.operand("value")
     if store.access.shape != shape_of(value.type):
         return None
-    return _EqualitySearch(bound, common, in_one_program=True).conditions(value, own_lanes(value))
+    return EqualitySearch(bound, common, in_one_program=True).conditions(value, own_lanes(value))
 
 
 def _are_aligned(common: Common, left: Sharer, right: Sharer) -> bool:
@@ -132,7 +131,7 @@ def _are_aligned(common: Common, left: Sharer, right: Sharer) -> bool:
     return all(offset % left.side.width == 0 for offset in (*factors, shift))
 
 
-def _source_key(store: Op) -> object | None:
+def source_key(store: Op) -> object | None:
     """Return the constant and type, or the id of the value, that a store writes; else None."""
     if effect_of(store) != "store" or not KINDS[store.name].has("value"):
         return None
@@ -173,7 +172,7 @@ class _LaneSubstitution(Substitution):
 _NO_SUBSTITUTION: Final = _LaneSubstitution({}, beyond=False)
 
 
-class _EqualitySearch:
+class EqualitySearch:
     """A search for the conditions under which a value is equal on both sides.
 
     A value carried by a loop is equal on both sides if all its sources are.
@@ -186,6 +185,7 @@ class _EqualitySearch:
         self._in_one_program = in_one_program
         self._flow = flow_of(module)
         self._roles = roles_of(module).by_op
+        self.parameters = {parameter.id for parameter in module.main.arguments}
         self._varying = {sharer.access.op.index for sharer in sharers_of(bound)}
         self._is_called = any(op.name in CALLS for op in module.ops)
         self._formulas: dict[int, object] = {}
@@ -207,6 +207,10 @@ class _EqualitySearch:
                 return None
         return list(conditions)
 
+    def is_known(self, value: Value, lanes: Lanes) -> bool:  # noqa: ARG002
+        """Return whether a value is surely equal on both sides: a parameter of the kernel."""
+        return value.id in self.parameters
+
     def _traced(
         self, value: Value, lanes: Lanes, *, beyond: bool, path: tuple[Condition, ...]
     ) -> _TracedValue:
@@ -227,7 +231,7 @@ class _EqualitySearch:
             return ()
         substitution = self._substitution(traced)
         op = value.owner
-        if self._is_equal_integer(value, substitution) or _is_kernel_parameter(value):
+        if self._is_equal_integer(value, substitution) or self.is_known(value, lanes):
             return ()
         if self._flow.origins(value):
             return self._forwarded_sources(traced)
@@ -487,16 +491,3 @@ def _captured_values(op: Op) -> Iterator[Value]:
         owner = value.owner.region.owner if isinstance(value.owner, Block) else value.owner
         if owner is None or owner.index not in inner_indices:
             yield value
-
-
-def _is_kernel_parameter(value: Value) -> bool:
-    block = value.owner
-    if not isinstance(block, Block):
-        return False
-    function = block.region.owner
-    return (
-        function.name in FUNCTIONS
-        and function.parent is not None
-        and function.parent.parent is None
-        and getattr(function.attributes.get("sym_visibility"), "value", "public") == "public"
-    )

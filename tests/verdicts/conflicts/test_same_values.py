@@ -1,5 +1,7 @@
 """Stores of which all programs store the same value."""
 
+import numpy as np
+import pytest
 import triton
 import triton.language as tl
 
@@ -226,3 +228,87 @@ def test_a_number_that_each_program_stores_before_it_loads_it_is_no_race():
 
     assert race_of(flagged, (4,), **tensors, OWN=False) == "proven"
     assert race_of(flagged, (4,), **tensors, OWN=True) == "violation"
+
+
+# -- at indices without a formula ------------------------------------------------------------------
+
+
+@triton.jit
+def group_walk(x, y, sizes, groups, BLOCK: tl.constexpr, KIND: tl.constexpr):
+    """Tiles of groups without a mask: the last tile of a group reaches into the next group."""
+    tile = tl.program_id(0)
+    last = 0
+    begin = 0
+    for group in range(groups):
+        size = tl.load(sizes + group)
+        count = tl.cdiv(size, BLOCK)
+        while tile >= last and tile < last + count:
+            first = begin + (tile - last) * BLOCK
+            p = first + tl.arange(0, BLOCK)
+            if KIND == "copy":
+                tl.store(y + p, tl.load(x + p) * 2)
+            elif KIND == "copy of rows":
+                tl.store(
+                    y + 3 + first + tl.arange(0, BLOCK), tl.load(x + first + tl.arange(0, BLOCK))
+                )
+            elif KIND == "constant":
+                tl.store(y + p, 1.0)
+            elif KIND == "index":
+                tl.store(y + p, tl.where(p > 9, p, 7) * 1.0)
+            elif KIND == "clamped":
+                tl.store(y + p, tl.load(x + tl.minimum(p, 9), mask=p < 20, other=0.0))
+            elif KIND == "two ops":
+                tl.store(y + p, 2.0, mask=tile > 1)
+                tl.store(y + p, 2.0, mask=tile < 2)
+            elif KIND == "program":
+                tl.store(y + p, tl.load(x + p) * tile)
+            elif KIND == "part":
+                tl.store(y + first + tl.arange(0, BLOCK), tl.load(x + tl.arange(0, BLOCK)))
+            elif KIND == "lane":
+                tl.store(y + p, tl.arange(0, BLOCK) * 1.0)
+            elif KIND == "in place":
+                tl.store(y + p, tl.load(y + p) * 2)
+            elif KIND == "other constants":
+                tl.store(y + p, 2.0, mask=tile % 2 == 1)
+                tl.store(y + p, 3.0, mask=tile % 2 == 0)
+            elif KIND == "shifted by the group":
+                tl.store(y + p, tl.load(x + p + group))
+            elif KIND == "halves":
+                tl.store(y + p // 2, tl.load(x + p))
+            elif KIND == "masked lanes":
+                tl.store(y + p, tl.load(x + p, mask=p < first + 4))
+            else:
+                total = tl.zeros((BLOCK,), tl.float32)
+                for column in range(3):
+                    total += tl.load(x + p * 3 + column)
+                tl.store(y + p, total)
+            tile += tl.num_programs(0)
+        last += count
+        begin += size
+
+
+def group_verdicts(kind):
+    sizes = tensor(4, dtype="i32", data=np.array([5, 0, 17, 9], np.int32))
+    given = {"x": tensor(48 * 3), "y": tensor(51), "sizes": sizes, "groups": 4}
+    found = judge(call(group_walk, (3,), **given, BLOCK=8, KIND=kind), ["race"])
+    return {verdict.verdict for verdict in found}
+
+
+@pytest.mark.parametrize(
+    "kind", ["copy", "copy of rows", "constant", "index", "clamped", "two ops"]
+)
+def test_a_value_that_follows_from_an_index_is_the_same_however_that_was_found(kind):
+    assert group_verdicts(kind) == {"proven"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["program", "part", "lane", "in place", "other constants", "shifted by the group", "halves",
+     "masked lanes"],
+)  # fmt: skip
+def test_a_value_of_a_program_at_an_index_is_not_the_same(kind):
+    assert group_verdicts(kind) & {"violation", "unknown"}
+
+
+def test_programs_that_leave_one_result_in_both_orders_are_unknown():
+    assert group_verdicts("sum") == {"unknown"}

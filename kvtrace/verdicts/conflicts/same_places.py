@@ -1,0 +1,93 @@
+"""Stores that need no order though their addresses have no formula: the value follows from them.
+
+Two programs that store to one element have the same index there, however it was computed. So they
+store the same value if it comes from constants, parameters, the index itself, and loads with the
+same index from tensors that the launch does not write.
+
+Example: `tl.store(y + p, tl.load(x + p) * 2)`, where a loop over loaded group sizes gives `p`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import constant_of, value_before
+from kvtrace.ir.ops import KINDS, SPREADING
+from kvtrace.ir.types import is_block_pointer, shape_of
+from kvtrace.symbolic.prover import Given
+from kvtrace.symbolic.prover.digits import Common, Side
+from kvtrace.symbolic.terms import ZERO
+from kvtrace.verdicts.conflicts.same_values import EqualitySearch, Lanes, source_key
+from kvtrace.verdicts.conflicts.sharers import Sharer
+from kvtrace.verdicts.lanes import broadcast_lanes, own_lanes
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+Part = tuple[int, Lanes]
+"""A summand of an index: the id of a value, and its lanes."""
+
+
+def store_same_value_at_same_index(bound: BoundCall, left: Sharer, right: Sharer) -> bool:
+    """Return whether programs that store to the same element store the same value there.
+
+    Both accesses are of one op, or of two that store one value which does not depend on the index.
+    """
+    ops = left.access.op, right.access.op
+    if source_key(ops[0]) is None or source_key(ops[0]) != source_key(ops[1]):
+        return False
+    if left.access.element_bytes != right.access.element_bytes:
+        return False
+    pointers = [op.operand("pointer") for op in ops if KINDS[op.name].has("pointer")]
+    if len(pointers) < 2 or any(is_block_pointer(pointer.type) for pointer in pointers):
+        return False
+    search = _IndexSearch(bound)
+    (base, index), (other_base, _) = (search.place(p, own_lanes(p)) for p in pointers)
+    if base is not other_base or base.id not in search.parameters:
+        return False
+    search.index = index if ops[0] is ops[1] else ()
+    value = ops[0].operand("value")
+    return search.conditions(value, own_lanes(value)) == []
+
+
+def _part(value: Value, lanes: Lanes) -> Part:
+    extents = shape_of(value.type)
+    return value.id, tuple(term for term, extent in zip(lanes, extents, strict=True) if extent > 1)
+
+
+class _IndexSearch(EqualitySearch):
+    """A search for equal values where the sum of the parts of an `index` is equal on both sides."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        nowhere = Side(ZERO, 1, Given((), bound.ranges))
+        super().__init__(bound, Common(nowhere, nowhere), in_one_program=False)
+        self.index: tuple[Part, ...] = ()
+
+    def place(self, pointer: Value, lanes: Lanes) -> tuple[Value, tuple[Part, ...]]:
+        """Return the value that pointers are made of, and the numbers added to it, in elements.
+
+        Constants and parameters are left out.
+        """
+        parts: list[Part] = []
+        while True:
+            source = value_before(pointer, SPREADING)
+            if source is not pointer:
+                pointer, lanes = source, broadcast_lanes(source, lanes)
+            op = pointer.owner
+            if not isinstance(op, Op) or op.name != "tt.addptr":
+                return pointer, tuple(sorted(parts, key=lambda part: part[0]))
+            offset = value_before(op.operand("offset"), SPREADING)
+            if offset.id not in self.parameters and constant_of(offset) is None:
+                parts.append(_part(offset, broadcast_lanes(offset, lanes)))
+            pointer = op.operand("pointer")
+
+    def is_known(self, value: Value, lanes: Lanes) -> bool:
+        """Return whether a value is a parameter, the index, or a parameter's element at it."""
+        if super().is_known(value, lanes) or self.index == (_part(value, lanes),):
+            return True
+        base, index = self.place(value, lanes)
+        return bool(index) and index == self.index and base.id in self.parameters
+
+    def _address_conditions(self, *_: object) -> None:
+        """Return None, as no formula tells an index: pointers are followed."""
