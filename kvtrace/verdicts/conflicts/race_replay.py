@@ -258,7 +258,7 @@ def have_one_result(bound: BoundCall, witness: Witness) -> bool:
     if bound.programs <= _MOST_PROGRAMS_ALONE and bound.lanes <= bound.budget.replay_lanes:
         upward = tuple(range(bound.programs))
         orders.append((upward, upward[::-1]))
-    made_up = (_is_float,) if is_led_by_data else (_is_float, lambda _: True)
+    made_up = (_is_float, _is_unrecorded if is_led_by_data else lambda _: True)
     return all(_is_same_memory(call, alternatives, made_up) for alternatives in orders)
 
 
@@ -291,8 +291,12 @@ def _is_same_memory(
     return True
 
 
-class _OutsideSeen(Observer):
-    """An observer of accesses out of bounds, where loads give 0 in all programs."""
+class _DoubtObserver(Observer):
+    """An observer of what a run in one order of lanes leaves out.
+
+    Loads out of bounds give 0 in all programs, and of the lanes of one store that touch the same
+    element the last one wins.
+    """
 
     happened = False
 
@@ -300,9 +304,18 @@ class _OutsideSeen(Observer):
         """Note that an access left its tensor."""
         self.happened = True
 
+    def access(self, access: Access) -> None:
+        """Note that lanes of a store touch the same element."""
+        elements = access.elements() if access.kind == "store" and access.active else None
+        self.happened |= elements is not None and len(np.unique(elements[0])) < len(elements[0])
+
 
 def _is_float(argument: TensorArgument) -> bool:
     return argument.element.kind == "f"
+
+
+def _is_unrecorded(argument: TensorArgument) -> bool:
+    return _is_float(argument) or argument.storage.data is None
 
 
 def _filled(call: Call, is_made_up: Callable[[TensorArgument], bool]) -> tuple[Argument, ...]:
@@ -329,10 +342,10 @@ def _memory_after(
         arguments,
         lambda storage: Storage(storage.nbytes, np.array(storage.data), storage.address),
     )
-    outside = _OutsideSeen()
+    doubt = _DoubtObserver()
     for program in order:
-        failure = run_with(call, copies, (outside,), (program,), instrument=None)
-        if failure is not None or outside.happened:
+        failure = run_with(call, copies, (doubt,), (program,), instrument=None)
+        if failure is not None or doubt.happened:
             return None
     return tuple(
         argument.storage.data.tobytes()
