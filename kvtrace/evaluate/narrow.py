@@ -16,7 +16,7 @@ from typing import Final
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.ir import Module, Op
-from kvtrace.ir.flow import Flow, backward, flow_of, forward, terminator
+from kvtrace.ir.flow import Flow, backward, enclosing_ops, flow_of, forward
 from kvtrace.ir.memory_sites import memory_sites
 from kvtrace.ir.model import Value
 from kvtrace.ir.ops import (
@@ -49,23 +49,51 @@ def uses_tf32(module: Module) -> bool:
 def narrow_sums(module: Module) -> Iterator[Op]:
     """Yield the ops that add to a sum kept in 16 bits, in a loop or a reduction.
 
-    If a loop's sum is computed wide, but rounded to 16 bits in each trip, yield the rounding op.
+    If a loop's sum is computed wide, but rounded to 16 bits in each trip, yield the rounding op,
+    whatever type carries the sum to the next trip.
     """
     flow = flow_of(module)
     for op in module.ops:
-        if op.name in COMBINING and _is_narrow(op.results[0]):
-            if any(inner.name in _ADDING for inner in op.walk() if inner is not op):
-                yield op
-        elif op.name in LOOPS:
-            for value in terminator(op, len(op.regions) - 1).operands:
-                if not isinstance(value.owner, Op) or not _is_narrow(value):
-                    continue
-                addition = _uncast(value).owner
-                adds = isinstance(addition, Op) and (
-                    addition.name in _ADDING or addition.name in _DOTS
-                )
-                if adds and _is_made_of(addition, set(flow.copies(value))):
-                    yield value.owner
+        adds = any(inner.name in _ADDING for inner in op.walk() if inner is not op)
+        if op.name in COMBINING and adds and _is_narrow(op.results[0]):
+            yield op
+    additions = [op for op in module.ops if op.name in _ADDING | _DOTS]
+    for op in module.ops:
+        is_rounding = op.name in _ADDING | _DOTS or operator_of(op) == "cast"
+        if not is_rounding or not _is_narrow(op.results[0]):
+            continue
+        if not any(parent.name in LOOPS for parent in enclosing_ops(op)):
+            continue
+        earlier = {value.id for value in _summands(op, flow)}
+        if op.results[0].id in earlier and any(
+            addition is op
+            or (
+                addition.results[0].id in earlier
+                and any(value is op.results[0] for value in _summands(addition, flow))
+            )
+            for addition in additions
+        ):
+            yield op
+
+
+def _summands(op: Op, flow: Flow) -> Iterator[Value]:
+    """Yield the values that an op's results are made of element by element, of all trips."""
+
+    def before(value: Value) -> Sequence[Value]:
+        producer = value.owner
+        if not isinstance(producer, Op) or flow.origins(value):
+            return flow.sources(value)
+        return _operands_of_elements(producer)
+
+    return backward(_operands_of_elements(op), before)
+
+
+def _operands_of_elements(op: Op) -> Sequence[Value]:
+    """Return the operands of which an op makes its elements, not the factors of a dot."""
+    if op.name in _DOTS:
+        return (op.operand("added"),)
+    row = KINDS.get(op.name)
+    return op.operands if row is not None and row.kind in _ELEMENT_BY_ELEMENT else ()
 
 
 def foreign_roundings(module: Module) -> Iterator[Op]:
@@ -197,33 +225,6 @@ def _holds_wide(address: Value) -> bool:
 
 def _is_narrow_element(element: ElementType) -> bool:
     return element.kind == "f" and element.bits < _WIDE_BITS
-
-
-def _is_made_of(op: object, carried: set[Value]) -> bool:
-    """Return whether an op's operands are computed, element by element, from carried values."""
-    pending = list(op.operands) if isinstance(op, Op) else []
-    visited: set[int] = set()
-    while pending:
-        value = pending.pop()
-        if value in carried:
-            return True
-        producer = value.owner
-        if value.id in visited or not isinstance(producer, Op):
-            continue
-        visited.add(value.id)
-        if (
-            KINDS.get(producer.name) is not None
-            and KINDS[producer.name].kind in _ELEMENT_BY_ELEMENT
-        ):
-            pending += producer.operands
-    return False
-
-
-def _uncast(value: Value) -> Value:
-    """Return the source of a chain of casts that ends in `value`, or `value` itself."""
-    while isinstance(value.owner, Op) and operator_of(value.owner) == "cast":
-        value = value.owner.operand("source")
-    return value
 
 
 def _is_narrow(value: Value) -> bool:

@@ -24,6 +24,47 @@ def in_a_loop(x, out, TYPE: tl.constexpr, B: tl.constexpr):
 
 
 @triton.jit
+def carried_wide(x, out, KIND: tl.constexpr, B: tl.constexpr):
+    """The type that carries the sum holds more than the sum keeps, in the kinds of `ROUNDED`."""
+    lanes = tl.arange(0, B)
+    total = tl.zeros([B], dtype=tl.float32)
+    most = tl.zeros([B], dtype=tl.float32)
+    for start in range(0, 4 * B, B):
+        value = tl.load(x + start + lanes).to(tl.float32)
+        if KIND == "sum":
+            total = (total + value).to(tl.bfloat16).to(tl.float32)
+        elif KIND == "summand":
+            total = total.to(tl.float16).to(tl.float32) * 0.5 + value
+        elif KIND == "chosen":
+            total = tl.where(value > 0, (total + value).to(tl.bfloat16).to(tl.float32), total)
+        elif KIND == "two sums":
+            most = (total + value).to(tl.bfloat16).to(tl.float32)
+            total = most * 0.5
+        elif KIND == "maximum":
+            most = tl.maximum(most, value).to(tl.bfloat16).to(tl.float32)
+            total += most
+        elif KIND == "value":
+            total += value.to(tl.bfloat16).to(tl.float32)
+        else:
+            total += value
+            tl.store(out + start + lanes, total.to(tl.bfloat16))
+    tl.store(out + lanes, total)
+
+
+@triton.jit
+def product(x, out, KIND: tl.constexpr, B: tl.constexpr):
+    place = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    total = tl.zeros([B, B], dtype=tl.float32)
+    for _ in range(3):
+        given = tl.load(x + place).to(tl.bfloat16)
+        if KIND == "sum":
+            total = (total + tl.dot(given, given)).to(tl.bfloat16).to(tl.float32)
+        else:  # as attention rounds its probabilities
+            total = tl.dot(tl.exp(total).to(tl.bfloat16), given, total * 0.5)
+    tl.store(out + place, total)
+
+
+@triton.jit
 def at_once(x, out, TYPE: tl.constexpr, B: tl.constexpr):
     tl.store(out, tl.sum(tl.load(x + tl.arange(0, B)).to(TYPE), axis=0))
 
@@ -99,6 +140,22 @@ def module_of(kernel, types=None, **constants):
 )
 def test_a_sum_kept_in_16_bits_is_found_through_conversions(kernel, type_, found):
     assert len(list(narrow_sums(module_of(kernel, TYPE=type_)))) == found
+
+
+@pytest.mark.parametrize("kind", ["sum", "summand", "chosen", "two sums"])
+def test_a_sum_that_each_trip_rounds_is_found_whatever_type_carries_it(kind):
+    (found,) = narrow_sums(module_of(carried_wide, KIND=kind))
+    assert found.name == "arith.truncf"
+
+
+@pytest.mark.parametrize("kind", ["maximum", "value", "stored"])
+def test_what_is_rounded_beside_a_sum_is_no_narrow_sum(kind):
+    assert not list(narrow_sums(module_of(carried_wide, KIND=kind)))
+
+
+def test_a_rounded_sum_of_products_is_narrow_but_not_a_rounded_factor():
+    assert len(list(narrow_sums(module_of(product, KIND="sum")))) == 1
+    assert not list(narrow_sums(module_of(product, KIND="factor")))
 
 
 def test_rounding_to_a_type_of_no_tensor_is_found():

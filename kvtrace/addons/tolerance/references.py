@@ -116,8 +116,8 @@ def call_reference(reference: Callable[..., Any], given: Mapping[str, Any]) -> R
         given: the kernel's arguments and constants before the launch.
 
     Raises:
-        NotDerived: the reference has a parameter that the kernel lacks, has no named parameters,
-            or returns no tensor.
+        NotDerived: the reference has a parameter that the kernel lacks, has parameters without
+            names, or returns no tensor.
     """
     try:
         reference_parameters = inspect.signature(reference).parameters
@@ -128,6 +128,11 @@ def call_reference(reference: Callable[..., Any], given: Mapping[str, Any]) -> R
         ) from error
     reference_arguments = {}
     for name, parameter in reference_parameters.items():
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            raise NotDerived(
+                f"the reference takes any arguments ({parameter}), and gets the kernel's by name: "
+                f"write the names that it needs, as in lambda {', '.join(given)}: …"
+            )
         if name in given:
             value = given[name]
             reference_arguments[name] = (

@@ -67,7 +67,7 @@ class Comparison:
         rtol: the relative tolerance, written or by default.
         atol: the absolute tolerance.
         derived: the largest derived bound, relative to the root mean square.
-        looser: the tolerance as a multiple of the bound, the median over elements.
+        looser: the tolerance as a multiple of the bound, the median over elements; 0 if both are 0.
         failing: the share of elements whose bound is wider than the tolerance.
         reason: why no bound is derived; empty if one is.
     """
@@ -83,11 +83,15 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The reason without a bound, else "may fail: …", "too loose, … times" or "fits"."""
+        """The reason without a bound, else "may fail: …", "too loose…", "exact" or "fits"."""
         if self.reason:
             return self.reason
         if self.failing:
             return f"may fail: narrower in {100 * self.failing:.2g} % of elements"
+        if self.looser == 0:
+            return "exact"
+        if np.isinf(self.looser):
+            return "too loose: the kernel's results are exact"
         return f"too loose, {self.looser:,.0f} times" if self.looser > LOOSE else "fits"
 
 
@@ -246,11 +250,10 @@ def _comparison_of(name: str, kernel: str, output: Output, rtol: float, atol: fl
     if not has_bound.any():
         return Comparison(name, kernel, rtol, atol, reason="not derived: no bound is known")
     wide = radius[has_bound] > 0
-    looser = (
-        float(np.median(allowed[has_bound][wide] / radius[has_bound][wide]))
-        if wide.any()
-        else np.inf
-    )
+    if wide.any():
+        looser = float(np.median(allowed[has_bound][wide] / radius[has_bound][wide]))
+    else:
+        looser = np.inf if allowed[has_bound].any() else 0.0
     failing = float(np.mean(radius[has_bound] > allowed[has_bound]))
     return Comparison(name, kernel, rtol, atol, output.as_rtol(), looser, failing)
 

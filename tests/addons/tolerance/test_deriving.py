@@ -113,6 +113,8 @@ def test_losses_that_are_not_granted_are_listed_with_source_lines():
     ("reference", "said"),
     [
         (lambda y: y, "has a parameter 'y', and the kernel has no argument"),
+        (lambda *args: args[0], r"takes any arguments \(\*args\), and gets the kernel's by name"),
+        (lambda **named: named["x"], r"takes any arguments \(\*\*named\)"),
         (lambda x: x[:, :5], "returns out with the shape"),
         (lambda x: {"outs": x}, "returns outs, but softmax writes out"),
         (lambda x: "x", "expected a tensor or an array, found a str"),

@@ -67,6 +67,8 @@ def test_table_marks_tolerances_that_are_too_loose_or_may_fail():
         ("b", Comparison("torch.allclose", "k", 1e-6, 0.0, 1e-6, 0.5, 0.25)),
         ("c", Comparison("torch.allclose", "k", 1e-5, 0.0, 1e-6, 5.0, 0.0)),
         ("d", Comparison("torch.allclose", reason="not derived: no kernel wrote the value")),
+        ("e", Comparison("torch.allclose", "k")),
+        ("f", Comparison("torch.allclose", "k", 1e-5, 0.0, 0.0, float("inf"))),
     ]
     said = "\n".join(lines_of(found))
     assert [each.verdict for _, each in found] == [
@@ -74,6 +76,8 @@ def test_table_marks_tolerances_that_are_too_loose_or_may_fail():
         "may fail: narrower in 25 % of elements",
         "fits",
         "not derived: no kernel wrote the value",
+        "exact",
+        "too loose: the kernel's results are exact",
     ]
-    assert "4 comparisons, 3 of them of a kernel's output: 1 too loose" in said
+    assert "6 comparisons, 5 of them of a kernel's output: 2 too loose" in said
     assert lines_of([]) == ["no test compared values by torch's, Triton's or NumPy's functions"]

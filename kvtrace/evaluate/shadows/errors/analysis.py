@@ -456,6 +456,8 @@ def _rounded_constant(constant: Any, element: ElementType, written: float | None
     radius = constants_radius(element.name, values)
     off = np.zeros(values.shape) if written is None else written - values
     off = np.where(np.isfinite(off), off, 0.0)
+    if written is not None:
+        radius = np.where(off == 0, 0.0, radius)
     if not (radius.any() or off.any()):
         return constant
     planes = np.zeros(values.shape, PLANES)

@@ -73,12 +73,13 @@ def saturates(element: ElementType) -> bool:
 def constants_radius(name: str, values: Array) -> Array:
     """Return the largest distance of constants from the numbers in the source.
 
-    A constant of a few bits, as 0.5 or 3, equals the number in the source and has 0; others were
-    rounded.
+    A constant of a few bits, as 0.5 or 3, and a whole number that its type holds with all its
+    neighbors, equal the number in the source and have 0; others were rounded.
     """
     fraction, _ = np.frexp(np.where(np.isfinite(values), values, 0.0))
     scaled = fraction * 2.0**_SHORT_BITS
-    short = (scaled == np.rint(scaled)) | ~np.isfinite(values)
+    is_whole = (values == np.rint(values)) & (rounding(name, np.abs(values)) <= 0.5)
+    short = (scaled == np.rint(scaled)) | is_whole | ~np.isfinite(values)
     return np.where(short, 0.0, rounding(name, np.abs(np.where(short, 0.0, values))))
 
 

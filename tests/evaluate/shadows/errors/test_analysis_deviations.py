@@ -248,6 +248,8 @@ def test_bound_of_one_rounding_is_half_a_step_of_the_type():
     assert rounding("f16", np.array([0.0])) == 2.0**-25  # of what has no normal exponent
     assert constants_radius("f32", np.array([0.5, 3.0, 0.1]))[:2].tolist() == [0.0, 0.0]
     assert constants_radius("f32", np.array([0.1]))[0] > 0
+    assert constants_radius("f32", np.array([1_000_003.0]))[0] == 0
+    assert constants_radius("f32", np.array([2.0**25 + 4100]))[0] > 0  # its neighbors are rounded
 
 
 def test_the_stated_chance_is_divided_among_all_comparisons():
