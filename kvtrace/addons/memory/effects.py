@@ -31,7 +31,9 @@ from kvtrace.ir.memory_sites import Site
 from kvtrace.ir.ops import AccessKind
 from kvtrace.metrics.byte_ranges import NOTHING, ByteRanges, TooManyRanges
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.conflicts.parts import roles_of
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
+from kvtrace.verdicts.conflicts.slots import slot_counters
 from kvtrace.verdicts.replaying import TooManyLanes, run
 
 if TYPE_CHECKING:
@@ -190,16 +192,22 @@ def depends_on_contents(call: Call) -> bool:
 def _with_index_contents(call: Call) -> Call:
     """Return the call without contents that decide no access, or that the kernel changes.
 
-    What is read from a changed storage depends on when it is read, and is not guessed.
+    What is read from a changed storage depends on when it is read, and is not guessed. Counters of
+    slots keep theirs: the slots that are drawn are the same in every order of the programs.
     """
     reads = index_arguments(call.module).read
     written = written_storages(call.module, call.arguments)
+    has_additions = any(updates_by(op, ADD) for op in call.module.ops)
+    counters = slot_counters(BoundCall(call)) if has_additions else frozenset()
     copies: dict[Storage, Storage] = {}
     for storage, args in _storages(call.arguments).items():
-        decides = storage not in written and (
-            any(_holds_integers(call.arguments[index]) for index in args)
-            if reads is None
-            else not reads.isdisjoint(args)
+        decides = storage in counters or (
+            storage not in written
+            and (
+                any(_holds_integers(call.arguments[index]) for index in args)
+                if reads is None
+                else not reads.isdisjoint(args)
+            )
         )
         copies[storage] = replace(storage, data=storage.data if decides else None)
     return replace(call, arguments=with_storages(call.arguments, copies.__getitem__))

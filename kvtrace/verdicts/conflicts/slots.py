@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kvtrace.evaluate import Storage
+from kvtrace.ir import Module, Op
 from kvtrace.ir.feeding import feeding, loads_behind
 from kvtrace.ir.flow import counter_of
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
@@ -22,7 +24,7 @@ from kvtrace.symbolic.functions import Applied, Choice
 from kvtrace.symbolic.prover.digits import Common, are_apart
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Atom, Symbol, Term
-from kvtrace.verdicts.conflicts.parts import ADD, updates_by
+from kvtrace.verdicts.conflicts.parts import ADD, roles_of, updates_by
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
 
 if TYPE_CHECKING:
@@ -40,12 +42,41 @@ def slot_stores(bound: BoundCall) -> frozenset[int]:
     return stores
 
 
+def slot_counters(bound: BoundCall) -> frozenset[Storage]:
+    """Return the storages of counters whose numbers decide nothing but where slots are."""
+    module, slots = bound.call.module, slot_stores(bound)
+    users = {a.op: _behind(a.op, module) for a in bound.summary.accesses if a.op.index not in slots}
+    return frozenset(
+        draw.storage
+        for draw in _draws(bound)
+        if draw.storage is not None
+        and not any(draw.access.op.index in behind for behind in users.values())
+    )
+
+
 def _slot_stores(bound: BoundCall) -> Iterable[int]:
-    sharers = [s for s in sharers_of(bound) if _is_single(bound, s.access)]
-    draws = [_Draw(bound, sharer) for sharer in sharers if _draws_fixed_numbers(bound, sharer)]
-    for sharer in sharers if draws else ():
-        if sharer.role.kind == "store" and any(d.determines(sharer.access) for d in draws):
+    draws = [_Draw(bound, sharer) for sharer in _draws(bound)]
+    for sharer in sharers_of(bound) if draws else ():
+        is_store = sharer.role.kind == "store" and _is_single(bound, sharer.access)
+        if is_store and any(draw.determines(sharer.access) for draw in draws):
             yield sharer.access.op.index
+
+
+def _draws(bound: BoundCall) -> list[Sharer]:
+    """Return the additions that draw the same numbers in every order."""
+    if not any(updates_by(role.op, ADD) for role in roles_of(bound.call.module).by_op.values()):
+        return []
+    return [
+        sharer
+        for sharer in sharers_of(bound)
+        if _is_single(bound, sharer.access) and _draws_fixed_numbers(bound, sharer)
+    ]
+
+
+def _behind(op: Op, module: Module) -> frozenset[int]:
+    """Return the ops that determine an op's address and execution, also through loads."""
+    loads = loads_behind(op, module)
+    return feeding(op, module).union(*(feeding(module.ops[load], module) for load in loads))
 
 
 def _is_single(bound: BoundCall, access: Access) -> bool:
@@ -66,8 +97,7 @@ def _draws_fixed_numbers(bound: BoundCall, draw: Sharer) -> bool:
         return False
     if not all(isinstance(atom, Symbol) and atom.kind == "scalar" for atom in step.atoms()):
         return False
-    slices = [feeding(module.ops[index], module) for index in loads_behind(op, module)]
-    if not _varying(bound).isdisjoint(feeding(op, module).union(*slices)):
+    if not _varying(bound).isdisjoint(_behind(op, module)):
         return False
     return all(
         sharer is draw or (sharer.exact is not None and are_apart(draw.exact, sharer.exact))

@@ -150,6 +150,14 @@ def others_read(counter, out, sums):
 
 
 @triton.jit
+def loaded_by_slot(counter, table, out, sums):
+    token = tl.program_id(0)
+    slot = tl.atomic_add(counter, 1)
+    tl.store(out + slot, 1.0 * token)
+    tl.store(sums + tl.load(table + slot) * 8 + token, 1.0)
+
+
+@triton.jit
 def by_program(counter, out):
     """Whether a slot is written depends on who drew it, and where, on the program."""
     token = tl.program_id(0)

@@ -1,0 +1,49 @@
+"""Slots that programs draw from counters: known bytes, whatever program draws which."""
+
+import numpy as np
+import pytest
+
+from kvtrace.addons.memory.effects import effects_of
+from kvtrace.metrics.byte_ranges import ByteRanges
+from tests.verdicts.calls import call, ids, tensor
+from tests.verdicts.conflicts import test_slots as slots
+
+COUNTS = np.bincount(slots.EXPERTS, minlength=4)
+
+
+def stored(kernel_call, name="out"):
+    (effect,) = [
+        effect
+        for effect in effects_of(kernel_call).storages
+        if name in [kernel_call.arguments[index].name for index in effect.args]
+    ]
+    return effect.stored if effect.exact else None
+
+
+def test_slots_of_all_tokens_are_stored():
+    expected = ByteRanges.union_of(
+        ByteRanges.of(64 * expert, 64 * expert + 4 * int(count))
+        for expert, count in enumerate(COUNTS)
+    )
+
+    assert stored(slots.PROVEN["tokens"]()) == expected
+    assert stored(slots.PROVEN["rows"]()) == ByteRanges.of(0, slots.TOKENS * 128)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["slot and program", "reset", "steps of data", "by program", "compared", "two draws",
+     "counters by a written tensor"],
+)  # fmt: skip
+def test_places_that_depend_on_the_order_of_draws_are_not_known(name):
+    assert stored(slots.NOT_PROVEN[name]()) is None
+
+
+def test_a_counter_whose_numbers_also_decide_a_load_is_not_followed():
+    """Program `token` loads at its slot: which program does, and what it stores, is not known."""
+    read = call(
+        slots.loaded_by_slot, (8,), counter=ids(0), table=ids(*range(8)), out=tensor(8),
+        sums=tensor(64),
+    )  # fmt: skip
+
+    assert stored(read, "sums") is None
