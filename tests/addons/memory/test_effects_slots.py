@@ -5,8 +5,8 @@ import pytest
 
 from kvtrace.addons.memory.effects import effects_of
 from kvtrace.metrics.byte_ranges import ByteRanges
+from tests.verdicts import slot_kernels as slots
 from tests.verdicts.calls import call, ids, tensor
-from tests.verdicts.conflicts import test_slots as slots
 
 COUNTS = np.bincount(slots.EXPERTS, minlength=4)
 
