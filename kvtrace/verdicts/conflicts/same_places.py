@@ -75,7 +75,8 @@ class _IndexSearch(EqualitySearch):
             if source is not pointer:
                 pointer, lanes = source, broadcast_lanes(source, lanes)
             op = pointer.owner
-            if not isinstance(op, Op) or op.name != "tt.addptr":
+            row = KINDS.get(op.name) if isinstance(op, Op) else None
+            if not isinstance(op, Op) or row is None or not row.has("offset"):
                 return pointer, tuple(sorted(parts, key=lambda part: part[0]))
             offset = value_before(op.operand("offset"), SPREADING)
             if offset.id not in self.parameters and constant_of(offset) is None:
