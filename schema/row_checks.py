@@ -33,6 +33,7 @@ _BITS: Final = re.compile(r"\d+")
 #: Triton's types of parameters: elements, pointers to them and descriptors of their tensors.
 _TYPE: Final = re.compile(r"(?:\*k?)?(?P<element>\w+)|tensordesc<(?P<of>\w+)\[.*>")
 _OTHER_TYPES: Final = frozenset({"constexpr", "nvTmaDesc", "u1"})
+_ELEMENT: Final = re.compile(r"(?P<kind>fp|bf|i|u)(?P<bits>\d+)\w*")
 _INTEGER: Final = re.compile(r"-?\d+")
 _NUMBER: Final = re.compile(r"-?(?:inf|nan|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
 
@@ -279,15 +280,16 @@ def _wrong_fields(position: int, arg: Mapping[str, Any] | None) -> Iterator[tupl
 
 def _is_literal(text: str, dtype: str | None) -> bool:
     """Return whether a text is a Python literal of an element type; pointers are integers."""
-    bits = _BITS.search(dtype or "")
-    if dtype is None or ":" in dtype or bits is None:
-        return text in ("True", "False") or _NUMBER.fullmatch(text) is not None
-    if "*" not in dtype and ("fp" in dtype or dtype.startswith("bf")):
-        return _NUMBER.fullmatch(text) is not None
+    known = _ELEMENT.fullmatch("u64" if (dtype or "").startswith("*") else dtype or "")
+    is_number = _NUMBER.fullmatch(text) is not None
+    if known is None:
+        return is_number or text in ("True", "False")
+    if known["kind"] in ("fp", "bf"):
+        return is_number
     if text in ("True", "False"):
         return True
-    width = 64 if "*" in dtype else int(bits[0])
-    is_signed = dtype.startswith("i") and width > 1
+    width = int(known["bits"])
+    is_signed = known["kind"] == "i" and width > 1
     least, end = (-(1 << (width - 1)), 1 << (width - 1)) if is_signed else (0, 1 << width)
     return _INTEGER.fullmatch(text) is not None and least <= int(text) < end
 

@@ -273,6 +273,9 @@ BROKEN: Final[Mapping[str, Broken]] = {
     "dtype": Broken(
         _UNREGISTERED.format("args.dtype", "float32"), _argument(dtype="float32"), warning=True
     ),
+    "dtype of a scalar": Broken(
+        _UNREGISTERED.format("args.dtype", "float32"), _scalar("2.0", "float32"), warning=True
+    ),
     "kind of argument": Broken(
         _UNREGISTERED.format("args.kind", "ptr"), _argument(kind="ptr"), warning=True
     ),
