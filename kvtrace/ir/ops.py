@@ -387,6 +387,8 @@ _rows("ttng_partitions", Kind.SHARED, {
 })  # fmt: skip
 _rows("ttng_partitions", Kind.PRODUCT, {
     "left right added token? use_added predicate barrier* barrier_predicate*": "ttng.tc_gen5_mma",
+    "left right added token? left_scale right_scale use_added predicate barrier*"
+    " barrier_predicate*": "ttng.tc_gen5_mma_scaled",
 })  # fmt: skip
 _rows("", Kind.END, {"passed*": "ttg.warp_yield ttg.warp_return"})
 

@@ -229,7 +229,7 @@ def dot(op: Op, compiler: Compiler) -> Step:
     return compiler.counting_step(op, step, sum_type.size, flops)
 
 
-_PACKED = frozenset({4, "e2m1"})
+PACKED = frozenset({4, "e2m1"})
 """Triton's ScaleDotElemType 4: two 4-bit floats in a byte, the lower half first."""
 
 _E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
@@ -239,7 +239,7 @@ _BYTE_FORMATS = {0: "f8E4M3FN", "e4m3": "f8E4M3FN", 1: "f8E5M2", "e5m2": "f8E5M2
 
 def unpacked(array: Array, kind: int | str, axis: int) -> Array:
     """Return an operand of a scaled dot as float32; 4-bit values are unpacked along `axis`."""
-    if kind in _PACKED:
+    if kind in PACKED:
         bits = array.view(np.uint8)
         pair = np.stack([_E2M1[bits & 15], _E2M1[bits >> 4]], axis=axis)
         shape = list(array.shape)
@@ -255,6 +255,18 @@ def scale_factors(bits: Array) -> Array:
     """Return e8m0 bytes as powers of two in float32; 255 is NaN."""
     exponent = bits.view(np.uint8).astype(np.int32) - 127
     return np.where(exponent == 128, np.float32(np.nan), np.ldexp(np.float32(1), exponent))
+
+
+def _spread_scales(bits: Array, depth: int, position: int) -> Array:
+    """Return the scale of each element of a factor (0: left, 1: right) of some depth."""
+    factors = scale_factors(bits)
+    spread = np.repeat(factors, depth // factors.shape[-1], axis=-1)
+    return spread if position == 0 else np.swapaxes(spread, -1, -2)
+
+
+def scaled_factor(array: Array, bits: Array, position: int) -> Array:
+    """Return a factor (0: left, 1: right) times its e8m0 scales, of which each is a block's."""
+    return np.asarray(array * _spread_scales(bits, array.shape[-1 - position], position))
 
 
 def _multiplies_scaled(target: str, *, are_both_scaled: bool) -> bool:
@@ -308,12 +320,10 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         is_e5m2 = kinds[position] in (1, "e5m2")
         if scale is None:
             return array if native else scaled_in_16_bits(array, None, narrow, is_e5m2=is_e5m2)
-        factors = scale_factors(full_array(values[scale.id], value_type(scale.type)))
-        depth = array.shape[axis] // factors.shape[-1]
-        spread = np.repeat(factors, depth, axis=-1)
-        spread = spread if position == 0 else np.swapaxes(spread, -1, -2)
+        bits = full_array(values[scale.id], value_type(scale.type))
         if native:
-            return np.asarray(array * spread)
+            return scaled_factor(array, bits, position)
+        spread = _spread_scales(bits, array.shape[axis], position)
         return scaled_in_16_bits(array, spread, narrow, is_e5m2=is_e5m2)
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -325,5 +335,5 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         total = total + to_array(values[added], sum_type)
         values[result] = total.astype(sum_type.element.value, copy=False)
 
-    depth = types[0].shape[-1] * (2 if kinds[0] in _PACKED and along_depth[0] else 1)
+    depth = types[0].shape[-1] * (2 if kinds[0] in PACKED and along_depth[0] else 1)
     return compiler.counting_step(op, step, sum_type.size, 2 * sum_type.size * depth)

@@ -6,20 +6,21 @@ core are computed at once; they count as in flight until a barrier's phase ends 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
-from kvtrace.evaluate.dialects.tt_dot import dot_form, product
+from kvtrace.evaluate.dialects.tt_dot import PACKED, dot_form, product, scaled_factor, unpacked
 from kvtrace.evaluate.dialects.ttg import TOKEN_VALUE, local_alloc, view_step
 from kvtrace.evaluate.partitions import PartitionedMemory
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Unknown, full_array, program_flags, unknown_of
+from kvtrace.evaluate.values import Array, Unknown, full_array, program_flags, unknown_of
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import Attribute
 from kvtrace.ir.flow import captured
@@ -219,13 +220,44 @@ def tmem_subslice(op: Op, _compiler: Compiler) -> Step:
 def tc_gen5_mma(op: Op, compiler: Compiler) -> Step:
     """Return the step of a product that is added to tensor memory."""
     _check_attributes(op, compiler, "is_async")
-    names = ("left", "right", "added", "use_added", "predicate")
-    slots = tuple(op.operand(name).id for name in names)
+    form = dot_form(op)
+
+    def multiply(left: Array, right: Array) -> Array:
+        return product(left, right, form.working, tf32=left.dtype == np.float32)
+
+    return _product_step(op, compiler, ("left", "right"), multiply)
+
+
+@semantics("ttng.tc_gen5_mma_scaled")
+def tc_gen5_mma_scaled(op: Op, compiler: Compiler) -> Step:
+    """Return the step of a product whose factors have a scale per block along K."""
+    _check_attributes(op, compiler, "is_async", "a_type", "b_type")
+    kinds = (attribute(op, "a_type"), attribute(op, "b_type"))
+    for name in ("left_scale", "right_scale"):
+        scale = value_type(op.operand(name).type).element.name
+        if scale != "i8":
+            raise unsupported(op, compiler.kernel, f"with scales of {scale}")
+
+    def multiply(left: Array, right: Array, *scales: Array) -> Array:
+        scaled = [
+            scaled_factor(unpacked(raw, kind, -1 - position), scales[position], position)
+            for position, (raw, kind) in enumerate(zip((left, right), kinds, strict=True))
+        ]
+        return product(*scaled, np.float32, tf32=False)
+
+    names = ("left", "right", "left_scale", "right_scale")
+    return _product_step(op, compiler, names, multiply)
+
+
+def _product_step(
+    op: Op, compiler: Compiler, names: tuple[str, ...], multiply: Callable[..., Array]
+) -> Step:
+    factor_slots = slots_of(op.operand(name) for name in names)
+    slots = tuple(op.operand(name).id for name in ("added", "use_added", "predicate"))
     barriers = list(
         zip(slots_of(op.group("barrier")), slots_of(op.group("barrier_predicate")), strict=True)
     )
     type_, results = value_type(op.operand("added").type), slots_of(op.results)
-    form = dot_form(op)
     rounding = rounding_to(type_.element)
     ends = not _is_asynchronous(op)
 
@@ -233,20 +265,19 @@ def tc_gen5_mma(op: Op, compiler: Compiler) -> Step:
         memory = _memory(op, scope)
         if not memory.follows_products:
             raise unsupported(op, compiler.kernel, "in this analysis")
-        left, right, added, use, predicate = (values[slot] for slot in slots)
-        active, adds = (_flags(values, slot, scope) for slot in slots[3:][::-1])
+        added, use, predicate = (values[slot] for slot in slots)
+        adds, active = (_flags(values, slot, scope) for slot in slots[1:])
         for slot in results:
             values[slot] = TOKEN_VALUE
         unknown = unknown_of((use, predicate))
         if unknown is None and not np.all(active):
             return
-        factors = [memory.read(op, view, _TENSOR_CORE) for view in (left, right)]
+        factors = [memory.read(op, values[slot], _TENSOR_CORE) for slot in factor_slots]
         total = memory.read(op, added, _TENSOR_CORE) if unknown or np.all(adds) else 0
         unknown = unknown_of((use, predicate, *factors, total))
         result: Any = unknown
         if unknown is None:
-            is_single = factors[0].dtype == np.float32
-            result = product(factors[0], factors[1], form.working, tf32=is_single)
+            result = multiply(*factors)
             result = rounding(np.asarray(result + total)) if rounding else result + total
         memory.write(op, scope, added, result, type_, _TENSOR_CORE)
         memory.begin_product(scope, ends=ends)
@@ -262,6 +293,8 @@ def _is_asynchronous(op: Op) -> bool:
 
 def _flops(op: Op) -> int:
     depth = value_type(op.operand("left").type).shape[-1]
+    if attribute(op, "a_type") in PACKED:
+        depth *= 2
     return 2 * depth * value_type(op.operand("added").type).size
 
 
