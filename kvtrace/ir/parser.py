@@ -10,6 +10,7 @@ from typing import Final
 
 from kvtrace.ir.attribute_reader import AttributeReader
 from kvtrace.ir.attributes import Attribute, IntegerAttribute, LocationAttribute, StringAttribute
+from kvtrace.ir.buffer_ops import with_pointers
 from kvtrace.ir.locations import (
     UNKNOWN,
     CallSiteLocation,
@@ -142,7 +143,7 @@ class _Parser(AttributeReader):
         self._close_scope()
         own_target = top.attributes.get("ttg.target")
         target = own_target.value if isinstance(own_target, StringAttribute) else target
-        return Module(top, tuple(self._ops), self._value_count, target)
+        return Module(top, *with_pointers(self._ops, self._value_count), target)
 
     def _read_aliases(self) -> dict[int, int]:
         """Read all aliases, also those after their use; return {start: end} of their definitions.

@@ -239,11 +239,11 @@ def tc_gen5_mma_scaled(op: Op, compiler: Compiler) -> Step:
             raise unsupported(op, compiler.kernel, f"with scales of {scale}")
 
     def multiply(left: Array, right: Array, *scales: Array) -> Array:
-        scaled = [
+        first, second = (
             scaled_factor(unpacked(raw, kind, -1 - position), scales[position], position)
             for position, (raw, kind) in enumerate(zip((left, right), kinds, strict=True))
-        ]
-        return product(*scaled, np.float32, tf32=False)
+        )
+        return product(first, second, np.dtype(np.float32), tf32=False)
 
     names = ("left", "right", "left_scale", "right_scale")
     return _product_step(op, compiler, names, multiply)
