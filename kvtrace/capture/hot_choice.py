@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.capture.adapters import Describe, Problem
@@ -54,6 +55,12 @@ def compiled_part() -> tuple[Any, str]:
     """Return the module compiled from `_hot.c`, or None and the reason why it is not used."""
     if os.environ.get("KVTRACE_NATIVE", "") == "0":
         return None, "KVTRACE_NATIVE=0 is set"
+    return _extension()
+
+
+@cache
+def _extension() -> tuple[Any, str]:
+    """Import `_hot`, once: to miss it takes descriptors, which a program may have used up later."""
     try:
         from kvtrace.capture import _hot  # type: ignore[attr-defined]
     except ImportError as error:
