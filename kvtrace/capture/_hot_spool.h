@@ -17,6 +17,7 @@
 #ifndef KVTRACE_HOT_SPOOL_H
 #define KVTRACE_HOT_SPOOL_H
 
+#include "_hot_files.h"
 #include "_hot_signal.h"
 #include "_hot_tables.h"
 
@@ -41,13 +42,6 @@ enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 + ((sizeof(s
 struct frame {
   uint32_t magic, kind;
   uint64_t bytes, sum; /* of the payload, which is padded to 64-bit words with zeros */
-};
-
-/* By which an open file is known: a program may close all descriptors, as daemons do, and then have
- * another file with the number. */
-struct identity {
-  dev_t device;
-  ino_t inode;
 };
 
 struct spool {
@@ -100,21 +94,6 @@ static uint64_t frame_sum(const char *bytes, size_t count) {
     sum ^= sum >> 32;
   }
   return sum;
-}
-
-static struct identity identity_of(int file) {
-  struct stat facts;
-  if (fstat(file, &facts)) return (struct identity){0, 0};
-  return (struct identity){facts.st_dev, facts.st_ino};
-}
-
-static int is_own(int file, struct identity own) {
-  struct identity found = identity_of(file);
-  return file >= 0 && found.inode && found.device == own.device && found.inode == own.inode;
-}
-
-static void close_own(int file, struct identity own) {
-  if (is_own(file, own)) close(file);
 }
 
 /* Returns the memory's file, opened again if the program has closed it; -1: it cannot be. Holds the lock. */
@@ -259,17 +238,6 @@ static void close_files(struct spool *spool) {
     spool->opened_files[i] = -1; /* first: a child that is forked in between must not close another's */
     close_own(file, spool->identities[i]);
   }
-}
-
-static int write_whole(int file, const char *bytes, size_t count) {
-  while (count) {
-    ssize_t done = write(file, bytes, count);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return -1;
-    bytes += done;
-    count -= (size_t)done;
-  }
-  return 0;
 }
 
 static struct timespec time_in(long nanoseconds) {
