@@ -55,19 +55,20 @@ def compiled_part() -> tuple[Any, str]:
     """Return the module compiled from `_hot.c`, or None and the reason why it is not used."""
     if os.environ.get("KVTRACE_NATIVE", "") == "0":
         return None, "KVTRACE_NATIVE=0 is set"
-    return _extension()
+    compiled, reason = _extension()
+    if getattr(compiled, "FIELDS", "").split() != list(FIELDS):
+        return None, reason
+    return compiled, ""
 
 
 @cache
 def _extension() -> tuple[Any, str]:
-    """Import `_hot`, once: to miss it takes descriptors, which a program may have used up later."""
+    """Import `_hot`, once: to miss it asks the program's finders, and takes descriptors."""
     try:
         from kvtrace.capture import _hot  # type: ignore[attr-defined]
     except ImportError as error:
         return None, f"the extension is not built here ({error})"
-    if getattr(_hot, "FIELDS", "").split() != list(FIELDS):
-        return None, "the extension was built for another version of kvtrace; build it again"
-    return _hot, ""
+    return _hot, "the extension was built for another version of kvtrace; build it again"
 
 
 def _native(torch: Any) -> tuple[Any, str]:

@@ -7,6 +7,7 @@ recorder asks nothing of them.
 import math
 import sys
 import weakref
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,6 +34,26 @@ def test_an_extension_that_was_built_for_other_fields_of_launches_is_not_used(mo
 
     assert recorder.name == "python"
     assert "build it again" in reason
+
+
+@pytest.mark.skipif(_hot is None, reason="the extension is not built")
+def test_an_extension_that_is_not_there_is_looked_for_once(monkeypatch):
+    asked = []
+
+    class Finder:
+        @staticmethod
+        def find_spec(name, *_):
+            if name == _hot.__name__:
+                asked.append(name)
+                raise ImportError(name)
+
+    monkeypatch.delitem(sys.modules, _hot.__name__)
+    monkeypatch.delattr("kvtrace.capture._hot")
+    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
+    monkeypatch.setattr(hot_choice, "_extension", cache(hot_choice._extension.__wrapped__))
+    for _ in range(3):
+        assert hot_choice.compiled_part()[0] is None
+    assert len(asked) == 1
 
 
 # -- identity --------------------------------------------------------------------------------------
