@@ -122,6 +122,16 @@ elementwise("arith.sitofp", by_target=_whole_by_target)(signed_to_float)
 elementwise("arith.uitofp", by_target=_whole_by_target)(unsigned_to_float)
 elementwise("arith.fptosi", by_target=_narrow_by_target)(float_to_signed)
 elementwise("arith.fptoui", by_target=_narrow_by_target)(float_to_unsigned)
+
+
+def integers_of(op: Op) -> tuple[int, int] | None:
+    """Return the smallest and the largest integer that a conversion of floats gives, else None."""
+    if op.name not in ("arith.fptosi", "arith.fptoui"):
+        return None
+    bits = value_type(op.results[0].type).element.bits
+    return (0, (1 << bits) - 1) if op.name == "arith.fptoui" else signed_range(bits)
+
+
 typed_result(
     "arith.truncf", "arith.extf", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"
 )

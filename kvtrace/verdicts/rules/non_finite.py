@@ -3,7 +3,8 @@
 A call is evaluated with the recorded contents of its tensors. A *birth* is an infinity that an op
 makes of finite operands, or a NaN that an op makes of operands without a NaN. A birth reaches
 memory if a program stores fewer NaNs and infinities when the new value is replaced by 1: a value
-that is masked off later, or multiplied by zero, does no harm.
+that is masked off later, or multiplied by zero, does no harm. Floats that a conversion to integers
+loses are in `conversions.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kvtrace.evaluate.dialects.arith_casts import integers_of
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
@@ -31,6 +33,7 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import FloatType, element_of
 from kvtrace.verdicts.replaying import holds_floats, program_at, run
+from kvtrace.verdicts.rules.conversions import LostFloat, lost_floats
 from kvtrace.verdicts.rules.fills import filling_masked
 from kvtrace.verdicts.verdict import Verdict
 
@@ -54,7 +57,7 @@ _REPLACEMENT: Final = 1.0
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Yield a violation for each op that makes a NaN or an infinity which reaches memory."""
-    ops = [op for op in bound.call.module.ops if _may_make_bad_values(op)]
+    ops = [op for op in bound.call.module.ops if _may_make_bad_values(op) or integers_of(op)]
     if not ops or not bound.programs:
         return
     if not holds_floats(bound.call):
@@ -73,6 +76,11 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         yield _unknown(ops[0], births_found)
         return
     yield from (_violation(bound.call, birth) for birth in births_found if birth.reaches_memory)
+    lost = lost_floats(bound.call, bound.budget.lanes)
+    if isinstance(lost, str):
+        yield _unknown(ops[0], lost)
+        return
+    yield from (_loss(bound.call, lost_float) for lost_float in lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,4 +432,20 @@ def _violation(call: Call, birth: Birth) -> Verdict:
         program=program_at(birth.program, call.grid),
         iteration=birth.iteration,
         lane=birth.lane,
+    )
+
+
+def _loss(call: Call, lost: LostFloat) -> Verdict:
+    where = f"; in {lost.programs} programs" if lost.programs > 1 else ""
+    element = element_of(lost.op.results[0].type)
+    return Verdict(
+        RULE,
+        "violation",
+        lost.op,
+        f"{lost.number:g} becomes an integer ({element}), which cannot hold it: the result is not "
+        f"specified, and it is stored{where}",
+        "evaluated",
+        program=program_at(lost.program, call.grid),
+        iteration=lost.iteration,
+        lane=lost.lane,
     )

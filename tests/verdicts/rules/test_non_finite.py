@@ -1,6 +1,9 @@
 """NaNs and infinities: where they are born, and whether they count."""
 
 import numpy as np
+import pytest
+import triton
+import triton.language as tl
 
 from corpus.kernels.blocks import sum_of_all
 from kvtrace.verdicts.judge import judge
@@ -78,3 +81,69 @@ def test_without_contents_the_verdict_is_unknown_and_names_the_setting():
 
     assert verdict.verdict == "unknown"
     assert "KVTRACE_TENSORS=all" in verdict.reason
+
+
+# -- floats that become integers -------------------------------------------------------------------
+
+
+@triton.jit
+def quantized(x, y, out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + lanes, mask=lanes < n, other=0.0) / tl.load(y + lanes, mask=lanes < n)
+    if KIND == "stored":
+        tl.store(out + lanes, value.to(out.dtype.element_ty), mask=lanes < n)
+    elif KIND == "float again":
+        tl.store(y + lanes, value.to(tl.int8).to(tl.float32) + 1.0, mask=lanes < n)
+    elif KIND == "chosen before":
+        kept = tl.where(tl.abs(value) < 100, value, 0.0)
+        tl.store(out + lanes, kept.to(out.dtype.element_ty), mask=lanes < n)
+    elif KIND == "chosen after":
+        number = value.to(out.dtype.element_ty)
+        tl.store(out + lanes, tl.where(tl.abs(value) < 100, number, 0), mask=lanes < n)
+    elif KIND == "masked":
+        tl.store(out + lanes, value.to(out.dtype.element_ty), mask=tl.abs(value) < 100)
+    else:
+        number = value.to(out.dtype.element_ty)
+        tl.store(out + lanes, number * 0, mask=lanes < n)
+
+
+def quantizing(kind, number, by=1.0, dtype="i8", at=21, n=30):
+    x, y = np.ones(32), np.ones(32)
+    x[at], y[at] = number, by
+    given = {"x": floats(32, data=x), "y": floats(32, data=y), "n": n}
+    found = judge(
+        call(quantized, (2,), **given, out=tensor(32, dtype=dtype), KIND=kind, BLOCK=16), RULES
+    )
+    return [(v.program[0], v.lane, v.message) for v in found if "becomes an integer" in v.message]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "by", "dtype", "text"),
+    [
+        ("stored", 0.0, 0.0, "i8", "nan becomes an integer"),
+        ("stored", 1.0, 0.0, "i32", "inf becomes an integer"),
+        ("stored", 1e10, 1.0, "i32", "1e+10 becomes an integer"),
+        ("stored", 128.0, 1.0, "i8", "128 becomes an integer"),
+        ("stored", -129.0, 1.0, "i8", "-129 becomes an integer"),
+        ("float again", 300.0, 1.0, "i8", "300 becomes an integer"),
+    ],
+)
+def test_a_float_that_no_integer_is_near_is_found_if_it_is_stored(kind, number, by, dtype, text):
+    ((program, lane, message),) = quantizing(kind, number, by, dtype)
+
+    assert (program, lane) == (1, (5,))
+    assert message.startswith(text)
+
+
+@pytest.mark.parametrize("number", [127.9, -128.9, 0.5, -0.0])
+def test_a_float_within_the_integers_of_its_type_is_no_finding(number):
+    assert quantizing("stored", number) == []
+
+
+@pytest.mark.parametrize("kind", ["chosen before", "chosen after", "masked", "by zero"])
+def test_a_lost_float_that_reaches_no_memory_is_no_finding(kind):
+    assert quantizing(kind, 1e10) == []
+
+
+def test_lanes_that_are_not_stored_are_no_finding_nor_the_witness():
+    assert quantizing("stored", 1e10, at=31) == []

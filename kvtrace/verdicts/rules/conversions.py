@@ -1,0 +1,157 @@
+"""Floats that no integer of a conversion's type is near, and whose conversion reaches memory.
+
+The result of converting a NaN, an infinity or a float out of range is not specified: devices and
+compilers give different integers. It reaches memory if a program stores other bytes when the result
+is changed: an integer that is masked off later does no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate.dialects.arith_casts import integers_of
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.ir.ops import WRITING, mask_of
+from kvtrace.verdicts.replaying import run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvtrace.evaluate.registry import Step
+    from kvtrace.ir import Op
+    from kvtrace.recorded_calls.recorded import Call
+
+_MAX_PROGRAMS: Final = 8
+_MAX_PLACES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LostFloat:
+    """The first float that a conversion loses, and the number of programs that lose one there."""
+
+    op: Op
+    program: int
+    programs: int
+    iteration: int
+    lane: tuple[int, ...]
+    number: float
+
+
+def lost_floats(call: Call, lanes: int) -> tuple[LostFloat, ...] | str:
+    """Return for each conversion the first float that it loses and that reaches memory.
+
+    Returns the reason if the evaluation of at most `lanes` lanes ended early.
+    """
+    whole_run = _ConversionRecorder()
+    failure = _evaluated(call, whole_run, None, lanes)
+    if failure is not None:
+        return failure
+    programs = {op: list(dict.fromkeys(ids)) for op, ids in whole_run.programs.items()}
+    found = (_lost_float(call, op, ids, lanes) for op, ids in programs.items())
+    return tuple(lost for lost in found if lost is not None)
+
+
+def _lost_float(call: Call, op: Op, programs: Sequence[int], lanes: int) -> LostFloat | None:
+    """Return the first float that an op loses in a program whose stores it changes, else None."""
+    for program in programs[:_MAX_PROGRAMS]:
+        unchanged = _run_of(call, op, program, lanes, 0)
+        changing, harmless = len(unchanged.places), 0
+        if _run_of(call, op, program, lanes, changing).stored == unchanged.stored:
+            continue
+        while changing - harmless > 1:  # the fewest first places that change what is stored
+            middle = (changing + harmless) // 2
+            if _run_of(call, op, program, lanes, middle).stored == unchanged.stored:
+                harmless = middle
+            else:
+                changing = middle
+        return LostFloat(op, program, len(programs), *unchanged.places[changing - 1])
+    return None
+
+
+def _run_of(call: Call, op: Op, program: int, lanes: int, moved: int) -> _ConversionRecorder:
+    recorder = _ConversionRecorder(op, moved=moved)
+    _evaluated(call, recorder, (program,), lanes)
+    return recorder
+
+
+def _evaluated(
+    call: Call, instrument: Instrument, programs: Sequence[int] | None, lanes: int
+) -> str | None:
+    with np.errstate(all="ignore"):
+        return run(call, (), programs, contents="all", lanes=lanes, instrument=instrument)
+
+
+class _ConversionRecorder(Instrument):
+    """An instrument that records the programs in which conversions lose floats, by op.
+
+    Of the op `watched` it records the first `places`, each a trip, a lane and a float, and of the
+    run all that is `stored`. At the first `moved` places, the op gives another integer.
+    """
+
+    def __init__(self, watched: Op | None = None, *, moved: int = 0) -> None:
+        super().__init__()
+        self._watched = watched
+        self._moved = moved
+        self.programs: dict[Op, list[int]] = {}
+        self.places: list[tuple[int, tuple[int, ...], float]] = []
+        self.stored: list[bytes] = []
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Wrap conversions of floats to integers, and ops that write."""
+        if op.name in WRITING and self._watched is not None:
+            return self._recording_stores(op, step)
+        is_watched = self._watched in (None, op) and integers_of(op) is not None
+        return self._recording_losses(op, step) if is_watched else step
+
+    def _recording_losses(self, op: Op, step: Step) -> Step:
+        source, result = op.operand("source"), op.results[0]
+        span = integers_of(op)
+        assert span is not None
+
+        def watched(values: list[Any], scope: Any) -> None:
+            step(values, scope)
+            given = values[source.id]
+            if isinstance(given, Unknown) or not scope.certain:
+                return
+            floats = np.asarray(to_array(given, value_type(source.type))).astype(np.float64)
+            is_lost = ~((floats > span[0] - 1) & (floats < span[1] + 1))
+            if not is_lost.any():
+                return
+            if self._watched is None:
+                loses = np.broadcast_to(_by_program(is_lost), len(scope.linear))
+                self.programs.setdefault(op, []).extend(map(int, scope.linear[loses]))
+                return
+            trip = int(np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))[0])
+            integers = np.array(to_array(values[result.id], value_type(result.type)))
+            for position in map(tuple, np.argwhere(is_lost)[: _MAX_PLACES - len(self.places)]):
+                lane = tuple(map(int, position[1:]))
+                if len(self.places) < self._moved:
+                    integers[position] ^= 1
+                self.places.append((trip, lane, float(floats[position])))
+            values[result.id] = integers
+
+        return watched
+
+    def _recording_stores(self, op: Op, step: Step) -> Step:
+        value, mask = op.operand("value"), mask_of(op)
+
+        def recorded(values: list[Any], scope: Any) -> None:
+            stored, active = values[value.id], True if mask is None else values[mask.id]
+            if not isinstance(stored, Unknown) and not isinstance(active, Unknown):
+                numbers = np.asarray(to_array(stored, value_type(value.type)))
+                if mask is not None:
+                    is_active = np.asarray(to_array(active, value_type(mask.type)))
+                    numbers = np.where(is_active, numbers, np.zeros_like(numbers))
+                self.stored.append(numbers.tobytes())
+            step(values, scope)
+
+        return recorded
+
+
+def _by_program(marks: Any) -> Any:
+    return marks.reshape(len(marks), -1).any(axis=1)
