@@ -15,7 +15,7 @@ from kvtrace.ir.model import Op, Value
 from kvtrace.ir.types import PointerType, TensorType, Type
 
 #: By op: its operands (`?` marks optional ones), and name and operands of the access by pointers.
-_FORMS: Final[Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...]]]] = {
+FORMS: Final[Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...]]]] = {
     "amdg.buffer_load": (
         ("base", "offsets", "stride?", "mask?", "other?"), "tt.load", ("mask", "other"),
     ),
@@ -37,11 +37,11 @@ def with_pointers(ops: list[Op], values: int) -> tuple[tuple[Op, ...], int]:
 
     `values` is the number of values before.
     """
-    if _FORMS.keys().isdisjoint(op.name for op in ops):
+    if FORMS.keys().isdisjoint(op.name for op in ops):
         return tuple(ops), values
     rewritten: list[Op] = []
     for op in ops:
-        before = _addressed(op, values) if op.name in _FORMS else []
+        before = _addressed(op, values) if op.name in FORMS else []
         values += len(before)
         rewritten += [*before, op]
     for index, op in enumerate(rewritten):
@@ -51,7 +51,7 @@ def with_pointers(ops: list[Op], values: int) -> tuple[tuple[Op, ...], int]:
 
 def _addressed(op: Op, values: int) -> list[Op]:
     """Make an op access memory by pointers; return the ops before it that compute these."""
-    names, access, kept = _FORMS[op.name]
+    names, access, kept = FORMS[op.name]
     segments = op.attributes.get("operandSegmentSizes")
     if not isinstance(segments, DenseArrayAttribute) or len(segments.values) != len(names):
         return []
