@@ -98,10 +98,11 @@ def launch_rows(
 
     Where all launches are alike in a column, as nearly always, its numbers are not looked at.
     """
-    columns, rows = dict(zip(FIELDS, fields, strict=True)), len(seq) // 8
+    columns, zeros = dict(zip(FIELDS, fields, strict=True)), bytes(len(seq))
+    rows = len(zeros) // 8
     device, thread, copies = columns["device"], columns["thread"], columns["contents"]
     copied: Iterable[tuple[int, ...]] = ()
-    if copies != bytes(len(seq)):
+    if copies != zeros:
         copied = zip(*map(_numbers, (copies, seq, columns["call_id"])), strict=True)
     if thread == thread[:8] * rows:
         thread = thread[:8]
@@ -110,7 +111,7 @@ def launch_rows(
         seq,
         graph,
         _bits(n >= 0 for n in memoryview(device).cast("i")) if _NONE in device else None,
-        _bits(bytes(rows) if graph == bytes(len(seq)) else map(bool, _numbers(graph))),
+        bytes(-(-rows // 8)) or None if graph == zeros else _bits(map(bool, _numbers(graph))),
         set(_numbers(thread)),
         [(copy, number, call) for copy, number, call in copied if copy],
         saw_graph_capture,
