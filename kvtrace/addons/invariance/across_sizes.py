@@ -7,6 +7,7 @@ or elements, other compile options, and a row with two values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from time import thread_time
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from kvtrace.addons.invariance.batches import (
+    Batch,
     ComparedCall,
     SizeComparison,
     calls_by_tree,
@@ -22,6 +24,7 @@ from kvtrace.addons.invariance.batches import (
     worst_comparison,
 )
 from kvtrace.addons.invariance.output_results import OutputResult, ResultReason, RowGuard
+from kvtrace.addons.invariance.trees import are_extremes_alone
 from kvtrace.addons.invariance.witness import (
     BatchedCall,
     Witness,
@@ -29,6 +32,7 @@ from kvtrace.addons.invariance.witness import (
     witness_between_sizes,
     witness_of_other_rows,
     witness_of_program_order,
+    witness_on_nans,
 )
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.symbolic.walk import summarize
@@ -77,7 +81,7 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
         _note_collected(result, compared_calls)
     batches_by_tree = calls_by_tree(compared_calls) if count_sizes(compared_calls) > 1 else {}
     if batches_by_tree:
-        comparison = worst_comparison(batches_by_tree)
+        comparison = _of_ordered_floats(result, worst_comparison(batches_by_tree), batches_by_tree)
         result.size_comparison = SizeComparison(
             tuple(tuple(batches) for batches in batches_by_tree.values()), comparison
         )
@@ -101,6 +105,31 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
         result, rounds=any(map(_computes_floats, batches_by_tree))
     ):
         result.verdict = "unknown"
+
+
+def _of_ordered_floats(
+    result: OutputResult,
+    comparison: Comparison,
+    launches: Mapping[Tree, Mapping[Batch, ComparedCall]],
+) -> Comparison:
+    """Return a comparison as "equal" if only maxima, or only minima, are in another order.
+
+    These are the largest numbers of the same elements, whatever the order. NaNs are left out, so a
+    padding of -inf decides where all elements are NaN: this case is evaluated.
+    """
+    if comparison.relation != "reassociated" or not are_extremes_alone(launches):
+        return comparison
+    first, *others = (next(iter(of_tree.values())) for of_tree in launches.values())
+    for other in others:
+        axes = batch_axes(first.call, other.call, (first.batch.rows, other.batch.rows))
+        small, large = (BatchedCall(launch.call, axes) for launch in (first, other))
+        has_rows = axes.get(first.position)
+        found = witness_on_nans(small, large, first.position) if has_rows else False
+        if isinstance(found, Witness):
+            result.witness = found
+        if found is not True:
+            return comparison
+    return replace(comparison, relation="equal")
 
 
 def _find_order_witness(launches: Sequence[ComparedCall]) -> Witness | None:
@@ -332,9 +361,9 @@ def _is_difference_seen(result: OutputResult, *, rounds: bool) -> bool:
 
 
 def _other_tree_reason(result: OutputResult, comparison: Comparison) -> ResultReason:
-    kind = (
-        "sums in another order" if comparison.relation == "reassociated" else "another expression"
-    )
+    kind = "another expression"
+    if comparison.relation == "reassociated":
+        kind = "sums or maxima in another order"
     return ResultReason("size", "data", f"{kind} at another size of the batch", result.source)
 
 

@@ -22,7 +22,7 @@ from kvtrace.addons.invariance.output_results import (
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.stores import stored_elements
-from kvtrace.addons.invariance.trees import Tree
+from kvtrace.addons.invariance.trees import Tree, are_extremes_alone
 from kvtrace.clients.recorded import estimated_costs
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.ir import source_stack
@@ -280,8 +280,12 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
 
 
 def _ordered_by(tree: Tree | None) -> frozenset[str]:
-    """Return the kinds of nodes in a tree whose order the compiled code decides."""
-    all_nodes: Iterable[Tree] = () if tree is None else tree.walk()
+    """Return the kinds of nodes in a tree whose order the compiled code decides.
+
+    The order of maxima alone changes no value.
+    """
+    has_order = tree is not None and not are_extremes_alone((tree,))
+    all_nodes: Iterable[Tree] = tree.walk() if tree is not None and has_order else ()
     return frozenset(node.what for node in all_nodes) & {"reduction", "product"}
 
 

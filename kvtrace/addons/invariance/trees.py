@@ -51,6 +51,8 @@ COMMUTATIVE: Final = frozenset({"+", "*", "min", "max", "&", "|", "^"})
 TRIPS: Final = 1 << 32
 """The extent of the symbol of a loop's trips, an upper bound."""
 
+_EXTREMES: Final = frozenset(("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf"))
+_KEEPING_NAN: Final = frozenset(("arith.extf", "arith.truncf", "math.absf"))
 _FUNCTIONS: Final = {"math.absf": "abs", "tt.precise_sqrt": "sqrt"}
 _SYMBOL: Final = re.compile(r"['\"](\w+)['\"]")
 _FILLING: Final = (2.0**-10, 2.0**10)
@@ -130,6 +132,20 @@ def function_of(node: Tree) -> str:
         symbols = _SYMBOL.findall(dict(node.detail[1]).get("symbol", ""))
         return function_name(symbols[0]) if symbols else ""
     return _FUNCTIONS.get(name, name.removeprefix("math.") if name.startswith("math.") else "")
+
+
+def are_extremes_alone(trees: Iterable[Tree]) -> bool:
+    """Return whether all that trees compute of floats are maxima, or minima, of one kind.
+
+    Their elements may be widened, narrowed or magnitudes: NaN then stays NaN.
+    """
+    names = set()
+    for node in (node for tree in trees for node in tree.walk()):
+        if node.what in ("product", "unknown"):
+            return False
+        if node.what == "op" and node.detail[2].startswith(("f", "bf")):
+            names.add(node.detail[0])
+    return len(names - _KEEPING_NAN) == 1 and names <= _EXTREMES | _KEEPING_NAN
 
 
 def truth_of(condition: Tree) -> bool | None:

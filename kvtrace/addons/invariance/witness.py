@@ -24,7 +24,6 @@ from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
-_SEEDS: Final = 2
 _MOST_PROGRAMS: Final = 256
 """Limit on the programs of a launch that is evaluated in another order."""
 Dims = frozenset[int]
@@ -128,10 +127,9 @@ def witness_between_sizes(
     first, second = replace(first, extents=padded), replace(second, extents=padded)
     compared_rows = None if any_row and not positions_of_leading(second.call) else 1
     launch_names = [f"{call.rows(output)} rows" for call in (first, second)]
-    for seed in range(_SEEDS):
-        first_rows, second_rows = (
-            _rows_of(call, output, _same_rows, seed) for call in (first, second)
-        )
+    for seed, inputs in enumerate(_SAME_ROWS):
+        fill = partial(_same_rows, inputs=inputs)
+        first_rows, second_rows = (_rows_of(call, output, fill, seed) for call in (first, second))
         if (
             first_rows is None
             or second_rows is None
@@ -147,6 +145,22 @@ def witness_between_sizes(
         if witness is not None:
             return witness
     return None
+
+
+def witness_on_nans(first: BatchedCall, second: BatchedCall, output: int) -> Witness | bool:
+    """Return an element that differs where all floats are NaN; whether it was evaluated, if none.
+
+    Row 0 of both launches is compared.
+    """
+    padded = _padded_shapes(first, second)
+    if padded is None:
+        return False
+    fill = partial(_same_rows, inputs="nothing but NaNs")
+    rows = [_rows_of(replace(call, extents=padded), output, fill, 0) for call in (first, second)]
+    if rows[0] is None or rows[1] is None or rows[0].shape[1:] != rows[1].shape[1:]:
+        return False
+    names = (f"{call.rows(output)} rows of NaNs" for call in (first, second))
+    return differing_element(rows[0][:1], rows[1][:1], *names) or True
 
 
 def _numbers(call: Call, excluded: Collection[str]) -> list[float]:
@@ -288,8 +302,14 @@ def _first_integers(batched: BatchedCall) -> list[bytes]:
     return integers
 
 
-_OTHER_ROWS: Final[tuple[Inputs, ...]] = ("random numbers", "huge numbers")
+_OTHER_ROWS: Final[tuple[Inputs, ...]] = (
+    "random numbers", "huge numbers", "numbers with NaNs, infinities and zeros",
+)  # fmt: skip
 """Contents of the other rows in `witness_of_other_rows`; huge ones show even a tiny influence."""
+_SAME_ROWS: Final[tuple[Inputs, ...]] = (
+    "random numbers", "random numbers", "infinities among numbers",
+)  # fmt: skip
+"""Contents of equal rows in `witness_between_sizes`."""
 
 
 def differing_element(
@@ -366,14 +386,15 @@ def _first_row(tensor: TensorArgument, axes: Dims) -> tuple[slice, ...]:
 
 
 def _same_rows(
-    tensor: TensorArgument, axes: Dims, seed: int, extents: Sequence[int]
-) -> NDArray[Any]:
-    """Return a tensor's contents with equal rows: random floats, or the first row's integers."""
+    tensor: TensorArgument, axes: Dims, seed: int, extents: Sequence[int],
+    inputs: Inputs = "random numbers",
+) -> NDArray[Any]:  # fmt: skip
+    """Return a tensor's contents with equal rows: floats of a kind, or the first row's integers."""
     if tensor.element.kind != "f":
         return np.broadcast_to(elements_of(tensor)[_first_row(tensor, axes)].copy(), tensor.shape)
     inner = [1 if axis in axes else extent for axis, extent in enumerate(extents)]
     within = tuple(slice(extent) for extent in tensor.shape)
-    numbers = numbers_of("random numbers", inner, tensor.element.memory, seed)
+    numbers = numbers_of(inputs, inner, tensor.element.memory, seed)
     return np.broadcast_to(numbers[within], tensor.shape)
 
 

@@ -233,3 +233,22 @@ def test_integer_sums_of_a_fixed_number_of_programs_are_proven(
             _summed[(rows, parts)](integers(rows, 4, 8), integers(rows), rows, mode, lanes)
 
     assert (verdicts(judged(launch)) == {"proven"}) == right
+
+
+@triton.jit
+def _beside_the_next_row(x, y, M):
+    row = tl.program_id(0)
+    tl.store(y + row, tl.load(x + row) + 0.0 * tl.load(x + (row + 1) % M))
+
+
+def test_another_row_shows_by_its_nan_alone(judged: Judged) -> None:
+    def launch() -> None:
+        for rows in (3, 9):
+            x = tensor(rows, seed=1)
+            _beside_the_next_row[(rows,)](x, x.clone(), rows)
+
+    (output,) = judged(launch).outputs
+
+    assert output.verdict == "violation"
+    assert output.witness is not None
+    assert "nan" in output.witness.values
