@@ -124,6 +124,7 @@ def test_narrowed_index_arithmetic_is_reported(recorded):
     assert found.findings == ()
 
 
+@pytest.mark.night("a minute of searches; test_diff_gate.py has bounds that shrink")
 def test_narrowed_bound_is_reported(recorded):
     found = difference(recorded, "narrower", "narrow", generic=True)
     bounds = [row for row in found.headline if row.level == "bounds"]
@@ -131,6 +132,9 @@ def test_narrowed_bound_is_reported(recorded):
         ("count: first bad", "worse"), ("columns: first bad", "worse"),
     ]  # fmt: skip
     assert [row.share for row in bounds] == pytest.approx([-0.75, -0.74], abs=0.01)
+
+
+def test_bounds_are_not_compared_unasked(recorded):
     unasked = difference(recorded, "narrower", "narrow")
     assert (unasked.bounds, unasked.bounds_unjudged) == (
         (),
