@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kvtrace.capture.tensor_samples import TensorSamples
 
 #: Most launches that are inspected in a row because it is not known yet what the kernel writes.
-EARLY: Final = 64
+EARLY: Final = 16
 #: Launches of a kernel on a device that are inspected in a row; later ones at distances that double
 #: after each `_STEP`. A copy makes the device's queue wait for another engine, which takes 11 us
 #: alone, but 2 to 3 ms where processes share the device, whose turn comes then (an H200, driver
