@@ -245,3 +245,19 @@ def test_marks_with_hostile_names_are_recorded(autostarting, program, tmp_path):
     assert "42" in names
     assert any(name.startswith("longlong") and "more characters" in name for name in names)
     assert any("</script>" in name for name in names)
+
+
+def test_timeline_begins_with_the_device_in_a_program_without_triton(autostarting, tmp_path):
+    """What torch calls when it initializes CUDA, which this machine lacks, is called here."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, torch, kvtrace\n"
+        "kvtrace.mark('step')\n"
+        "assert 'triton' not in sys.modules\n"
+        "for begin, _ in torch.cuda._queued_calls:\n"
+        "    begin.__module__.startswith('kvtrace.') and begin()\n"
+    )
+    done = autostarting.run(program, folder=tmp_path, KVTRACE="out", KVTRACE_MODE="timeline")
+    assert done.returncode == 0, done.stderr
+    codes = open_trace(tmp_path / "out").table("messages").column("code").to_pylist()
+    assert codes.count("no-device-timeline") == 1

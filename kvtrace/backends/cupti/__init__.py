@@ -17,7 +17,9 @@ runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+import weakref
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kvtrace.backends.cupti.timeline import Timeline
@@ -34,3 +36,37 @@ def device_timeline(session: Session) -> Timeline:
     from kvtrace.backends.cupti.timeline import Timeline
 
     return Timeline(session)
+
+
+class DeviceBackend:
+    """The backend that begins the device timeline when torch initializes CUDA.
+
+    The timeline then has kernels that run before the first launch from Python, or without any.
+    """
+
+    name: Final = "device"
+    libraries: Final = ("torch",)
+
+    def install(self, session: Session) -> None:
+        """Begin the timeline when torch initializes CUDA, or now if it has.
+
+        Without torch, the first launch begins it.
+        """
+        torch = sys.modules.get("torch")
+        call_when_begun = getattr(getattr(torch, "cuda", None), "_lazy_call", None)
+        if call_when_begun is None or session.settings.mode != "timeline":
+            return
+        reference = weakref.ref(session)
+
+        def begin() -> None:
+            session = reference()
+            if session is not None and session.recording:
+                session.begin_timeline(device_timeline)
+
+        call_when_begun(begin)  # at once if the device is in use already
+
+    def uninstall(self) -> None:
+        """Leave what torch was asked for: after the recording it does nothing."""
+
+
+BACKEND = DeviceBackend()

@@ -185,26 +185,6 @@ def _handing_over(session: Session) -> Callable[[str, Compilation], None] | None
     return None if process is None else partial(hand_over, session.out, process)
 
 
-def _begin_with_device(session: Session) -> None:
-    """Begin the device timeline when torch initializes CUDA, or now if it has.
-
-    The timeline then has kernels that run before the first launch, or in a program that never
-    launches from Python. Without torch, the first launch begins the timeline.
-    """
-    torch = sys.modules.get("torch")
-    call_when_begun = getattr(getattr(torch, "cuda", None), "_lazy_call", None)
-    if call_when_begun is None:
-        return
-    reference = weakref.ref(session)
-
-    def begin() -> None:
-        session = reference()
-        if session is not None and session.recording:
-            session.begin_timeline(device_timeline)
-
-    call_when_begun(begin)  # at once if the device is in use already
-
-
 class LaunchHooks:
     """The hooks of one session in Triton's classes."""
 
@@ -256,8 +236,6 @@ class LaunchHooks:
             inspected=self._inspects_launches(),
         )  # fmt: skip
         self._adapter.dispatchers.hook_all()
-        if self._session.settings.mode == "timeline":
-            _begin_with_device(self._session)
 
     def _inspects_launches(self) -> bool:
         """Return whether launches have to be inspected before they are made, by the launcher.
