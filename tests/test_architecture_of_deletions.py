@@ -72,6 +72,7 @@ def reasons() -> dict[tuple[str, str], str]:
     return {(file, scope): reason for file, scope, reason in (line.split("\t") for line in lines)}
 
 
+@pytest.mark.costly("reads every module of the product, 5 s; what is found in code stays by day")
 def test_each_place_that_deletes_or_overwrites_has_a_reason():
     listed = reasons()
     assert places() - listed.keys() == set(), "say in tests/deletions.tsv why they may"
