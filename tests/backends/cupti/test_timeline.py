@@ -28,7 +28,7 @@ class Rows:
     def kernels(self, seq, call, name):
         count = len(seq)
         number = self.timeline._looks.number(name, (4, 1, 1))
-        start = np.abs(seq) * 1000 + 1
+        start = np.maximum(seq, 0) * 1000 + 1
         kernels = Kernels(
             start=start, end=start + 100, device=np.zeros(count, np.int64),
             stream=np.full(count, 7), correlation=np.arange(count), graph=np.zeros(count, np.int64),
