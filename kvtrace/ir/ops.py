@@ -10,107 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.op_kinds import OPERATORS
+from kvtrace.ir.op_kinds import AccessKind as AccessKind
+from kvtrace.ir.op_kinds import Kind as Kind
+from kvtrace.ir.op_kinds import Operator as Operator
+from kvtrace.ir.op_kinds import Reading as Reading
 
 if TYPE_CHECKING:
     from kvtrace.ir.model import Op, Value
 
 
-class Kind(Enum):
-    """The kind of an op; each value completes the sentence "the op …"."""
-
-    ELEMENTWISE = "computes each element from the operands' elements at the same position"
-    GIVEN = "has results without operands: constants, ranges, program ids"
-    SPREAD = "copies elements along axes of size 1 or new axes, or drops such axes"
-    PICKED = "selects elements of an operand by index"
-    REARRANGED = "moves the elements of operands to other positions"
-    REDUCTION = "combines the elements along an axis into one"
-    SCAN = "computes each element from the elements before it along an axis"
-    COUNT = "counts elements"
-    PRODUCT = "is a matrix product"
-    ADDRESS = "computes pointers or descriptors"
-    MEMORY = "reads or writes memory, or both"
-    BRANCH = "runs one of its regions"
-    LOOP = "runs its regions repeatedly"
-    PARTITIONS = "runs its regions at the same time, each by other warps"
-    END = "ends a block, and passes values on"
-    JUMP = "ends a block, and continues at another block"
-    CALL = "calls a function"
-    FUNCTION = "is a function"
-    SHARED = "views, accesses or waits for shared memory"
-    REMARK = "computes nothing: barriers, assumptions"
-    REPORT = "asserts or prints"
-    MODULE = "contains functions"
-
-
-AccessKind = Literal["load", "store", "atomic"]
-"""The effect of a memory op; an atomic op reads and writes without another access in between."""
-
-Reading = Literal["", "modular", "signed", "unsigned", "mixing"]
-"""The way in which an op interprets integers; it decides if the result depends on their width.
-
-`modular`: the result is the same modulo 2^n whether or not an operand has wrapped around. `mixing`:
-unsigned, and the result depends on single bits of a number, as in hashes.
-"""
-
-Operator = Literal[
-    "", "+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "min", "max", "where", "compare",
-    "mulhi", "fma", "exp", "negate", "cast", "bitcast", "dot", "expand_dims", "trans", "reshape",
-    "join", "split", "program_id", "num_programs", "arange", "abs", "cat",
-    "int_to_ptr", "ptr_to_int", "constant", "undefined", "inline_asm", "extern", "map",
-]  # fmt: skip
-"""The operation that an op computes, for any element type, as written in Python or Triton.
-
-`mulhi` is the upper half of a product; `cast` keeps the number as far as the new type can represent
-it (truncation to an integer is no cast), `bitcast` keeps the bits. Empty for other operations.
-"""
-
-_OPERATORS: Final[dict[Operator, str]] = {
-    "+": "arith.addi arith.addf tt.addptr",
-    "-": "arith.subi arith.subf",
-    "*": "arith.muli arith.mulf",
-    "//": "arith.divsi arith.divui",
-    "%": "arith.remsi arith.remui arith.remf",
-    "&": "arith.andi",
-    "|": "arith.ori",
-    "^": "arith.xori",
-    "<<": "arith.shli",
-    ">>": "arith.shrsi arith.shrui",
-    "min": "arith.minsi arith.minui",
-    "max": "arith.maxsi arith.maxui",
-    "where": "arith.select",
-    "compare": "arith.cmpi arith.cmpf",
-    "mulhi": "tt.mulhiui",
-    "fma": "math.fma",
-    "exp": "math.exp math.exp2",
-    "negate": "arith.negf",
-    "cast": "arith.trunci arith.extsi arith.extui arith.index_cast arith.index_castui arith.extf"
-            " arith.truncf tt.fp_to_fp arith.sitofp arith.uitofp",
-    "bitcast": "arith.bitcast tt.bitcast",
-    "dot": "tt.dot ttng.warp_group_dot",
-    "expand_dims": "tt.expand_dims",
-    "trans": "tt.trans",
-    "reshape": "tt.reshape",
-    "join": "tt.join",
-    "split": "tt.split",
-    "program_id": "tt.get_program_id",
-    "num_programs": "tt.get_num_programs",
-    "arange": "tt.make_range",
-    "abs": "math.absi math.absf",
-    "cat": "tt.cat",
-    "int_to_ptr": "tt.int_to_ptr",
-    "ptr_to_int": "tt.ptr_to_int",
-    "constant": "arith.constant llvm.mlir.constant",
-    "undefined": "ub.poison llvm.mlir.undef llvm.mlir.poison",
-    "inline_asm": "tt.elementwise_inline_asm",
-    "extern": "tt.extern_elementwise",
-    "map": "tt.map_elementwise",
-}  # fmt: skip
 _OPERATOR_OF: Final = {
-    name: operator for operator, names in _OPERATORS.items() for name in names.split()
+    name: operator for operator, names in OPERATORS.items() for name in names.split()
 }
 _TO_FLOAT: Final = {"arith.sitofp", "arith.uitofp"}
 _GROWING: Final = {
