@@ -16,19 +16,13 @@ tracer, ...     the clients of Triton-Viz; the profiler over all programs, which
                 what it kept of earlier launches of the same kernel
 plain           kvtrace.evaluate with real data, the launch evaluated before
 observed        the same by our tracer and profiler in one pass, with all rows of `ops`, `loops` and
-                `accesses`. Every launch gets a new plan, new rows and code, then it runs. Kept is
-                what depends on the kernel alone: the parsed IR with its planning steps and op
-                counts, and what Python compiled of code, found by the code's text, which holds none
-                of a launch's numbers. The sectors of one block that no closed form gives are kept
-                too, by strides and extents
+                `accesses`, of IR that was parsed before and never evaluated
 judged          our sanitizer: all rows of `findings` of the launch, by the default rules. It judges
                 by formulas and runs nothing. The kernel's symbolic summary is kept, as it is made
                 once a kernel; all that depends on the launch is made again
-observed again  observed, with what the evaluator keeps between launches of a kernel: the plan, its
-                records and its code
+observed again  observed, with what the evaluator keeps between launches of a kernel
 cold            observed, as the first launch of a process that has imported torch, NumPy and the
-                kernels: importing all that is needed of kvtrace, reading the text of the IR,
-                planning
+                kernels: importing all that is needed of kvtrace, reading the text of the IR
 no data         observed again, contents of tensors unknown: what replaying a recorded call takes
 torch           torch's own operator on the CPU
 

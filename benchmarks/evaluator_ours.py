@@ -24,7 +24,6 @@ from kvtrace.clients.running import ClientPass
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.clients.tracer import Tracer
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument, evaluate
-from kvtrace.evaluate.plan.launch import plans_of
 from kvtrace.ir import Module, parse
 from kvtrace.recorded_calls.recorded import Call
 
@@ -127,14 +126,12 @@ class KvtraceWorker:
             self.modules[case.name] = parse(self.text_file(case).read_text())
         return self.modules[case.name]
 
-    def without_plans(self, case: Case, arguments: dict[str, Any]) -> list[Argument]:
-        """Delete the case's plans; return new arguments, without derived facts.
-
-        Plans are stored with modules. Those stored by IR text belong to `kvtrace.evaluate.parsed`,
-        which is not used here.
-        """
-        plans_of(self.module(case)).forget()
-        return bound_arguments(arguments)
+    def never_evaluated(
+        self, case: Case, arguments: dict[str, Any]
+    ) -> tuple[Module, list[Argument]]:
+        """Return the case's IR, parsed again, and new arguments, without derived facts."""
+        self.modules.pop(case.name)
+        return self.module(case), bound_arguments(arguments)
 
     def answer(self, request: dict[str, Any]) -> Answer:
         """Answer a request: compile every case, or time a launch of one case."""
@@ -163,9 +160,9 @@ class KvtraceWorker:
             observe(together, case, module, bound)
             error = case.error(arguments) if what == "observed" else None
             return median_of(
-                lambda fresh: observe(together, case, module, fresh),
+                lambda fresh: observe(together, case, *fresh),
                 budget,
-                prepare=lambda: self.without_plans(case, arguments),
+                prepare=lambda: self.never_evaluated(case, arguments),
             ) | {"error": error}
         actions: dict[str, Callable[[], Any]] = {
             "plain": lambda: evaluate(module, bound, case.grid, kernel=name),

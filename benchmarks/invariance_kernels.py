@@ -15,8 +15,8 @@ KVTRACE_PUBLIC_VLLM, KVTRACE_PUBLIC_SGLANG, KVTRACE_PUBLIC_FLA, KVTRACE_PUBLIC_T
 KVTRACE_PUBLIC_BITSANDBYTES name. A case whose package is not there fails, and is reported.
 
 The evaluator's own sums do not show invariance: np.sum, np.matmul and oneDNN choose their order by
-shapes and strides, which change with the batch. So for `truth` every program runs alone, with no
-plan, sums are taken in a fixed tree (halves), and a product adds its terms in order of K, each
+shapes and strides, which change with the batch. So for `truth` every program runs alone,
+sums are taken in a fixed tree (halves), and a product adds its terms in order of K, each
 rounded to float32. The values then depend on what TTIR says and on nothing else: which products one
 `tl.dot` adds, in which order the loop adds those, and which elements one `tl.sum` adds.
 """

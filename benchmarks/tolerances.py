@@ -60,9 +60,7 @@ def in_another_order(ran: CaseResult) -> np.ndarray:
     """Return a launch's output, evaluated with sums in the fixed order."""
     arguments = ran.launch.before()
     with in_fixed_order():
-        evaluate(
-            ran.launch.module, arguments, ran.launch.grid, kernel=ran.launch.kernel, planned=False
-        )
+        evaluate(ran.launch.module, arguments, ran.launch.grid, kernel=ran.launch.kernel)
     tensor = next(argument for argument in arguments if argument.name == ran.name)
     assert isinstance(tensor, TensorArgument)
     assert tensor.storage.data is not None
@@ -82,7 +80,7 @@ def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
     for seed in range(seeds):
         ran = run(case, module, seed)
         derived, output = derived_for(case, ran)
-        runs = {"plan": ran.actual, "fixed order": in_another_order(ran)}
+        runs = {"arrays": ran.actual, "fixed order": in_another_order(ran)}
         if case.dtype == F32:
             runs["torch"] = in_torch(case, seed)
         if not case.hand.passes(ran.actual, ran.wanted):

@@ -10,15 +10,14 @@ kvtrace.
 
 Lanes out of bounds touch no memory outside of their storage: loads give zero, or what `outside`
 says, and stores are dropped. A kernel that follows addresses in memory has, after its arguments,
-the tensors that they point to (`reach.py`). A launch is planned first (`plan/`); what has no plan
-is evaluated as arrays, the whole grid at once, or one program at a time where their order matters.
-Results and reports are the same. `explain` says which way a launch goes, and why.
+the tensors that they point to (`reach.py`). The whole grid runs at once, in chunks, or one program
+at a time where their order matters (`engine.py`). What does not depend on data is computed once for
+equal launches (`known.py`).
 
-Observers (`observe.py`) are the only way to get facts out. They get batches, never single programs:
-one `Access` may stand for all programs and iterations, and `formula` then gives every address. What
-TTGIR has besides TTIR works on `shared_memory.py`. The first launch in a process pays for little
-more than it needs: files of meanings, planner and array evaluation are imported at first use, and
-nothing is kept on disk.
+Observers (`observe.py`) are the only way to get facts out. They get batches of programs, never
+single ones. What TTGIR has besides TTIR works on `shared_memory.py`. The first launch in a process
+pays for little more than it needs: files of meanings are imported at first use, and nothing is kept
+on disk.
 """
 
 # Names are imported when first used: a launch needs few of these files.

@@ -272,12 +272,10 @@ def check_tensors(module: Module) -> None:
 def array_function(
     op: Op, meaning: Elementwise, result_type: ValueType, extra: list[Any]
 ) -> Callable[..., Any]:
-    """Return a picklable function of operand arrays that rounds to the result's dtype."""
+    """Return a function of operand arrays that rounds to the result's dtype."""
     function = meaning.function
     dtype = result_type.element.value
     rounding = None if op.name in ROUNDED else rounding_to(result_type.element)
-
-    # Partial applications of named functions: plans that refer to them can be pickled.
     if op.name in TYPED:
         return partial(_typed_values, function, tuple(extra), result_type.element.name, rounding)
     return partial(_plain_values, function, tuple(extra), dtype, rounding)

@@ -4,8 +4,7 @@ np.sum, np.matmul and BLAS choose their order by shapes, which change with the p
 evaluated together and with the launch. Inside `in_fixed_order`, a sum or product along an axis
 adds its first half to its second until one element is left (a, b, c, d: (a + c) + (b + d)), and a
 matrix product adds its terms in order of K, product and sum rounded at once, as fused multiply-adds
-do. A device's order differs, but also depends only on the elements that one op combines. Such a
-launch is evaluated without a plan.
+do. A device's order differs, but also depends only on the elements that one op combines.
 """
 
 from __future__ import annotations

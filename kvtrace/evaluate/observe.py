@@ -8,9 +8,9 @@ n - 1 per result, a scan n - 1 per row. Integer ops count 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,61 +75,9 @@ class AccessParts:
         return np.broadcast_to(covering, self.shape)
 
 
-class AffineAxis(NamedTuple):
-    """A variable of an address: a program axis, the trips of a loop, or a lane axis.
-
-    The variable takes the values `first` to `last` (both included), each moving the address by
-    `step` bytes. `number` identifies the variable: for lanes the axis, for trips and programs a
-    symbol that is the same in all accesses of one evaluation. `programs`: by how much one value
-    moves each of the three program ids (program axes may be parts of those of the grid).
-    """
-
-    kind: Literal["program", "trip", "lane"]
-    number: int
-    step: int
-    first: int
-    last: int
-    programs: tuple[int, ...] = (0, 0, 0)
-
-
-class AffineFormula(NamedTuple):
-    """Byte offsets of an access as `base + sum(step * value)` over all values of all axes.
-
-    Axes of programs come first, slowest first, then axes of trips, the innermost loop's last, then
-    axes of lanes, in the order of the block's axes. `origin` is the program at value 0 of all
-    program axes. A lane is active where every one of `conditions` is >= 0: each is a constant and
-    (axis, coefficient) pairs, axis being a program's or trip's `number`, or -1 - lane axis. `block`
-    is the shape of a program's access, `grid` that of the launch; `origin_bytes` is where the
-    argument's data pointer lies in its storage.
-    """
-
-    base: int
-    axes: tuple[AffineAxis, ...]
-    origin: tuple[int, ...]
-    conditions: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
-    block: tuple[int, ...]
-    grid: tuple[int, int, int]
-    origin_bytes: int = 0
-
-    @property
-    def masks_differ_by_trip(self) -> bool:
-        """The lanes that are active differ between the trips of a loop."""
-        masking = {number for _, factors in self.conditions for number, _ in factors}
-        return any(axis.kind == "trip" and axis.number in masking for axis in self.axes)
-
-    def trip_offsets(self) -> NDArray[np.int64]:
-        """Return the bytes by which each trip moves all addresses, the innermost loop fastest."""
-        offsets = np.zeros(1, np.int64)
-        for axis in self.axes:
-            if axis.kind == "trip":
-                steps = np.arange(axis.last - axis.first + 1, dtype=np.int64) * axis.step
-                offsets = (offsets[:, None] + steps).reshape(-1)
-        return offsets
-
-
 @dataclass(frozen=True)
 class Access:
-    """One memory op of a batch of programs, in one iteration of the loops around it, or in several.
+    """One memory op of a batch of programs, in one iteration of the loops around it.
 
     `executions`: programs that ran the op; `lanes`: elements of all these programs; `active`:
     elements not masked off (None: the mask is unknown). `lowest` and `highest` are byte offsets of
@@ -139,9 +87,7 @@ class Access:
     then says why, as for unknown addresses. `by_program()` gives the same program by program, None
     where addresses are unknown. `elements()` gives the byte offset of every active element and the
     linear program id that touches it, as two flat arrays (None likewise). `parts` are the terms and
-    factors of the addresses, None likewise. `formula` gives all addresses where they are affine;
-    then the access is over all the programs and iterations that it names, `parts` is None, and
-    `each_trip()` gives the same iteration by iteration, with parts.
+    factors of the addresses, None likewise.
     """
 
     op: Op
@@ -162,10 +108,6 @@ class Access:
         default=lambda: None, repr=False, compare=False
     )
     parts: AccessParts | None = field(default=None, repr=False, compare=False)
-    formula: AffineFormula | None = field(default=None, repr=False, compare=False)
-    each_trip: Callable[[], Iterable[Access]] | None = field(
-        default=None, repr=False, compare=False
-    )
 
 
 @dataclass(frozen=True)

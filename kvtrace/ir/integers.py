@@ -1,4 +1,4 @@
-"""Arithmetic on integers of a fixed width, for arrays, plans and formulas."""
+"""Arithmetic on integers of a fixed width, for arrays and formulas."""
 
 from collections.abc import Iterator
 from functools import cache

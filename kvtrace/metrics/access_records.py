@@ -8,7 +8,6 @@ consecutive floats have one row. Executions beyond the limits are counted but no
 import json
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
-from math import prod
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -201,23 +200,6 @@ def progressions_of(rows: Integers) -> list[Progression]:
         progressions_.append(Progression(int(rows[0, 0]), int(rows[0, 1]), levels_, count))
         rows = rows[count:]
     return progressions_
-
-
-def lanes_of_box(
-    shape: tuple[int, ...], steps: Sequence[int], box: Sequence[tuple[int, int]]
-) -> Lanes:
-    """Return the lanes of a box, in equal steps along each axis."""
-    axes = list(zip(steps, box, strict=True))
-    low = sum(step * (first if step > 0 else last) for step, (first, last) in axes)
-    high = sum(step * (last if step > 0 else first) for step, (first, last) in axes)
-    layout: dict[str, Any] = {
-        "lanes": [
-            [extent, step if extent > 1 else 0] for extent, step in zip(shape, steps, strict=True)
-        ]
-    }
-    if any(range_ != (0, extent - 1) for extent, range_ in zip(shape, box, strict=True)):
-        layout["box"] = [[first, last + 1] for first, last in box]
-    return Lanes(_json_text(layout), low, high, prod(last - first + 1 for first, last in box))
 
 
 def lanes_of_pattern(patterns: Patterns, pattern_index: int) -> Lanes | None:

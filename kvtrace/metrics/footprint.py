@@ -1,25 +1,18 @@
 """Footprint of one memory op in one argument over a launch: sectors, bytes and addresses.
 
-Accesses without conditions other than a box of lanes are counted from their formulas, for any size
-of the grid (formula_counts.py); other accesses, and formulas mixed with them, on arrays of programs
-and lanes (`ArrayCount`). Both are common: in a Llama recorded on an H200, half of the memory ops
-are of each kind. They share the model of sectors (sectors.py), sets of bytes and the description of
-accesses (access_records.py).
-
-Arrays are used for accesses whose masks or addresses are not affine, as in a gather. Accesses that
-are repeated with a different constant, as in a loop, are evaluated once.
+Accesses that are repeated with a different constant, as in a loop, are counted once. Programs whose
+lanes lie alike are one pattern (patterns.py), whose sectors and bytes are counted once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.observe import Access, AccessParts, AffineFormula
+from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.access_records import (
     AccessRecords,
     OpenAccesses,
@@ -27,92 +20,10 @@ from kvtrace.metrics.access_records import (
     progressions_of,
 )
 from kvtrace.metrics.byte_ranges import TooManyRanges
-from kvtrace.metrics.formula_counts import FormulaCounts
 from kvtrace.metrics.patterns import Patterns, patterns_of
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
 from kvtrace.metrics.unique_bytes import Repetition, TouchedBytes, size_of_union, touched
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
-
-
-class Count(Protocol):
-    """The counts of an op in an argument; None if unknown.
-
-    `limit` names the figures that are None because of a limit of kvtrace. `records` has the rows of
-    `accesses`, and a text of what they leave out (None: nothing).
-    """
-
-    @property
-    def sectors(self) -> int | None:
-        """The sectors touched by each group of lanes, summed over groups."""
-
-    @property
-    def records(self) -> tuple[list[dict[str, Any]], str | None]:
-        """The rows of `accesses`, and a text of what is left out (None: nothing)."""
-
-    @property
-    def limit(self) -> str | None:
-        """A text that names the figures that are None because of a limit, else None."""
-
-    def unique_bytes(self) -> int | None:
-        """Return the number of distinct bytes of all accesses."""
-
-    def touched(self, origin_bytes: int) -> TouchedBytes | None:
-        """Return the touched bytes of the storage, in which the tensor begins at `origin_bytes`."""
-
-
-class Footprint:
-    """The accesses of one op to one argument.
-
-    `layout` distributes the op's lanes to threads (None: unknown); `formula_counts` has
-    the counts of the launch's other ops.
-    """
-
-    def __init__(
-        self,
-        element_bytes: int,
-        layout: BlockedLayout | None = None,
-        formula_counts: FormulaCounts | None = None,
-    ) -> None:
-        self._element_bytes = element_bytes
-        self._layout = layout
-        self._formula_counts = formula_counts or FormulaCounts()
-        self._formulas: list[Access] = []
-        self._arrays: ArrayCount | None = None
-        self._count: Count | None = None
-
-    def add(self, access: Access) -> None:
-        """Add the accesses of a batch of programs, in one trip or in all trips of a formula."""
-        if access.executions == 0 or access.active == 0:
-            return
-        self._count = None
-        formula = access.formula
-        if formula is not None and not formula.conditions and self._arrays is None:
-            self._formulas.append(access)
-            return
-        self._array_count().add(access)
-
-    def count(self) -> Count:
-        """Return the counts of all accesses so far."""
-        if self._count is None and self._formulas:
-            formulas = [access.formula for access in self._formulas if access.formula is not None]
-            self._count = self._formula_counts.of(formulas, self._element_bytes, self._layout)
-        if self._count is None:
-            self._count = arrays = self._array_count()
-            arrays.close()
-        return self._count
-
-    def _array_count(self) -> ArrayCount:
-        """Return the count on arrays, after moving the accesses with formulas to it."""
-        if self._arrays is None:
-            self._arrays = ArrayCount(self._element_bytes, self._layout)
-            formulas, self._formulas = self._formulas, []
-            for access in formulas:
-                self._arrays.add(access)
-        return self._arrays
-
-
-# -- counts on arrays ------------------------------------------------------------------------------
-
 
 Integers = NDArray[np.int64]
 
@@ -150,13 +61,14 @@ class _RepeatedAccess:
     sectors: dict[int, int] = field(default_factory=dict)
 
 
-class ArrayCount:
-    """The counts of one op in one argument; complete after `close`.
+class Footprint:
+    """The accesses of one op to one argument.
 
-    `unknown` is the reason why figures are unknown; `limit` is set if that is a limit of kvtrace.
+    `layout` distributes the op's lanes to threads (None: unknown). `unknown` is the reason why
+    figures are unknown; `limit` names the figures that are None because of a limit of kvtrace.
     """
 
-    def __init__(self, element_bytes: int, layout: BlockedLayout | None) -> None:
+    def __init__(self, element_bytes: int, layout: BlockedLayout | None = None) -> None:
         self.unknown: str | None = None
         self.limit: str | None = None
         self._element_bytes = element_bytes
@@ -170,61 +82,34 @@ class ArrayCount:
         self._work = 0
 
     def add(self, access: Access) -> None:
-        """Add the accesses of a batch of programs, in one trip or in all trips of a formula."""
-        if self.unknown is not None:
+        """Add the accesses of a batch of programs, in one trip."""
+        if self.unknown is not None or access.executions == 0 or access.active == 0:
             return
         self._rows = None
-        if not access.certain or access.active is None:
+        if not access.certain or access.active is None or access.parts is None:
             self._set_unknown(access.reason or _UNDERIVED)
-        elif access.parts is not None:
-            self._add_repeated(
-                access.parts, [access.parts.constant], [_common_trip(access.parts.iteration)]
-            )
-        elif access.formula is not None and access.each_trip is not None:
-            self._add_trips(access, access.formula)
-        else:
-            self._set_unknown(access.reason or _UNDERIVED)
-
-    def _add_trips(self, access: Access, formula: AffineFormula) -> None:
-        """Add all trips, at once if they differ only in the constant."""
-        each_trip = access.each_trip
-        assert each_trip is not None
-        if formula.masks_differ_by_trip:
-            for trip in each_trip():
-                if trip.executions and trip.active != 0:
-                    self.add(trip)
             return
-        parts = next(iter(each_trip())).parts
-        if parts is None:
-            self._set_unknown(_UNDERIVED)
-            return
-        axes = [axis for axis in formula.axes if axis.kind == "trip"]
-        trip_offsets = formula.trip_offsets()
-        innermost_trips = np.arange(axes[-1].first, axes[-1].last + 1) if axes else np.zeros(1)
-        iterations = np.tile(
-            innermost_trips.astype(np.int64), len(trip_offsets) // len(innermost_trips)
-        )
-        self._add_repeated(parts, (trip_offsets + parts.constant).tolist(), iterations.tolist())
+        self._add_repeated(access.parts)
 
-    def _add_repeated(
-        self, parts: AccessParts, constants: list[int], iterations: Sequence[int]
-    ) -> None:
-        """Add accesses with equal patterns and different constants."""
+    def count(self) -> Footprint:
+        """Return this footprint with all accesses so far counted."""
+        self.close()
+        return self
+
+    def _add_repeated(self, parts: AccessParts) -> None:
+        """Add an access, to those with equal patterns and different constants."""
         repeated = self._find_repeated(parts)
         if repeated is None:
             self._stop_at_limit("the op has too many distinct patterns of lanes to count")
             return
-        repeated.constants += constants
-        repeated.iterations += iterations
-        sector_offsets = (np.array(constants, np.int64) + parts.origin_bytes) % SECTOR_BYTES
-        for sector_offset, count in zip(
-            *np.unique(sector_offsets, return_counts=True), strict=True
-        ):
-            if int(sector_offset) not in repeated.sectors:
-                repeated.sectors[int(sector_offset)] = sectors_of_patterns(
-                    repeated.patterns, int(sector_offset), self._element_bytes, self._layout
-                )
-            self._sectors += repeated.sectors[int(sector_offset)] * int(count)
+        repeated.constants.append(parts.constant)
+        repeated.iterations.append(_common_trip(parts.iteration))
+        sector_offset = (parts.constant + parts.origin_bytes) % SECTOR_BYTES
+        if sector_offset not in repeated.sectors:
+            repeated.sectors[sector_offset] = sectors_of_patterns(
+                repeated.patterns, sector_offset, self._element_bytes, self._layout
+            )
+        self._sectors += repeated.sectors[sector_offset]
 
     def _find_repeated(self, parts: AccessParts) -> _RepeatedAccess | None:
         """Return the open access with equal patterns, or a new one; None beyond the limits."""

@@ -20,7 +20,6 @@ from kvtrace.ir.stacks import OpStacks, Stack, StackRows
 from kvtrace.ir.types import SharedType, TensorType
 from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.footprint import Footprint
-from kvtrace.metrics.formula_counts import FormulaCounts
 from kvtrace.metrics.unique_bytes import TouchedBytes, fresh_bytes
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
@@ -160,13 +159,11 @@ class _MemoryCount(_OpCount):
     element_bytes: int = 0
     footprints: dict[int | None, Footprint] = field(default_factory=dict)
 
-    def footprint(
-        self, access: Access, layout: BlockedLayout | None, formula_counts: FormulaCounts
-    ) -> Footprint:
+    def footprint(self, access: Access, layout: BlockedLayout | None) -> Footprint:
         """Return the op's footprint in the access's argument; created if needed."""
         footprint = self.footprints.get(access.argument)
         if footprint is None:
-            footprint = Footprint(access.element_bytes, layout, formula_counts)
+            footprint = Footprint(access.element_bytes, layout)
             self.footprints[access.argument] = footprint
         return footprint
 
@@ -202,7 +199,6 @@ class Metrics(Observer):
         self._layouts = layouts or {}
         self._facts = facts or ModuleFacts()
         self._arguments = arguments
-        self._formula_counts = FormulaCounts()
         self._counts: dict[int, _OpCount] = {}
         self._memory: dict[int, _MemoryCount] = {}
         self._trips: dict[int, tuple[Op, dict[int, int]]] = {}
@@ -249,7 +245,7 @@ class Metrics(Observer):
         count.executions += access.executions
         count.elements += access.lanes
         count.element_bytes = access.element_bytes
-        count.footprint(access, self._layouts.get(op.index), self._formula_counts).add(access)
+        count.footprint(access, self._layouts.get(op.index)).add(access)
         if access.active is None or count.active is None:
             count.active = None
         else:

@@ -3,7 +3,7 @@
 0, 4, 8, 100, 104, 108 has the levels (3, 4) and (2, 100).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,30 +35,6 @@ def nested_progression(rows: NDArray[np.int64], max_levels: int = MAX_LEVELS) ->
             return None
         rows = first_rows
     return levels
-
-
-def merged_levels(levels: Iterable[tuple[int, ...]]) -> Nest | None:
-    """Return levels in the form of `nested_progression`, from other levels of the sequence.
-
-    Levels of count 1 are dropped, and a level is merged with the next one if that continues it.
-    None if there are more than MAX_LEVELS.
-    """
-    result: Nest = []
-    for level in levels:
-        count = level[0]
-        if count == 1:
-            continue
-        if result:
-            last_level = result[-1]
-            last_count = last_level[0]
-            if all(
-                outer == last_count * inner
-                for inner, outer in zip(last_level[1:], level[1:], strict=True)
-            ):
-                result[-1] = (last_count * count, *last_level[1:])
-                continue
-        result.append(level)
-    return result if len(result) <= MAX_LEVELS else None
 
 
 def nested_rows(rows: Sequence[tuple[int, ...]]) -> Nest | None:

@@ -14,13 +14,8 @@ The first model agrees with Nsight Compute for the kernels that were measured on
 are assumed to begin at a sector, as device allocators guarantee.
 
 Blocks with the same lanes differ only in their start within a sector, so one block is counted for
-each start: boxes of lanes by `sectors_of_boxes`, which counts programs and trips without listing
-them, other lanes by `sectors_of_patterns`.
+each start.
 """
-
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from math import gcd, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,78 +53,6 @@ def sectors_of_patterns(
         counts = _ordered_counts(patterns.lanes[used_patterns], active, start, element_bytes, order)
         total += int((counts * programs_by_pattern[used_patterns]).sum())
     return total
-
-
-def sectors_of_boxes(
-    base: int,
-    outer: Sequence[Axis],
-    lanes: Sequence[Axis],
-    block: tuple[int, ...],
-    element_bytes: int,
-    layout: BlockedLayout | None,
-) -> int | None:
-    """Return the sectors of elements at `base` plus steps, None for too large a block.
-
-    Args:
-        base: byte offset from the start of the storage.
-        outer: axes of programs and trips, steps in bytes.
-        lanes: axes of a block's active lanes, steps in bytes.
-        block: the block's shape.
-        element_bytes: size of an element.
-        layout: distribution of lanes to threads; None: in the order of the block.
-    """
-    if prod(block) > MOST_LANES:
-        return None
-    order = _lane_order(layout, block, element_bytes)
-    starts, factor = starts_in_sectors(base, outer)
-    return factor * sum(
-        count * _sectors_of_box(start, tuple(lanes), block, element_bytes, order)
-        for start, count in starts.items()
-    )
-
-
-def starts_in_sectors(base: int, axes: Iterable[Axis]) -> tuple[dict[int, int], int]:
-    """Return counts by offset in a sector, of `base` plus steps, and a common factor."""
-    starts = {base % SECTOR_BYTES: 1}
-    factor = 1
-    for step, first, last in axes:
-        count = last - first + 1
-        if step % SECTOR_BYTES == 0:
-            factor *= count
-            continue
-        period = SECTOR_BYTES // gcd(step, SECTOR_BYTES)
-        full_periods, extra = divmod(count, period)
-        next_starts: dict[int, int] = {}
-        for start, start_count in starts.items():
-            first_offset = start + step * first
-            for index in range(min(period, count)):
-                offset = (first_offset + index * step) % SECTOR_BYTES
-                next_starts[offset] = next_starts.get(offset, 0) + start_count * (
-                    full_periods + (index < extra)
-                )
-        starts = next_starts
-    return starts, factor
-
-
-@lru_cache(maxsize=1024)
-def _sectors_of_box(
-    start: int,
-    lanes: tuple[Axis, ...],
-    block: tuple[int, ...],
-    element_bytes: int,
-    order: LaneOrder | None,
-) -> int:
-    offsets: NDArray[np.int64] = np.zeros((1,) * len(block), np.int64)
-    active: NDArray[np.bool_] = np.ones((1,) * len(block), np.bool_)
-    for axis, (step, first, last) in enumerate(lanes):
-        axis_index = np.arange(block[axis]).reshape(
-            [-1 if a == axis else 1 for a in range(len(block))]
-        )
-        offsets = offsets + axis_index * step
-        active = active & (axis_index >= first) & (axis_index <= last)
-    offsets = np.broadcast_to(offsets, block).reshape(1, -1)
-    active_lanes = None if active.all() else np.broadcast_to(active, block).reshape(1, -1)
-    return int(_ordered_counts(offsets, active_lanes, start, element_bytes, order).sum())
 
 
 def _lane_order(

@@ -3,9 +3,11 @@
 Fresh bytes of ops, which no earlier op of the launch touches, are differences of such unions.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from operator import itemgetter
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,10 +19,11 @@ from kvtrace.metrics.byte_ranges import (
     joined,
     merged,
 )
-from kvtrace.metrics.combs import Comb, overlapping_groups, size_of_combs
 from kvtrace.metrics.distinct import distinct
 from kvtrace.metrics.patterns import Patterns
 from kvtrace.metrics.progressions import nested_progression
+
+T = TypeVar("T")
 
 _BATCH = 1 << 21
 """Number of ranges that are sorted at once."""
@@ -122,6 +125,20 @@ class Repetition:
         return Repetition(spread(self.listed(most), offsets, most))
 
 
+def overlapping_groups(sets: Iterable[tuple[int, int, T]]) -> Iterator[list[T]]:
+    """Yield groups of sets whose hulls overlap; a set has the begin and the end of its hull."""
+    group: list[T] = []
+    last_end = 0
+    for begin, end, one_set in sorted(sets, key=itemgetter(0, 1)):
+        if group and begin >= last_end:
+            yield group
+            group = []
+        last_end = max(last_end, end) if group else end
+        group.append(one_set)
+    if group:
+        yield group
+
+
 def size_of_union(sets: list[Repetition], most: int) -> int:
     """Return the number of bytes in a union; only sets that may overlap are listed.
 
@@ -194,54 +211,31 @@ def _ranges_of_lanes(patterns: Patterns, element_bytes: int) -> ByteRanges:
 # Fresh bytes of each op: bytes that no earlier op of the launch touches; their sum is moved.
 #
 # Reads and writes are counted separately, storage by storage, also if arguments share a storage.
-# The counts are as exact as `unique_bytes`: unions of the same sets, which are counted by formulas
-# if they are combs, and listed only if they may overlap.
+# The counts are as exact as `unique_bytes`: unions of the same sets, listed if they may overlap.
 
 
 @dataclass(frozen=True, eq=False)
 class TouchedBytes:
-    """The bytes of a storage that one op touches, as repetitions and as combs (None: unknown).
-
-    `size` is the number of bytes. Objects with equal `content` have the same bytes; None: not
-    comparable.
-    """
+    """The bytes of a storage that one op touches; `size` is their number."""
 
     size: int
-    sets: tuple[Repetition, ...] | None
-    combs: tuple[Comb, ...] | None = None
-    content: Hashable = None
+    sets: tuple[Repetition, ...]
 
 
 def fresh_bytes(ops: Sequence[TouchedBytes]) -> list[int | None]:
     """Return the number of fresh bytes of each op, in order; None if unknown."""
     sizes: list[int | None] = []
-    ops_so_far: list[TouchedBytes] = []
     total: int | None = 0
-    contents: set[Hashable] = set()
-    for op in ops:
-        if op.content is not None and op.content in contents:
-            sizes.append(0 if total is not None else None)
-            continue
-        contents.add(op.content)
-        ops_so_far.append(op)
-        new_total = op.size if len(ops_so_far) == 1 else _size_of_union(ops_so_far)
+    for count, op in enumerate(ops, start=1):
+        new_total = op.size if count == 1 else _size_of_union(ops[:count])
         sizes.append(None if new_total is None or total is None else new_total - total)
         total = new_total
     return sizes
 
 
 def _size_of_union(ops: Sequence[TouchedBytes]) -> int | None:
-    """Return the number of bytes in the union of ops, None if unknown."""
-    if all(op.combs is not None for op in ops):
-        size = size_of_combs([comb for op in ops for comb in op.combs or ()])
-        if size is not None:
-            return size
-    sets = [op.sets for op in ops if op.sets is not None]
-    if len(sets) < len(ops):
-        return None
+    """Return the number of bytes in the union of ops, None if it has too many ranges."""
     try:
-        return size_of_union(
-            [repetition for repetitions in sets for repetition in repetitions], MOST_RANGES
-        )
+        return size_of_union([part for op in ops for part in op.sets], MOST_RANGES)
     except TooManyRanges:
         return None

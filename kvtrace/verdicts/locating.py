@@ -96,7 +96,6 @@ def writers(
             observers=(observer,),
             kernel=call.kernel,
             programs=programs,
-            planned=False,
             most_steps=MOST_STEPS,
         )
     except (KvtraceError, *UNFIT):  # stores observed up to the error count

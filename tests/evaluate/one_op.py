@@ -36,7 +36,6 @@ def run_op(
     attributes="",
     result_shapes=None,
     region="",
-    planned=True,
     target="",
 ):
     """Load every operand (a pair of element type and array), run the op, store its results.
@@ -94,7 +93,7 @@ def run_op(
         )
         for position, (element, array) in enumerate(zip(elements, [*held, *results], strict=True))
     ]
-    evaluate(parsed(text, target), arguments, (1,), planned=planned)
+    evaluate(parsed(text, target), arguments, (1,))
     return results
 
 

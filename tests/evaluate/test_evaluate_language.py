@@ -143,11 +143,10 @@ def test_addresses_in_memory_find_the_arguments_that_they_lie_in():
         assert torch.equal(now, then + 1)
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_device_print_prints_the_lines_of_a_gpu(capsys, planned):
+def test_device_print_prints_the_lines_of_a_gpu(capsys):
     x = torch.tensor([1.5, -2.0, 3.0, 0.25])
 
-    launch(language.printing, (2,), {"x": x}, {"BLOCK": 2}, planned=planned)
+    launch(language.printing, (2,), {"x": x}, {"BLOCK": 2})
 
     assert sorted(capsys.readouterr().out.splitlines()) == sorted(
         [
@@ -174,13 +173,12 @@ def test_device_print_prints_nothing_for_unknown_data(capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_a_launch_that_is_only_judged_prints_nothing(capsys, planned):
+def test_a_launch_that_is_only_judged_prints_nothing(capsys):
     arguments = {"x": torch.zeros(4)}
     bound = bind(language.printing, arguments)
     bound[0].storage.address = None  # a record of the program's memory, and not that memory
     module = compile_for(language.printing, arguments, {"BLOCK": 2})
-    evaluate(module, bound, (2,), planned=planned)
+    evaluate(module, bound, (2,))
     assert capsys.readouterr().out == ""
 
 

@@ -1,9 +1,8 @@
-"""Memory of compiled code and plans is freed with their module."""
+"""Memory of compiled code and known values is freed with their module."""
 
 import gc
 import weakref
 
-import pytest
 import torch
 
 from corpus.kernels import basic
@@ -15,12 +14,11 @@ from tests.support.compile_ttir import compile_generic
 TYPES = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_compiled_code_and_plans_are_freed_with_their_module(planned):
+def test_compiled_code_and_known_values_are_freed_with_their_module():
     module = parse(compile_generic(basic.vector_add, TYPES, {"BLOCK": 16}))
     x, y, out = torch.randn(40), torch.randn(40), torch.empty(40)
     arguments = bind(basic.vector_add, {"x": x, "y": y, "out": out, "n": 40})
-    evaluate(module, arguments, (3,), planned=planned)
+    evaluate(module, arguments, (3,))
     assert torch.equal(out, x + y)
     seen = weakref.ref(module)
 

@@ -7,7 +7,7 @@ import kvtrace.evaluate
 from kvtrace.ir.ops import KINDS
 
 ROOM = Path(kvtrace.evaluate.__file__).parent
-MEANINGS = (ROOM / "dialects", ROOM / "plan" / "meanings")
+MEANINGS = ROOM / "dialects"
 
 
 def named_ops(path: Path) -> list[str]:
@@ -18,22 +18,7 @@ def named_ops(path: Path) -> list[str]:
 
 
 def test_only_files_that_implement_ops_contain_op_names():
-    files = [p for p in ROOM.rglob("*.py") if not any(m in p.parents for m in MEANINGS)]
+    files = [p for p in ROOM.rglob("*.py") if MEANINGS not in p.parents]
 
     assert len(files) > 50
     assert {str(path.relative_to(ROOM)): named_ops(path) for path in files if named_ops(path)} == {}
-
-
-def test_an_ops_plan_is_in_the_file_that_has_its_array_meaning():
-    from kvtrace.evaluate.dialects import files_of
-    from kvtrace.evaluate.plan.meanings import FILES
-
-    folder = ROOM / "plan" / "meanings"
-    assert {path.stem for path in folder.glob("*.py")} == FILES | {"__init__"}
-    strangers = {
-        (file, name)
-        for file in FILES
-        for name in named_ops(folder / f"{file}.py")
-        if file not in files_of([name])
-    }
-    assert strangers == set()

@@ -78,7 +78,7 @@ def run(kernel, programs=2):
         TensorArgument(name, Storage(each.nbytes, each.view(np.uint8)), 0, "fp32", each.shape, (1,))
         for name, each in (("x", x), ("out", out))
     ]
-    evaluate(kernel, tensors, (programs,), planned=False)
+    evaluate(kernel, tensors, (programs,))
     return x.reshape(programs, SIZE), out.reshape(programs, SIZE)
 
 

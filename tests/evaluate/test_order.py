@@ -8,7 +8,7 @@ import torch
 from corpus.kernels import basic, memory
 from corpus.kernels.normalization import layer_norm_backward_input
 from kvtrace.evaluate import Deadlock, DeviceAssertion, evaluate
-from kvtrace.evaluate.by_arrays import order_matters
+from kvtrace.evaluate.engine import order_matters
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.scope import Launch
 from tests.kernels.launching import bind, compile_for, launch
@@ -201,7 +201,7 @@ def test_an_error_of_one_program_ends_the_waiting_programs():
     assert threading.active_count() <= before + 1
 
 
-def test_a_planned_launch_does_not_change_read_only_data():
+def test_a_launch_does_not_change_read_only_data():
     x, out = torch.arange(64, dtype=torch.float32), torch.zeros(64)
     arguments = {"x": x, "y": x, "out": out, "n": 64}
     module = compile_for(basic.vector_add, arguments, {"BLOCK": 32})

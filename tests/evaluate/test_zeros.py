@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from kvtrace.evaluate.plan.array_functions import reduction
+from kvtrace.evaluate.dialects.tt_reduce import reduced
+from kvtrace.evaluate.types import ValueType, element_of
 from kvtrace.evaluate.zeros import larger_number, maximum, minimum, smaller_number
 from tests.evaluate.one_op import run_op
 
@@ -19,9 +20,9 @@ ROWS = {
 @pytest.mark.parametrize("row", ROWS)
 def test_a_sum_is_negative_zero_if_all_summands_are(row, width, dtype):
     array = np.tile(np.array(ROWS[row], dtype), (2, width // 4))
-    out = np.empty(2, dtype)
+    element = element_of(f"f{np.dtype(dtype).itemsize * 8}")
 
-    reduction(np.add, np.dtype(dtype))(array, 1, np.dtype(dtype), out)
+    out = reduced(np.add, array, 1, ValueType("", (width,), element))
 
     assert not out.any()
     assert np.signbit(out).tolist() == [row == "all negative"] * 2
@@ -30,9 +31,8 @@ def test_a_sum_is_negative_zero_if_all_summands_are(row, width, dtype):
 @pytest.mark.parametrize("function", [np.fmax, np.maximum, np.fmin, np.minimum])
 def test_extremes_of_zeros_do_not_depend_on_order(function):
     arrays = np.array([[0.0, -0.0, -0.0], [-0.0, -0.0, 0.0], [-0.0, -0.0, -0.0]], np.float32)
-    out = np.empty(3, np.float32)
 
-    reduction(function, out.dtype)(arrays, 1, out.dtype, out)
+    out = reduced(function, arrays, 1, ValueType("", (3,), element_of("f32")))
 
     is_largest = function in (np.fmax, np.maximum)
     assert np.signbit(out).tolist() == ([False, False, True] if is_largest else [True] * 3)
@@ -49,15 +49,13 @@ def test_the_larger_zero_is_positive_and_the_smaller_negative(function):
     assert signs == (largest if is_largest else smallest)
 
 
-def test_a_reduction_keeps_the_sign_planned_and_as_arrays():
+def test_a_reduction_keeps_the_sign():
     region = (
         " ({\n^bb0(%x: f32, %y: f32):\n"
         '%s = "arith.addf"(%x, %y) : (f32, f32) -> f32\n'
         '"tt.reduce.return"(%s) : (f32) -> ()\n})'
     )
-    for planned in (False, True):
-        (total,) = run_op(
-            "tt.reduce", [("f32", np.full(4, -0.0))], ["f32"], "axis = 0 : i32", [()], region,
-            planned=planned,
-        )  # fmt: skip
-        assert np.signbit(total).all()
+    (total,) = run_op(
+        "tt.reduce", [("f32", np.full(4, -0.0))], ["f32"], "axis = 0 : i32", [()], region,
+    )  # fmt: skip
+    assert np.signbit(total).all()

@@ -62,5 +62,5 @@ class Launched:
     def left_by(self, ttgir: str) -> dict[str, np.ndarray]:
         """Return the outputs of a device that runs this TTGIR of the kernel."""
         call = self.call()
-        evaluate(parsed(ttgir), call.arguments, call.grid, kernel=call.kernel, planned=False)
+        evaluate(parsed(ttgir), call.arguments, call.grid, kernel=call.kernel)
         return {name: to_array(self.alive[name]) for name in self.outputs}

@@ -153,7 +153,6 @@ def launch(
     observers: Sequence[Observer] = (),
     unknown: Sequence[str] | bool = (),
     chunk_bytes: int = 16 << 20,
-    planned: bool = True,
     **options: Any,
 ) -> None:
     """Evaluate a kernel on tensors, which then have its results."""
@@ -165,5 +164,4 @@ def launch(
         observers=observers,
         kernel=function.fn.__name__,
         chunk_bytes=chunk_bytes,
-        planned=planned,
     )

@@ -143,7 +143,7 @@ def test_figures_beyond_a_limit_are_null_with_a_note(monkeypatch):
     monkeypatch.setattr("kvtrace.metrics.footprint.MOST_RANGES", 100)
     ops, _, notes, _ = observed(
         strided, (4,), {"x": torch.ones(2048), "out": torch.empty(1024), "n": 1024},
-        {"step": 2, "BLOCK": 256}, planned=False,
+        {"step": 2, "BLOCK": 256},
     )  # fmt: skip
     load, store = memory_rows(ops)
     assert (load["unique_bytes"], load["sectors"]) == (None, None)

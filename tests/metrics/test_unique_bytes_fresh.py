@@ -5,27 +5,27 @@ import torch
 import kvtrace
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.metrics.combs import Comb
-from kvtrace.metrics.unique_bytes import TouchedBytes, fresh_bytes
+from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges
+from kvtrace.metrics.unique_bytes import Repetition, TouchedBytes, fresh_bytes
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.metrics import halves
 
 
-def comb(first, run, *levels):
-    result = Comb(first, run, levels)
-    return TouchedBytes(result.size, None, (result,), (result,))
+def touched(first, run, *levels):
+    result = Repetition(ByteRanges.of(first, first + run), levels)
+    return TouchedBytes(result.size, (result,))
 
 
 def test_bytes_of_earlier_ops_are_not_fresh():
-    assert fresh_bytes([comb(0, 400), comb(0, 400), comb(400, 400)]) == [400, 0, 400]
-    assert fresh_bytes([comb(0, 400), comb(200, 400), comb(100, 100)]) == [400, 200, 0]
+    assert fresh_bytes([touched(0, 400), touched(0, 400), touched(400, 400)]) == [400, 0, 400]
+    assert fresh_bytes([touched(0, 400), touched(200, 400), touched(100, 100)]) == [400, 200, 0]
 
 
 def test_fresh_bytes_are_unknown_after_a_union_with_too_many_ranges():
-    scattered = TouchedBytes(30, None)
-    assert fresh_bytes([comb(0, 4, (10, 12)), scattered, comb(0, 4)]) == [40, None, None]
-    assert fresh_bytes([scattered]) == [30]
+    scattered = touched(0, 4, (2 * MOST_RANGES, 12))
+    assert fresh_bytes([scattered, touched(0, 2, (10, 12))]) == [8 * MOST_RANGES, None]
+    assert fresh_bytes([scattered]) == [8 * MOST_RANGES]
 
 
 def test_two_masked_loads_of_one_tensor_and_a_store_are_counted(tmp_path):

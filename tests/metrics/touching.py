@@ -32,9 +32,6 @@ class LaneByLane(Observer):
         self.addresses = {}
 
     def access(self, access):
-        if access.parts is None and access.lowest is not None:  # a formula over all trips
-            for trip in access.each_trip():
-                self.access(trip)
         if access.parts is None:
             return
         offsets, active = materialised(access.parts)

@@ -47,7 +47,7 @@ def _sorted(parts: Sequence[np.ndarray]) -> np.ndarray:
 def touched(module: Module, arguments, grid) -> tuple[Touched, dict[int, str]]:
     """Evaluate a launch, by arrays and not by formulas, and list what it touches."""
     observer = Elements()
-    evaluate(module, arguments, grid, observers=[observer], planned=False)
+    evaluate(module, arguments, grid, observers=[observer])
     return {op: _sorted(parts) for op, parts in observer.found.items()}, observer.unknown
 
 

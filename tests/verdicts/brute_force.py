@@ -94,7 +94,7 @@ def watched(
     try:
         evaluate(
             module or sample.module(), sample.bound(), sample.grid, observers=[watcher],
-            programs=programs, planned=False,
+            programs=programs,
         )  # fmt: skip
     except DeviceAssertion:
         assert watcher.assertion is not None

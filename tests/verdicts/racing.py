@@ -66,7 +66,7 @@ def clashes(call):
     """
     seen = _Everything()
     arguments = read_only_arguments(call.arguments)
-    evaluate(call.module, arguments, call.grid, observers=[seen], planned=False)
+    evaluate(call.module, arguments, call.grid, observers=[seen])
     parts = roles_of(call.module).by_op
     programs = int(np.prod(call.grid))
     touched = defaultdict(lambda: defaultdict(list))

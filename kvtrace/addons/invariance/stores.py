@@ -255,7 +255,7 @@ def compare_stores(
 
 
 _MOST_LANES: Final = 1 << 22
-"""Limit on the stored lanes that are listed, and on all lanes that no formula describes."""
+"""Limit on the stored lanes that are listed, with the numbers that make all addresses."""
 _LARGEST_MASK: Final = 1 << 28
 """Limit on the elements of a mask, which takes a byte for each."""
 
@@ -272,10 +272,11 @@ class _StoredElements(Observer):
     def access(self, access: ObservedAccess) -> None:
         """Add the elements of a batch of stores through the argument, or raise TooManyLanes."""
         is_store = access.kind != "load" and access.argument == self._argument
-        if is_store or access.formula is None:
-            self._lanes += access.lanes
-            if self._lanes > _MOST_LANES:
-                raise TooManyLanes(f"it stores, or arrays have, more than {_MOST_LANES:,} lanes")
+        self._lanes += access.lanes if is_store else _numbers_of(access)
+        if self._lanes > _MOST_LANES:
+            raise TooManyLanes(
+                f"it stores more than {_MOST_LANES:,} lanes, or its addresses are more"
+            )
         if not is_store or self.stored is None:
             return
         elements = access.elements() if access.certain and access.active is not None else None
@@ -285,6 +286,11 @@ class _StoredElements(Observer):
         offsets, size = elements[0], self._element_bytes
         indices = offsets[(offsets >= 0) & (offsets % size == 0)] // size
         self.stored[indices[indices < self.stored.size]] = True
+
+
+def _numbers_of(access: ObservedAccess) -> int:
+    """Return how many numbers an access's addresses are made of: mostly few, for many lanes."""
+    return access.lanes if access.parts is None else sum(term.size for term in access.parts.terms)
 
 
 def stored_elements(call: Call, argument: int) -> NDArray[np.bool_] | None:

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import groupby
-from math import prod
 from typing import Final
 
 import numpy as np
 
-from kvtrace.evaluate.observe import Access, AccessParts, AffineFormula
+from kvtrace.addons.memory.combs import Comb, ascending_steps, comb_of
+from kvtrace.addons.memory.formulas import AffineFormula, FormulaAccess
+from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.byte_ranges import MOST_RANGES, ByteRanges, TooManyRanges
-from kvtrace.metrics.combs import Comb, ascending_steps, comb_of
 from kvtrace.metrics.patterns import patterns_of
 from kvtrace.metrics.unique_bytes import Repetition, touched
 
 MOST_LANES: Final = 1 << 22
 """Limit of lanes of one access that are not described by a formula."""
-
-_MOST_TRIPS: Final = 1 << 12
-"""Limit of trips whose masks differ."""
 
 _MOST_SETS: Final = 64
 """Number of irregular sets at which they are joined into one."""
@@ -71,13 +68,10 @@ class TouchedBytes:
             self.problem = str(reason)
 
     def _add_lanes(self, access: Access) -> None:
-        formula = access.formula
-        if access.parts is not None:
-            self._add_parts(access.parts, [0], access.element_bytes)
-        elif formula is not None and not formula.conditions:
-            self._add_formula(formula, access.element_bytes)
-        elif formula is not None:
-            self._add_conditional(access, formula)
+        if isinstance(access, FormulaAccess):
+            self._add_formula(access.formula, access.element_bytes)
+        elif access.parts is not None:
+            self._add_parts(access.parts, access.element_bytes)
 
     def include(self, other: TouchedBytes) -> None:
         """Add all bytes of another set."""
@@ -122,28 +116,11 @@ class TouchedBytes:
             return
         self.sets.append(Repetition.of_elements(first, steps, element_bytes, MOST_RANGES))
 
-    def _add_conditional(self, access: Access, formula: AffineFormula) -> None:
-        """Add an access whose mask is not a box; trips are added at once if they share the mask."""
-        assert access.each_trip is not None
-        programs = prod(a.last - a.first + 1 for a in formula.axes if a.kind == "program")
-        if programs > MOST_LANES:
-            raise NotListed("its mask is not a box of lanes, and its grid is too large to list")
-        if not formula.masks_differ_by_trip:
-            parts = next(iter(access.each_trip())).parts
-            if parts is not None:
-                self._add_parts(parts, formula.trip_offsets(), access.element_bytes)
-            return
-        if access.executions // programs > _MOST_TRIPS:
-            raise NotListed("its mask differs between too many trips of a loop")
-        for trip in access.each_trip():
-            if trip.parts is not None and trip.active != 0:
-                self._add_parts(trip.parts, [0], access.element_bytes)
-
-    def _add_parts(self, parts: AccessParts, offsets: object, element_bytes: int) -> None:
+    def _add_parts(self, parts: AccessParts, element_bytes: int) -> None:
         patterns = patterns_of(parts, MOST_LANES)
         if patterns is None:
             raise NotListed("its addresses or its mask are not affine, and it is too large to list")
-        constants = np.asarray(offsets, np.int64) + (parts.constant + parts.origin_bytes)
+        constants = np.array([parts.constant + parts.origin_bytes], np.int64)
         self.sets += touched(patterns, constants, element_bytes, MOST_RANGES)
 
     def _join_sets(self) -> None:
@@ -155,7 +132,7 @@ class TouchedBytes:
 
 def origin_of(access: Access) -> int:
     """Return the offset of the argument's data pointer in its storage, in bytes."""
-    if access.formula is not None:
+    if isinstance(access, FormulaAccess):
         return access.formula.origin_bytes
     return 0 if access.parts is None else access.parts.origin_bytes
 

@@ -1,8 +1,7 @@
 """Accesses of a call as formulas over boxes, from the kernel's symbolic summary.
 
-The evaluator's plan needs offsets that are affine in programs and lanes; here they need to be
-affine only in their digits (`digit_forms.py`). Ideal integers are those of the kernel only where no
-arithmetic wraps around, which is checked.
+Offsets need to be affine only in the digits of programs, trips and lanes (`digit_forms.py`). Ideal
+integers are those of the kernel only where no arithmetic wraps around, which is checked.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from kvtrace.addons.memory.digit_forms import (
     existing,
     in_digits,
 )
-from kvtrace.evaluate import Access, TensorArgument
-from kvtrace.evaluate.observe import AffineAxis, AffineFormula
+from kvtrace.addons.memory.formulas import AffineAxis, AffineFormula, FormulaAccess
+from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
 from kvtrace.ir.feeding import feeding
@@ -52,7 +51,7 @@ _ZEROED: Final = ("arith.andi", "arith.muli")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxedAccesses:
-    """Accesses of a call in the order of the program; each has a formula without conditions.
+    """Accesses of a call in the order of the program, as formulas.
 
     Those whose masks are not known are not `certain`, and have all lanes that may be active.
     `unresolved` are the ops of which not all accesses are known, with the reason. `complete`: all
@@ -60,7 +59,7 @@ class BoxedAccesses:
     included.
     """
 
-    accesses: tuple[Access, ...]
+    accesses: tuple[FormulaAccess, ...]
     unresolved: Mapping[int, str]
     complete: bool
     lanes: int
@@ -69,7 +68,7 @@ class BoxedAccesses:
 def boxed_accesses(call: Call) -> BoxedAccesses:
     """Return the accesses of a call whose offsets and masks are affine in digits."""
     boxing = Boxing(call)
-    accesses: list[Access] = []
+    accesses: list[FormulaAccess] = []
     unresolved: dict[int, str] = {}
     is_complete = True
     for access in boxing.symbolic:
@@ -145,7 +144,7 @@ class Boxing:
         kept = formula if kept_if else ~formula
         return kept if _is_known(kept) else None
 
-    def boxed(self, access: SymbolicAccess, active: Condition) -> Iterator[Access]:
+    def boxed(self, access: SymbolicAccess, active: Condition) -> Iterator[FormulaAccess]:
         """Yield an access for each box of the digits for which it is active; raise NoBoxes.
 
         `active` is the condition to apply: that of the access, or a part of it.
@@ -169,7 +168,7 @@ class Boxing:
             return f"it depends on the data of {names}"
         return f"{error}, and it has {self.lanes:,} lanes, too many to evaluate"
 
-    def perhaps(self, access: SymbolicAccess, reason: str) -> list[Access]:
+    def perhaps(self, access: SymbolicAccess, reason: str) -> list[FormulaAccess]:
         """Return an access without the parts of its mask that are no boxes; raise NoBoxes."""
         mask = access.active.substitute(self._in_range)
         known = [part for part in mask.conjuncts() if _is_known(part)]
@@ -184,7 +183,7 @@ class Boxing:
         symbols: Sequence[Symbol],
         offset: Term,
         conditions: Sequence[Condition],
-    ) -> Iterator[Access]:
+    ) -> Iterator[FormulaAccess]:
         """Yield an access for each box of the digits for which all conditions hold."""
         forms = Forms((offset, *conditions))
         sums = [s for condition in conditions for s in at_least_zero(condition, forms)]
@@ -214,17 +213,14 @@ class Boxing:
         digits: Mapping[Number, Sequence[Digit]],
         offset: Form,
         box: Box,
-    ) -> Access:
+    ) -> FormulaAccess:
         argument = self._bound.call.arguments[access.argument or 0]
         assert isinstance(argument, TensorArgument)
         low, high = interval(offset, box)
         axes = tuple(self._axes(symbols, digits, offset.coefficients, box))
-        formula = AffineFormula(
-            offset.coefficients.get((), 0), axes, (0, 0, 0), (), access.shape,
-            self._bound.call.grid, argument.offset_bytes,
-        )  # fmt: skip
+        formula = AffineFormula(offset.coefficients.get((), 0), axes, argument.offset_bytes)
         active = prod(last - first + 1 for first, last in box.values())
-        return Access(
+        return FormulaAccess(
             access.op, access.kind, access.argument, access.element_bytes, active, active, active,
             low, high, formula=formula,
         )  # fmt: skip

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import BoxedAccesses, boxed_accesses
 from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites, unpreceded
+from kvtrace.addons.memory.formulas import FormulaAccess
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.arguments import with_storages
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.order import written_storages
-from kvtrace.evaluate.plan import explain
 from kvtrace.ir import Op
 from kvtrace.ir.index_arguments import index_arguments
 from kvtrace.ir.memory_sites import Site
@@ -62,15 +62,12 @@ class Unknown:
 class StoreSite:
     """An op that may store to a storage, and the bytes that it certainly stores there.
 
-    `runs` is False if no program runs the op there with an active lane. `masked` is the number of
-    lanes that are masked off, None if it is not counted: `missing_stores` says why bytes are left
-    out.
+    `runs` is False if no program runs the op there with an active lane.
     """
 
     op: Op
     stored: ByteRanges | Unknown
     runs: bool
-    masked: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,12 +142,10 @@ def effects_of(call: Call) -> CallEffects:
 def _observe(call: Call, accesses: _Accesses, sites: Sequence[Site]) -> str | None:
     """Collect the accesses of a call; return why some may be missing, None if none is.
 
-    They come from the evaluator's plan, else from the symbolic summary if that has all, else from
-    an evaluation on arrays. What is too large for that is lost, op by op.
+    They come from the symbolic summary if that has all, else from an evaluation on arrays. What is
+    too large for that is lost, op by op.
     """
     try:
-        if explain(call.module, call.arguments, call.grid) == "planned":
-            return run(call, [accesses], contents="all")
         boxed = boxed_accesses(call)
     except KvtraceError as error:
         return str(error)
@@ -225,7 +220,7 @@ class ArrayLimit(Observer):
 
     def access(self, access: Access) -> None:
         """Count the lanes of an access that is not a formula over the grid."""
-        if access.formula is None and access.active != 0:
+        if not isinstance(access, FormulaAccess) and access.active != 0:
             self._lanes += max(access.lanes, _LEAST_LANES)
             if self._lanes > MOST_LANES:
                 raise TooManyLanes(f"evaluating it takes more than {MOST_LANES:,} lanes")
@@ -233,11 +228,10 @@ class ArrayLimit(Observer):
 
 @dataclass(slots=True, eq=False)
 class _SiteBytes:
-    """Bytes that one op stores to one storage, and the count of lanes that do not store."""
+    """Bytes that one op stores to one storage."""
 
     stored: TouchedBytes = field(default_factory=TouchedBytes)
     runs: bool = False
-    masked: int | None = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -257,7 +251,7 @@ class _StorageBytes:
     first: TouchedBytes = field(default_factory=TouchedBytes)
     lost: set[str] = field(default_factory=set)
     reason: str = ""
-    formulas: list[Access] = field(default_factory=list)
+    formulas: list[FormulaAccess] = field(default_factory=list)
     hull: TouchedBytes = field(default_factory=TouchedBytes)
 
 
@@ -280,7 +274,6 @@ class _Accesses(ArrayLimit):
         self._kinds = kinds
         self._bytes = {storage: _StorageBytes() for storage in storages}
         self._contested = frozenset(contested)
-        self._boxed = False
         self.elsewhere = False
 
     def of(self, storage: Storage) -> _StorageBytes:
@@ -301,21 +294,15 @@ class _Accesses(ArrayLimit):
         if access.kind != "load":
             site = storage_bytes.sites.setdefault(access.op.index, _SiteBytes())
             site.runs = site.runs or access.active != 0
-            site.masked = (
-                None
-                if access.active is None or site.masked is None or self._boxed
-                else site.masked + access.lanes - access.active
-            )
         if access.active == 0 or not access.executions:
             return
-        if access.parts is None and access.formula is None:
+        if access.parts is None and not isinstance(access, FormulaAccess):
             _lose(storage_bytes, access.kind, access.reason)
             return
         self._add(storage_bytes, site, access, argument.storage in self._contested)
 
     def add_boxed(self, boxed: BoxedAccesses, sites: Sequence[Site]) -> None:
         """Add accesses, which have active lanes alone; `sites` are all memory ops."""
-        self._boxed = True
         for access in boxed.accesses:
             self.access(access)
         for site in sites:
@@ -328,7 +315,7 @@ class _Accesses(ArrayLimit):
     def _add(
         self, bytes_: _StorageBytes, site: _SiteBytes | None, access: Access, contested: bool
     ) -> None:
-        touched = TouchedBytes()
+        touched, is_formula = TouchedBytes(), isinstance(access, FormulaAccess)
         touched.add(access)
         is_certain = access.certain and access.active is not None
         if not is_certain:
@@ -337,14 +324,14 @@ class _Accesses(ArrayLimit):
             bytes_.may_read.include(touched)
             if is_certain:
                 bytes_.read.include(touched)
-                if not contested or (access.formula is None and not _overlaps(bytes_, touched)):
+                if not contested or not (is_formula or _overlaps(bytes_, touched)):
                     bytes_.first.include(touched)
         if site is not None:
             bytes_.may_store.include(touched)
             if is_certain:
                 bytes_.stored.include(touched)
                 site.stored.include(touched)
-        if contested and access.formula is not None:
+        if contested and isinstance(access, FormulaAccess):
             bytes_.formulas.append(access)
         elif contested and access.kind != "load" and touched.low < touched.high:
             bytes_.hull.low, bytes_.hull.high = _hull(bytes_.hull, touched)
@@ -484,9 +471,9 @@ def _bounds(
 def _site(site: Site, bytes_: _StorageBytes, size: int) -> StoreSite:
     known = bytes_.sites.get(site.op.index)
     if known is None:
-        return StoreSite(site.op, NOTHING, runs=False, masked=None)
+        return StoreSite(site.op, NOTHING, runs=False)
     try:
         stored: ByteRanges | Unknown = known.stored.listed(size)
     except NotListed as reason:
         stored = Unknown(str(reason))
-    return StoreSite(site.op, stored, known.runs, known.masked)
+    return StoreSite(site.op, stored, known.runs)

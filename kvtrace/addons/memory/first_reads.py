@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.memory.formulas import AffineAxis, AffineFormula, FormulaAccess
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
-from kvtrace.evaluate.observe import AffineAxis, AffineFormula
 from kvtrace.ir import Module
 from kvtrace.ir.memory_sites import Site, memory_sites
 from kvtrace.ir.ops import AccessKind
@@ -188,7 +188,7 @@ def _bytes_of(keys: Sequence[Numbers], cell: int, cells: int) -> ByteRanges:
 # 63: it never meets the read.
 
 
-def unpreceded(formulas: Sequence[Access]) -> Iterator[Access]:
+def unpreceded(formulas: Sequence[FormulaAccess]) -> Iterator[FormulaAccess]:
     """Yield the certain reads by formulas that no store by a formula precedes in its program.
 
     `formulas` are the accesses to one storage. Programs with formulas and those without differ.
@@ -204,7 +204,7 @@ def unpreceded(formulas: Sequence[Access]) -> Iterator[Access]:
             yield read
 
 
-def may_precede(store: Access, read: Access, *, listed_first: bool) -> bool:
+def may_precede(store: FormulaAccess, read: FormulaAccess, *, listed_first: bool) -> bool:
     """Return whether a store may reach bytes of a read earlier in the same program.
 
     False is certain. Both accesses have formulas, of one storage and one evaluation.
@@ -215,8 +215,6 @@ def may_precede(store: Access, read: Access, *, listed_first: bool) -> bool:
         listed_first: whether the evaluation reported the store before the read.
     """
     before, after = store.formula, read.formula
-    assert before is not None
-    assert after is not None
     programs = _program_terms(before, after)
     if programs is None:
         return False

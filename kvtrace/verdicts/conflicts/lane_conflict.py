@@ -198,11 +198,6 @@ class _EvaluatedStores(Concrete):
         if access.lowest is None:
             self._reasons.setdefault(index, access.reason or "its address could not be derived")
             return
-        for trip_access in (access,) if access.each_trip is None else access.each_trip():
-            self._record_meetings(trip_access)
-
-    def _record_meetings(self, access: Evaluated) -> None:
-        index = access.op.index
         self._elements += access.lanes if access.active is None else access.active
         if self._elements > _MOST_ELEMENTS:
             self._reasons[index] = f"it touches more than {_MOST_ELEMENTS:,} elements"

@@ -133,8 +133,7 @@ class _TouchObserver(Observer):
         assert access.highest is not None
         if not access.lowest <= byte < access.highest + access.element_bytes:
             return
-        for part in (access,) if access.each_trip is None else access.each_trip():
-            self._record_lanes(part, access.argument, byte)
+        self._record_lanes(access, access.argument, byte)
 
     def _record_lanes(self, access: Access, argument: int, byte: int) -> None:
         parts = access.parts

@@ -102,11 +102,6 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
         index = access.op.index
         if index not in self._indices or access.active == 0 or index in self._undecidable:
             return
-        for trip in (access,) if access.each_trip is None else access.each_trip():
-            self._record_trip(trip)
-
-    def _record_trip(self, access: Access) -> None:
-        index = access.op.index
         argument = None if access.argument is None else self._call.arguments[access.argument]
         self._elements += access.lanes if access.active is None else access.active
         if self._elements > _MOST_ELEMENTS:

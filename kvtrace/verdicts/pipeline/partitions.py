@@ -76,7 +76,6 @@ def _evaluate(module: Module, call: Call, replay: _Replay) -> None:
         call.arguments,
         call.grid,
         kernel=call.kernel,
-        planned=False,
         instrument=replay,
         programs=np.unique([0, count // 2, count - 1]) if count else np.zeros(0, np.int64),
         most_steps=_MAX_STEPS,

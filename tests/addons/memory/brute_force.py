@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from kvtrace.addons.memory.effects import Unknown
-from kvtrace.evaluate import Observer, TensorArgument, evaluate
+from kvtrace.evaluate import Observer, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.arguments import with_storages
 from kvtrace.ir.updates import update_of
 from kvtrace.recorded_calls.recorded import Call
-from tests.evaluate.plan.both_ways import with_copied_storages
 from tests.kernels.launching import bind, compile_for, to_tensor
 from tests.metrics.touching import materialised
 
@@ -64,6 +64,13 @@ class Marked(Observer):
                 self._own |= keys
 
 
+def with_copied_storages(arguments):
+    """Return arguments whose storages are copies; those of one storage share its copy."""
+    return with_storages(
+        arguments, lambda s: Storage(s.nbytes, None if s.data is None else s.data.copy())
+    )
+
+
 def marked(call):
     """Return (stored, read first) as sets of bytes, for each storage of a call with all data."""
     arguments = with_copied_storages(call.arguments)
@@ -75,8 +82,7 @@ def marked(call):
     }
     observer = Marked(arguments, exchanges)
     evaluate(
-        call.module, arguments, call.grid, observers=(observer,), kernel=call.kernel,
-        planned=False, chunk_bytes=0,
+        call.module, arguments, call.grid, observers=(observer,), kernel=call.kernel, chunk_bytes=0,
     )  # fmt: skip
     return {
         index: (

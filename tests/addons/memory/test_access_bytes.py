@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.evaluate.observe import Access, AccessParts, AffineAxis, AffineFormula
+from kvtrace.addons.memory.formulas import AffineAxis, AffineFormula, FormulaAccess
+from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory.brute_force import bytes_of
 from tests.metrics.counted_calls import LOAD
@@ -21,12 +22,12 @@ def by_formula(base, axes, width, origin=0):
     lanes = (
         AffineAxis("lane", number, step, 0, count - 1) for number, (step, count) in enumerate(axes)
     )
-    formula = AffineFormula(base, tuple(lanes), (0, 0, 0), (), (1,), (1, 1, 1), origin)
+    formula = AffineFormula(base, tuple(lanes), origin)
     starts = [
         base + sum(i * step for i, (step, _) in zip(point, axes, strict=True))
         for point in product(*(range(count) for _, count in axes))
     ]
-    access = Access(
+    access = FormulaAccess(
         LOAD, "load", 0, width, 1, 1, len(starts), min(starts), max(starts), formula=formula
     )
     return access, {start + origin + byte for start in starts for byte in range(width)}
@@ -70,18 +71,16 @@ def test_sets_that_fit_together_are_joined_before_they_are_listed():
         axes = (AffineAxis("lane", 0, 8, 0, (1 << 22) - 1),)
         formula = access.formula._replace(axes=axes)
         last = first + 8 * ((1 << 22) - 1)
-        touched.add(Access(LOAD, "load", 0, 4, 1, 1, 1 << 22, first, last, formula=formula))
+        touched.add(FormulaAccess(LOAD, "load", 0, 4, 1, 1, 1 << 22, first, last, formula=formula))
 
     assert touched.listed(1 << 25) == ByteRanges.of(0, 1 << 25)
 
 
 def test_too_many_ranges_have_a_hull_and_a_reason():
-    formula = AffineFormula(
-        0, (AffineAxis("lane", 0, 8, 0, (1 << 21) - 1),), (0, 0, 0), (), (1,), (1, 1, 1)
-    )
+    formula = AffineFormula(0, (AffineAxis("lane", 0, 8, 0, (1 << 21) - 1),))
     last = 8 * ((1 << 21) - 1)
     touched = TouchedBytes()
-    touched.add(Access(LOAD, "load", 0, 4, 1, 1, 1 << 21, 0, last, formula=formula))
+    touched.add(FormulaAccess(LOAD, "load", 0, 4, 1, 1, 1 << 21, 0, last, formula=formula))
 
     with pytest.raises(NotListed, match="scattered"):
         touched.listed(1 << 24)

@@ -247,7 +247,7 @@ def test_each_op_that_may_store_is_listed_with_its_own_bytes():
     even, odd = effect(call, "out").stores
 
     assert even.op.index < odd.op.index
-    assert (even.runs, even.masked) == (True, 0)
+    assert even.runs
     assert even.stored == elements(*[(2 * i, 2 * i + 1) for i in range(256)])
     assert odd.stored == elements(*[(2 * i + 1, 2 * i + 2) for i in range(256)])
 
@@ -259,14 +259,6 @@ def test_a_store_that_no_program_runs_is_listed():
 
     assert not result.may_store
     assert [(site.runs, site.stored) for site in result.stores] == [(False, ByteRanges())]
-
-
-def test_lanes_that_are_masked_off_are_counted():
-    call = call_of(kernels.copied, (8,), {"x": X, "out": out(512), "n": 500}, B)
-
-    (site,) = effect(call, "out").stores
-
-    assert (site.runs, site.masked) == (True, 12)
 
 
 def test_stores_by_a_table_of_addresses_may_be_to_any_memory():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.addons.memory.first_reads import may_precede
-from kvtrace.evaluate.observe import Access, AffineAxis, AffineFormula
+from kvtrace.addons.memory.formulas import AffineAxis, AffineFormula, FormulaAccess
 from tests.metrics.counted_calls import LOAD
 
 PROGRAM, OUTER, INNER = 0, 64, 65
@@ -14,10 +14,8 @@ PROGRAM, OUTER, INNER = 0, 64, 65
 
 def access(base, axes, width):
     """An access by a formula over axes (kind, number, step, first, last)."""
-    formula = AffineFormula(
-        base, tuple(AffineAxis(*axis) for axis in axes), (0, 0, 0), (), (1,), (1, 1, 1)
-    )
-    return Access(LOAD, "load", 0, width, 1, 1, 1, 0, 0, formula=formula)
+    formula = AffineFormula(base, tuple(AffineAxis(*axis) for axis in axes))
+    return FormulaAccess(LOAD, "load", 0, width, 1, 1, 1, 0, 0, formula=formula)
 
 
 @st.composite

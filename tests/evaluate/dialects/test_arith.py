@@ -296,29 +296,27 @@ def test_float64_is_rounded_to_bfloat16_only_once():
     # Float32 would round the first two to a tie, and then to even.
     values = np.array([1 + 2**-8 + 2**-40, -1 - 2**-8 - 2**-40, 1 + 2**-8, 1e300, np.inf])
 
-    (result,) = run_op("arith.truncf", [("f64", values)], ["bf16"], planned=False)
+    (result,) = run_op("arith.truncf", [("f64", values)], ["bf16"])
 
     step = 2.0**-7
     assert result.astype(float).tolist() == [1 + step, -1 - step, 1.0, math.inf, math.inf]
 
 
-@pytest.mark.parametrize("planned", [False, True])
-def test_remainders_of_floats_follow_the_rounded_quotient(planned):
+def test_remainders_of_floats_follow_the_rounded_quotient():
     left, right = np.array([1e10, 33554432.0, -7.5, 5.0]), np.array([3.0, 3.0, 2.0, math.inf])
 
-    (narrow,) = run_op("arith.remf", [("f32", left), ("f32", right)], ["f32"], planned=planned)
-    (wide,) = run_op("arith.remf", [("f64", left), ("f64", right)], ["f64"], planned=planned)
+    (narrow,) = run_op("arith.remf", [("f32", left), ("f32", right)], ["f32"])
+    (wide,) = run_op("arith.remf", [("f64", left), ("f64", right)], ["f64"])
 
     assert narrow.tolist() == [256.0, -1.0, -1.5, 5.0]
     assert wide.tolist() == [1.0, 2.0, -1.5, 5.0]
 
 
-@pytest.mark.parametrize("planned", [False, True])
 @pytest.mark.parametrize("source", ["i32", "i64"])
-def test_integers_become_bf16_by_one_rounding(source, planned):
+def test_integers_become_bf16_by_one_rounding(source):
     numbers = np.array([16842753, -16842753, 16842751, 3])
 
-    (result,) = run_op("arith.sitofp", [(source, numbers)], ["bf16"], planned=planned)
+    (result,) = run_op("arith.sitofp", [(source, numbers)], ["bf16"])
 
     assert result.astype(np.float32).tolist() == [16908288.0, -16908288.0, 16777216.0, 3.0]
 

@@ -72,9 +72,8 @@ def test_a_choice_stands_between():
     assert fused_sums(product_and_sum()) == {}
 
 
-@pytest.mark.parametrize("planned", [True, False])
 @pytest.mark.parametrize("with_torch", [True, False])
-def test_planned_and_by_arrays_sums_are_rounded_once(planned, with_torch, monkeypatch):
+def test_sums_of_products_are_rounded_once(with_torch, monkeypatch):
     if not with_torch:
         monkeypatch.setattr(torch_sums, "fuses", lambda *_: False)
     arguments = {
@@ -84,7 +83,7 @@ def test_planned_and_by_arrays_sums_are_rounded_once(planned, with_torch, monkey
     kernel = fresh.product_used_twice
     module = parse(generic_for(kernel, arguments, {"N": 2}), "cuda:90")
 
-    evaluate(module, bind(kernel, arguments), (1,), planned=planned)
+    evaluate(module, bind(kernel, arguments), (1,))
 
     assert arguments["out"].tolist()[2:4] == [REST, -REST]
 

@@ -15,20 +15,17 @@ from kvtrace.verdicts.judge import judge
 from tests.kernels.triton39 import ONE_POLL, STORE_OF_FLAG, int_tensor, text_of
 
 
-def run(text, arrays, grid, *sizes, planned=True):
+def run(text, arrays, grid, *sizes):
     held = [np.array(array, np.int32) for array in arrays]
     given = [int_tensor(f"t{place}", array) for place, array in enumerate(held)]
     scalars = [ScalarArgument("size", size) for size in sizes]
-    evaluate(parse(text), (*given, *scalars), (grid, 1, 1), planned=planned)
+    evaluate(parse(text), (*given, *scalars), (grid, 1, 1))
     return held
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_atomic_loads_and_stores_access_only_active_lanes(planned):
+def test_atomic_loads_and_stores_access_only_active_lanes():
     source, seen = np.arange(16), np.arange(16)
-    _, target, arrived = run(
-        text_of("blocks"), [source, np.full(16, -1), seen], 2, 13, planned=planned
-    )
+    _, target, arrived = run(text_of("blocks"), [source, np.full(16, -1), seen], 2, 13)
     np.testing.assert_array_equal(target, np.where(source < 13, source * 2, -1))
     # a poll whose time is over says which lanes have seen what they waited for
     np.testing.assert_array_equal(arrived, seen == 3)

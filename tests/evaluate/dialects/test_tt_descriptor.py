@@ -49,7 +49,7 @@ def extents(dtype):
     return (1, chunk - 1, chunk, chunk + 1, 2 * chunk, 3 * chunk - 1, 3 * chunk, 4 * chunk)
 
 
-def memory_after_launch(kernel, dtype, columns, target, *, planned=True, grid=(2, 2), stage="ttir"):
+def memory_after_launch(kernel, dtype, columns, target, *, grid=(2, 2), stage="ttir"):
     """Return the memory, full of the sentinel before, after a launch."""
     size = np.dtype(TYPES[dtype]).itemsize
     constants = {"PITCH": PITCH // size, "BM": BM, "BN": 32 // size}
@@ -58,7 +58,7 @@ def memory_after_launch(kernel, dtype, columns, target, *, planned=True, grid=(2
     memory = np.full((ROWS, PITCH // size), SENTINEL, TYPES[dtype])
     storage = Storage(memory.nbytes, memory.reshape(-1).view(np.uint8))
     out = TensorArgument("out", storage, 0, dtype, memory.shape, (memory.shape[1], 1))
-    evaluate(module, [out, ScalarArgument("columns", columns)], grid, planned=planned)
+    evaluate(module, [out, ScalarArgument("columns", columns)], grid)
     return memory.astype(np.float32)
 
 
@@ -75,9 +75,8 @@ def test_stores_write_whole_chunks_of_16_bytes_where_the_target_has_tensor_maps(
         for target, end in (("cuda:90", columns_in_chunks(columns, dtype)), ("cuda:80", columns)):
             meant = np.full((ROWS, PITCH // np.dtype(TYPES[dtype]).itemsize), SENTINEL, float)
             meant[:5, :end] = np.tile(tile, 2)[:end]
-            for planned in (True, False):
-                result = memory_after_launch(stored, dtype, columns, target, planned=planned)
-                assert (result == meant).all(), (columns, target, planned)
+            result = memory_after_launch(stored, dtype, columns, target)
+            assert (result == meant).all(), (columns, target)
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
@@ -99,5 +98,5 @@ def test_descriptor_extents_may_differ_between_programs():
 
 def test_ttgir_with_tensor_maps_stores_the_same_elements_as_ttir():
     for columns in (5, 8):
-        by_ttgir = memory_after_launch(stored, "fp32", columns, "", planned=False, stage="ttgir")
+        by_ttgir = memory_after_launch(stored, "fp32", columns, "", stage="ttgir")
         assert (by_ttgir == memory_after_launch(stored, "fp32", columns, "cuda:90")).all()

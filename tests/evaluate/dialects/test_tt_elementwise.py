@@ -33,10 +33,9 @@ def radii_of(instrument, *arrays):
     return out, id(given[2].storage)
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_a_dependent_launch_without_predecessor_does_not_wait(planned):
+def test_a_dependent_launch_without_predecessor_does_not_wait():
     given, out = arguments(X, Y)
-    evaluate(parse(text_of("dependent")), given, (2, 1, 1), planned=planned)
+    evaluate(parse(text_of("dependent")), given, (2, 1, 1))
     np.testing.assert_array_equal(out, X / Y)
 
 

@@ -1,26 +1,22 @@
 """Inline PTX in real kernels, compared with PyTorch."""
 
-import pytest
 import torch
 from triton.backends.compiler import GPUTarget
 
 from corpus.kernels import language
-from kvtrace.evaluate.plan import explain
-from tests.kernels.launching import bind, compile_for, launch
+from tests.kernels.launching import launch
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_predicated_instructions_choose_lane_by_lane(planned):
+def test_predicated_instructions_choose_lane_by_lane():
     x = torch.cat([torch.linspace(-100, 100, 255), torch.tensor([20.0])])
     out = torch.empty(256)
 
-    launch(language.softplus, (4,), {"x": x, "out": out}, {"BLOCK": 64}, planned=planned)
+    launch(language.softplus, (4,), {"x": x, "out": out}, {"BLOCK": 64})
 
     torch.testing.assert_close(out, torch.nn.functional.softplus(x), atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_assembly_on_four_bytes_per_register_equals_torch(planned):
+def test_assembly_on_four_bytes_per_register_equals_torch():
     x = torch.arange(64, dtype=torch.uint8) * 4
     y = torch.randn(64) * 200
     whole, largest = torch.empty(64, dtype=torch.int32), torch.empty(64)
@@ -30,15 +26,13 @@ def test_assembly_on_four_bytes_per_register_equals_torch(planned):
         (1,),
         {"x": x, "y": y, "whole": whole, "largest": largest},
         {"BLOCK": 64},
-        planned=planned,
     )
 
     assert torch.equal(whole, x.int())
     assert torch.equal(largest, torch.maximum(x.float(), y))
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_assembly_on_halves_rounds_once(planned):
+def test_assembly_on_halves_rounds_once():
     x, y = torch.randn(2, 4096).bfloat16().unbind(0)
     out = torch.empty(4096, dtype=torch.bfloat16)
 
@@ -47,7 +41,6 @@ def test_assembly_on_halves_rounds_once(planned):
         (8,),
         {"x": x, "y": y, "out": out},
         {"BLOCK": 512},
-        planned=planned,
     )
 
     assert torch.equal(out, (x.double() * 2 + y.double()).bfloat16())
@@ -78,9 +71,3 @@ def test_integers_computed_by_assembly_can_be_addresses():
     x, out = torch.arange(64), torch.empty(16, dtype=torch.int64)
     launch(language.row_by_assembly, (1,), {"x": x, "out": out}, {"BLOCK": 16})
     assert out.tolist() == [2 * n + 1 for n in range(16)]
-
-
-def test_assembly_without_side_effects_is_planned():
-    arguments = {"x": torch.zeros(64), "out": torch.zeros(64)}
-    module = compile_for(language.softplus, arguments, {"BLOCK": 64})
-    assert explain(module, bind(language.softplus, arguments), (1,)) == "planned"

@@ -154,7 +154,7 @@ def recorded(kernel, x, count, constexprs, *, grid=1, enters=False, **scalars):
         given |= scalars
         module = compile_for(kernel, given, constexprs)
         following = RecordingShadows(module, enters=enters) if under else None
-        evaluate(module, bind(kernel, given), (grid,), instrument=following, planned=False)
+        evaluate(module, bind(kernel, given), (grid,), instrument=following)
         outs.append(given["out"].numpy())
     np.testing.assert_array_equal(*outs)
     ((stored, shadow),) = following.stored

@@ -167,7 +167,7 @@ def touched(module, of_call):
     seen = Touches()
     arguments = read_only_arguments(of_call.arguments, "none")
     try:
-        evaluate(module, arguments, of_call.grid, observers=[seen], planned=False)
+        evaluate(module, arguments, of_call.grid, observers=[seen])
     except OverflowError:  # byte offsets past 64 bits: nothing that 32 bits could have given
         return None
     return sorted(seen.found)
