@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,9 @@ _OF_OPTIMIZERS: Final = re.compile(
     r"multi_tensor_apply|fused_(?:adam|adamw|sgd|adagrad)|_foreach_|adamw?_|lamb_|adafactor|muon",
     re.IGNORECASE,
 )
+#: The groups of kinds that are launches, and trials of an autotuner.
+_LAUNCH: Final = "launch"
+_TRIAL: Final = "trial"
 #: Kinds of executions that do not count for a step's content.
 _UNCOUNTED: Final = frozenset({"copy", "fill"})
 _COLUMNS: Final = ["requested", "launch_seq", "graph_id", "name", "kind", "request_thread"]
@@ -34,30 +38,45 @@ def requests_of_run(trace: "Trace", run: "Run") -> Requests:
     Launches are of one kind if their kernels have one name: sizes may change from step to step, as
     in decoding. A replay of a graph is one request. Errors as `Trace.table`.
     """
-    kinds: dict[tuple[str, Any], int] = {}
-    last = np.zeros((3, 0), np.int64)
+    kinds: dict[tuple[str, Any], int] = {(_TRIAL, None): 0}
+    last = np.zeros((4, 0), np.int64)
     for block in (*_launches(trace, run, kinds), *_others(trace, run, kinds)):
         rows = np.concatenate([last, block], axis=1)
         last = rows[:, np.argsort(rows[0], kind="stable")[-MOST_REQUESTS:]]
-    time, kind, thread = last
+    is_launch = np.array([group in (_LAUNCH, _TRIAL) for group, _ in kinds], bool)
+    time, kind, thread, work = last[:, ~_of_trials(last[1], is_launch)]
     counted = [group not in _UNCOUNTED for group, _ in kinds]
     optimizing = [_OF_OPTIMIZERS.search(str(name)) is not None for _, name in kinds]
-    return Requests(time, kind, thread, np.array(counted, bool), np.array(optimizing, bool))
+    return Requests(time, kind, thread, work, np.array(counted, bool), np.array(optimizing, bool))
+
+
+def _of_trials(kind: Integers, is_launch: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return which requests are of an autotuner: trials, and what was asked for between two.
+
+    That flushes the cache before each trial: thousands of fills, which look like steps.
+    """
+    launches = np.flatnonzero(is_launch[kind])
+    is_trial = np.append(kind[launches] == 0, False)
+    before = np.searchsorted(launches, np.arange(kind.size), "right") - 1
+    between: npt.NDArray[np.bool_] = (before >= 0) & is_trial[before] & is_trial[before + 1]
+    return between | (kind == 0)
 
 
 def _launches(trace: "Trace", run: "Run", kinds: dict[tuple[str, Any], int]) -> Iterator[Integers]:
-    """Yield begin, kind and thread of launches; `kinds` gets the number of each kind."""
+    """Yield begin, kind, thread and work of launches; `kinds` gets the number of each kind."""
     kernels = {row["kernel_id"]: row["name"] for row in _rows(trace, run, "kernels", "name")}
     calls = _rows(trace, run, "calls", "call_id")
     names = {row["call_id"]: kernels.get(row["kernel_id"]) for row in calls}
     for piece in trace.pieces("launches", [run], ["enter", "call_id", "thread", "phase"]):
-        ignored = pc.is_in(piece["phase"].cast(pa.string()), pa.array(SETUP))
+        ignored = pc.equal(piece["phase"].cast(pa.string()), "graph_capture")
         kept = pc.and_(pc.invert(pc.fill_null(ignored, False)), pc.is_valid(piece["enter"]))
         rows = piece.filter(kept)
+        is_trial = pc.is_in(rows["phase"].cast(pa.string()), pa.array(sorted(TRIALS)))
         ids, call = np.unique(integers(rows["call_id"], -1), return_inverse=True)
-        groups = [("launch", names.get(i) or i) for i in ids.tolist()]
+        groups = [(_LAUNCH, names.get(i) or i) for i in ids.tolist()]
+        kind = np.where(is_trial.to_numpy(), 0, _numbers(kinds, groups)[call])
         thread = integers(rows["thread"], -1)
-        yield np.stack([integers(rows["enter"]), _numbers(kinds, groups)[call], thread])
+        yield np.stack([integers(rows["enter"]), kind, thread, np.ones_like(thread)])
 
 
 def _others(trace: "Trace", run: "Run", kinds: dict[tuple[str, Any], int]) -> Iterator[Integers]:
@@ -74,8 +93,11 @@ def _others(trace: "Trace", run: "Run", kinds: dict[tuple[str, Any], int]) -> It
         thread = integers(rows["request_thread"], -1)
         block = np.stack([integers(rows["requested"]), _numbers(kinds, groups)[code], thread])
         in_graph = rows["graph_id"].is_valid().to_numpy()
+        single = block[:, ~in_graph]
         # All nodes of a replay have its time and thread.
-        yield np.append(block[:, ~in_graph], np.unique(block[:, in_graph], axis=1), axis=1)
+        replays, nodes = np.unique(block[:, in_graph], axis=1, return_counts=True)
+        work = np.append(np.ones(single.shape[1], np.int64), nodes)
+        yield np.vstack([np.append(single, replays, axis=1), work])
 
 
 def _rows(trace: "Trace", run: "Run", table: str, column: str) -> list[dict[str, Any]]:

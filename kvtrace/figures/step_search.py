@@ -44,8 +44,8 @@ _FREQUENCIES: Final = 16
 _AS_EVEN: Final = 1.1
 #: Part of the typical content by which a step may differ from it.
 _TOLERANCE: Final = 0.05
-#: Least part of the requests that steps with typical content have, of those between the first and
-#: the last of them, and of all.
+#: Least part of the work that steps with typical content have, of that between the first and the
+#: last of them, and of all.
 _LEAST_REGULAR: Final = 0.6
 _LEAST_OF_ALL: Final = 0.5
 #: A longer step is taken only if the typical content of a shorter one covers less of the requests.
@@ -66,6 +66,7 @@ class Requests:
         time: When each was made, in ns since 1970.
         kind: What was requested, as numbers from 0 on: a kernel, a graph, a kind of copy.
         thread: The thread that made it.
+        work: How many executions it asked for: those of all nodes of a graph, else one.
         counted: Of each kind, whether it is part of a step's content: copies and fills are not.
         optimizing: Of each kind, whether optimizers alone request it.
 
@@ -74,12 +75,19 @@ class Requests:
     time: Integers
     kind: Integers
     thread: Integers
+    work: Integers
     counted: npt.NDArray[np.bool_]
     optimizing: npt.NDArray[np.bool_]
 
     def rows(self, rows: slice | npt.NDArray[np.bool_]) -> "Requests":
         """Return some of the requests."""
-        return replace(self, time=self.time[rows], kind=self.kind[rows], thread=self.thread[rows])
+        columns = {name: getattr(self, name)[rows] for name in ("time", "kind", "thread", "work")}
+        return replace(self, **columns)
+
+    @property
+    def done(self) -> Integers:
+        """The work of all requests before each one, and of all."""
+        return np.append(0, np.cumsum(self.work))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +247,7 @@ def _anchors(requests: Requests) -> Iterator[tuple[int, Integers]]:
     """
     anchors: dict[int, list[tuple[int, Integers]]] = {}
     explained: dict[int, int] = {}
+    done = requests.done
     pause = np.log1p(np.diff(requests.time, prepend=requests.time[:1]))
     for width, hashes in _windows(requests):
         order = np.argsort(hashes, kind="stable")
@@ -248,7 +257,8 @@ def _anchors(requests: Requests) -> Iterator[tuple[int, Integers]]:
         ends = edges + numbers - 1
         span, distances = order[ends] - order[edges], np.maximum(numbers - 1, 1)
         fits = (numbers > _LEAST_STEPS) & (ordered[edges] != 0)
-        fits &= span >= _LEAST_OF_ALL * hashes.size * distances / numbers
+        work = done[order[ends]] - done[order[edges]]
+        fits &= work >= _LEAST_OF_ALL * done[-1] * distances / numbers
         # Mean squares of distances between occurrences, group by group, over squares of means.
         squares = np.append(0, np.cumsum(np.diff(order).astype(np.float64) ** 2))
         unevenness = (squares[ends] - squares[edges]) * distances / np.maximum(span, 1) ** 2
@@ -291,12 +301,13 @@ def _cut(requests: Requests, positions: Integers, width: int, ahead: int) -> _Cu
         return None
     first, last = _with_exceptions(np.diff(positions), is_regular)
     begins = positions[first : last + 2]
-    lengths = np.diff(begins)
-    regular = float(lengths[is_regular[first : last + 1]].sum() / lengths.sum())
-    least = max(_LEAST_REQUESTS, _LEAST_OF_ALL * requests.kind.size)
-    if regular < _LEAST_REGULAR or lengths.sum() + np.median(lengths) < least:
+    done = requests.done
+    work = np.diff(done[begins])
+    regular = float(work[is_regular[first : last + 1]].sum() / work.sum())
+    least = max(_LEAST_REQUESTS, _LEAST_OF_ALL * done[-1])
+    if regular < _LEAST_REGULAR or work.sum() + np.median(work) < least:
         return None
-    less = float(differing[first : last + 1].sum() / lengths.sum())
+    less = float(differing[first : last + 1].sum() / (begins[-1] - begins[0]))
     pause_ns = _pause_before(requests, begins)
     return _Cut(begins, width, anchor, ahead, trains, regular, less, pause_ns)
 

@@ -14,8 +14,11 @@ BACKWARD = ["m", *["n", "o", "p", "q", "o", "r", "s"] * 12]
 TRAINING = [*FORWARD, *BACKWARD, "adam", "adam"]
 
 
-def requests(*steps, threads=()):
-    """Requests that are 1 µs apart, with a pause of 1 ms before each step; their first is at 0."""
+def requests(*steps, threads=(), nodes=1):
+    """Requests that are 1 µs apart, with a pause of 1 ms before each step; their first is at 0.
+
+    A graph has so many nodes.
+    """
     kind = [KINDS.index(name) for step in steps for name in step]
     firsts = np.cumsum([0, *map(len, steps)])[:-1]
     apart = np.full(len(kind), 1_000)
@@ -25,12 +28,13 @@ def requests(*steps, threads=()):
     counted = np.array([name != "copy" for name in KINDS])
     optimizing = np.array([name == "adam" for name in KINDS])
     time = np.cumsum(apart)
-    return Requests(time, np.array(kind), thread, counted, optimizing), time[firsts]
+    work = np.array([nodes if name == "graph" else 1 for name in names])
+    return Requests(time, np.array(kind), thread, work, counted, optimizing), time[firsts]
 
 
-def found(*steps, threads=()):
+def found(*steps, threads=(), nodes=1):
     """Positions in `steps` at which a step was found to begin."""
-    sequence, begins = requests(*steps, threads=threads)
+    sequence, begins = requests(*steps, threads=threads, nodes=nodes)
     bounds = step_bounds(sequence)
     if bounds is None:
         return None
@@ -103,3 +107,10 @@ def test_most_requests_are_no_step_where_they_are_start_up():
     random = np.random.default_rng(0)
     names = [KINDS[number] for number in random.integers(0, 26, 30_000)]
     assert found(names, *[TRAINING] * 10) is None
+
+
+@pytest.mark.parametrize(("nodes", "expected"), [(180, list(range(4, 64))), (1, None)])
+def test_replays_count_with_the_work_of_their_nodes(nodes, expected):
+    """Four eager steps of warm-up are more requests than sixty replays, and less work."""
+    replays = [["copy", "graph", "copy"]] * 60
+    assert found(*[TRAINING] * 4, *replays, nodes=nodes) == expected
