@@ -58,8 +58,9 @@ def _of_trials(kind: Integers, is_launch: npt.NDArray[np.bool_]) -> npt.NDArray[
     launches = np.flatnonzero(is_launch[kind])
     is_trial = np.append(kind[launches] == 0, False)
     before = np.searchsorted(launches, np.arange(kind.size), "right") - 1
-    between: npt.NDArray[np.bool_] = (before >= 0) & is_trial[before] & is_trial[before + 1]
-    return between | (kind == 0)
+    found: npt.NDArray[np.bool_] = (before >= 0) & is_trial[before] & is_trial[before + 1]
+    found |= kind == 0
+    return found
 
 
 def _launches(trace: "Trace", run: "Run", kinds: dict[tuple[str, Any], int]) -> Iterator[Integers]:
