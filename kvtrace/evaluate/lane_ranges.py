@@ -106,14 +106,33 @@ def _group_extremes(group: _Group, shape: tuple[int, ...]) -> tuple[Any, Any, An
     axes = tuple(range(1, factor.ndim))
     # Lanes of the group's axes along which the factors do not vary count as often as they repeat.
     repeated = [axis for axis in group.axes if factor.shape[axis] == 1]
-    count = np.count_nonzero(factor, axis=axes) * _lane_count(set(repeated), shape)
+    active = np.count_nonzero(factor, axis=axes)
+    count = active * _lane_count(set(repeated), shape)
     if not group.terms:
         return 0, 0, count
-    low, high = _extremes_where(factor, total, axes)
+    low, high = _extremes_where(factor, active == factor[:1].size, total, axes)
     return np.where(count > 0, low, 0), np.where(count > 0, high, 0), count
 
 
-def _extremes_where(factor: Array, total: Array, axes: tuple[int, ...]) -> tuple[Any, Any]:
+def _extremes_where(
+    factor: Array, is_whole: Array, total: Array, axes: tuple[int, ...]
+) -> tuple[Any, Any]:
+    """Return each program's lowest and highest total where a factor is true.
+
+    Most programs have all lanes, as `is_whole` says. If totals are the same in all programs, their
+    extremes are computed once, and others for the rest of the programs.
+    """
+    if len(total) > 1 or len(factor) == 1 or not is_whole.any():
+        return _extremes_in_parts(factor, total, axes)
+    low = np.where(is_whole, total.min(axis=axes), np.int64(0))
+    high = np.where(is_whole, total.max(axis=axes), np.int64(0))
+    rest = np.flatnonzero(~is_whole)
+    if rest.size:
+        low[rest], high[rest] = _extremes_in_parts(factor[rest], total, axes)
+    return low, high
+
+
+def _extremes_in_parts(factor: Array, total: Array, axes: tuple[int, ...]) -> tuple[Any, Any]:
     """Return each program's lowest and highest total where a factor is true, in parts of programs.
 
     Arrays of a part stay in the processor's caches.

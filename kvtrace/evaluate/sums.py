@@ -8,6 +8,7 @@ do; int64 itself wraps in NumPy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -332,11 +333,28 @@ def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | A
 def _compare_with_zero(predicate: str, gap: Sum) -> Array:
     """Compare a Sum with 0: its largest term with minus the other terms, in one pass."""
     largest = max(range(len(gap.terms)), key=lambda position: gap.terms[position].size)
-    negative_rest: Array | int = -gap.constant
+    rest: Array | int = -gap.constant
     for position, term in enumerate(gap.terms):
         if position != largest:
-            negative_rest = negative_rest - term
-    result: Array = COMPARISONS[predicate](gap.terms[largest], negative_rest)
+            rest = rest - term
+    lanes, choose = gap.terms[largest], COMPARISONS[predicate]
+    if not isinstance(rest, int) and len(lanes) == 1 < len(rest) == rest.size:
+        return _compare_lanes(choose, lanes, rest)
+    result: Array = choose(lanes, rest)
+    return result
+
+
+def _compare_lanes(choose: Callable[..., Array], lanes: Array, rest: Array) -> Array:
+    """Compare lanes that all programs share with a number of each program.
+
+    Numbers that lie beyond all lanes, as in all programs but the last, need one comparison.
+    """
+    low, high = lanes.min(), lanes.max()
+    result = np.empty(np.broadcast_shapes(lanes.shape, rest.shape), np.bool_)
+    result[...] = choose(low, rest)
+    between = np.flatnonzero((rest >= low) & (rest <= high))
+    if between.size:
+        result[between] = choose(lanes, rest[between])
     return result
 
 

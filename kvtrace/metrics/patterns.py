@@ -140,6 +140,8 @@ def _class_programs(arrays: list[NDArray[Any]], programs: int) -> tuple[Integers
 
 def _row_numbers(rows: NDArray[Any]) -> tuple[Integers, int]:
     """Return one number per row, equal for equal rows, and the count of distinct numbers."""
+    if rows.dtype == np.bool_:
+        rows = _packed(rows)
     weights = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, rows.shape[1])
     projected = rows @ weights
     _, first, inverse = np.unique(projected, return_index=True, return_inverse=True)
@@ -153,3 +155,11 @@ def _row_numbers(rows: NDArray[Any]) -> tuple[Integers, int]:
         _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         inverse = inverse.reshape(-1)
     return inverse.astype(np.int64), len(first)
+
+
+def _packed(rows: NDArray[np.bool_]) -> Integers:
+    """Return rows of Booleans as rows of 64-bit words, which are equal where the rows are."""
+    bits = np.packbits(rows, axis=1)
+    words = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
+    words[:, : bits.shape[1]] = bits
+    return words.view(np.int64)
