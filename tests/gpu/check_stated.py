@@ -55,12 +55,12 @@ def main() -> int:
     """Record the program alone, then beside Proton."""
     folder = Path(sys.argv[1])
     right = []
-    with kvtrace.capture(folder / "alone"):
+    with kvtrace.capture(folder / "alone", mode="timeline"):
         right.append(program())
     print(f"alone: {len(calls)} calls of the author's function, {sum(calls)} in a capture")
     in_capture = sum(calls)
     session = proton.start(str(folder / "proton"), hook="triton")
-    with kvtrace.capture(folder / "beside"):
+    with kvtrace.capture(folder / "beside", mode="timeline"):
         x = torch.ones(1000, device="cuda")
         doubled[(4,)](x, torch.empty_like(x), 1000, BLOCK=256)
     proton.finalize(session)
