@@ -127,10 +127,13 @@ def validate(
         for reference in (*REFERENCES, *_client_references(trace, clients))
         if reference.target in tables and _has_column(reference, tables)
     ]
+    recorded = run_ids(trace.path / JOURNAL)
     for run_id in trace.run_ids:
+        folder = run_folder(trace.path, "runs", run_id)
+        if not part_numbers(folder) and run_id not in recorded:
+            problems.append(Problem(str(folder), "it has no row, so the run is not complete"))
         if not _RUN_ID.fullmatch(run_id):
             text = "its id is not the start in UTC and 8 digits, as 20260102-030405-678-9abcdef0"
-            folder = run_folder(trace.path, "runs", run_id)
             problems.append(Problem(str(folder), text, warning=True))
         problems += _reference_problems(trace, run_id, tables, references)
         problems += _run_problems(trace, run_id, tables)

@@ -198,6 +198,12 @@ def test_validate_reports_a_killed_run_but_not_a_live_one(tmp_path):
     live.close()
 
 
+def test_validate_reports_a_run_whose_row_was_never_put_in_place(out):
+    row = part(out, "runs")
+    row.rename(row.with_name(f"{row.name}.tmp"))
+    assert any("it has no row, so the run is not complete" in text for text in texts(out))
+
+
 def test_a_core_profile_ignores_what_lies_outside(out):
     rewrite(part(out, "artifacts"), lambda t: t.slice(1))
     rewrite(part(out, "stacks"), lambda t: t.slice(1))
