@@ -50,8 +50,19 @@ def __getattr__(name: str) -> "Any":
     if name not in homes:
         from kvtrace.registry import own_entries
 
+        if any(entry.name == name for entry in own_entries("modules")):
+            from importlib import import_module
+
+            return import_module(f"kvtrace.{name}")
         homes = {entry.name: entry.place.partition(":")[0] for entry in own_entries("api")}
     return public_name(globals(), homes, name)
+
+
+def __dir__() -> "list[str]":
+    from kvtrace.registry import own_entries
+
+    addons = (entry.name for group in ("api", "modules") for entry in own_entries(group))
+    return sorted({*__all__, *addons})
 
 
 class _Finder:

@@ -264,3 +264,10 @@ def test_a_setting_that_cannot_be_loaded_is_one_line_and_the_program_goes_on(exa
     assert "pace = pacing:PACE cannot be loaded: ModuleNotFoundError" in done.stderr
     assert "loaded; ignored" in done.stderr
     assert open_trace(example / "out").table("launches").num_rows == 3
+
+
+def test_dir_of_the_package_has_public_names_alone() -> None:
+    names = dir(kvtrace)
+    assert {"capture", "diff", "mark", "start", "stop", "testing"} <= set(names)
+    assert not {"schema", "converters", "sys", "_HOMES"} & set(names)
+    assert all(getattr(kvtrace, name) is not None for name in names)
