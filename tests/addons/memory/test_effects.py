@@ -207,15 +207,14 @@ def test_unrecorded_contents_leave_bounds_and_name_the_tensor(planted):
     assert not result.may_read
 
 
-def test_slots_that_depend_on_the_order_of_programs_are_not_guessed():
+def test_slots_that_programs_draw_in_any_order_are_stored_together():
     flags, counter = torch.ones(4), torch.zeros(1, dtype=torch.int32)
     call = call_of(kernels.appended, (4,), {"flags": flags, "counter": counter, "out": out(8)}, B)
 
     result = effect(call, "out")
 
-    assert not result.stored
-    assert result.may_store == elements((0, 8))
-    assert result.reason
+    assert result.stored == result.may_store == elements((0, 4))
+    assert not result.reason
 
 
 def test_assembly_that_touches_memory_leaves_upper_bounds_open():
