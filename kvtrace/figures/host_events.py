@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Coverage, Integers, coded, integers, union_of
-from kvtrace.figures.times import compiling_launches
 from kvtrace.schema.launch_flags import are_trials
 from kvtrace.schema.weights import keeps_newest
 from kvtrace.schema.window import pieces_near
@@ -246,6 +245,8 @@ def _first_launches(trace: "Trace", run: "Run") -> tuple[Integers, Integers]:
     A kernel was compiled, loaded or tuned in them; or they are the first of a kernel and took as
     long as `_LONGEST_LAUNCH`: what precedes and follows a compilation is not recorded.
     """
+    from kvtrace.figures.times import compiling_launches  # an import reads no launches
+
     rows = compiling_launches(trace, run, None if keeps_newest(run) else _LONGEST_LAUNCH)
     rows = rows.filter(pc.and_(pc.is_valid(rows["enter"]), pc.is_valid(rows["exit"])))
     return integers(rows["enter"]), integers(rows["exit"])

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
@@ -60,7 +61,11 @@ def recording_thread():
 
 
 def names() -> list[bytes]:
-    return [Path(f"/proc/self/task/{task}/comm").read_bytes().strip() for task in threads._tasks()]
+    found = []
+    for task in threads._tasks():
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            found.append(Path(f"/proc/self/task/{task}/comm").read_bytes().strip())
+    return found
 
 
 def test_recording_threads_and_those_that_they_start_have_a_name_of_their_own():
