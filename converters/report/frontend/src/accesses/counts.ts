@@ -102,9 +102,15 @@ export function binsOf(of: Counts, look: Look, region: Region): Bins {
     addDense(counts, of.dense, look, region, start);
     return { counts, sampled: false };
   }
-  const most = MOST_STRETCHES / of.combs.length;
-  const sampled = of.combs.map((comb) => addStretches(counts, comb, look, region, start, most));
-  return { counts, sampled: sampled.some(Boolean) };
+  const lines = of.combs.map((comb) => linesOf(comb, look, region, start));
+  const bins = isTurned(look) ? rows.bins : columns.bins;
+  const all = lines.reduce((sum, [first, end]) => sum + Math.max(0, end - first) * bins, 0);
+  const every = Math.max(1, Math.ceil(all / MOST_STRETCHES));
+  of.combs.forEach((comb, number) => {
+    addStretches(counts, comb, look, region, start, lines[number] as [number, number], every);
+  });
+  const step = isTurned(look) ? look.rows.stride : look.columns.stride;
+  return { counts, sampled: every > 1 || step !== 1 };
 }
 
 function addDense(
@@ -131,22 +137,34 @@ function addDense(
     }
 }
 
-/** Count row by row, at most so many stretches; whether only some of the rows were counted. */
+/** Whether a stretch is along rows: along the axis whose elements are nearer to each other. */
+function isTurned(look: Look): boolean {
+  return look.columns.stride > look.rows.stride;
+}
+
+/** The first line with stretches of a comb in a region, and the one behind the last. */
+function linesOf(comb: Comb, look: Look, region: Region, start: number): [number, number] {
+  const outer = isTurned(look) ? region.columns : region.rows;
+  const { stride } = isTurned(look) ? look.columns : look.rows;
+  return [
+    Math.max(outer.first, Math.floor((comb.start - start) / stride)),
+    Math.min(outer.end, Math.floor((comb.last - start) / stride) + 1),
+  ];
+}
+
+/** Count every so many lines, a stretch at a time: each is one counting. */
 function addStretches(
   bins: Float64Array,
   comb: Comb,
   look: Look,
   region: Region,
   start: number,
-  most: number,
-): boolean {
-  // along the axis whose elements are nearer to each other a stretch is one counting
-  const turned = look.columns.stride > look.rows.stride;
+  [first, end]: [number, number],
+  every: number,
+): void {
+  const turned = isTurned(look);
   const [outer, inner] = turned ? [region.columns, region.rows] : [region.rows, region.columns];
   const [major, minor] = turned ? [look.columns, look.rows] : [look.rows, look.columns];
-  const first = Math.max(outer.first, Math.floor((comb.start - start) / major.stride));
-  const end = Math.min(outer.end, Math.floor((comb.last - start) / major.stride) + 1);
-  const every = Math.max(1, Math.ceil(((end - first) * inner.bins) / most));
   for (let line = first; line < end; line += every) {
     const major_bin = Math.floor(((line - outer.first) * outer.bins) / (outer.end - outer.first));
     const from = start + line * major.stride;
@@ -158,5 +176,4 @@ function addStretches(
       bump(bins, down * region.columns.bins + across, many * share);
     }
   }
-  return every > 1 || minor.stride !== 1;
 }
