@@ -90,7 +90,7 @@ def replace_parts(
     """
     if PASS_NAME.fullmatch(pass_name) is None:
         raise SchemaMismatch(f"{pass_name!r} is not a name for a pass; use a-z, 0-9, _ and -")
-    refuse_links(out, [run_id])
+    refuse_links(out)
     client_definitions = {table.name: table for table in definitions if is_client_table(table.name)}
     defined = {name: client_definitions.get(name) or table_named(name) for name in tables}
     rows = {

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +16,6 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.written_runs import run_child
-from tests.support.many_runs import write_run
 
 CAPTURED = stack_row([("train.py", 1, 1, "step")])
 FOUND = stack_row([("kernel.py", 7, 9, "scale")])
@@ -317,22 +315,3 @@ def test_table_stays_readable_while_a_pass_replaces_it(run):
     finally:
         stop.set()
         thread.join()
-
-
-def test_results_of_a_run_look_for_links_in_its_own_folders_alone(tmp_path, monkeypatch):
-    found = pa.table({"finding_id": ["a"], "call_id": [0]})
-    looked: list[Path] = []
-    is_symlink = Path.is_symlink
-    monkeypatch.setattr(Path, "is_symlink", lambda path: looked.append(path) or is_symlink(path))
-    counts = []
-    for runs in (1, 4):
-        folder = tmp_path / str(runs)
-        written = [write_run(folder, number) for number in range(runs)]
-        looked.clear()
-        open_trace(folder).add_derived(written[0], "sanitize", {"findings": found}, {})
-        counts.append(len(looked))
-    assert counts[0] == counts[1] > 0
-    (folder / "findings" / f"run={written[0]}").rename(tmp_path / "elsewhere")
-    (folder / "findings" / f"run={written[0]}").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(TraceWriteError, match="is a link"):
-        open_trace(folder).add_derived(written[0], "sanitize", {"findings": found}, {})
