@@ -33,8 +33,8 @@ def command(
         Option(
             "--fail-on",
             metavar="RULES",
-            help="Rules that a bad version violates; see kvtrace diff  [default: those of "
-            "[tool.kvtrace.diff] in pyproject.toml, else findings.new]",
+            help="Rules that a bad version violates; see kvtrace diff  [default: those of kvtrace "
+            "gate]",
         ),
     ] = None,
     triton: Annotated[
