@@ -182,9 +182,8 @@ class _WithoutNumbers(ast.NodeTransformer):
         name = getattr(launched, "attr", getattr(launched, "id", None))
         if name not in self._kernels or not isinstance(node.func, ast.Subscript):
             return node
-        values = [*node.args, *(keyword.value for keyword in node.keywords)]
-        values += ast.walk(node.func.slice)  # type: ignore[arg-type]
-        for value in values:
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        for value in (*arguments, *ast.walk(node.func.slice)):
             if isinstance(value, ast.Constant):
                 value.value = ...
             elif isinstance(value, ast.Name):
@@ -198,9 +197,10 @@ def _gaps(text: _Text, known: Collection[str], is_top: bool) -> Iterator[str]:
     `is_top`: the top level of its file led to the launch, and is recorded with all that it uses.
     """
     for node in ast.walk(text.tree):
-        name = getattr(node, "attr", getattr(node, "id", None))
-        if name in _HIDING:
-            yield f"{text.line(node.lineno)} uses {name}"  # type: ignore[attr-defined]
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            if name in _HIDING:
+                yield f"{text.line(node.lineno)} uses {name}"
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 module = node.module or "" if isinstance(node, ast.ImportFrom) else alias.name
@@ -218,9 +218,10 @@ def _gaps(text: _Text, known: Collection[str], is_top: bool) -> Iterator[str]:
 
 def _change(before: _Program, after: _Program) -> str:
     """Return the first change from one program's text to another's; "" if they are equal."""
+    trees = [[ast.dump(text.tree) for text in one.texts] for one in (before, after)]
     old, new = (
-        [text for text in one.texts if _dump(text) not in map(_dump, other.texts)]
-        for one, other in ((before, after), (after, before))
+        [text for text, tree in zip(one.texts, own, strict=True) if tree not in others]
+        for one, own, others in ((before, trees[0], {*trees[1]}), (after, trees[1], {*trees[0]}))
     )
     if not old and not new:
         return ""
@@ -239,10 +240,6 @@ def _change(before: _Program, after: _Program) -> str:
                 return f"{_handed(old_code, code)} ({new_text.line(line)})"
     place = (new or old)[0]
     return f"the program around its launches is another ({PurePath(place.path).name})"
-
-
-def _dump(text: _Text) -> str:
-    return ast.dump(text.tree)
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
