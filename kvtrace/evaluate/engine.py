@@ -200,9 +200,7 @@ def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -
     conflicts = _replayed_conflicts(module, launch, contested, all_storages)
     if not conflicts.uncertain:
         has_conflict = conflicts.exist(programs)
-        if not follows_addresses(
-            module
-        ):  # otherwise the answer may depend on the storages' addresses
+        if not follows_addresses(module):  # whose answer may depend on the storages' addresses
             answers[key] = has_conflict
         return has_conflict
     return _replayed_conflicts(module, launch, contested, written).exist(programs)
