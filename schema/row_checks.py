@@ -84,7 +84,7 @@ def _names(rows: pa.Table, column: str, *more: str) -> list[dict[str, Any]]:
 
 
 def other_calls(executions: pa.Table, launches: Iterable[pa.Table]) -> Iterator[Breach]:
-    """Yield the breach of an execution of another call than its launch's."""
+    """Yield a breach for the first execution whose call is not that of its launch."""
     for piece in launches:
         places = pc.index_in(executions["launch_seq"], piece["seq"])
         calls = piece["call_id"].take(places)
@@ -151,7 +151,7 @@ def _first_placeholder(column: pa.ChunkedArray, path: str) -> tuple[int, str, bo
 
 
 def _are_placeholders(values: pa.Array) -> pa.Array | None:
-    """Return which values are negative numbers or empty texts; None if none can be."""
+    """Return a mask of negative numbers and empty texts; None for values without any."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         if "" not in values.dictionary.to_pylist():

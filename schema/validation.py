@@ -385,7 +385,7 @@ def _later_columns(
 
 
 def _other_calls(trace: Trace, run: Run) -> Iterator[Breach]:
-    """Yield the breach of an execution of another call than its launch's."""
+    """Yield a breach for a run's first execution whose call is not that of its launch."""
     for rows in trace.pieces("gpu_kernels", [run], ["record", "launch_seq", "call_id"]):
         executions = rows.filter(pc.and_(*map(pc.is_valid, (rows["launch_seq"], rows["call_id"]))))
         ends = pc.min_max(executions["launch_seq"]).as_py()

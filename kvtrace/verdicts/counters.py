@@ -58,7 +58,7 @@ class Counters:
         return self._computed[index]
 
     def draws_no_number_twice(self, index: int) -> bool:
-        """Return whether an addition's counter does not come around to a number that it had."""
+        """Return whether a launch adds too little for the counter of an addition to wrap around."""
         additions = self._additions(index)
         if not additions:
             return False

@@ -248,7 +248,7 @@ def test_marks_with_hostile_names_are_recorded(autostarting, program, tmp_path):
 
 
 def test_timeline_begins_with_the_device_in_a_program_without_triton(autostarting, tmp_path):
-    """What torch calls when it initializes CUDA, which this machine lacks, is called here."""
+    """The test calls what torch does when it initializes CUDA, which this machine lacks."""
     program = tmp_path / "program.py"
     program.write_text(
         "import sys, torch, kvtrace\n"

@@ -96,7 +96,7 @@ def few_objects():
 
 
 def outcomes(made_by, kind, arguments):
-    """What became of launches one of whose allocations fails: each is (raised, rows, told).
+    """Outcomes of launches one of whose allocations fails: each is (raised, rows, told).
 
     A collection empties CPython's free lists before each. With what earlier launches left there,
     one call of a launcher allocates now two, now three times: its arguments, its keywords' names

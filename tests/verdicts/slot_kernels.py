@@ -146,7 +146,7 @@ def loaded_by_slot(counter, table, out, sums):
 
 @triton.jit
 def by_program(counter, out):
-    """Whether a slot is written depends on who drew it, and where, on the program."""
+    """Slots that are written or not, and elsewhere, by the program that drew them."""
     token = tl.program_id(0)
     slot = tl.atomic_add(counter, 1)
     tl.store(out + tl.where(token == 5, 0, slot), 1.0 * token, mask=(token == 5) | (slot > 5))
@@ -175,7 +175,7 @@ def counters_by_written_tensor(experts, counts, out, ROOM: tl.constexpr):
 
 @triton.jit
 def more_trips_for_later(counter, out):
-    """How many numbers a program draws depends on the first."""
+    """Draws whose number depends on the first number drawn."""
     token = tl.program_id(0)
     slot = tl.atomic_add(counter, 1)
     for _ in range(slot % 2 + token % 2):

@@ -137,7 +137,7 @@ def shifted_in_loop(x, BLOCK: tl.constexpr, COUNT: tl.constexpr):
 
 @triton.jit
 def appended(flags, counter, out, BLOCK: tl.constexpr):
-    """Where a program stores depends on their order; where all of them do, does not."""
+    """Stores to slots: a program's slot depends on the order, all slots together do not."""
     slot = tl.atomic_add(counter, 1)
     tl.store(out + slot, tl.load(flags + tl.program_id(0)))
 

@@ -1,4 +1,4 @@
-"""What launches are given: equal text of the programs, or a line that hands over something else."""
+"""Values given to launches: programs of equal text, or a line that hands over something else."""
 
 import pytest
 
