@@ -188,6 +188,7 @@ def test_results_are_compared_within_derived_bounds(tmp_path, capsys):
     assert f"{len(LAUNCHES)} launches checked: {len(LAUNCHES)} agree with their IR" in text
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", ["info", "profile", "sizes", "invariance", "diff", "report"])
 def test_commands_read_a_trace_of_these_kernels(command, recorded_launches, tmp_path, capsys):
     out, results = recorded_launches
