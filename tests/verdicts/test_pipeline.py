@@ -364,6 +364,23 @@ def test_buffers_that_are_in_use_at_once_lie_apart(body):
     assert judge_order(small(body), "small", []).verdict == "proven"
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("write a\nstore a", "ttng.async_tma_copy_local_to_global"),
+        ("copy a", "ttg.async_copy_global_to_local"),
+        ('write a\nstore a\n"ttng.async_tma_store_wait"() <{pendings = 0 : i32}> : () -> ()', ""),
+        ("copy a\nwait 0", ""),
+    ],
+)
+def test_what_is_in_flight_as_the_program_ends_is_not_proven(body, reason):
+    order = judge_order(small(f"part a zero\n{body}"), "small", [])
+    assert order.verdict == ("unknown" if reason else "proven")
+    assert (order.reason or "") == (
+        f"nothing waits for {reason} before the program ends" if reason else ""
+    )
+
+
 def test_a_wait_with_an_unknown_predicate_is_not_decided():
     text = described(**HOPPER).ttgir()
     (active,) = re.findall(rf'({NAME}) = "arith.cmpi"\(%arg\d+, {NAME}\)', text)

@@ -110,7 +110,8 @@ class _Exploration:
 
     def run(self) -> None:
         """Explore the kernel from its initial state."""
-        self._explore_region(self._module.main.body, [State()])
+        ends = self._explore_region(self._module.main.body, [State()])
+        self.result.unfinished = next((use.op for end in ends for use in end.unfinished()), None)
 
     # -- control ---------------------------------------------------------------------------------
 
@@ -234,8 +235,7 @@ class _Exploration:
         """Yield the states after the loop and in a new trip (None: impossible), from its head."""
         head = op.regions[0].blocks[0]
         if counter_of(op) is not None:
-            is_over = None if counter_ is None else counter_.is_over(head_state)
-            leaving = head_state.copy()
+            is_over, leaving = counter_ and counter_.is_over(head_state), head_state.copy()
             copy_values(leaving, head.arguments[1:], op.results, head_state)
             yield None if is_over is False else leaving, None if is_over else head_state.copy()
             return

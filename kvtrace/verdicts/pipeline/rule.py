@@ -133,6 +133,9 @@ def _verdict_of(findings: Findings, module: Module, calls: Iterable[Call]) -> Or
     if findings.reused_memory is not None:
         op, other = findings.reused_memory
         return undecided(f"{op.name} may be given memory that {other.name} still uses")
+    if findings.unfinished is not None:  # PTX promises nothing of it after the program's end
+        op = findings.unfinished
+        return undecided(f"nothing waits for {op.name}{_line_text(op)} before the program ends")
     return OrderVerdict("proven", "nothing in its TTGIR comes too early, in any number of trips")
 
 

@@ -121,6 +121,11 @@ class State:
         for _, use in self.arriving:
             yield use
 
+    def unfinished(self) -> Iterator[Use]:
+        """Yield the views that operations surely use if the program ends now."""
+        yield from (*self.stores, *self.read())
+        yield from (use for use in self.copies() if use.sure)
+
     def read(self) -> Iterator[Use]:
         """Yield the views that products in flight may still read."""
         for _, uses in self.products:

@@ -154,3 +154,5 @@ class Findings:
     """An op whose wait never ends in some state."""
     reused_memory: tuple[Op, Op] | None = None
     """An op that allocates a buffer, and an op in flight on a buffer that may share its memory."""
+    unfinished: Op | None = None
+    """An op in flight as the program ends, whose buffer later programs may be given."""
