@@ -205,6 +205,7 @@ def _bounds(requests: Requests, begins: Integers, number: int = 0) -> Integers:
     In each of them an optimizer made `number` requests.
     """
     lengths = np.diff(begins)
+    begins = begins if number else _from_first(requests, begins)
     after = int(begins[-1] + np.median(lengths))
     times = np.append(requests.time, requests.time[-1] + 1)
     if after < times.size and _regular_segments(requests, np.append(begins, after))[0][-1]:
@@ -219,6 +220,19 @@ def _bounds(requests: Requests, begins: Integers, number: int = 0) -> Integers:
         begins = np.append(begin, begins)
     bounds: Integers = times[begins]
     return bounds
+
+
+def _from_first(requests: Requests, begins: Integers) -> Integers:
+    """Return steps of one length from where the first began, if one more is whole then.
+
+    A program pauses inside its steps, too, but the first one begins where start-up ends.
+    """
+    length, kind = int(begins[1] - begins[0]), requests.kind
+    repeats = np.append(kind[:-length] == kind[length:], False)
+    ahead = int(np.argmin(np.append(repeats[: begins[0]][::-1], False)))
+    behind = int(np.argmin(repeats[begins[-2] :]))
+    is_whole = np.ptp(np.diff(begins)) == 0 and ahead < length <= ahead + behind
+    return begins - ahead if is_whole and ahead < begins[0] else begins
 
 
 def _earlier(requests: Requests, begins: Integers, *, trains: bool) -> list[int]:
@@ -356,7 +370,11 @@ def _regular_segments(
 
 
 def _recur(exceptions: Integers) -> bool:
-    """Return whether segments recur at one distance, as the last layers of steps do."""
+    """Return whether segments recur at one distance, as the last layers of steps do.
+
+    Consecutive ones are as one: the last layer, and the head.
+    """
+    exceptions = exceptions[np.diff(exceptions, prepend=-2) > 1]
     if exceptions.size < _LEAST_STEPS:
         return False
     _, numbers = np.unique(np.diff(exceptions), return_counts=True)

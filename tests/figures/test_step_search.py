@@ -1,5 +1,7 @@
 """Steps are found in what a program requests, whatever is beside them; layers are no steps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,22 @@ def test_replays_of_graphs_are_steps_with_what_is_beside_them():
 def test_decoding_after_a_prefill_is_in_steps_of_a_token():
     prefill = ["u", "v", *LAYER * 12, "w", *HEAD]
     assert found(prefill, *[FORWARD] * 40) == list(range(1, 42))
+
+
+@pytest.mark.parametrize("prompt", [[], [*HEAD, *["v"] * 9]])
+def test_parts_of_answers_of_one_length_are_no_steps(prompt):
+    answer = [*prompt, *FORWARD * 20, *["x", "y"] * 4]
+    assert found(["z"] * 9, *[answer] * 6) == list(range(1, 8))
+
+
+@pytest.mark.parametrize(("start", "expected"), [(["z"] * 9, 10), ([], 9)])
+def test_first_step_begins_where_start_up_ends_despite_pauses_inside(start, expected):
+    """Without start-up, the recording may have begun inside a step."""
+    sequence, _ = requests(start, *[FORWARD[40:] + FORWARD[:40]] * 10)
+    paused = (np.arange(sequence.time.size) - len(start)) % len(FORWARD) == len(FORWARD) - 40
+    later = replace(sequence, time=sequence.time + 10_000_000 * np.cumsum(paused))
+    bounds = step_bounds(later)
+    assert bounds.size - 1 == expected
 
 
 def test_requests_of_another_thread_in_any_order_do_not_matter():
