@@ -19,7 +19,7 @@ from kvtrace.schema.versions import derived_facts
 from kvtrace.version import __version__
 
 #: Most files that are kept.
-_MOST_FILES: Final = 96
+_MOST_FILES: Final = 192
 #: The name of the table in a file.
 _NAME: Final = "kept"
 
@@ -62,7 +62,7 @@ def keep_table(path: Path, note: Callable[[str], None], rows: pa.Table) -> None:
         facts = derived_facts(_NAME, "", _NAME, {}, __version__)
         write_part(path, _definition(rows.schema), facts, rows.to_batches())
     except (OSError, TraceWriteError) as error:
-        note(f"what its runs add up to cannot be kept ({error})")
+        note(f"a result cannot be kept ({error})")
         return
     files = sorted(folder.glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
     for old in files[:-_MOST_FILES]:

@@ -14,7 +14,7 @@ from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.code import NUMBER, first_stages
 from kvtrace.converters.diff.model import CountChange, StageDifference
 from kvtrace.converters.diff.variant import Variant
-from kvtrace.converters.disassembly import TOOLS, disassembled, disassembler
+from kvtrace.converters.disassembly import TOOLS, disassembler, listings
 from kvtrace.ir import IRSyntaxError, Op, parse
 from kvtrace.ir.ops import FUNCTIONS
 
@@ -150,8 +150,7 @@ class Disassembly:
                         None
                     )
                     return None
-                content = side.trace.artifact(sha256)
-                self._listings[sha256] = None if content is None else disassembled(tool, content)
+                self._listings |= {sha256: None, **dict(listings(side.trace, tool, [sha256]))}
             listing = self._listings[sha256]
             if listing is None:
                 self.missing["SASS of some variants is not measured: disassembly failed"] = None

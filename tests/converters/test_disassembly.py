@@ -1,10 +1,19 @@
-"""Which program disassembles, and what it is asked."""
+"""Which program disassembles, what it is asked, and how often."""
 
 import importlib.util
+import os
 import stat
+from hashlib import sha256
 from types import SimpleNamespace
 
-from kvtrace.converters.disassembly import disassembled, disassembler
+import pytest
+
+from kvtrace.converters.disassembly import disassembled, disassembler, listings
+from kvtrace.schema.layout import KEPT_TIMES
+from kvtrace.schema.trace import open_trace
+from tests.converters.written_trace import Kernel, write_trace
+
+CUBINS = ("one", "other")
 
 
 def made(path, text):
@@ -30,4 +39,41 @@ def test_disassembler_on_path_is_preferred_to_that_of_triton(tmp_path, monkeypat
 def test_listing_is_none_if_the_disassembler_fails(tmp_path):
     assert disassembled(made(tmp_path / "cuobjdump", "exit 3"), b"no cubin") is None
     tool = made(tmp_path / "nvdisasm", 'echo "$1 $2"')
-    assert disassembled(tool, b"cubin", lines=True) == "-c -g\n"
+    assert disassembled(tool, b"cubin") == "-c -g\n"
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """A trace with two cubins."""
+    kernels = [Kernel(name=cubin, later={"cubin": cubin}) for cubin in CUBINS]
+    write_trace(tmp_path / "trace", kernels)
+    return open_trace(tmp_path / "trace")
+
+
+def test_listings_are_kept_until_the_tool_changes(tmp_path, trace):
+    ran = tmp_path / "ran"
+    text = f'echo run >> {ran}; echo "$1 $2"; cat "$3"'
+    tool = made(tmp_path / "nvdisasm", text)
+    hashes = [sha256(cubin.encode()).hexdigest() for cubin in CUBINS]
+    expected = [(digest, f"-c -g\n{cubin}") for digest, cubin in zip(hashes, CUBINS, strict=True)]
+    for runs, asked in ((1, hashes[:1]), (2, hashes), (2, hashes), (2, hashes[1:])):
+        reopened = open_trace(trace.path)
+        assert list(listings(reopened, tool, asked)) == [p for p in expected if p[0] in asked]
+        assert len(ran.read_text().split()) == runs
+    made(tmp_path / "nvdisasm", f"{text}; echo new")
+    assert next(listings(trace, tool, hashes[:1]))[1].endswith("new\n")
+
+
+def test_failures_are_not_kept_and_missing_cubins_left_out(tmp_path, trace):
+    tool = made(tmp_path / "nvdisasm", "exit 3")
+    digest = sha256(CUBINS[0].encode()).hexdigest()
+    assert not list(listings(trace, tool, [digest, "0" * 64]))
+    assert not (trace.path / KEPT_TIMES).exists()
+
+
+def test_nothing_is_kept_in_a_trace_that_cannot_be_written(tmp_path, trace, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write to all folders
+    tool = made(tmp_path / "nvdisasm", "echo text")
+    digest = sha256(CUBINS[0].encode()).hexdigest()
+    assert list(listings(trace, tool, [digest])) == [(digest, "text\n")]
+    assert not (trace.path / KEPT_TIMES).exists()

@@ -1,12 +1,10 @@
 """Blocks `texts/<index>`: sources and compiler stages, with the source lines of each line."""
 
-import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
-from kvtrace.converters.disassembly import disassembled, disassembler
+from kvtrace.converters.disassembly import disassembler, listings
 from kvtrace.converters.report.locations import LineLinks, line_links, link_sass
 from kvtrace.converters.report.merged_kernels import SASS
 from kvtrace.converters.report.model import Report
@@ -45,13 +43,9 @@ def _listings(context: Context, indices: Sequence[int]) -> Iterable[tuple[int, s
     tool = disassembler() if indices else None
     if tool is None:
         return
-    binaries = [context.trace.artifact(context.report.texts[index][1]) for index in indices]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        read = partial(disassembled, tool, lines=True)
-        listings = pool.map(lambda binary: None if binary is None else read(binary), binaries)
-        for index, listing in zip(indices, listings, strict=True):
-            if listing is not None:
-                yield index, listing
+    index_of = {context.report.texts[index][1]: index for index in indices}
+    for sha256, listing in listings(context.trace, tool, index_of):
+        yield index_of[sha256], listing
 
 
 def _texts_by_need(report: Report) -> list[int]:
