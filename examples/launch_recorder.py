@@ -64,7 +64,8 @@ class Recorder:
             for (name, parameters), number in self.kernels.items()
         ]  # fmt: skip
         ended = {"run_id": run, "started": self.started, "ended": time.time_ns(),
-                 "producer": "launch_recorder", "required_features": []}  # fmt: skip
+                 "producer": "launch_recorder", "producer_version": "1",
+                 "required_features": []}  # fmt: skip
         executions = sorted(self.executions, key=lambda row: row["start"])
         tables = {"kernels": kernels, "calls": [*self.calls.values()], "launches": self.launches}
         tables |= {"gpu_kernels": executions, "runs": [ended]}  # runs last: it completes the run

@@ -27,8 +27,8 @@ FEATURES: Final = {
     "count weights, not rows, and multiply times by them",
     "trials": "some launches are of the phases autotune or warmup: an autotuner's trials, not the "
     "program's work; count them separately",
-    "graph-replays": "launches of the phase graph_capture executed nothing; what each replay of "
-    "the graph executed are rows of gpu_kernels with a graph_id; count those",
+    "graph-replays": "launches of the phase graph_capture are requests that executed nothing; what "
+    "each replay of the graph executed are rows of gpu_kernels with a graph_id; count both, apart",
     "partial": "launches of the program are missing, by a window, a limit or lost rows, or "
     "executions other than collectives are, by the setting ranks; say that "
     "counts and sums are of a part, and expect a launch_seq without a launch",

@@ -6,7 +6,7 @@ with the first row that has it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.features import features_of_rows
+from kvtrace.schema.layout import first_run_id
 from kvtrace.schema.repair import RANGES
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.vocabularies import vocabularies
@@ -26,8 +27,14 @@ class Breach(NamedTuple):
     warning: bool = False
 
 
+#: The kind of a breach, and a phrase on it.
+_KindAndPhrase = tuple[str, str]
 #: Numbers modulo which an argument's alignment is recorded.
 _ALIGNED: Final = 16
+#: A time of a run to the millisecond, and 8 random digits.
+_RUN_ID: Final = re.compile(r"(?P<time>\d{8}-\d{6}-\d{3})-[0-9a-f]{8}")
+#: Nanoseconds by which that time may lie outside of the run, as clocks are set.
+_NEAR_RUN: Final = 60_000_000_000
 #: Bits of an element, in the name of its type.
 _BITS: Final = re.compile(r"\d+")
 #: Triton's types of parameters: elements, pointers to them and descriptors of their tensors.
@@ -47,40 +54,55 @@ def breaches(table: str, rows: pa.Table) -> Iterator[Breach]:
         yield from _unknown_types(rows)
     if table == "calls" and "args" in rows.column_names:
         yield from _wrong_arguments(rows)
+    if table == "runs":
+        yield from _unusual_ids(rows)
     if table == "stacks" and {"stack_id", "frames"} <= {*rows.column_names}:
         yield from _wrong_stack_ids(rows)
 
 
 def unequal_parameters(calls: pa.Table, kernels: pa.Table) -> Iterator[Breach]:
-    """Yield the breach of a call whose arguments are not the parameters of its kernel.
+    """Yield the breach of the first call whose arguments are not the parameters of its kernel.
 
-    A signature without parameters is one that was not recorded; a null name equals any.
+    A signature without parameters is one that was not recorded; what is null equals anything.
     """
-    parameters = {row["kernel_id"]: row["names"] for row in _names(kernels, "signature")}
-    for row in _names(calls, "args", "call_id"):
-        names, known = row["names"], parameters.get(row["kernel_id"])
-        if not known or names is None:
+    signatures = {row["kernel_id"]: row["signature"] for row in kernels.to_pylist()}
+    for row in calls.to_pylist():
+        args, signature = row["args"], signatures.get(row["kernel_id"])
+        if not signature or args is None:
             continue
         of_kernel = f"the signature of kernel {row['kernel_id']}"
-        if len(known) != len(names):
-            text = f"args of call {row['call_id']} has {len(names)} entries, and {of_kernel}"
-            yield Breach(f"{text} {len(known)}")
+        if len(signature) != len(args):
+            text = f"args of call {row['call_id']} has {len(args)} entries, and {of_kernel}"
+            yield Breach(f"{text} {len(signature)}")
             return
-        for position, (name, parameter) in enumerate(zip(names, known, strict=True)):
-            if None not in (name, parameter) and name != parameter:
-                text = f"args[{position}] of call {row['call_id']} has the name {name!r}, and"
-                yield Breach(f"{text} {of_kernel} has {parameter!r} there")
+        for position, (arg, parameter) in enumerate(zip(args, signature, strict=True)):
+            for has, wants in _contradictions(arg or {}, parameter or {}):
+                text = f"args[{position}] of call {row['call_id']} has the {has}, and {of_kernel}"
+                yield Breach(f"{text} has {wants} there")
                 return
 
 
-def _names(rows: pa.Table, column: str, *more: str) -> list[dict[str, Any]]:
-    """Return the names of each row's parameters or arguments, with its kernel."""
-    names = [
-        None if entries is None else [None if entry is None else entry["name"] for entry in entries]
-        for entries in rows[column].to_pylist()
-    ]
-    keys = rows.select(["kernel_id", *more]).to_pylist()
-    return [{**row, "names": of_row} for row, of_row in zip(keys, names, strict=True)]
+def _contradictions(
+    arg: Mapping[str, Any], parameter: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield what an argument has, and what its parameter has in place of that."""
+    name, kind, value = (arg.get(field) for field in ("name", "kind", "scalar"))
+    wanted, of_type, constant = (parameter.get(field) for field in ("name", "type", "constexpr"))
+    if None not in (name, wanted) and name != wanted:
+        yield f"name {name!r}", repr(wanted)
+    if kind in _other_kinds(of_type or ""):
+        yield f"kind {kind}", f"the type {of_type}"
+    if kind == "constexpr" and None not in (value, constant) and value != constant:
+        yield f"scalar {value!r}", f"the constexpr {constant!r}"
+
+
+def _other_kinds(of_type: str) -> Collection[str]:
+    """Return kinds of arguments that a parameter of a type cannot have."""
+    if of_type == "constexpr":
+        return ("tensor", "scalar", "descriptor")
+    if of_type.startswith(("*", "tensordesc")):
+        return ("constexpr",)
+    return ("tensor", "descriptor", "constexpr") if _ELEMENT.fullmatch(of_type) else ()
 
 
 def other_calls(executions: pa.Table, launches: Iterable[pa.Table]) -> Iterator[Breach]:
@@ -235,7 +257,7 @@ def _wrong_arguments(rows: pa.Table) -> Iterator[Breach]:
     for row, args in enumerate(rows["args"].to_pylist()):
         for position, arg in enumerate(args or ()):
             call = ids[row] if ids else row
-            for what, text in _wrong_fields(position, arg):
+            for what, text in (*_wrong_fields(arg), *_wrong_group(args, position)):
                 if what not in seen:
                     seen.add(what)
                     yield Breach(f"args[{position}] of call {call} {text}")
@@ -248,7 +270,7 @@ def _wrong_arguments(rows: pa.Table) -> Iterator[Breach]:
                 yield Breach(text, warning=True)
 
 
-def _wrong_fields(position: int, arg: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+def _wrong_fields(arg: Mapping[str, Any] | None) -> Iterator[_KindAndPhrase]:
     """Yield the kinds of breaches of an argument, with a phrase each."""
     if arg is None:
         yield "entry", "is null; each parameter has an entry"
@@ -258,15 +280,7 @@ def _wrong_fields(position: int, arg: Mapping[str, Any] | None) -> Iterator[tupl
         yield "shape", f"has the shape {shape}; a shape is known as a whole, or null"
     if shape is not None and strides is not None and len(shape) != len(strides):
         yield "strides", f"has {len(strides)} strides for a shape of {len(shape)} axes"
-    group, alignment = arg.get("alias_group"), arg.get("alignment")
-    if group is not None and group > position:
-        yield (
-            "alias_group",
-            (
-                f"has the alias_group {group}; it is the index of the first argument with the same "
-                f"storage, so 0 to {position}"
-            ),
-        )
+    alignment = arg.get("alignment")
     if alignment is not None and alignment >= _ALIGNED:
         yield (
             "alignment",
@@ -276,6 +290,26 @@ def _wrong_fields(position: int, arg: Mapping[str, Any] | None) -> Iterator[tupl
     if arg.get("kind") == "scalar" and scalar is not None and not _is_literal(scalar, dtype):
         of_type = f" of {dtype}" if dtype else ""
         yield "scalar", f"has the scalar {scalar!r}, which is no literal{of_type}"
+
+
+def _wrong_group(
+    args: Sequence[Mapping[str, Any] | None], position: int
+) -> Iterator[_KindAndPhrase]:
+    """Yield the kind of breach of an argument's `alias_group`, with a phrase."""
+    arg = args[position] or {}
+    group = arg.get("alias_group")
+    if group is None or group < 0:  # reported above
+        return
+    text = f"has the alias_group {group}"
+    first = (args[group] or {}).get("alias_group") if group <= position else None
+    if arg.get("kind") in ("scalar", "constexpr"):
+        yield "alias_group", f"{text}, and is a {arg['kind']}, which has no storage"
+    elif group > position:
+        rest = f"index of the first argument with the same storage, so 0 to {position}"
+        yield "alias_group", f"{text}; it is the {rest}"
+    elif first != group:
+        of_first = "none" if first is None else f"the alias_group {first}"
+        yield "alias_group", f"{text}, and args[{group}] has {of_first}; the first one has its own"
 
 
 def _is_literal(text: str, dtype: str | None) -> bool:
@@ -309,6 +343,25 @@ def _end(arg: Mapping[str, Any]) -> int | None:
         return None
     last = sum((size - 1) * stride for size, stride in zip(shape, strides))  # noqa: B905
     return int(offset + (last + 1) * max(int(bits[0]) // 8, 1))
+
+
+def _unusual_ids(rows: pa.Table) -> Iterator[Breach]:
+    """Yield breaches of ids of runs that do not say when the run was recorded, or imported."""
+    names = [n for n in ("run_id", "source", "started", "ended") if n in rows.column_names]
+    times = {n: pa.int64() for n in names if n.endswith("ed")}
+    plain = pa.table({n: rows[n].cast(times.get(n, pa.string())) for n in names})
+    for row in plain.to_pylist():
+        match = _RUN_ID.fullmatch(row.get("run_id") or "")
+        if match is None:
+            text = "its id is not a time in UTC and 8 digits, as 20260102-030405-678-9abcdef0"
+            yield Breach(text, warning=True)
+            continue
+        begin, end = row.get("started"), row.get("ended")
+        early = begin is not None and match["time"] < first_run_id(begin - _NEAR_RUN)
+        late = end is not None and match["time"] > first_run_id(end + _NEAR_RUN)
+        if (early or late) and row.get("source") is None:
+            place = "before started" if early else "after ended"
+            yield Breach(f"the time in its id, {match['time']}, is {place}", warning=True)
 
 
 def _wrong_stack_ids(rows: pa.Table) -> Iterator[Breach]:

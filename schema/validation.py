@@ -1,7 +1,6 @@
 """Validation of a trace: each file by unchanged, and references between tables."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.client_tables import is_client_table, table_of_file
@@ -71,8 +71,6 @@ class Problem:
 #: Version since which runs name the features that they require, and since which all do.
 _FEATURES_SINCE: Final = "1.12"
 _FEATURES_ALWAYS: Final = "1.13"
-#: Begin of a run to the millisecond, and 8 random digits.
-_RUN_ID: Final = re.compile(r"\d{8}-\d{6}-\d{3}-[0-9a-f]{8}")
 #: Tables with a unique id in each run.
 _UNIQUE: Final = {
     "kernels": "kernel_id",
@@ -132,9 +130,6 @@ def validate(
         folder = run_folder(trace.path, "runs", run_id)
         if not part_numbers(folder) and run_id not in recorded:
             problems.append(Problem(str(folder), "it has no row, so the run is not complete"))
-        if not _RUN_ID.fullmatch(run_id):
-            text = "its id is not the start in UTC and 8 digits, as 20260102-030405-678-9abcdef0"
-            problems.append(Problem(str(folder), text, warning=True))
         problems += _reference_problems(trace, run_id, tables, references)
         problems += _run_problems(trace, run_id, tables)
     return [problem for problem in problems if warnings or not problem.warning]
@@ -182,11 +177,14 @@ def _part_problems(
         yield from column_problems
         if name == "runs" and not derived and file.metadata.num_rows != 1:
             yield Problem(str(path), f"it has {file.metadata.num_rows} rows instead of one")
-        if file.metadata.num_row_groups and file.metadata.num_columns:
-            codec = file.metadata.row_group(0).column(0).compression
-            if codec not in ("ZSTD", "UNCOMPRESSED"):
-                text = f"it is compressed with {codec}; producers should use zstd"
-                yield Problem(str(path), text, warning=True)
+        codecs = _codecs(file.metadata)
+        other_codecs = sorted(codecs - {"ZSTD", "UNCOMPRESSED"})
+        if other_codecs:
+            text = f"it is compressed with {', '.join(other_codecs)}; producers should use zstd"
+            yield Problem(str(path), text, warning=True)
+        elif codecs == {"UNCOMPRESSED"} and name != "runs":
+            text = "it is not compressed; producers should use zstd"
+            yield Problem(str(path), text, warning=True)
         previous: pa.Table | None = None
         for group in range(file.num_row_groups):
             with reading(path):
@@ -251,8 +249,15 @@ def _row_problems(path: Path, table: Table, rows: pa.Table) -> Iterator[Problem]
             yield Problem(str(path), str(error))
 
 
+def _codecs(metadata: pq.FileMetaData) -> set[str]:
+    """Return the names of the compressions that columns of a file have."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return {group.column(at).compression for group in groups for at in range(group.num_columns)}
+
+
 def _run_row_problems(path: Path, rows: pa.Table, run_id: str, version: str) -> Iterator[Problem]:
-    names = ("run_id", "required_features", "schema_version")
+    producer = ("producer", "producer_version")
+    names = ("run_id", "required_features", "schema_version", *producer)
     for row in filled(TABLES["runs"], rows, names, str(path)).to_pylist():
         if row["run_id"] != run_id:
             yield Problem(str(path), f"its row has the run_id {row['run_id']}, not {run_id}")
@@ -263,6 +268,10 @@ def _run_row_problems(path: Path, rows: pa.Table, run_id: str, version: str) -> 
         if features is None and _is_since(_FEATURES_ALWAYS, version, row["schema_version"]):
             text = f"required_features is null, and since {_FEATURES_ALWAYS} runs name them"
             yield Problem(str(path), f"{text}; none is an empty list", warning=True)
+        unnamed = [name for name in producer if row[name] is None]
+        if unnamed and _is_since(_FEATURES_SINCE, version, row["schema_version"]):
+            text = f"it has no {' and no '.join(unnamed)}; a producer should name itself"
+            yield Problem(str(path), text, warning=True)
 
 
 def _is_since(since: str, *versions: str | None) -> bool:

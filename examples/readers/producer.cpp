@@ -86,10 +86,11 @@ class Recorder {
     WriteTable("gpu_kernels", executions_, {field("record", int64(), false), field("launch_seq", int64()),
                                             field("call_id", int64()), field("start", kTime), field("end", kTime),
                                             field("device", int32())});
-    const auto run = R"({"run_id": ")" + run_ + R"(", "producer": "producer.cpp", "required_features": [], )" +
-                     Range("started", started_, "ended", Now());
+    const auto run = R"({"run_id": ")" + run_ + R"(", "producer": "producer.cpp", "producer_version": "1", )" +
+                     R"("required_features": [], )" + Range("started", started_, "ended", Now());
     WriteTable("runs", {run}, {field("run_id", utf8(), false), field("started", kTime), field("ended", kTime),
-                               field("producer", utf8()), field("required_features", list(utf8()))});
+                               field("producer", utf8()), field("producer_version", utf8()),
+                               field("required_features", list(utf8()))});
   }
 
  private:

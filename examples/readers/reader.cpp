@@ -107,7 +107,7 @@ void EachRow(const fs::path& out, const std::string& table, const std::string& r
     };
     Require(fact("format_version").starts_with("1."),
             path.string() + " has format version '" + fact("format_version") + "', not 1.x");
-    Require(fact("table") == table && fact("run_id") == run, path.string() + " is in a wrong folder");
+    Require(fact("table") == table, path.string() + " is in a wrong folder");
     auto rows = Checked(reader->ReadTable());
     for (const auto& name : required)
       Require(rows->schema()->GetFieldIndex(name) >= 0, path.string() + " has no column " + name);
@@ -246,12 +246,12 @@ std::string RunAnswer(const fs::path& out, const std::string& run) {
             (call ? total : others[row.text("name")]).executed(trial, weight, ns);
             if (auto* figures = figures_of(call)) figures->executed(trial, weight, ns);
           });
-
   std::vector<std::string> kernel_rows, call_rows, other_rows, memory_rows;
   for (const auto& [id, text] : kernels)
     kernel_rows.push_back("{\"kernel_id\": " + Json(Integer(id)) + ", \"name\": " + text + ", " + by_kernel[id].json() + "}");
   for (const auto& [id, text] : calls) call_rows.push_back("{\"call_id\": " + Json(Integer(id)) + ", \"kernel_id\": " + text + "}");
   for (const auto& [name, figures] : others) other_rows.push_back("{\"name\": " + Json(name) + ", " + figures.json() + "}");
+  if (others.contains(Text())) std::rotate(other_rows.begin(), other_rows.begin() + 1, other_rows.end());
   for (const auto& [kind, sums] : memory)
     memory_rows.push_back("{\"kind\": " + Json(Text(kind)) + ", \"operations\": " + Json(Integer(sums.first)) +
                           ", \"bytes\": " + Json(sums.second) + "}");

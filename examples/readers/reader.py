@@ -13,7 +13,7 @@ import kvtrace
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import open_trace
 
-RUN = ("run_id", "group_id", "rank", "world_size", "source")
+RUN = ("group_id", "rank", "world_size", "source")
 SPAN = """
     SELECT max(greatest(first, last)) - min(first) FROM (
         SELECT epoch_ns("enter") AS first, epoch_ns("exit") AS last FROM launches
@@ -68,6 +68,7 @@ def run_answer(folder, run_id):
     by_kernel = figures("kernel_id")
     row = trace.runs[0]
     return {
+        "run_id": run_id,
         **{name: row[name] for name in RUN},
         **zeros,
         **figures("0").get(0, {}),

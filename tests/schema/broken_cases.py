@@ -63,9 +63,9 @@ def _executions(**more: Any) -> list[Part]:
     return parts(RUN, run_row(), {**PLAIN, "gpu_kernels": [execution(0, 0, 5, **more)]})
 
 
-def _args(*args: Row | None, signature: int | None = None) -> list[Part]:
+def _args(*args: Row | None, signature: int | Sequence[Row] | None = None) -> list[Part]:
     """Return a trace whose one call has these arguments, and its kernel as many parameters."""
-    parameters = None if signature is None else [{"name": "x"}] * signature
+    parameters = [{"name": "x"}] * signature if isinstance(signature, int) else signature
     tables = {
         "kernels": [kernel(0, "scale", signature=parameters)],
         "calls": [{**call(0, 0, (4, 1, 1)), "args": args}],
@@ -154,6 +154,38 @@ BROKEN: Final[Mapping[str, Broken]] = {
     "alias group of a later argument": Broken(
         "args[0] of call 0 has the alias_group 7", _argument(alias_group=7)
     ),
+    "alias group of a scalar": Broken(
+        "args[0] of call 0 has the alias_group 0, and is a scalar, which has no storage",
+        _args({"kind": "scalar", "alias_group": 0}),
+    ),
+    "alias group of an argument that has another": Broken(
+        "args[2] of call 0 has the alias_group 1, and args[1] has the alias_group 0",
+        _args(TENSOR, TENSOR, {**TENSOR, "alias_group": 1}),
+    ),
+    "alias group of an argument that has none": Broken(
+        "args[1] of call 0 has the alias_group 0, and args[0] has none",
+        _args({"kind": "scalar", "scalar": "4"}, TENSOR),
+    ),
+    "tensor for a number": Broken(
+        "args[0] of call 0 has the kind tensor, and the signature of kernel 0 has the type i32",
+        _args(TENSOR, signature=[{"type": "i32"}]),
+    ),
+    "scalar for a constexpr": Broken(
+        "args[0] of call 0 has the kind scalar, and the signature of kernel 0 has the type const",
+        _args({"kind": "scalar", "scalar": "4"}, signature=[{"type": "constexpr"}]),
+    ),
+    "constexpr for a pointer": Broken(
+        "args[0] of call 0 has the kind constexpr, and the signature of kernel 0 has the type *i8",
+        _args({"kind": "constexpr"}, signature=[{"type": "*i8"}]),
+    ),
+    "value of a constexpr": Broken(
+        "args[0] of call 0 has the scalar '32', and the signature of kernel 0 has the constexpr",
+        _args({"kind": "constexpr", "scalar": "32"}, signature=[{"constexpr": "64"}]),
+    ),
+    "nulls first": Broken(
+        "its rows are not in the order of start",
+        parts(RUN, run_row(), {"gpu_kernels": [{"record": 0, "start": None}, execution(1, 0, 5)]}),
+    ),
     "negative alias group": Broken(
         "args[0].alias_group is negative in row 0 (call_id 0)", _argument(alias_group=-1)
     ),
@@ -227,8 +259,33 @@ BROKEN: Final[Mapping[str, Broken]] = {
         warning=True,
     ),
     "id of a run": Broken(
-        "its id is not the start in UTC and 8 digits",
+        "its id is not a time in UTC and 8 digits",
         parts("myrun", run_row("myrun"), PLAIN),
+        warning=True,
+    ),
+    "time in the id of a run": Broken(
+        "the time in its id, 20260102-030405-000, is before started",
+        parts(RUN, run_row(started=START + 61_000_000_000), PLAIN),
+        warning=True,
+    ),
+    "time of another run": Broken(
+        "the time in its id, 20260102-030405-000, is after ended",
+        parts(RUN, run_row(started=1, ended=START - 61_000_000_000), PLAIN),
+        warning=True,
+    ),
+    "no producer": Broken(
+        "it has no producer and no producer_version; a producer should name itself",
+        parts(RUN, {"run_id": RUN}, PLAIN),
+        warning=True,
+    ),
+    "no version of the producer": Broken(
+        "it has no producer_version; a producer should name itself",
+        _rows("launches"),
+        warning=True,
+    ),
+    "no compression": Broken(
+        "it is not compressed; producers should use zstd",
+        changed("launches", options={"compression": "none"}),
         warning=True,
     ),
     "older version of the run": Broken(

@@ -25,6 +25,7 @@ class Part:
 
     `columns` are added as they are, with their Arrow type by name; `fields` are those of columns
     that are lists of structs, in place of the format's; `options` go to the writer of Parquet.
+    Metadata have `of_table`, unless it is "", and `of_run`, in place of `table` and `run`.
     `torn` keeps that many bytes; with `large`, strings and lists have offsets of 64 bits.
     """
 
@@ -34,6 +35,7 @@ class Part:
     name: str = "part-00000.parquet"
     version: str | None = VERSION
     of_table: str | None = None
+    of_run: str | None = None
     of_pass: str | None = None
     columns: Mapping[str, tuple[str, Sequence[Any]]] = field(default_factory=dict)
     fields: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -448,6 +450,11 @@ def several_parts() -> Trace:
     return [*pieces, *others], answer(figures)
 
 
+@case("the folder says whose rows they are, also of files that were copied from another run")
+def copied_files() -> Trace:
+    return parts(RUN, run_row(SECOND), PLAIN, of_run=SECOND), answer(PLAIN_RUN)
+
+
 @case("a file of another name is no part; a run without a row of runs is not complete")
 def leftover_files() -> Trace:
     left = Part("launches", launches(3, 0), name=".part-00001.parquet.0a1b2c3d-77.tmp")
@@ -489,6 +496,61 @@ def snappy() -> Trace:
 @case("strings and lists with large offsets, as some libraries write them")
 def large_offsets() -> Trace:
     return plain(large=True)
+
+
+@case("bytes of a memory operation count as often as its row stands for operations")
+def weighted_bytes() -> Trace:
+    tables = {
+        "gpu_kernels": [
+            execution(0, 0, 10, kind="copy", bytes=100, weight=3),
+            execution(1, 50, 10, kind="copy", bytes=7),
+            execution(2, 90, 10, kind="copy", bytes=None, weight=5),
+        ],
+    }
+    figures = expected_run(
+        RUN, span_ns=100,
+        memory_operations=[{"kind": "copy", "operations": 9, "bytes": 307}],
+    )  # fmt: skip
+    return parts(RUN, run_row(required_features=["weights"]), tables), answer(figures)
+
+
+@case("executions without a call are known by name, by bytes, and the nameless come last")
+def nameless_executions() -> Trace:
+    names = ("gemm", None, "Zeta", "\u00e9tude", None)
+    tables = {"gpu_kernels": [execution(n, 10 * n, 2, name=name) for n, name in enumerate(names)]}
+    others = (("Zeta", 1), ("gemm", 1), ("\u00e9tude", 1), (None, 2))
+    figures = expected_run(
+        RUN, span_ns=42,
+        other_executions=[
+            {"name": name, "executions": number, "device_ns": 2 * number}
+            for name, number in others
+        ],
+    )  # fmt: skip
+    return parts(RUN, run_row(), tables), answer(figures)
+
+
+@case("an execution has the call that it names, also if its launch is not recorded: no trial")
+def call_of_unrecorded_launch() -> Trace:
+    tables = {
+        "kernels": [kernel(0, "scale")],
+        "calls": [call(0, 0, (4, 1, 1))],
+        "launches": launches(50, 0, phase="autotune"),
+        "gpu_kernels": [
+            execution(7, 4000, 5, launch_seq=49, call_id=0),
+            execution(8, 5010, 3, launch_seq=50, call_id=0),
+        ],
+    }
+    figures = expected_run(
+        RUN, [expected_kernel(0, "scale", trials=1, executions=1, trial_executions=1, device_ns=5)],
+        [expected_call(0, 0, (4, 1, 1))],
+        trials=1, executions=1, trial_executions=1, device_ns=5, span_ns=1013,
+    )  # fmt: skip
+    return parts(RUN, run_row(required_features=["trials", "partial"]), tables), answer(figures)
+
+
+@case("the file of launches does not say which table it has rows of")
+def reject_no_table() -> Trace:
+    return changed("launches", of_table=""), None
 
 
 @case("format version 2.0")

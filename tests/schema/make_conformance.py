@@ -37,7 +37,8 @@ def rows_of(part: Part) -> pa.Table:
     for name, (kind, values) in part.columns.items():
         array = pa.array(values, pa.type_for_alias(kind))
         rows = rows.append_column(name, array) if rows.num_columns else pa.table({name: array})
-    facts = {"table": part.of_table or part.table, "run_id": part.run}
+    facts = {"table": part.table if part.of_table is None else part.of_table}
+    facts = {**(facts if facts["table"] else {}), "run_id": part.of_run or part.run}
     if part.version is not None:
         facts["format_version"] = part.version
     if part.of_pass is not None:
