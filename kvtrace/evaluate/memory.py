@@ -215,7 +215,7 @@ class Memory:
         if target.argument is None and self.complete:
             raise UnknownAddress(_unknown_address(op, scope, target.offset, mask))
         if target.argument is None and unknown is None:
-            unknown = Unknown(frozenset({"an address that lies in no tensor of the call"}))
+            unknown = Unknown(frozenset({self._reason_for_address()}))
         if unknown is not None or not isinstance(target.offset, Sum) or target.argument is None:
             doubts = unknown_of((unknown, mask))
             sources = doubts.sources if doubts is not None else frozenset()
@@ -230,6 +230,12 @@ class Memory:
         return Request(
             op, kind, scope, target.argument, tensor, target.offset, target.unit, mask, type_, doubt
         )
+
+    def _reason_for_address(self) -> str:
+        tensors = (a for a in self._arguments if isinstance(a, TensorArgument))
+        if any(tensor.storage.address is not None for tensor in tensors):
+            return "an address that lies in no tensor that was recorded"
+        return "an address in no tensor of the call (KVTRACE_MEMORY=on records where tensors lie)"
 
     def _choice_parts(self, pointer: PointerChoice, mask: Any) -> list[tuple[Any, Any]]:
         """Return both pointers of a choice, each with the mask of its lanes."""

@@ -19,6 +19,7 @@ from kvtrace.ir.locations import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.recorded_calls.arguments import CannotReplay, ContentOf, call_arguments
 from kvtrace.recorded_calls.compiled_code import CompiledFacts, compiled_code, fused_places
+from kvtrace.recorded_calls.placed_storages import PlacedStorages
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.schema.contents import (
     CallContents,
@@ -151,7 +152,7 @@ class RecordedCall:
     Attributes:
         call_id: its id.
         content: a digest of all that determines the call besides its id; "" for a call that is
-            known to be unready.
+            known to be unready, or that the addresses of its run determine.
         made: returns the call.
 
     """
@@ -181,7 +182,7 @@ def recorded_calls(
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
     modules: dict[int, tuple[Module, CompiledFacts | None]] = {}
-    contents = contents_of(trace, run)
+    contents, storages = contents_of(trace, run), PlacedStorages(trace, run)
     for row in _call_rows(trace, run, only):
         call_id, kernel = row["call_id"], kernels.get(row["kernel_id"])
         if kernel is None:
@@ -196,8 +197,10 @@ def recorded_calls(
             yield RecordedCall(call_id, "", unready)
             continue
         known = contents.get(call_id)
-        made = partial(_made, trace, run, row, kernel, modules, known)
-        yield RecordedCall(call_id, _content(run, row, kernel, known), made)
+        made = partial(_made, trace, run, row, kernel, modules, known, storages)
+        is_placed = storages.are_known and _may_follow_addresses(trace, kernel)
+        content = "" if is_placed else _content(run, row, kernel, known)
+        yield RecordedCall(call_id, content, made)
 
 
 def _content(
@@ -218,11 +221,12 @@ def _made(
     kernel: dict[str, Any],
     modules: dict[int, tuple[Module, CompiledFacts | None]],
     contents: CallContents | None,
+    storages: PlacedStorages,
 ) -> Call | UnreadyCall:
     name = kernel["name"] or "?"
     try:
         kernel["triton"] = triton_of(kernel, run.versions)
-        return _call(trace, row, kernel, modules, contents)
+        return _call(trace, row, kernel, modules, contents, storages)
     except KvtraceError as error:
         return UnreadyCall(row["call_id"], name, str(error))
     except UNFIT as error:  # a row may hold anything; reported for the call
@@ -260,6 +264,7 @@ def _call(
     kernel: dict[str, Any],
     modules: dict[int, tuple[Module, CompiledFacts | None]],
     contents: CallContents | None,
+    storages: PlacedStorages,
 ) -> Call:
     """Return a call of a row; modules of kernels are cached in `modules`."""
     kernel_id = row["kernel_id"]
@@ -271,7 +276,7 @@ def _call(
         modules[kernel_id] = module, compiled
     module, compiled = modules[kernel_id]
     if contents is None:
-        return call_of(row, kernel, module, trace.artifact, compiled)
+        return storages.reached_by(call_of(row, kernel, module, trace.artifact, compiled))
 
     def call(
         content_set: ContentSet | None, only_whole: bool = False
@@ -282,7 +287,8 @@ def _call(
             args[position] = {**args[position], "value_artifact": str(position)}
         content_by_key = {str(position): value for position, value in values.items()}
         result = call_of({**row, "args": args}, kernel, module, content_by_key.get, compiled)
-        return result, partial_names
+        launches = () if content_set is None else content_set.launches
+        return storages.reached_by(result, launches), partial_names
 
     first_call, _ = call(contents.sets[0], True)
     unplaced = frozenset(
@@ -400,6 +406,13 @@ def stage_artifact(kernel: Mapping[str, Any], name: str) -> str | None:
     """Return the hash of a compiler stage's output for a kernel, None if not recorded."""
     stages = kernel["stages"] or []
     return next((stage["artifact"] for stage in stages if stage["stage"] == name), None)
+
+
+def _may_follow_addresses(trace: Trace, kernel: dict[str, Any]) -> bool:
+    """Return whether a kernel's IR has pointers that are made of integers or in memory."""
+    digest = stage_artifact(kernel, evaluated_stage(kernel) or PRINTED_TTIR)
+    text = (trace.artifact(digest) if digest else None) or b""
+    return b"tt.int_to_ptr" in text or b"tt.ptr<!tt.ptr" in text
 
 
 def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:

@@ -6,7 +6,7 @@ stored and turned into an integer again, but nothing can be accessed there.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,8 +27,14 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.feeding import feeding_values
+from kvtrace.ir.ops import MOVING, READING, computing
 
-_UNEXPLAINED = "an address that lies in no argument"
+_COMPUTED: Final = "an address computed from integers, which may be meant for another tensor"
+_MOVING: Final = (
+    READING | MOVING | computing("cast", "bitcast", "reshape", "expand_dims", "trans", "constant")
+)
+_UNEXPLAINED: Final = "an address that lies in no argument"
 
 
 def address_of(tensor: TensorArgument) -> int | None:
@@ -76,11 +82,26 @@ def int_to_ptr(op: Op, compiler: Compiler) -> Step:
     """Return the step that converts addresses to pointers into the arguments at them."""
     type_ = value_type(op.operand("source").type)
     slot, result = op.operand("source").id, op.results[0].id
+    is_computed = any(
+        compiler.module.ops[index].name not in _MOVING
+        for index in feeding_values([op.operand("source")], compiler.module)
+    )
 
     def step(values: list[Any], scope: Scope) -> None:
-        values[result] = pointers_at(scope.launch, values[slot], type_)
+        address = values[slot]
+        if is_computed and _is_replayed_at_addresses(scope.launch):
+            address = Unknown(frozenset({_COMPUTED}))
+        values[result] = pointers_at(scope.launch, address, type_)
 
     return compiler.counting_step(op, step, type_.size, 0)
+
+
+def _is_replayed_at_addresses(launch: Launch) -> bool:
+    """Return whether tensors are at recorded addresses, of which not all neighbors are known."""
+    return not launch.memory.executes and any(
+        isinstance(argument, TensorArgument) and argument.storage.address is not None
+        for argument in launch.arguments
+    )
 
 
 def pointers_at(launch: Launch, address: Any, type_: ValueType) -> Pointer | PointerChoice:

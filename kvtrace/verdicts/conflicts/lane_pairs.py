@@ -275,7 +275,7 @@ class LanePairs(Pairs):
         if left.storage is None or right.storage is None:
             data = data_behind(self._bound, (left, right))
             reason = left.reason or right.reason or "its address could not be derived"
-            return Undecided(data.reason if data else reason, evaluating=False)
+            return Undecided(data.reason if data else reason)
         shared = shared_by_lanes(self._module, separate_trips)
         return meeting(self._bound, left, right, Actors(differing, shared, when))
 

@@ -7,7 +7,7 @@ orders are run; where it decides an address, no evaluation is a proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
@@ -302,7 +302,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         sources = {
             index
             for index, role in roles
-            if role.kind == "load" and index in self._undecided.meeting
+            if role.kind == "load" and index in self._undecided.meeting and index in self._met
         }
         sources |= {index for index, role in roles if role.kind == "atomic"}
         if not sources:
@@ -315,6 +315,18 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             for index, role in roles
             if role.kind == "load" and not written_storages.isdisjoint(self._storages(role.op))
         )
+
+    @cached_property
+    def _met(self) -> Collection[int]:
+        """The indices of ops that touch bytes of other programs' writes; of all if not known.
+
+        Loads that meet no write in one order of the programs read the same in any order.
+        """
+        if self._sweep.lost or self._sweep.doubt or self._sweep.failure:
+            return self._roles.by_op
+        return {
+            op.index for meeting in self._sweep.meetings() for op in (meeting.first, meeting.second)
+        }
 
     def _has_unstable_address(self, access: AccessFormula) -> bool:
         """Return whether an access's address depends on the order of programs."""

@@ -10,7 +10,7 @@ an op) touch the same byte in a program. Such a program is replayed in two order
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from kvtrace.evaluate.touches import Touches
 from kvtrace.ir import Op
 from kvtrace.ir.feeding import feeding_execution, loads_behind
 from kvtrace.ir.memory_sites import memory_sites
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN
@@ -73,23 +74,23 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
         self._elements = self._trips = 0
         indices = [op.index for op in ops]
         self._indices = frozenset(indices).union(*map(undecided.partners, indices))
-        self._undecidable = {
-            index: reason for index in self._indices if (reason := self._dependence(index))
+        self._undecidable: dict[int, str] = {}
+        self._writes = {
+            site.op.index for site in memory_sites(self._call.module) if site.kind != "load"
         }
+        #: Storages that the launch may write: those that it writes if all addresses are known.
+        self._evaluated_writes: set[Storage] | None = set()
 
-    def _dependence(self, index: int) -> str:
-        """Return what of an op may depend on values that the launch writes; "" if nothing does."""
+    def _dependence(self, index: int, written: Collection[Storage]) -> str:
+        """Return a phrase if an op depends on values in `written` storages, else ""."""
         module, arguments = self._call.module, self._call.arguments
-        load_indices, written_storages_ = (
-            loads_behind(module.ops[index], module),
-            written_storages(module, arguments),
-        )
+        load_indices = loads_behind(module.ops[index], module)
         loads = {
             site.op.index
             for site in memory_sites(module)
             for position, argument in enumerate(arguments)
             if isinstance(argument, TensorArgument)
-            and argument.storage in written_storages_
+            and argument.storage in written
             and site.op.index in load_indices
             and site.reaches(position)
         }
@@ -97,9 +98,20 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
             return f"whether it runs {_WRITTEN}"
         return f"its address {_WRITTEN}" if loads else ""
 
+    @cached_property
+    def _dependences(self) -> dict[int, str]:
+        """Phrases for ops that may depend on values that the launch writes, by index."""
+        writes = self._evaluated_writes
+        if writes is None or any(self._dependence(index, writes) for index in self._writes):
+            writes = set(written_storages(self._call.module, self._call.arguments))
+        return {
+            index: reason for index in self._indices if (reason := self._dependence(index, writes))
+        }
+
     def access(self, access: Access) -> None:
         """Record the bytes that each program touches in each trip."""
         index = access.op.index
+        self._add_write(access)
         if index not in self._indices or access.active == 0 or index in self._undecidable:
             return
         argument = None if access.argument is None else self._call.arguments[access.argument]
@@ -119,12 +131,22 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
             np.full(len(offsets), self._trips), programs,
         )  # fmt: skip
 
+    def _add_write(self, access: Access) -> None:
+        if access.op.index not in self._writes or access.active == 0:
+            return
+        argument = None if access.argument is None else self._call.arguments[access.argument]
+        if access.lowest is None or not isinstance(argument, TensorArgument):
+            self._evaluated_writes = None
+        elif self._evaluated_writes is not None:
+            self._evaluated_writes.add(argument.storage)
+
     def outcomes(self, op: Op) -> Iterator[NoConflict | ConfirmedConflict | Undecided]:
         """Yield, for each partner of an op, whether both race in any program."""
         partners = self._undecided.partners(op.index)
         for index in (op.index, *partners):
-            if index in self._undecidable:
-                yield Undecided(self._undecidable[index])
+            reason = self._dependences.get(index) or self._undecidable.get(index)
+            if reason:
+                yield Undecided(reason)
                 return
         replays = 0
         for partner in partners:
