@@ -1,8 +1,9 @@
 """AMD's accesses by a buffer, written as accesses by pointers, which every pass knows.
 
 `amdg.buffer_load %base[%offsets]` becomes `tt.splat %base`, `tt.addptr` with the offsets, and
-`tt.load`. A device drops accesses of offsets below 0, or from 2 GiB on; as accesses by pointers,
-those outside of their tensor are defects.
+`tt.load` under the mask `%offsets < limit`, unsigned: the device drops lanes whose byte offset is
+below 0 or from `BUFFER_BYTES` on, and loads 0 for them. Offsets in bytes have 32 bits, so those of
+lanes from 4 GiB on wrap around; they count as dropped, too (the rule `buffer-range` names them).
 """
 
 from __future__ import annotations
@@ -10,9 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.attributes import Attribute, DenseArrayAttribute, DenseAttribute, IntegerAttribute
 from kvtrace.ir.model import Op, Value
-from kvtrace.ir.types import PointerType, TensorType, Type
+from kvtrace.ir.types import FloatType, IntegerType, PointerType, TensorType, Type, pointee_bytes
+
+BUFFER_BYTES: Final = (1 << 31) - 2
+"""Bytes that Triton lets a buffer have, from its base."""
+IN_BUFFER: Final = "in_buffer"
+"""The attribute of an access by a buffer: 1 if its mask is only that offsets are in the buffer."""
 
 #: By op: its operands (`?` marks optional ones), and name and operands of the access by pointers.
 FORMS: Final[Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...]]]] = {
@@ -63,22 +69,52 @@ def _addressed(op: Op, values: int) -> list[Op]:
         return []
     if not isinstance(offsets.type, TensorType):
         return []
-    kind = TensorType(offsets.type.shape, base.type, offsets.type.encoding)
-    splat = _new_op(op, "tt.splat", (base,), kind, values)
-    address = _new_op(op, "tt.addptr", (splat.results[0], offsets), kind, values + 1)
-    before = [splat, address]
+    shape, encoding = offsets.type.shape, offsets.type.encoding
+    pointers = TensorType(shape, base.type, encoding)
+    lanes = TensorType(shape, IntegerType(1), encoding)
+    before: list[Op] = []
+
+    def new(name: str, operands: tuple[Value, ...], kind: Type, **attributes: Attribute) -> Value:
+        number = values + len(before)
+        before.append(_new_op(op, name, operands, kind, number, attributes))
+        return before[-1].results[0]
+
+    splat = new("tt.splat", (base,), pointers)
+    address = new("tt.addptr", (splat, offsets), pointers)
+    number = DenseAttribute(offsets.type, True, (BUFFER_BYTES // pointee_bytes(base.type),))
+    limit = new("arith.constant", (), offsets.type, value=number)
+    below = IntegerAttribute(6, IntegerType(64))
+    mask = new("arith.cmpi", (offsets, limit), lanes, predicate=below)
+    unmasked = "mask" not in operands
+    if not unmasked:
+        mask = new("arith.andi", (operands["mask"], mask), lanes)
+    elif "other" in kept and isinstance(base.type.pointee, IntegerType | FloatType):
+        loaded = TensorType(shape, base.type.pointee, encoding)
+        zero = DenseAttribute(loaded, True, (0,))
+        operands.setdefault("other", new("arith.constant", (), loaded, value=zero))
+    operands["mask"] = mask
     position = op.block.ops.index(op)
     op.block.ops = (*op.block.ops[:position], *before, *op.block.ops[position:])
     op.name = access
-    op.operands = (address.results[0], *(operands[name] for name in kept if name in operands))
+    op.operands = (address, *(operands[name] for name in kept if name in operands))
     present = (1, *(int(name in operands) for name in kept))
-    segments = DenseArrayAttribute(segments.element, present)
-    op.attributes = {**op.attributes, "operandSegmentSizes": segments}
+    op.attributes = {
+        **op.attributes,
+        "operandSegmentSizes": DenseArrayAttribute(segments.element, present),
+        IN_BUFFER: IntegerAttribute(unmasked, IntegerType(1)),
+    }
     return before
 
 
-def _new_op(near: Op, name: str, operands: tuple[Value, ...], kind: Type, number: int) -> Op:
+def _new_op(
+    near: Op,
+    name: str,
+    operands: tuple[Value, ...],
+    kind: Type,
+    number: int,
+    attributes: dict[str, Attribute],
+) -> Op:
     op = Op(near.index, name, near.block, near.location)
-    op.operands = operands
+    op.operands, op.attributes = operands, attributes
     op.results = (Value(number, f"%buffer{number}", kind, op, 0),)
     return op

@@ -108,11 +108,36 @@ def test_accesses_by_a_buffer_are_judged(recording):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("n", "first"), [(1001, 0), (1000, -1)])
-def test_offsets_outside_of_a_tensor_are_found(n, first, tmp_path):
+def test_offsets_outside_of_a_tensor_are_found(tmp_path):
     with kvtrace.capture(tmp_path, target="hip:gfx950"):
-        doubled[(4,)](torch.randn(1000), torch.zeros(1000), n, first, BLOCK=256)
+        doubled[(4,)](torch.randn(1000), torch.zeros(1000), 1001, 0, BLOCK=256)
     assert "violation" in verdicts(tmp_path, "out-of-bounds")
+    assert set(verdicts(tmp_path, "buffer-range")) == {"proven"}
+
+
+@pytest.mark.process
+def test_a_device_drops_offsets_below_the_base(tmp_path):
+    source, result = torch.randn(1000), torch.full((1000,), 7.0)
+    with kvtrace.capture(tmp_path, target="hip:gfx950"):
+        doubled[(4,)](source, result, 990, -10, BLOCK=256)
+    torch.testing.assert_close(result[:990], 2 * source[:990])
+    assert (result[990:] == 7).all()
+    assert set(verdicts(tmp_path, "out-of-bounds")) == {"proven"}
+    assert set(verdicts(tmp_path, "buffer-range")) == {"violation"}
+
+
+@gluon.jit
+def shifted(source, result, BLOCK: gl.constexpr):
+    offsets = gl.arange(0, BLOCK, layout=LINE)
+    cdna.buffer_store(cdna.buffer_load(source, offsets - 1), result + 1, offsets - 1)
+
+
+def test_lanes_outside_of_a_buffer_load_zero_and_store_nothing(tmp_path):
+    whole, result = torch.randn(300), torch.full((300,), 7.0)
+    with kvtrace.capture(tmp_path, target="hip:gfx950"):
+        shifted[(1,)](whole[8:], result, BLOCK=256)
+    assert torch.equal(result[1:256], whole[8:263])
+    assert result[0] == result[256] == 7
 
 
 def test_an_access_that_does_not_fit_its_form_stays_as_it_is():
@@ -130,6 +155,7 @@ def test_an_access_that_does_not_fit_its_form_stays_as_it_is():
     assert "amdg.buffer_load" in names
     module = parse(text.replace("(%a, %o) :", f"(%a, %o) {sizes} :"))
     assert [op.name for op in module.ops][2:] == [
-        "tt.make_range", "tt.splat", "tt.addptr", "tt.load", "tt.return",
+        "tt.make_range", "tt.splat", "tt.addptr", "arith.constant", "arith.cmpi", "arith.constant",
+        "tt.load", "tt.return",
     ]  # fmt: skip
-    assert [op.index for op in module.ops] == list(range(7))
+    assert [op.index for op in module.ops] == list(range(10))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Observer
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.buffer_ops import IN_BUFFER
+from kvtrace.ir.model import attribute
 from kvtrace.ir.ops import effect_of, mask_of
 from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.prover import Method, Proven, Refuted, strongest
@@ -181,6 +183,8 @@ def _judge_always_true(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> 
 
 
 def _is_masked(op: Op) -> bool:
+    if attribute(op, IN_BUFFER, 0):
+        return False
     checks = op.attributes.get("boundaryCheck")
     return mask_of(op) is not None or (
         isinstance(checks, DenseArrayAttribute) and bool(checks.values)

@@ -207,6 +207,14 @@ RULES: Final = _by_id(
         _judge("rules.grids"),
     ),
     Rule(
+        "buffer-range",
+        "note",
+        "offsets leave the 2 GiB of an AMD buffer: the device drops them, or Triton uses no buffer",
+        "add what may be negative or large to the base pointer, outside of the offsets",
+        _judge("rules.buffers"),
+        lint=True,
+    ),
+    Rule(
         "undefined-lanes",
         "warning",
         "lanes that a masked load leaves undefined are stored, or added by an atomic",
