@@ -6,6 +6,7 @@ import re
 import pytest
 from jsonschema import Draft202012Validator
 
+from kvtrace.schema.content import stack_id
 from kvtrace.schema.document import (
     EXTENSIONS_PAGE,
     FORMAT_PAGE,
@@ -84,3 +85,8 @@ def test_schema_json_lists_every_table_and_column():
         for table in described["tables"]
         for column in table["columns"]
     )
+
+
+def test_the_page_has_the_hash_of_a_stack() -> None:
+    frame = {"file": "a.py", "line": 3, "column": None, "function": "f"}
+    assert f"null, `f` has {stack_id([frame])}." in format_page()
