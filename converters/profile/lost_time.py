@@ -147,13 +147,13 @@ def _once_advice(time: DeviceTime, gaps: Gaps) -> Iterator[Advice]:
     once_ns = sum(gaps.lost.once.values()) if _has_once(time) else 0
     if once_ns < LEAST * time.busy.span_ns:
         return
-    groups = [group for group in gaps.groups if 2 * group.longest_ns > group.total_ns]
+    groups = [group for group in gaps.groups if group.is_once]
     groups.sort(key=lambda group: -group.longest_ns)
     longest = f", the longest between {_neighbors(groups[0])}" if groups else ""
     yield Advice(
         "once", None, *_gap_location(groups),
         f"gaps that occurred once, and are not of each step{longest}",
-        tuple(_gap_figures(once_ns, len(groups), groups)),
+        tuple(_gap_figures(once_ns, gaps.lost.number_once, groups)),
     )  # fmt: skip
 
 
@@ -188,6 +188,8 @@ def _gap_advice(
         if remedy == "collect" and in_recording:
             description, to_try = _IN_RECORDING
         groups = _groups_of(gaps, remedy)
+        if _has_once(time):
+            groups = [group for group in groups if not group.is_once] or groups
         number = sum(group.number for group in groups)
         if remedy == "host":
             number = gaps.pauses
@@ -261,6 +263,8 @@ def _launching_advice(time: DeviceTime, gaps: Gaps, lost: Mapping[Remedy, int]) 
         Figure("without these gaps", without, "derived"),
     ]
     how = ' (torch.compile(mode="reduce-overhead"))' if _may_use_torch(time) else ""
+    if lost.get("replay"):
+        how = " of this work, too"
     remedy = f"CUDA graphs{how}: from {duration(span / time.devices)} to {without} at best"
     short = gaps.short_executions
     if around > idle_ns / 2 and short:
@@ -282,7 +286,9 @@ def _launching_advice(time: DeviceTime, gaps: Gaps, lost: Mapping[Remedy, int]) 
     ]
     yield Advice(
         "launch-bound", None, *_gap_location(groups),
-        f"the host launches more slowly than the devices execute{_gap_neighbors(groups)}: {remedy}",
+        "launching, and the host's code between launches, take longer than the devices' work"
+        f"{_gap_neighbors(groups)}: {remedy}",
+
         tuple(figures), float(idle_ns),
     )  # fmt: skip
 

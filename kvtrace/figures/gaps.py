@@ -89,6 +89,11 @@ class GapGroup:
     events: Mapping[Cause, int] = field(default_factory=dict)
     kernels: tuple[str, ...] = ()
 
+    @property
+    def is_once(self) -> bool:
+        """One of the gaps took longer than all others together."""
+        return self.longest_ns > _MOST_OF_A_GROUP * self.total_ns
+
 
 @dataclass(frozen=True, slots=True)
 class ShortExecutions:
@@ -129,11 +134,13 @@ class LostTime:
         by_remedy: The time of all gaps.
         once: The part of gaps that occurred once: each took longer than all others between the
             same executions and lines together.
+        number_once: Number of gaps that occurred once.
 
     """
 
     by_remedy: Mapping[Remedy, int] = field(default_factory=dict)
     once: Mapping[Remedy, int] = field(default_factory=dict)
+    number_once: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +355,8 @@ def _lost_time(rows: pa.Table, key: Integers) -> LostTime:
     # Pauses are in the longest gaps.
     pauses = np.minimum(lost["host"], integers(rows["longest_ns"]))
     occurred_once["host"] = int(pauses[once > 0].sum())
-    return LostTime({name: int(of_gaps.sum()) for name, of_gaps in lost.items()}, occurred_once)
+    by_remedy = {name: int(of_gaps.sum()) for name, of_gaps in lost.items()}
+    return LostTime(by_remedy, occurred_once, np.unique(key[once > 0]).size)
 
 
 def _merged(

@@ -147,14 +147,17 @@ _PATTERNS: Final = (
     ("CUB", r"(thrust|cub|hipcub|rocprim)::", "https://github.com/NVIDIA/cccl"),
     (
         "cuBLAS",
-        r"cublas|nvjet_|splitKreduce_|gemmk1_|(internal::)?gemv|sm\d+_xmma_|"
-        r"((maxwell|pascal|volta|turing|ampere|hopper|blackwell)_\w*|[hsdczi])gemm_\w*\d+x\d+",
+        r"cublas|nvjet_|splitKreduce_|gemmk1_|scal_kernel|(internal::)?gemv|sm\d+_xmma_|"
+        r"((maxwell|pascal|volta|turing|ampere|hopper|blackwell)_\w*|[hsdczi])gemm_(largek_|\w*\d+x\d+)",
         _PUBLIC,
     ),
     ("CUTLASS", r"cutlass", "https://github.com/NVIDIA/cutlass"),
     ("FlashAttention", r"flash::|flash_fwd|flash_bwd", "https://github.com/Dao-AILab/flash-attention"),
     (BY_NAME, r"[^:]*[a-z]gemm_|gemm_|(?!_)[^:]*_gemm_", "any library, or the user's own"),
-    ("torch", r"at::|at_cuda_detail|c10::|\(anonymous\)::", "https://github.com/pytorch/pytorch"),
+    (
+        "torch", r"at::|at_cuda_detail|c10::|\(anonymous\)::|fmha_cutlass[FB]_",
+        "https://github.com/pytorch/pytorch",
+    ),
 )  # fmt: skip
 _MAKERS: Final = tuple((maker, re.compile(pattern)) for maker, pattern, _ in _PATTERNS)
 
