@@ -43,6 +43,7 @@ def keep_parts(
     settings: Mapping[str, Any],
     definitions: Sequence[Table],
     *,
+    looked_at: set[Path],
     whole: bool,
     note: Callable[[str], None],
 ) -> None:
@@ -55,7 +56,7 @@ def keep_parts(
         SchemaMismatch: also for tables that are not whole while no such folder is open.
 
     """
-    arguments = (run_id, pass_name, tables, settings, definitions)
+    arguments = (run_id, pass_name, tables, settings, definitions, looked_at)
     beside = folder_beside(out)
     if not whole:
         if beside is None:
@@ -77,11 +78,13 @@ def replace_parts(
     pass_name: str,
     tables: Mapping[str, pa.Table],
     settings: Mapping[str, Any],
-    definitions: Sequence[Table] = (),
+    definitions: Sequence[Table],
+    looked_at: set[Path],
 ) -> None:
     """Replace all tables that a pass wrote for a run by `tables`; its other tables are removed.
 
-    `definitions` define the client tables among `tables`.
+    `definitions` define the client tables among `tables`. `looked_at` are folders where no run has
+    a link; `out` becomes one of them. There, only this run's folders are looked at again.
 
     Raises:
         SchemaMismatch: a bad name of a pass, a table that passes do not write, wrong columns.
@@ -90,7 +93,8 @@ def replace_parts(
     """
     if PASS_NAME.fullmatch(pass_name) is None:
         raise SchemaMismatch(f"{pass_name!r} is not a name for a pass; use a-z, 0-9, _ and -")
-    refuse_links(out)
+    refuse_links(out, (run_id,) if out in looked_at else None)
+    looked_at.add(out)
     client_definitions = {table.name: table for table in definitions if is_client_table(table.name)}
     defined = {name: client_definitions.get(name) or table_named(name) for name in tables}
     rows = {

@@ -58,7 +58,7 @@ def keep_table(path: Path, note: Callable[[str], None], rows: pa.Table) -> None:
     if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
         return
     try:
-        refuse_links(folder.parent, runs=False)
+        refuse_links(folder.parent, ())
         facts = derived_facts(_NAME, "", _NAME, {}, __version__)
         write_part(path, _definition(rows.schema), facts, rows.to_batches())
     except (OSError, TraceWriteError) as error:

@@ -8,7 +8,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -208,17 +208,21 @@ def refuse_irregular(path: Path) -> os.stat_result:
     return status
 
 
-def refuse_links(out: Path, *, runs: bool = True) -> None:
-    """Raise TraceWriteError if a folder of a trace is a link.
+def refuse_links(out: Path, runs: Collection[str] | None = None) -> None:
+    """Raise TraceWriteError if a folder of a trace is a link: of a table, or of one of the runs.
 
-    Without `runs` only folders of tables are checked, which suffices to write a new run.
+    None are all runs; no run suffices to write a new one.
 
     Raises:
         TraceWriteError: a folder is a link: files outside of the trace would be changed.
 
     """
     for table in _entries(out):
-        for folder in (table, *(_entries(table) if runs and table.is_dir() else ())):
+        if runs is None:
+            folders = _entries(table) if table.is_dir() else []
+        else:
+            folders = [run_folder(out, table.name, run) for run in runs]
+        for folder in (table, *folders):
             if folder.is_symlink() and not folder.is_file():
                 raise TraceWriteError(
                     f"{folder} is a link to a folder elsewhere, and kvtrace does not write through "

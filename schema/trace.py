@@ -73,6 +73,7 @@ class Trace:
         self._artifacts = ArtifactIndex(path)
         self._completed_kernels = CompletedKernels()
         self._runs: dict[str, Run] = {}
+        self._looked_at: set[Path] = set()  # folders in which no link was found
 
     @cached_property
     def run_ids(self) -> tuple[str, ...]:
@@ -284,7 +285,7 @@ class Trace:
         if run_id not in self.run_ids:
             raise UnknownRun(f"{self.path} has no run {run_id!r} to add tables to")
         arguments = (run_id, pass_name, tables, dict(settings or {}), definitions)
-        keep_parts(self.path, *arguments, whole=whole, note=self.note)
+        keep_parts(self.path, *arguments, looked_at=self._looked_at, whole=whole, note=self.note)
         self._artifacts.forget(run_id)
 
     def passes(self, run_id: str, name: str | None = None) -> dict[str, dict[str, Any]]:

@@ -127,7 +127,7 @@ class RunWriter:
         if of_this_process:
             began = time.time_ns()
             self._run |= {"started": began, "host": platform.node(), "pid": self._process}
-        refuse_links(self.out, runs=False)
+        refuse_links(self.out, ())
         try:
             journal_folder(self.out, run_id).mkdir(parents=True)
         except OSError as error:

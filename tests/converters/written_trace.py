@@ -33,6 +33,7 @@ class Launches:
     phase: str = "run"
     offset_bytes: int = 0
     stated: dict[str, Any] | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -86,18 +87,21 @@ def write_trace(
 
     `marks` have a name, and begin and end in nanoseconds from `start`. `contents` are the argument
     and its contents at the first launch. `program` is the text whose top level launches, at its
-    last line.
+    last line; without one a call may name a `line` that launches.
     """
     writer = RunWriter(out, run_id)
     rows: dict[str, list[dict[str, Any]]] = {"kernels": [], "calls": [], "launches": []}
     artifacts: dict[str, dict[str, Any]] = {}
-    executions = []
+    executions, stacks = [], []
     for number, kernel in enumerate(kernels):
         kernel_id = first_kernel_id + number
         rows["kernels"].append(_kernel_row(kernel, kernel_id, artifacts, start))
         for call in kernel.calls:
             call_id = len(rows["calls"])
             rows["calls"].append(_call_row(call, call_id, kernel_id, kernel.block, alignment))
+            if call.line is not None:
+                stacks.append(stack_row([("/home/user/run.py", call.line, 1, "main")]))
+                rows["calls"][-1]["stack_id"] = stacks[-1]["stack_id"]
             for _ in range(call.number):
                 seq = len(rows["launches"])
                 enter = start + seq * 100 * MICROSECOND
@@ -128,6 +132,7 @@ def write_trace(
         for row in rows["calls"]:
             row["stack_id"] = rows["stacks"][0]["stack_id"]
     rows["artifacts"] = list(artifacts.values())
+    rows.setdefault("stacks", stacks)
     rows["gpu_kernels"] = executions
     rows["contents"] = [
         {"seq": 0, "call_id": 0, "arg": arg, "artifact": sha256(text.encode()).hexdigest()}
