@@ -7,6 +7,8 @@ which wait for the journal's lock.
 """
 
 import time
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Final
 
 from kvtrace.surroundings import Event, get_ident
@@ -94,3 +96,14 @@ def rest() -> None:
     pace = _paces.get(get_ident())
     if pace is not None:
         pace.rest()
+
+
+def import_in_slices(modules: Iterable[str]) -> None:
+    """Import modules, each of which comes after those it imports, with a rest after each.
+
+    An import holds the interpreter's lock throughout, and dataclasses make it slow: on an H200's
+    host a dozen modules at once made a step of 7 ms take 38.
+    """
+    for module in modules:
+        import_module(module)
+        rest()

@@ -20,6 +20,7 @@ from kvtrace.capture.copied_contents import Listed
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.hot_choice import tensor_types
 from kvtrace.capture.hot_key import CallKeys
+from kvtrace.capture.pacing import import_in_slices
 from kvtrace.capture.records import AUTOTUNE, Parameter
 
 if TYPE_CHECKING:
@@ -40,6 +41,25 @@ _FARTHEST: Final = 1 << 20
 #: Launches skipped at most before the next attempt after a lack of time: an exponent of two.
 _REFUSED: Final = 10
 _IN_TRIALS: Final = 15
+
+#: Modules that read a kernel's IR, in the order in which they import each other.
+READING: Final = (
+    "kvtrace.ir.floats",
+    "kvtrace.ir.locations",
+    "kvtrace.ir.scanner",
+    "kvtrace.ir.types",
+    "kvtrace.ir.attributes",
+    "kvtrace.ir.ops",
+    "kvtrace.ir.model",
+    "kvtrace.ir.flow",
+    "kvtrace.ir.feeding",
+    "kvtrace.ir.attribute_reader",
+    "kvtrace.ir.buffer_ops",
+    "kvtrace.ir.parser",
+    "kvtrace.ir.memory_sites",
+    "kvtrace.ir.index_arguments",
+    "kvtrace.ir.relocation",
+)
 
 #: Positions of a signature that the native hot path can inspect.
 _MOST_PLACES: Final = 512
@@ -195,6 +215,7 @@ class ContentsWatcher:
         self, watch: Watch, parameters: Sequence[Parameter], module: Callable[[], Any]
     ) -> None:
         """Set the watch's `written` from the kernel's IR, and remove places that are no indices."""
+        import_in_slices(READING)
         from kvtrace.ir.index_arguments import IndexArguments, index_arguments
         from kvtrace.schema.errors import KvtraceError
 

@@ -1,5 +1,8 @@
 """What is recorded of tensors' contents at launches of Triton's kernels, and what it decides."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -236,7 +239,8 @@ def test_no_contents_are_recorded_with_tensors_none(tmp_path, launch):
     assert "not recorded" in reason
 
 
-def test_launches_of_an_autotuner_on_the_host_are_inspected_and_judged(tmp_path):
+def test_launches_of_an_autotuner_on_the_host_are_inspected_and_judged(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "ALLOWANCE_NS", 10**12)  # on a busy machine, too
     chosen = torch.tensor([2, 0, 1], dtype=torch.int32)
     with kvtrace.capture(tmp_path):
         kernels.tuned_gather.fn  # noqa: B018 - an autotuner, which takes its first choice without a GPU
@@ -306,3 +310,23 @@ def test_replay_uses_the_contents_of_the_first_launch(tmp_path, launch):
     (call,) = calls_of(trace, trace.runs[0])
     assert np.array_equal(call.arguments[1].storage.data.view(np.int64), chosen.numpy())
     assert call.recorded == ("chosen",)
+
+
+@pytest.mark.process
+def test_modules_that_read_ir_are_imported_one_by_one_beside_a_program() -> None:
+    program = """
+import sys
+import kvtrace.capture.session, kvtrace.schema.writer
+from kvtrace.backends.compiled_kernels.contents_to_copy import READING
+from kvtrace.capture import pacing
+def loaded():
+    return sum(name.startswith("kvtrace.ir.") for name in sys.modules)
+counts = [loaded()]
+pacing.rest = lambda: counts.append(loaded())
+pacing.import_in_slices(READING)
+import kvtrace.ir.index_arguments, kvtrace.ir.parser, kvtrace.ir.relocation
+steps = [after - before for before, after in zip(counts, counts[1:], strict=False)]
+print(len(steps), max(steps), loaded() - counts[-1])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == [str(len(watching.READING)), "2", "0"], done.stderr
