@@ -40,7 +40,7 @@ from kvtrace.verdicts.conflicts.pairs import Pairs
 from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.search import lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, pairs_of_one_storage, sharers_of
-from kvtrace.verdicts.conflicts.threads import OpThreads, Threads, same_threads
+from kvtrace.verdicts.conflicts.threads import COPIES, OpThreads, Threads, same_threads
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -71,14 +71,15 @@ _PARTITIONS: Final = "different warps of the program make the accesses (warp_spe
 _NO_LAYOUT: Final = (
     "it is not known which threads do it: kvtrace does not read this layout of the compiled code"
 )
-_SEVERAL_LOADERS: Final = "several threads load an element that one of them stores, or loads again"
+_SEVERAL_LOADERS: Final = (
+    "several threads load an element that one of them stores, or loads again; "
+    "tl.debug_barrier() between the two orders them"
+)
 _PIPELINED: Final = (
     "a trip loads what an earlier trip stores, and the loop may be pipelined, which starts loads "
     "early; no TTGIR was recorded"
 )
 _CALLED: Final = "one of the two accesses is in a called function"
-
-
 _SAME_PLACE: Final = (
     "lanes with the same number in blocks of different shapes access the same byte, and one thread "
     "may hold both; no TTGIR was recorded"
@@ -155,9 +156,8 @@ class LanePairs(Pairs):
 
     def _are_equal_stores(self, left: Sharer, right: Sharer) -> bool:
         """Return whether both accesses are stores of the same value wherever they meet."""
-        if not left.role.kind == right.role.kind == "store" or left.exact is None:
-            return False
-        if right.exact is None:
+        are_stores = left.role.kind == right.role.kind == "store"
+        if not are_stores or left.exact is None or right.exact is None:
             return False
         shared = shared_by_lanes(
             self._module, self._barriers.separate_trips(left.access, right.access)
@@ -241,7 +241,10 @@ class LanePairs(Pairs):
     ) -> str | None:
         """Return the reason why one thread does both ops in equal lanes, None if unknown."""
         if any(side.by_all for side in op_threads):
-            return None
+            trips = self._barriers.separate_trips(left.access, right.access)
+            later = self._find_meeting(left, right, trips, trips) if trips else NoConflict("affine")
+            is_kept = isinstance(later, NoConflict) and self._keep_order(left, right)
+            return COPIES if is_kept and self._threads.keep(left.access, right.access) else None
         is_own = any(side.is_own for side in op_threads)
         if self._threads.compiled:
             is_known = all(side.is_known for side in op_threads) and self._keep_order(left, right)

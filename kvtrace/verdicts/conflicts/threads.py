@@ -7,18 +7,22 @@ stored by the first one.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from kvtrace.ir.flow import flow_of, forward
+from kvtrace.ir.flow import deciding, enclosing_ops, flow_of, forward
 from kvtrace.ir.ops import (
     ELEMENTWISE,
+    KINDS,
+    LOOPS,
     POINTED,
     READING,
     SPREADING,
+    Kind,
     computing,
     effect_of,
 )
@@ -32,6 +36,9 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.summary import Access
 
 _LANEWISE_OPS: Final = ELEMENTWISE | SPREADING | computing("+")
+#: Reason of a proof: of the threads that hold a loaded element, only the first ones store.
+COPIES: Final = "values move to other warps through barriers alone, which the loads precede"
+_LEAVING: Final = (None, Kind.CALL, Kind.JUMP, Kind.PARTITIONS, Kind.SHARED, Kind.REPORT)
 
 Lane = tuple[int, ...]
 Relation = Literal["apart", "one warp", "one thread", "one lane", "not known"]
@@ -130,6 +137,15 @@ class Threads:
         is_own = threads.by_all and stays_in_lane(access.op, self._call, threads)
         return replace(threads, by_all=False, is_own=True) if is_own else threads
 
+    def keep(self, load: Access, store: Access) -> bool:
+        """Return whether a store changes no value of a load before it that any thread uses.
+
+        Both are in equal lanes and trips, and several threads may load the same lane.
+        """
+        if (load.kind, store.kind) != ("load", "store") or load.calls or store.calls:
+            return False
+        return stays_in_copies(load.op, store.op, self._call, self.of_access(load))
+
     def relation(
         self, left: OpThreads, left_lane: Lane, right: OpThreads, right_lane: Lane
     ) -> Relation:
@@ -225,6 +241,76 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
     is_copied = any(flow.copies(operand) for op in call.module.ops for operand in op.results
                  if operand.id in values)  # fmt: skip
     return not leaves and not is_copied
+
+
+def stays_in_copies(load: Op, store: Op, call: Call, threads: OpThreads) -> bool:
+    """Return whether a store leaves what all stores use of a repeatedly loaded block as it is.
+
+    Each element is in several warps, of which the first one stores it. What a later warp loads
+    after that store is wrong, but gets into the first warps through shared memory alone, with a
+    barrier that the load precedes. So no op that moves values between lanes may follow the store.
+    Example: `p` is loaded, summed over a row and stored, scaled; each warp sums its own copy.
+
+    Args:
+        load: the load, of which several threads hold the same lane.
+        store: a store to the same elements, in equal lanes and trips.
+        call: the call, with the layouts of the compiled code.
+        threads: the threads of the load.
+
+    """
+    layout = threads.layout
+    if layout is None or call.ctas not in (None, 1) or call.layouts.get(store.index) != layout:
+        return False
+    loops, load_loops = _loops_around(store), _loops_around(load)
+    carried = {
+        argument.id
+        for loop in loops
+        for region in loop.regions
+        for block in region.blocks
+        for argument in block.arguments
+    }
+    may_follow_store = False
+
+    def onwards(op: Op, value: Value) -> tuple[Value, ...]:
+        nonlocal may_follow_store
+        kind, effect = KINDS[op.name].kind if op.name in KINDS else None, effect_of(op)
+        if value in deciding(op) or kind in _LEAVING:
+            may_follow_store = True
+        elif kind in (Kind.LOOP, Kind.BRANCH, Kind.END):
+            return ()
+        elif effect is not None:
+            stored = effect == "store" and _is_stored_by_first(op, call, threads)
+            may_follow_store |= not stored and not (effect == "load" and op.name in POINTED)
+        elif op.name not in _LANEWISE_OPS or any(
+            _shape(operand) not in (threads.shape, ()) for operand in (*op.operands, *op.results)
+        ):
+            may_follow_store |= not _precedes(op, store, loops - load_loops)
+        return op.results
+
+    reached = forward(flow_of(call.module), load.results, onwards)
+    has_jumps = any(op.successors for op in call.module.ops)
+    return not (may_follow_store or has_jumps or reached & carried)
+
+
+def _is_stored_by_first(op: Op, call: Call, threads: OpThreads) -> bool:
+    """Return whether a store is done by threads that are the first to hold their loaded lanes."""
+    layout = call.layouts.get(op.index)
+    if op.name not in POINTED or layout is None:
+        return op.name in POINTED and _shape(op.operand("pointer")) == ()
+    return threads.layout in (layout, replace(layout, sliced=None))
+
+
+def _precedes(op: Op, store: Op, loops: Set[Op]) -> bool:
+    """Return whether an op runs before a store; in `loops` around both in each trip."""
+    blocks, block = set(), store.block
+    while block is not None:
+        blocks.add(block)
+        block = block.region.owner.block
+    return op.index < store.index and (op.block in blocks or not loops & _loops_around(op))
+
+
+def _loops_around(op: Op) -> Set[Op]:
+    return {parent for parent in enclosing_ops(op) if parent.name in LOOPS}
 
 
 def _shape(value: Value) -> tuple[int, ...]:

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
 
 from corpus.defects import within
 from corpus.questions.defects import Sample
@@ -18,12 +16,13 @@ from kvtrace.backends.compiled_kernels import generic
 from kvtrace.evaluate import parsed
 from kvtrace.ir.ops import MEMORY, effect_of
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
-from kvtrace.recorded_calls.compiled_code import compiled_code, cta_splits
+from kvtrace.recorded_calls.compiled_code import cta_splits
 from kvtrace.verdicts.conflicts.barriers import Order
 from kvtrace.verdicts.judge import judge
 from tests.support.thorough import usually
 from tests.verdicts import pipelined_kernels, within_kernels
 from tests.verdicts.calls import call, tensor
+from tests.verdicts.conflicts.compiled_samples import assembled, compiled
 
 RULE = "race-within-program"
 SAMPLES = {sample.name: sample for sample in within.CASES}
@@ -40,36 +39,6 @@ def version(package):
 def worst(judged):
     found = answers(judged)
     return next(a for a in ("violation", "unknown", "proven") if a in found)
-
-
-def assembled(sample, warps, ctas=1):
-    """What Triton makes of a sample for Hopper."""
-    names = list(sample.kernel.arg_names)
-    types = dict.fromkeys(sample.constexprs, "constexpr")
-    types |= {name: sample._type(name) for name in sample.arguments}
-    aligned = [n for n, v in sample.arguments.items() if hasattr(v, "shape") and not v.offset]
-    source = ASTSource(
-        fn=sample.kernel,
-        signature={name: types[name] for name in names},
-        constexprs={(names.index(name),): value for name, value in sample.constexprs.items()},
-        attrs={(names.index(name),): [["tt.divisibility", 16]] for name in aligned},
-    )
-    target = GPUTarget("cuda", 90, 32)
-    options = {"num_warps": warps, "num_ctas": ctas}
-    return triton.compile(source, target=target, options=options)
-
-
-def compiled(sample, warps, ctas=1):
-    """The call of a sample with the code that Triton makes of it for Hopper."""
-    made = assembled(sample, warps, ctas)
-    module = parsed(generic.generic_ttir(made.asm["ttir"]))
-    code = compiled_code(
-        module, made.asm["ttgir"], made.asm["ptx"], ctas, triton=triton.__version__
-    )
-    return replace(
-        sample.call(), module=module, warps=warps, ctas=ctas, compiled=code,
-        triton=triton.__version__,
-    )  # fmt: skip
 
 
 # -- with the code that was compiled ---------------------------------------------------------------
