@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.evaluate.shadows.ideal import FIRST_UNSIGNED
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.feeding import feeding_values
 from kvtrace.ir.flow import (
@@ -28,7 +27,7 @@ from kvtrace.ir.flow import (
     flow_of,
     leading_to,
 )
-from kvtrace.ir.model import number_of, once_per_module
+from kvtrace.ir.model import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
@@ -51,13 +50,12 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import FloatType, element_of, integer_bits, is_pointer, shape_of
 from kvtrace.ir.updates import positions_of
-from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.hashes import is_hash, is_mixed
-from kvtrace.symbolic.meanings.arith import comparison
 from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarize
+from kvtrace.verdicts.comparisons import Compared, compared, compared_together, is_unsigned
 from kvtrace.verdicts.deciding import Purpose, modular_ops, selected_operands, stored_index
 from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_lanes
 
@@ -124,6 +122,7 @@ class _UseSearch:
         self._uses: dict[object, Use] = {}
         self._traced: set[tuple[int, Lanes, Purpose, bool]] = set()
         self._sources: dict[int, Arithmetic | None] = {}
+        self._together: dict[int, tuple[Op, ...]] = {}
 
     def all(self) -> Iterator[Use]:
         """Yield the uses found backward from all accesses, each once."""
@@ -138,6 +137,7 @@ class _UseSearch:
             address = address_of(access.op)
             self._trace(address, own_lanes(address), "address")
             mask = mask_of(access.op)
+            self._together = compared_together(mask)
             if mask is not None:
                 self._trace(mask, own_lanes(mask), "mask")
             stored = stored_index(access.op, self._summary.module)
@@ -373,40 +373,31 @@ class _UseSearch:
         return None
 
     def _require_comparison(self, op: Op, lanes: Lanes, purpose: Purpose) -> None:
-        """Add the claim that a comparison gives the same result as with ideal numbers."""
-        left, right = op.operand("left"), op.operand("right")
-        for operand in (left, right):
-            self._trace(operand, lanes if shape_of(operand.type) else (), purpose)
-        left_term, right_term = self._term(left, lanes), self._term(right, lanes)
-        bits = integer_bits(left.type)
-        predicate = number_of(op, "predicate")
-        if left_term is None or right_term is None or bits is None or bits == 1:
-            return
-        if predicate >= FIRST_UNSIGNED:
-            for operand in (left, right):
-                operand_lanes = lanes if shape_of(operand.type) else ()
+        """Add the claim that a comparison gives the same result as with ideal numbers.
+
+        In a mask the claim is about all comparisons of a number that have to hold together.
+        """
+        for operand in op.operands:
+            operand_lanes = lanes if shape_of(operand.type) else ()
+            self._trace(operand, operand_lanes, purpose)
+            if is_unsigned(op):
                 self._use(op, operand, operand_lanes, purpose, signed=False)
+        one = self._compared(op, lanes)
+        sources = (self._source(value) for value in ((one.value, *op.operands) if one else ()))
+        source = next((source for source in sources if source is not None), None)
+        if one is None or source is None:
             return
-        wrapped_terms = [wrapped(term, bits, signed=True) for term in (left_term, right_term)]
-        if wrapped_terms == [left_term, right_term]:
-            return
-        ideal_condition = comparison(left_term, right_term, predicate, bits)
-        actual_condition = comparison(wrapped_terms[0], wrapped_terms[1], predicate, bits)
-        if ideal_condition is None or actual_condition is None:
-            return
-        agrees = (ideal_condition & actual_condition) | (~ideal_condition & ~actual_condition)
-        value, other_operand, term = (left, right, left_term)
-        if wrapped_terms[0] == left_term:
-            value, other_operand, term = (right, left, right_term)
-        source = self._source(value) or self._source(other_operand)
-        if source is not None:
-            low, high = signed_range(bits)
-            fits = conjunction(
-                bound_condition
-                for term_ in (left_term, right_term)
-                for bound_condition in (at_least(term_, low), at_least(high - term_))
-            )
-            self._add_use(op, source, value, term, (fits, agrees), purpose, lanes)
+        group = self._together.get(op.index, (op,)) if purpose == "mask" else (op,)
+        every = [each for each in (self._compared(other, lanes) for other in group) if each]
+        ideal = conjunction(each.ideal for each in every)
+        actual = conjunction(each.actual for each in every)
+        fits = conjunction(each.fits for each in every)
+        agrees = (ideal & actual) | (~ideal & ~actual)
+        self._add_use(op, source, one.value, one.term, (fits, agrees), purpose, lanes)
+
+    def _compared(self, op: Op, lanes: Lanes) -> Compared | None:
+        left, right = (self._term(op.operand(name), lanes) for name in ("left", "right"))
+        return compared(op, left, right)
 
     def _add_use(
         self,

@@ -95,3 +95,51 @@ def tile(source, result, rows, columns, BLOCK: tl.constexpr):
     place = row[:, None] * columns + column[None, :]
     inside = (row <= rows)[:, None] & (column < columns)[None, :]
     tl.store(result + place, tl.load(source + place, mask=inside), mask=inside)
+
+
+@triton.jit
+def looked_up(source, table, result, size, STEPS: tl.constexpr, BLOCK: tl.constexpr):
+    """A table is read at a float of [0, 1], scaled; the float is clamped first."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(source + i, mask=i < size)
+    scaled = tl.minimum(tl.maximum(x, 0.0), 1.0) * (STEPS - 1)
+    place = tl.minimum(scaled.to(tl.int32), STEPS - 2)
+    low = tl.load(table + place, mask=i < size)
+    tl.store(result + i, low + tl.load(table + place + 1, mask=i < size), mask=i < size)
+
+
+@triton.jit
+def clamped_place(source, table, result, LAST: tl.constexpr, KIND: tl.constexpr):
+    """The last place of a table is a float's limit, in other ways of writing a clamp."""
+    i = tl.arange(0, 64)
+    x = tl.load(source + i)
+    if KIND == "clamp":
+        x = tl.clamp(x, 0.0, LAST)
+    elif KIND == "after a sum":
+        x = tl.clamp(x, 0.0, 1.0) * (LAST - 1) + 1.0
+    elif KIND == "keeps NaN":
+        x = tl.clamp(x, 0.0, LAST, propagate_nan=tl.PropagateNan.ALL)
+    elif KIND == "floor":
+        x = tl.math.floor(tl.minimum(LAST, tl.maximum(x, 0.0)))
+    elif KIND == "one side":
+        x = tl.maximum(x, 0.0)
+    elif KIND == "rounded up":  # 0.1 * LAST is 10 for the last LAST, rounded
+        x = tl.clamp(x, 0.0, 0.1) * LAST
+    tl.store(result + i, tl.load(table + x.to(tl.int32)))
+
+
+@triton.jit
+def neighbors(source, image, result, width, height, AGAIN: tl.constexpr, BLOCK: tl.constexpr):
+    """Bilinear sampling: a pixel and the next one, of which each is masked by its own place."""
+    i = tl.arange(0, BLOCK)
+    x = tl.math.floor(tl.load(source + i)).to(tl.int32)
+    y = tl.math.floor(tl.load(source + BLOCK + i)).to(tl.int32)
+    right = x + 1
+    inside = (right < width) & (y >= 0) & (y < height)
+    if AGAIN == "both":
+        inside = (right >= 0) & inside
+    elif AGAIN == "either":
+        inside = (right >= 0) | inside
+    elif AGAIN == "upwards":
+        inside = (right >= 0) & (y >= 0) & (y < height)
+    tl.store(result + i, tl.load(image + y * width + right, mask=inside, other=0.0))

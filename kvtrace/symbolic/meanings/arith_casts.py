@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.types import integer_bits
@@ -9,6 +10,8 @@ from kvtrace.symbolic.conditions import Condition, equal
 from kvtrace.symbolic.functions import choice, remainder
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.arith import signed, unsigned
+from kvtrace.symbolic.meanings.float_ranges import float_range
+from kvtrace.symbolic.terms import signed_range
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -50,5 +53,11 @@ def same_bits(walk: Walk, op: Op) -> None:
 
 @meaning("arith.fptosi", "arith.fptoui")
 def from_float(walk: Walk, op: Op) -> None:
-    """Set the result to an unknown integer."""
-    walk.set_unknown(op.results[0], op, "an integer made of a float")
+    """Set the result to an unknown integer, in the range of a float that the kernel clamps."""
+    result = op.results[0]
+    low, high = signed_range(integer_bits(result.type) or 64)
+    floats = float_range(op.operand("source"))
+    bounds = None
+    if floats is not None and low - 1 < floats[0] and floats[1] < high + 1:
+        bounds = math.trunc(floats[0]), math.trunc(floats[1])
+    walk.set_unknown(result, op, "an integer made of a float", bounds)

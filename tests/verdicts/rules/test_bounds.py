@@ -294,3 +294,45 @@ def test_an_empty_grid_touches_nothing():
     assert found.verdict == "proven"
     assert "no program reaches it" in found.message
     assert not evaluated(one).broken
+
+
+def reads_of_table(kernel, elements, **arguments):
+    one = call(
+        kernel, (1,), source=tensor(64), table=tensor(elements), result=tensor(64), **arguments
+    )
+    return [v.verdict for v in judged(one) if v.arg == "table"]
+
+
+def test_an_index_of_a_float_that_is_clamped_between_constants_is_proven_without_its_contents():
+    sizes = {"size": 60, "STEPS": 17, "BLOCK": 64}
+
+    assert reads_of_table(kernels.looked_up, 17, **sizes) == ["proven"] * 2
+    assert "proven" not in reads_of_table(kernels.looked_up, 16, **sizes)[1:]
+
+
+@pytest.mark.parametrize("kind", ["clamp", "after a sum", "floor"])
+def test_a_clamp_of_floats_ends_at_its_limit_however_it_is_written(kind):
+    assert reads_of_table(kernels.clamped_place, 13, LAST=12.0, KIND=kind) == ["proven"]
+    assert reads_of_table(kernels.clamped_place, 12, LAST=12.0, KIND=kind) == ["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "elements"), [("keeps NaN", 13), ("one side", 13), ("rounded up", 10)]
+)
+def test_a_float_that_may_be_nan_or_pass_its_limit_proves_nothing(kind, elements):
+    last = 100.0 if kind == "rounded up" else 12.0
+
+    assert reads_of_table(kernels.clamped_place, elements, LAST=last, KIND=kind) == ["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("again", "expected"),
+    [("both", "proven"), ("no", "unknown"), ("either", "unknown"), ("upwards", "unknown")],
+)
+def test_a_sum_that_wraps_only_where_both_ends_of_its_mask_exclude_it_is_proven(again, expected):
+    one = call(
+        kernels.neighbors, (1,), source=tensor(128), image=tensor(7, 9), result=tensor(64),
+        width=9, height=7, AGAIN=again, BLOCK=64,
+    )  # fmt: skip
+
+    assert [v.verdict for v in judged(one) if v.arg == "image"] == [expected]
