@@ -145,12 +145,16 @@ def with_common_dtype(arrays: Sequence[Array]) -> list[Array]:
 
 @dataclass(frozen=True)
 class Descriptor:
-    """A tensor descriptor: base pointer, extents and strides in elements (scalars), padding."""
+    """A tensor descriptor: base pointer, extents and strides in elements (scalars), padding.
+
+    `predicate`: a number per program (i32); AMD's copies by the descriptor happen unless it is 0.
+    """
 
     base: Pointer
     shape: tuple[Any, ...]
     strides: tuple[Any, ...]
     padding_nan: bool
+    predicate: Any = None
 
 
 @dataclass(frozen=True)
@@ -297,6 +301,7 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
             tuple(map_arrays(extent, change) for extent in value.shape),
             tuple(map_arrays(stride, change) for stride in value.strides),
             value.padding_nan,
+            map_arrays(value.predicate, change),
         )
     return value
 

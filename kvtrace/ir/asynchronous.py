@@ -33,6 +33,7 @@ _PLAIN_ROWS: Final = frozenset({"builtin", "cf", "func", "gpu", "llvm", "nvvm", 
 
 #: Ops of the GPU's dialects that neither access shared memory nor start or wait for operations.
 WITHOUT_ACT: Final = frozenset({
+    "amdg.tdm_prefetch", "amdg.update_tensor_descriptor",
     "ttg.barrier", "ttg.convert_layout", "ttg.fp4_to_fp", "ttg.global_scratch_alloc",
     "ttg.local_barrier", "ttng.fence_async_shared", "ttng.reinterpret_tensor_descriptor",
     "ttng.tensormap_create", "ttng.tensormap_fenceproxy_acquire",
@@ -88,6 +89,11 @@ ACTS: Final[Mapping[str, Act]] = {
     "ttng.async_tma_scatter": Act.STORE,
     "ttng.async_tma_reduce": Act.STORE,
     "ttng.async_tma_store_wait": Act.WAIT_STORES,
+    "amdg.async_tdm_copy_global_to_local": Act.COPY,
+    "amdg.async_tdm_gather": Act.COPY,
+    "amdg.async_tdm_copy_local_to_global": Act.STORE,
+    "amdg.async_tdm_scatter": Act.STORE,
+    "amdg.async_tdm_wait": Act.WAIT_COPIES,
 }
 
 #: Ops of GPUs' dialects that access global memory as their rows in ops.py say, or not at all.

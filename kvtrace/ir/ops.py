@@ -278,6 +278,18 @@ _rows("ttng", Kind.MEMORY, {
     "descriptor row column value": "ttng.async_tma_scatter",
 }, effect="store")  # fmt: skip
 _rows("ttng", Kind.MEMORY, {"descriptor index* value": "ttng.async_tma_reduce"}, effect="atomic")
+# AMD's tensor data mover (gfx1250); before Triton 3.8, copies have the block's position themselves.
+_rows("amdg", Kind.ADDRESS, {"descriptor step* size* predicate?": "amdg.update_tensor_descriptor"})
+_rows("amdg", Kind.MEMORY, {
+    "descriptor index* shared predicate? barrier?": "amdg.async_tdm_copy_global_to_local",
+    "descriptor row column* shared predicate? barrier?": "amdg.async_tdm_gather",
+}, effect="load")  # fmt: skip
+_rows("amdg", Kind.MEMORY, {
+    "descriptor index* value barrier?": "amdg.async_tdm_copy_local_to_global",
+    "descriptor row column* value barrier?": "amdg.async_tdm_scatter",
+}, effect="store")  # fmt: skip
+_rows("amdg", Kind.SHARED, {"token*": "amdg.async_tdm_wait"})
+_rows("amdg", Kind.REMARK, {"descriptor index* predicate?": "amdg.tdm_prefetch"})
 
 # Programs with ops of this group, but for remarks, are ordered by barriers, and run in partitions
 # (partitions.py).

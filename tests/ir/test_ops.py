@@ -36,6 +36,8 @@ POSITIONS = {
     "ttng.async_tma_copy_local_to_global": ((3,), None, (1, 2)),
     "ttng.async_tma_reduce": ((3,), None, (1, 2)),
     "ttng.async_tma_scatter": ((3,), None, (1, 2)),
+    "amdg.async_tdm_copy_local_to_global": ((1,), None, ()),
+    "amdg.async_tdm_scatter": ((2,), None, (1,)),
 }
 
 #: Copies into shared memory: positions of the operands that loads do not have, as in
@@ -44,6 +46,8 @@ COPIES = {
     "ttg.async_copy_global_to_local": {"shared": 1, "mask": 2, "other": 3},
     "ttng.async_tma_copy_global_to_local": {"barrier": 3, "shared": 4, "predicate": 5},
     "ttng.async_tma_gather": {"barrier": 3, "shared": 4, "predicate": 5},
+    "amdg.async_tdm_copy_global_to_local": {"shared": 1},
+    "amdg.async_tdm_gather": {"shared": 2},
 }
 
 
@@ -73,7 +77,7 @@ def test_positions_of_operands_of_copies_equal_tritons(name):
 
     assert address_of(op) == 0
     assert {role: op.operand(role) for role in COPIES[name]} == COPIES[name]
-    assert positions_of(op) == (() if "mask" in COPIES[name] else (1, 2))
+    assert positions_of(op) == tuple(range(1, min(COPIES[name].values())))
 
 
 def test_every_memory_op_has_a_row():

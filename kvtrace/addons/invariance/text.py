@@ -68,14 +68,14 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
 
 
 _COVERS: Final = (
-    "Invariant: by its TTIR as written, a row's value is made of the row's own data, of what is "
-    "shared and of the numbers named, by the same operations in the same order, for every size of "
-    "the batch, grid and position. Assumed: no race between programs, no integer overflow, sizes "
-    "of at least 1. Each kernel is judged alone: which kernel, sizes and grid the host chooses at "
-    "sizes of the batch that were not recorded is not known. Sums across lanes and products of "
-    "matrices are ordered by the compiled variant, the same for all its launches. What is behind "
-    "TTIR is not analyzed: FMA contraction, ptxas, and what a tensor core does with rows of one "
-    "tile."
+    "Invariant: by its IR as written (TTIR; of a Gluon kernel TTGIR), a row's value is made of the"
+    " row's own data, of what is shared and of the numbers named, by the same operations in the "
+    "same order, for every size of the batch, grid and position. Assumed: no race between "
+    "programs, no integer overflow, sizes of at least 1. Each kernel is judged alone: which "
+    "kernel, sizes and grid the host chooses at sizes of the batch that were not recorded is not "
+    "known. Sums across lanes and products of matrices are ordered by the compiled variant, the "
+    "same for all its launches. What is behind that IR is not analyzed: FMA contraction, ptxas, "
+    "and what a tensor core does with rows of one tile."
 )
 
 
@@ -96,7 +96,7 @@ def _verdict_text(result: OutputResult) -> str:
     """Return the text of a verdict, with compile options that differ and unseen batch sizes."""
     verdict = [_VERDICTS[result.verdict]]
     if result.options:
-        verdict.append(f"by TTIR, compiled with {', '.join(result.options)}")
+        verdict.append(f"by its IR, compiled with {', '.join(result.options)}")
     if result.verdict == "proven" and (unseen := unseen_text(result)):
         verdict.append(unseen)
     if result.verdict == "proven" and result.race is not None:

@@ -95,6 +95,9 @@ DEVICES: Final[dict[str, Device]] = {
     "hip:gfx950": Device(
         "MI355X", "AMD Instinct MI355X", 160 * _KIB, 256, 2_400_000, 2_000_000, 8192, 288 * _GIB, 64
     ),
+    "hip:gfx1250": Device(
+        "MI455X", "AMD Instinct MI455X", 320 * _KIB, 256, 2_400_000, 2_000_000, 24_576, 432 * _GIB
+    ),
 }
 
 #: Bytes of the second-level cache, as the driver reports them, where known.

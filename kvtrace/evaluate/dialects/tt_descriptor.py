@@ -63,10 +63,11 @@ def block_access(
 ) -> tuple[Any, Any]:
     """Return pointers and mask of a block that starts at a position (one scalar per axis).
 
-    A position may also be a vector with the axis's extent (in gathers). The inner extent is rounded
-    up to a multiple of `chunk`.
+    A position may also be a vector with the axis's extent (in gathers); those that are left out are
+    0. The inner extent is rounded up to a multiple of `chunk`.
     """
     rank = len(block.shape)
+    positions = (*positions, *(constant_sum(0) for _ in range(rank - len(positions))))
     size = block.element.bytes
     wide = ValueType("i64", block.shape, sums.ADDRESS.element)
     unknown = unknown_of(
@@ -225,11 +226,11 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     return _write_step(op, block, slots_of(op.group("index")), compiler.module, combine)
 
 
-def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
+def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, ...]]:
     """Return the type of the rows of a gather or scatter, and the slots of row index and column."""
     element, rows = value_type(op.operand("descriptor").type).element, value_type(tensor.type)
     block = ValueType(rows.text, rows.shape, element)
-    return block, (op.operand("row").id, op.operand("column").id)
+    return block, (op.operand("row").id, *slots_of(op.group("column")))
 
 
 @semantics("tt.descriptor_gather")

@@ -10,10 +10,10 @@ from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.model import number_of
 from kvtrace.ir.ops import KINDS, contents_of
 from kvtrace.ir.tensor_maps import elements_stored_at_once
-from kvtrace.ir.types import SharedType, bytes_in_memory, pointee_bytes, shape_of
+from kvtrace.ir.types import SharedType, bytes_in_memory, integer_bits, pointee_bytes, shape_of
 from kvtrace.ir.updates import REDUCTIONS
-from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
-from kvtrace.symbolic.functions import quotient
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
+from kvtrace.symbolic.functions import maximum, quotient
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.tt_memory import loaded, moved
 from kvtrace.symbolic.meanings.tt_shape import reshaped
@@ -99,9 +99,10 @@ def _descriptor_access(
 ) -> _BlockAccess:
     """Return the access to a block; all axes are checked, stores in the target's chunks."""
     formula = walk.formula(descriptor)
+    positions = (*positions, *(ZERO for _ in range(len(shape) - len(positions))))
     if not isinstance(formula, BlockPointer):
         return _BlockAccess(walk.pointer(descriptor), conjunction(()), None)
-    block = BlockPointer(formula.base, formula.extents, formula.strides, tuple(positions))
+    block = BlockPointer(formula.base, formula.extents, formula.strides, positions)
     size = pointee_bytes(descriptor.type)
     chunk = elements_stored_at_once(walk.module, size) if stores else 1
     inner_extent = quotient(block.extents[-1] + (chunk - 1), chunk, floor=True) * chunk
@@ -130,18 +131,45 @@ def _predicate(walk: Walk, op: Op) -> Condition:
     """Return the condition under which a copy begins; a block of an image is not followed."""
     if KINDS[op.name].has("offset") and op.group("offset"):
         return walk.opaque(op, "a copy of an image's block")
-    has_predicate = KINDS[op.name].has("predicate")
-    return walk.condition(op.operand("predicate")) if has_predicate else TRUE
+    predicate = op.optional("predicate") if KINDS[op.name].has("predicate") else None
+    if predicate is None:
+        return TRUE
+    if integer_bits(predicate.type) == 1:
+        return walk.condition(predicate)
+    return ~equal(walk.term(predicate))
 
 
-@meaning("tt.descriptor_load", "ttng.async_tma_copy_global_to_local")
+@meaning("amdg.update_tensor_descriptor")
+def update_tensor_descriptor(walk: Walk, op: Op) -> None:
+    """Set the result to a descriptor from a later position on; one with a predicate is unknown."""
+    block, predicate = walk.formula(op.operand("descriptor")), op.optional("predicate")
+    if not isinstance(block, BlockPointer) or (
+        predicate is not None and not walk.term(predicate).constant
+    ):
+        walk.set_unknown(op.results[0], op, "a descriptor that is not followed")
+        return
+    steps, extents = _terms(walk, op, "step"), _terms(walk, op, "size") or block.extents
+    if "clamp_bounds" in op.attributes:
+        extents = tuple(maximum(a - b, 0) for a, b in zip(extents, steps, strict=True))
+    distance = ZERO
+    for step, stride in zip(steps, block.strides, strict=False):
+        distance = distance + step * stride * pointee_bytes(op.operand("descriptor").type)
+    base = moved(block.base, distance, ())
+    walk.set(op.results[0], BlockPointer(base, extents, block.strides, ()))
+
+
+@meaning(
+    "tt.descriptor_load",
+    "ttng.async_tma_copy_global_to_local",
+    "amdg.async_tdm_copy_global_to_local",
+)
 def descriptor_load(walk: Walk, op: Op) -> None:
     """Record a load of a block, and set the loaded integers."""
     shape = shape_of(op.operand("descriptor").type)
     _record_load(walk, op, _block_access(walk, op, shape, stores=False), shape)
 
 
-@meaning("tt.descriptor_gather", "ttng.async_tma_gather")
+@meaning("tt.descriptor_gather", "ttng.async_tma_gather", "amdg.async_tdm_gather")
 def descriptor_gather(walk: Walk, op: Op) -> None:
     """Record a load of rows given by index, from a column on."""
     shape = shape_of(contents_of(op).type)
@@ -154,7 +182,7 @@ def _block_access(walk: Walk, op: Op, shape: tuple[int, ...], *, stores: bool) -
 
 
 def _rows_access(walk: Walk, op: Op, shape: tuple[int, ...], *, stores: bool) -> _BlockAccess:
-    positions = [walk.term(op.operand("row")), walk.term(op.operand("column"))]
+    positions = [walk.term(op.operand("row")), *_terms(walk, op, "column")]
     rows = (1, *shape[1:])
     return _descriptor_access(walk, op.operand("descriptor"), positions, rows, stores=stores)
 
@@ -175,7 +203,11 @@ def _record_accesses(
     )  # fmt: skip
 
 
-@meaning("tt.descriptor_store", "ttng.async_tma_copy_local_to_global")
+@meaning(
+    "tt.descriptor_store",
+    "ttng.async_tma_copy_local_to_global",
+    "amdg.async_tdm_copy_local_to_global",
+)
 def descriptor_store(walk: Walk, op: Op) -> None:
     """Record a store of a block."""
     shape = shape_of(op.operand("descriptor").type)
@@ -183,7 +215,7 @@ def descriptor_store(walk: Walk, op: Op) -> None:
     _record_accesses(walk, op, "store", access, shape, op.operand("value"))
 
 
-@meaning("tt.descriptor_scatter", "ttng.async_tma_scatter")
+@meaning("tt.descriptor_scatter", "ttng.async_tma_scatter", "amdg.async_tdm_scatter")
 def descriptor_scatter(walk: Walk, op: Op) -> None:
     """Record a store of rows given by index, from a column on."""
     value = op.operand("value")

@@ -114,7 +114,7 @@ def test_compile_options_that_change_with_the_batch_are_in_the_verdict(recorded:
 
     assert summed.verdict == "depends"
     assert any("num_warps 1 or 2" in why.what for why in summed.reasons)
-    assert "invariant; by TTIR, compiled with num_warps 1 or 2" in text
+    assert "invariant; by its IR, compiled with num_warps 1 or 2" in text
 
 
 @triton.jit

@@ -1,0 +1,155 @@
+"""`amdg`: copies by the tensor data mover of AMD GPUs (gfx1250).
+
+A descriptor has a position and a predicate; a wait counts copies in both directions, of which each
+is a group here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate import sums
+from kvtrace.evaluate.compiler import Compiler, slot_of, slots_of
+from kvtrace.evaluate.dialects.tt_descriptor import (
+    block_access,
+    descriptor_of,
+    padding,
+    reshaped,
+    rows_of,
+    store_step,
+)
+from kvtrace.evaluate.dialects.tt_memory import moved
+from kvtrace.evaluate.dialects.ttg import TOKEN_VALUE, async_wait
+from kvtrace.evaluate.registry import Step, semantics, unsupported
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import (
+    Descriptor,
+    Unknown,
+    constant_sum,
+    select_programs,
+    to_array,
+    unknown_of,
+)
+from kvtrace.ir import Op
+
+_INDEX = ValueType("i64", (), sums.ADDRESS.element)
+
+
+@semantics("amdg.update_tensor_descriptor")
+def update_tensor_descriptor(op: Op, _compiler: Compiler) -> Step:
+    """Return the step that moves a descriptor, and sets its extents or predicate."""
+    source, result = op.operand("descriptor").id, op.results[0].id
+    steps, sizes = slots_of(op.group("step")), slots_of(op.group("size"))
+    predicate, clamps = slot_of(op, "predicate"), "clamp_bounds" in op.attributes
+    size = value_type(op.operand("descriptor").type).element.bytes
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        before = descriptor_of(values[source])
+        base, extents = before.base, tuple(values[slot] for slot in sizes) or before.shape
+        moves = [values[slot] for slot in steps]
+        unknown = unknown_of((*moves, *before.strides, *extents))
+        if unknown is None:
+            for move, stride in zip(moves, before.strides, strict=False):
+                base = moved(base, sums.multiply(move, stride, _INDEX), size)
+            if clamps:
+                extents = tuple(
+                    sums.larger(sums.subtract(extent, move, _INDEX), constant_sum(0), _INDEX)
+                    for extent, move in zip(extents, moves, strict=True)
+                )
+        else:
+            base = moved(base, unknown, size)
+        flag = before.predicate if predicate is None else values[predicate]
+        values[result] = Descriptor(base, extents, before.strides, before.padding_nan, flag)
+
+    return step
+
+
+@semantics("amdg.async_tdm_copy_global_to_local")
+def async_tdm_copy_global_to_local(op: Op, compiler: Compiler) -> Step:
+    """Return the step that begins the copy of a block to shared memory."""
+    block = value_type(op.operand("descriptor").type)
+    return _load_step(op, compiler, block, slots_of(op.group("index")))
+
+
+@semantics("amdg.async_tdm_gather")
+def async_tdm_gather(op: Op, compiler: Compiler) -> Step:
+    """Return the step that begins the copy of rows, by their indices, to shared memory."""
+    return _load_step(op, compiler, *rows_of(op, op.operand("shared")))
+
+
+def _load_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequence[int]) -> Step:
+    _check(op, compiler)
+    type_ = value_type(op.operand("shared").type)
+    source, target = op.operand("descriptor").id, op.operand("shared").id
+    predicate, results = slot_of(op, "predicate"), slots_of(op.results)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        for slot in results:
+            values[slot] = TOKEN_VALUE
+        described, view = values[source], values[target]
+        indices = [values[slot] for slot in positions]
+        descriptor, whole = descriptor_of(described), scope
+        flag = descriptor.predicate if predicate is None else values[predicate]
+        if isinstance(flag, Unknown):
+            scope.launch.shared.copy(op, scope, view, flag, type_)
+        elif flag is not None and not (active := _flags(flag, scope)).all():
+            rows = np.flatnonzero(active)
+            scope = scope.restricted(rows)
+            descriptor = select_programs(descriptor, rows)
+            view, *indices = (select_programs(value, rows) for value in (view, *indices))
+        if scope.programs and not isinstance(flag, Unknown):
+            pointer, mask = block_access(descriptor, indices, block)
+            fill = padding(descriptor, block.element, len(block.shape))
+            loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
+            scope.launch.shared.copy(op, scope, view, reshaped(loaded, block, type_), type_)
+        whole.launch.shared.commit(whole)
+
+    return step
+
+
+def _flags(value: Any, scope: Scope) -> Any:
+    return np.broadcast_to(to_array(value, _INDEX).reshape(-1) != 0, (scope.programs,))
+
+
+@semantics("amdg.async_tdm_copy_local_to_global")
+def async_tdm_copy_local_to_global(op: Op, compiler: Compiler) -> Step:
+    """Return the step that stores a block at once; lanes outside the extents are dropped."""
+    block = value_type(op.operand("descriptor").type)
+    return _store_step(op, compiler, block, slots_of(op.group("index")))
+
+
+@semantics("amdg.async_tdm_scatter")
+def async_tdm_scatter(op: Op, compiler: Compiler) -> Step:
+    """Return the step that stores rows by their indices at once."""
+    return _store_step(op, compiler, *rows_of(op, op.operand("value")))
+
+
+def _store_step(op: Op, compiler: Compiler, block: ValueType, positions: Sequence[int]) -> Step:
+    _check(op, compiler)
+    store, results = store_step(op, block, positions, compiler.module), slots_of(op.results)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        store(values, scope)
+        scope.launch.shared.commit(scope)
+        for slot in results:
+            values[slot] = TOKEN_VALUE
+
+    return step
+
+
+def _check(op: Op, compiler: Compiler) -> None:
+    """Raise UnsupportedOp if the copy ends with a barrier, or waits count other copies, too."""
+    if op.group("barrier"):
+        raise unsupported(op, compiler.kernel, "with a barrier")
+    if any(other.name == "ttg.async_commit_group" for other in compiler.module.ops):
+        raise unsupported(op, compiler.kernel, "beside copies in groups")
+
+
+@semantics("amdg.async_tdm_wait")
+def async_tdm_wait(op: Op, compiler: Compiler) -> Step:
+    """Return the step that waits until at most `num` copies are in flight."""
+    return async_wait(op, compiler)
