@@ -3,6 +3,9 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# Installed modules are compiled on all cores where programs that do not keep bytecode use them, and
+# else as they are imported: pip compiles all of them on one core.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.[ch]) \
   $(wildcard kvtrace/addons/*/*/*.[ch])
 PYTHON_FOLDERS := kvtrace schema converters docs_site examples benchmarks corpus tests setup.py
@@ -44,24 +47,25 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 	  { echo "kvtrace needs Python 3.11 or newer; set PYTHON=... to one." >&2; exit 1; }
 	@test -x $(BIN)/python || { echo "making .venv"; $(PYTHON) -m venv .venv; }
 	@echo "installing the locked packages into .venv"
-	@$(BIN)/python -m pip install --quiet -r requirements/dev.lock
+	@$(INSTALL) -r requirements/dev.lock
+	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # templates of Python are no Python
 	@touch $@
 
 .venv/.project: .venv/.packages pyproject.toml setup.py kvtrace.pth $(NATIVE)
 	@echo "installing kvtrace into .venv (editable, with its C extension if there is a compiler)"
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Some 700 MB, of no use to anyone who does not test it: so only `make test-all` installs it.
 .venv/.spark: .venv/.project requirements/spark.lock
 	@echo "installing what tests of Spark, object stores and other engines need into .venv"
-	@$(BIN)/python -m pip install --quiet -r requirements/spark.lock
+	@$(INSTALL) -r requirements/spark.lock
 	@touch $@
 
 # It needs an older Z3 than kvtrace, so it has a folder of its own.
 build/tilelang: requirements/tilelang.lock | .venv/.packages
 	@echo "installing TileLang into $@"
-	@$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $@ -r requirements/tilelang.lock
+	@$(INSTALL) --no-deps --upgrade --target $@ -r requirements/tilelang.lock
 	@touch $@
 
 demo: install  ## capture a training run; make every file; find a defect; diff two versions

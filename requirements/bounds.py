@@ -134,7 +134,7 @@ class Environment:
 
     def _install(self, *wanted: str) -> None:
         command = [sys.executable, "-m", "pip", "--python", str(self.python)]
-        command += ["--disable-pip-version-check", "install", "--quiet"]
+        command += ["--disable-pip-version-check", "install", "--quiet", "--no-compile"]
         command += [] if self.keep else ["--no-cache-dir"]  # which would hold it a second time
         subprocess.run([*command, *wanted], check=True)
 

@@ -22,12 +22,12 @@ from kvtrace.cli import progress
 from tests.support import budgets, changed, tiers
 from tests.support.thorough import DAY, usually
 
-# The costliest tests of properties leave the number of examples to the profile: fifty, every night
-# a hundred, unless `pytest --hypothesis-profile=thorough` asks for more, as after a change to what
-# they are about.
+# The costliest tests of properties leave the number of examples to the profile: fifteen, a hundred
+# every night, unless `pytest --hypothesis-profile=thorough` asks for more, as after a change to
+# what they are about.
 settings.register_profile("thorough", max_examples=2000, deadline=None)
 # How long an example takes depends on what else the machine does.
-settings.register_profile("untimed", max_examples=usually(50, thorough=100), deadline=None)
+settings.register_profile("untimed", max_examples=usually(15, thorough=100), deadline=None)
 settings.load_profile("untimed")
 
 

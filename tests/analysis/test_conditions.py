@@ -20,6 +20,7 @@ def transposed(x, y, L, H, D, total, BLOCK: tl.constexpr):
     tl.store(y + place, tl.load(x + at, mask=inside), mask=inside)
 
 
+@pytest.mark.costly("compiles and judges kernels; rows of one stay by day in sizes")
 def test_rows_of_a_kernel_do_not_depend_on_the_number_of_kernels(tmp_path):
     rows = {}
     for number in (1, 4):

@@ -68,6 +68,7 @@ def test_missing_passes_are_not_run_with_no_replay(unanalyzed_trace, capsys):
     assert "analyzed" not in capsys.readouterr().out
 
 
+@pytest.mark.costly("evaluates a trace; budgets stay by day")
 def test_the_cheapest_calls_are_analyzed_first_within_the_budget(unanalyzed_trace, capsys):
     before = passes(unanalyzed_trace)
 
@@ -192,6 +193,7 @@ def test_costs_are_sizes_of_ir_and_more_for_lanes_of_kernels_that_divide():
     assert divided == {False, True}
 
 
+@pytest.mark.costly("waits for a limit; limits of others stay by day")
 def test_a_slow_pass_of_a_diff_is_stopped_and_writes_nothing(unanalyzed_trace, capsys, monkeypatch):
     monkeypatch.setattr(missing_passes, "MOST_SECONDS", 0.0)
     side = str(unanalyzed_trace)

@@ -37,6 +37,7 @@ def hostile(tmp_path_factory):
     return kvtrace.open(top / "old")
 
 
+@pytest.mark.costly("every result; single results stay by day")
 @pytest.mark.parametrize(
     "shown",
     [

@@ -56,6 +56,7 @@ def test_sql_returns_the_rows_that_the_command_prints_with_typed_times(copied, c
     assert [row["seq"] for row in rows] == [0, 1, 2]
 
 
+@pytest.mark.costly("commands beside results; each result stays by day")
 @pytest.mark.parametrize(("command", "options"), [("info", ()), ("profile", ("--no-replay",))])
 def test_results_print_and_serialize_as_the_command_does(
     copied, capsys, monkeypatch, command, options
@@ -139,6 +140,7 @@ def test_a_result_without_entries_has_the_same_columns(copied):
     assert {"rule", "file", "line", "severity"} <= set(result.arrow.schema.names)
 
 
+@pytest.mark.costly("evaluates a trace; figures of a profile stay by day")
 def test_replay_fills_derived_figures_of_the_profile(copied):
     trace = kvtrace.open(copied("device"))
     assert trace.profile().data.replayed is False

@@ -269,7 +269,7 @@ def relations(places):
     st.lists(st.lists(VIEW, min_size=3, max_size=3), min_size=2, max_size=8),
     st.sampled_from([0, 30, 40]),
 )
-@settings(max_examples=usually(60, thorough=1500), deadline=None)
+@settings(max_examples=usually(15, thorough=1500), deadline=None)
 def test_calls_are_distinguished_by_the_distances_of_overlapping_tensors_alone(launches, others):
     expected, seen = [], []
     for places in launches:

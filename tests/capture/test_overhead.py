@@ -115,6 +115,7 @@ def held_and_waited():
     return held, overhead.columns()["overhead"]["waits_ns"]
 
 
+@pytest.mark.costly("threads that wait; the overhead of launches stays by day")
 def test_a_thread_that_computes_waits_while_another_holds_the_lock():
     for _ in range(20):  # where others take the processors, a thread waits for these instead
         held, waited = held_and_waited()

@@ -125,6 +125,7 @@ def test_stop_waits_while_another_thread_ends_the_recording(tmp_path):
     assert open_trace(tmp_path / "out").runs[0].sealed
 
 
+@pytest.mark.costly("records many launches; other limits stay by day")
 @pytest.mark.parametrize(
     ("limit", "least", "most"), [("ring:1k launches", 1000, 1500), ("ring:60kB", 300, 10_000)]
 )

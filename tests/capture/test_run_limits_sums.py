@@ -116,6 +116,7 @@ def test_executions_are_not_lost_before_the_first_kernel_and_after_the_last(tmp_
     assert has_executions(limited, limited.runs[0])
 
 
+@pytest.mark.costly("records many launches; limits of few stay by day")
 @pytest.mark.parametrize("limit", ["ring:100 launches", "sums:100 launches"])
 def test_steps_of_dropped_launches_are_no_steps(tmp_path, limit):
     recordings = Recordings(tmp_path, limit)

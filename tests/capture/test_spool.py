@@ -157,6 +157,7 @@ def newest_calls(memory):
     return [(number, fields[2]) for number, fields in launches]
 
 
+@pytest.mark.costly("fills the spool; small spools stay by day")
 @needs_native
 def test_no_more_launches_are_in_memory_than_it_has_places(spooling):
     recorder, memory = spooling

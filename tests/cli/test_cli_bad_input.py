@@ -175,7 +175,7 @@ def test_a_missing_script_is_reported(kvtrace, tmp_path):
 
 @pytest.mark.parametrize(
     "statement",
-    [
+    some([
         "SELEC",
         "",
         "SELECT 1; SELECT 2",
@@ -189,8 +189,8 @@ def test_a_missing_script_is_reported(kvtrace, tmp_path):
         "SELECT 'a'::INTEGER",
         "UPDATE EXTENSIONS",
         "SELECT * FROM test_all_types()",
-    ],
-)
+    ], 3),
+)  # fmt: skip
 def test_invalid_sql_is_reported(kvtrace, sound_trace, tmp_path, statement):
     assert_one_sentence(*kvtrace("sql", sound_trace, statement))
     assert list(tmp_path.iterdir()) == []

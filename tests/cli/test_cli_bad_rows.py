@@ -263,6 +263,7 @@ def test_a_script_of_a_kernel_with_any_name_is_python(source, kvtrace, tmp_path)
     compile((tmp_path / "r.py").read_bytes(), "r.py", "exec")
 
 
+@pytest.mark.costly("every command; skipped rows stay by day")
 @pytest.mark.parametrize("table", some(["launches", "kernels", "calls", "messages"], 4))
 def test_commands_work_on_a_run_without_rows_of_a_table(table, own_trace, kvtrace):
     part = next((own_trace / table).rglob("*.parquet"))
@@ -280,6 +281,7 @@ def test_skipped_rows_are_reported(own_trace, kvtrace):
         assert "1 row without call_id, and left out" in " ".join((out + err).split())
 
 
+@pytest.mark.costly("writes pages; skipped rows stay by day")
 @pytest.mark.parametrize(
     "layout",
     some(["layout 0", "5", "[]", '{"base": "a"}', '{"base": 0, "lanes": [[1]]}', "[" * 9999], 3),

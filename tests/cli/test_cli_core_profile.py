@@ -40,7 +40,7 @@ def assert_answers(result):
         assert err.startswith("kvtrace: ") or "nothing" in out
 
 
-@pytest.mark.parametrize("case", some(list(product(READING, TABLES)), 3), ids="-".join)
+@pytest.mark.parametrize("case", some(list(product(READING, TABLES)), 6), ids="-".join)
 def test_a_command_reads_required_columns_alone(kvtrace, tmp_path, case):
     command, tables = case
     trace = write_core_trace(tmp_path / "trace", TABLES[tables])
@@ -136,7 +136,7 @@ def test_unknown_words_are_valid_and_kept(foreign):
     assert set(trace.table("launches")["phase"].to_pylist()) == {WORD}
 
 
-@pytest.mark.parametrize("command", some(list(READING), 2))
+@pytest.mark.parametrize("command", some(list(READING), 4))
 def test_a_command_reads_words_that_nobody_registered(kvtrace, foreign, command):
     assert_answers(kvtrace(*asked(command, foreign)))
 

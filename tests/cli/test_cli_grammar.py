@@ -88,6 +88,7 @@ def test_help_fits_the_terminal(name, width):
         assert display_width(line) <= width or " " not in line.strip()
 
 
+@pytest.mark.costly("runs every command; options of all stay by day")
 @pytest.mark.parametrize("name", [*QUICK, DIFF])
 def test_json_output_and_quiet_mean_the_same_everywhere(name, kvtrace, own_trace, tmp_path):
     words = [str(own_trace) if word == "TRACE" else word for word in READING[name]]
@@ -105,6 +106,7 @@ def test_json_output_and_quiet_mean_the_same_everywhere(name, kvtrace, own_trace
     assert json.loads(kvtrace(*words, "--json", "-o", "-")[1]) is not None
 
 
+@pytest.mark.costly("runs every command; options of all stay by day")
 @pytest.mark.parametrize("width", some(["40", "80", "200"], 3))
 @pytest.mark.parametrize("name", [*QUICK, "diff"])
 def test_output_fits_the_terminal(name, width, kvtrace, own_trace, monkeypatch):

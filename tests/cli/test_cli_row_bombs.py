@@ -31,6 +31,7 @@ print(json.dumps(["most", int(facts[facts.index("VmHWM:") + 1]), ""]))
 """
 
 
+@pytest.mark.costly("a large file; other bombs stay by day")
 @pytest.mark.parametrize("table", some(["calls", "artifacts", "kernels", "stacks"], 4))
 def test_file_of_one_row_repeated_many_times_is_refused_before_decoding(table, own_trace):
     part = part_of(own_trace, table)

@@ -241,6 +241,7 @@ def test_no_canary_is_in_the_redacted_copy(which, private, request, tmp_path):
         assert [word for word in secrets if word.encode() in content] == []
 
 
+@pytest.mark.costly("judges twice; what a copy lacks stays by day")
 @pytest.mark.parametrize("private", some(["source", "paths", "names", "marks", "command"], 2))
 def test_a_copy_is_judged_as_the_trace_is(private, captured, kvtrace, tmp_path):
     assert kvtrace("trace", "redact", captured, "-o", tmp_path / "copy", f"--{private}")[0] == 0
@@ -290,6 +291,7 @@ def test_commands_work_on_a_copy_with_everything_redacted(captured, kvtrace, tmp
     assert [word for word in WORDS.values() if word.encode() in content] == []
 
 
+@pytest.mark.costly("adds up twice; what a copy lacks stays by day")
 def test_stored_sums_are_left_out_and_come_back_by_themselves(kvtrace, tmp_path):
     fixture = Path(__file__).parents[1] / "fixtures" / "h200" / "train"
     shutil.copytree(fixture, tmp_path / "out")
@@ -449,6 +451,7 @@ def test_names_in_inductors_options_are_replaced_too(tmp_path):
 GOLDEN = Path("schema/golden")
 
 
+@pytest.mark.costly("copies of each version; what a copy lacks stays by day")
 @pytest.mark.parametrize("version", some(sorted(path.name for path in GOLDEN.iterdir()), 4))
 def test_redacted_copies_of_older_versions_are_valid(version, tmp_path):
     golden = tmp_path / "golden"

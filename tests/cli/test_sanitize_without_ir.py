@@ -85,6 +85,7 @@ def test_a_trace_without_launches_is_not_judged(tmp_path, capsys):
     assert "no kernel was launched" in answer["unjudged"][0]["reason"]
 
 
+@pytest.mark.costly("several commands; sentences of one stay by day")
 def test_kernels_that_are_not_tritons_are_counted_as_not_judged(mixed, capsys):
     trace = copytree(FIXTURES / "h200" / "planted" / "good", mixed.parent / "good")
     libraries = library_executions(opened := open_trace(trace), opened.select())
@@ -218,6 +219,7 @@ def test_origins_are_shown_as_the_producer_names_them(tmp_path, capsys):
         assert "Triton" not in text
 
 
+@pytest.mark.costly("several commands; sentences of one stay by day")
 @pytest.mark.parametrize("origin", some(["jit", "toydsl"], 2))
 def test_calls_without_recorded_arguments_are_not_safe(origin, tmp_path, capsys):
     out = write_foreign(
@@ -235,6 +237,7 @@ def test_calls_without_recorded_arguments_are_not_safe(origin, tmp_path, capsys)
     assert said(capsys, "diff", out, out, "--fail-on", "findings.new")[0] == 2
 
 
+@pytest.mark.costly("several commands; sentences of one stay by day")
 def test_graphs_that_were_evaluated_without_rules_are_unknown(tmp_path, capsys):
     side = write_trace(tmp_path / "out", [Kernel(origin="numpy")])
     add_ops(side, [Op(0, 0, "load", 11, {"bytes": 4000})])

@@ -117,6 +117,7 @@ def test_recorded_late_rank_is_named_beside_ranks_of_which_collectives_alone_are
     assert ranks.late.late_ns > 2 * ranks.late.more_ns
 
 
+@pytest.mark.costly("recorded ranks; sentences by hand stay by day")
 def test_profile_and_info_say_the_late_rank_before_advice(capsys):
     for command in ("profile", "info"):
         assert main([command, str(FIXTURE.parents[1] / "h100" / "slow_rank")]) == 0
@@ -134,6 +135,7 @@ def test_collectives_of_two_recorded_ranks_are_matched(ranks):
         assert (ran.transfer <= ran.end).all()
 
 
+@pytest.mark.costly("recorded ranks; times by hand stay by day")
 def test_what_a_run_would_take_at_best_is_never_longer_than_the_run():
     # given four GPUs, whose idle times are added up
     selection = resolve(str(FIXTURE.parents[1] / "h100" / "slow_rank"))

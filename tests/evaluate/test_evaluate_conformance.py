@@ -25,7 +25,7 @@ def marked(cases):
     for at, case in enumerate(cases):
         lacking = LEFT_OUT.get(case.name, "")
         marks = [pytest.mark.skipif(bool(lacking), reason=lacking)]
-        yield pytest.param(case, marks=[*marks, *[pytest.mark.sweep][: at % 2]])
+        yield pytest.param(case, marks=[*marks, *[pytest.mark.sweep][: at % 4]])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from corpus.kernels.shapes import wrapped_sums
 from tests.kernels.launching import launch
+from tests.support.thorough import usually
 
 BLOCK, PROGRAMS = 16, 3
 EDGES = [0, 1, -1, 2, 7, 2**15, 2**16, 2**30, 2**31 - 1, -(2**31), -(2**31) + 5, 46341]
@@ -29,7 +30,7 @@ def expected_of(pid, a, b, c, d):
     return np.concatenate([block.reshape(-1), product, quotient + remainder, compared, limited])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=usually(37, thorough=150), deadline=None)
 @given(a=NUMBERS, b=NUMBERS, c=NUMBERS, d=NUMBERS)
 def test_sums_of_integer_terms_wrap_like_32_bit_registers(a, b, c, d):
     # Keep Triton from specializing a value of 1 or of another width: all are passed as i32.

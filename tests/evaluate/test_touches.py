@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.evaluate.touches import Touches
+from tests.support.thorough import usually
 
 BYTES = 24
 ELEMENT = st.tuples(st.integers(-2, BYTES + 2), st.integers(0, 3), st.integers(0, 2))
@@ -13,7 +14,7 @@ ADDED = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(15, thorough=60), deadline=None)
 @given(added=st.lists(ADDED, max_size=8), pair=st.sampled_from([("a", "b"), ("a", "a")]))
 def test_the_first_group_and_its_bytes_are_those_of_sets(added, pair):
     touches, sets = Touches(BYTES), {}

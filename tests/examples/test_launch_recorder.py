@@ -65,6 +65,7 @@ def test_example_recorder_writes_a_valid_trace(example: ModuleType, tmp_path: Pa
     assert (factor["name"], factor["scalar"]) == ("factor", "2.0")
 
 
+@pytest.mark.costly("all commands; what the example records stays by day")
 def test_commands_take_the_trace(example: ModuleType, tmp_path: Path, capsys) -> None:
     out = tmp_path / "out"
     recorded(example, out)

@@ -9,6 +9,7 @@ from kvtrace.figures.executions import ExecutionBlocks, _cuts
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow
 from kvtrace.schema.writer import RunWriter
+from tests.support.thorough import usually
 
 EPOCH = 1_767_323_045_000_000_000
 
@@ -48,7 +49,8 @@ def write(folder, starts, name):
     return open_trace(folder)
 
 
-@settings(max_examples=30, deadline=None)
+@pytest.mark.costly("random executions; other windows stay by day")
+@settings(max_examples=usually(8, thorough=30), deadline=None)
 @given(
     st.lists(st.integers(0, 400), min_size=1, max_size=80),
     st.integers(1, 30),

@@ -23,6 +23,7 @@ COUNTS = f"""
 OVERHEAD = "SELECT sum(self_overhead_ns) FROM runs"
 
 
+@pytest.mark.costly("every output of recorded traces; figures by hand stay by day")
 @pytest.mark.parametrize("runs", some(FIXTURES, 12), ids=lambda path: path.parent.name)
 def test_figures_of_recorded_traces_are_the_same_in_all_outputs(runs):
     trace = open_trace(runs.parent)

@@ -253,6 +253,7 @@ def assert_placed(read):
     assert found == {(run, record): call for run, record, call in rows}
 
 
+@pytest.mark.costly("every output of recorded traces; figures by hand stay by day")
 @pytest.mark.parametrize("runs", some(FIXTURES, 26), ids=lambda path: path.parent.name)
 def test_figures_of_recorded_kernels_are_the_same_in_all_outputs(runs):
     assert_same(open_trace(runs.parent))

@@ -18,6 +18,7 @@ LONG = pytest.param(
 )
 
 
+@pytest.mark.costly("recorded traces; steps by hand stay by day")
 @pytest.mark.parametrize("name", [LONG, "llama", "planted/item"])
 def test_the_steps_add_up_to_the_window(name):
     trace = open_trace(FIXTURES / name)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pytest
 
 from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.report import report_data
@@ -45,6 +46,7 @@ def test_kernel_identity_is_the_same_in_python_arrow_and_sql():
     assert set(sources) == {None, "hash", "a.py"}
 
 
+@pytest.mark.costly("a recorded trace of four ranks; keys by hand stay by day")
 def test_a_generated_kernel_is_one_on_all_ranks_whose_files_differ():
     trace = open_trace(H200 / "llama_ranks")
     rows = kernel_rows(trace, trace.runs, ["name", "source", "file"]).to_pylist()

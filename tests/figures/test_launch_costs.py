@@ -37,6 +37,7 @@ def costs_of(name):
     return read_launch_costs(narrowed, trace.runs, host_times(narrowed, trace.runs), window)
 
 
+@pytest.mark.costly("recorded runs of Inductor; costs of others stay by day")
 @pytest.mark.parametrize("name", some(LIGER, 1))
 def test_a_kernel_that_python_launches_among_inductors_stands_out(name):
     (cost,) = costs_of(name)

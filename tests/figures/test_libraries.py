@@ -19,6 +19,7 @@ LONG = pytest.param(
 )
 
 
+@pytest.mark.costly("adds up recorded runs; times from rows stay by day")
 @pytest.mark.parametrize("name", [LONG, "llama_graphs", "llama_ranks", "planted/good"])
 def test_library_and_node_times_are_equal_from_stored_sums(name, tmp_path):
     folder = shutil.copytree(FIXTURES / name, tmp_path / "out")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kvtrace.figures.identity import kind_of
 from kvtrace.figures.names import full_name, readable, shown_names, titled
 from tests.support.kernel_names import RECORDED
+from tests.support.thorough import usually
 
 
 def test_short_names_of_public_traces_are_those_in_the_table():
@@ -192,7 +193,7 @@ def test_a_short_name_is_short_and_of_the_name_alone(name):
     assert titled(name) == titled(f"{name} [clone .kd]")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=usually(25, thorough=100), deadline=None)
 @given(st.text("_ZNStLI019abE<>(){}[]:,'*& #", max_size=60))
 def test_any_text_has_names(text):
     for name in (text, f"_Z{text}", f"{text}<f(int)>()", f"void {text}(int)"):

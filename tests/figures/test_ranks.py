@@ -117,6 +117,7 @@ def test_shares_of_all_ranks_add_up(tmp_path):
     assert ranks.ranks[1].waited_for_ns == sum(r.parts["waiting"] for r in ranks.ranks)
 
 
+@pytest.mark.costly("many ranks; a clock's offset stays by day")
 @pytest.mark.parametrize("planted", [{"work": 18}, {"launch": 18}, {}])
 def test_clocks_that_differ_and_drift_change_no_verdict(tmp_path, planted):
     # given three hosts whose clocks are set apart, and run at different speeds

@@ -58,7 +58,7 @@ def of_all_versions(tmp_path):
 OF_GOLDEN = {path.name for version in VERSIONS for path in (GOLDEN / version / "trace").iterdir()}
 
 
-@pytest.mark.parametrize("name", some(sorted((TABLES.keys() & OF_GOLDEN) - UNITED), 3))
+@pytest.mark.parametrize("name", some(sorted((TABLES.keys() & OF_GOLDEN) - UNITED), 6))
 def test_scans_of_all_minor_versions_equal_the_readers_tables(of_all_versions, name, monkeypatch):
     trace = of_all_versions
     columns = [column.name for column in TABLES[name].columns]

@@ -56,6 +56,7 @@ def test_a_stall_after_a_mark_belongs_to_that_marks_step(tmp_path, after_mark, s
         assert (gaps.paused_ns > 49 * MS) == (step == slow)
 
 
+@pytest.mark.costly("records of ranks; stalls of one run stay by day")
 def test_single_runs_and_ranks_tell_a_stall_in_the_same_step(tmp_path):
     plans = changed(planned(2, 20), 1, range(STALLED, STALLED + 1), pause=300)
     selection = write_ranks(tmp_path, simulated(plans))

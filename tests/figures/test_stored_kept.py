@@ -12,6 +12,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import captured_facts
 
 
+@pytest.mark.costly("figures of a model, twice; what is not kept stays by day")
 @pytest.mark.parametrize("name", ["kernels", "launch_sums", "run_parts", "idle_gaps"])
 def test_kept_rows_are_those_of_the_runs(folder, name):
     columns = [column.name for column in TABLES[name].columns]

@@ -213,7 +213,7 @@ def some_parts(runs):
         yield part, tuple(runs[rank] for rank in ranks)
 
 
-@pytest.mark.parametrize("runs", some(FIXTURES, 22), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 44), ids=lambda path: path.parent.name)
 def test_sums_of_recorded_traces_are_those_of_their_rows(runs, tmp_path):
     shutil.copytree(runs.parent, tmp_path / "out")
     leaves, trace = open_trace(tmp_path / "out"), open_trace(tmp_path / "out")

@@ -70,6 +70,7 @@ def refuse_leaves(monkeypatch):
         monkeypatch.setattr(f"kvtrace.schema.{module}.run_pieces", pieces)
 
 
+@pytest.mark.costly("recorded runs; causes of idle time at rest stay by day")
 @pytest.mark.parametrize("name", some(TIMED, 5), ids=str)
 def test_figures_at_rest_of_recorded_runs_are_those_of_their_rows(name, tmp_path, monkeypatch):
     shutil.copytree(FIXTURES / name, tmp_path / "rest")

@@ -59,6 +59,7 @@ def test_tables_of_a_trace_go_with_it(tmp_path, monkeypatch, most_read):
 VIEWS = ("launch_times", "launch_groups", "execution_times", "execution_groups", "compiling")
 
 
+@pytest.mark.costly("random rows; scans stay by day")
 @settings(max_examples=usually(2, thorough=100), deadline=None)
 @given(runs=st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2), data=st.data())
 def test_views_of_rows_in_memory_are_those_of_scans(runs, data):

@@ -119,6 +119,7 @@ def test_tiles_are_few_however_many_the_kernels(tmp_path):
     assert len(tiles) <= 257 * 9
 
 
+@pytest.mark.costly("random rows; another of the file stays by day")
 def test_stored_tiles_are_those_of_the_rows(tmp_path):
     rows = [(7 * number, 5, number % 25, number % 2, None) for number in range(500)]
     for run_id in ("run-1", "run-2"):

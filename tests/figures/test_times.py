@@ -27,6 +27,7 @@ class Engine:
             return database.sql(text).to_arrow_table()
 
 
+@pytest.mark.costly("a second engine; weights of rows stay by day")
 @pytest.mark.parametrize("runs", some(FIXTURES, 12), ids=lambda path: path.parent.name)
 def test_times_computed_by_another_engine_equal_those_of_the_trace(runs):
     trace = open_trace(runs.parent)

@@ -29,6 +29,7 @@ def trials_of(trace):
                 yield {"run": run.run_id, "call_id": call_id, "ns": ns}
 
 
+@pytest.mark.costly("recorded trials; flags of trials stay by day")
 @pytest.mark.parametrize("name", ["device", "llama_ranks", "train"])
 def test_times_of_trials_are_those_of_sql(name, tmp_path, monkeypatch):
     trace = open_trace(shutil.copytree(FIXTURES / name, tmp_path / "out"))

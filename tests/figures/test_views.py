@@ -108,6 +108,7 @@ def test_launches_with_one_number_are_each_in_launch_times_once(tmp_path, phase)
     assert counts == {"n": 50, "slow": 50}
 
 
+@pytest.mark.costly("recorded traces; sums by hand stay by day")
 @pytest.mark.parametrize("runs", some(FIXTURES, 4), ids=lambda path: path.parent.name)
 def test_sums_of_kernels_of_recorded_traces_add_up(runs):
     trace = open_trace(runs.parent)

@@ -43,7 +43,7 @@ def test_any_runs_with_and_without_stored_sums_give_the_same_rows(
     assert answers(trace, trace.runs) == expected
 
 
-@pytest.mark.parametrize("runs", some(FIXTURES, 22), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 44), ids=lambda path: path.parent.name)
 def test_recorded_traces_give_the_same_rows(runs, tmp_path):
     shutil.copytree(runs.parent, tmp_path / "out")
     trace = open_trace(tmp_path / "out")

@@ -61,6 +61,7 @@ LONG = pytest.param(
 )
 
 
+@pytest.mark.costly("a recorded trace; steps by hand stay by day")
 @pytest.mark.parametrize("name", ["llama", LONG])
 def test_steady_step_time_equals_that_of_torch_profiler(name):
     reference = json.loads((FIXTURES / f"{name}.json").read_text())
@@ -93,6 +94,7 @@ def test_steps_have_no_times_where_no_request_of_an_execution_is_known():
 SHOWN = ("launches", "device_ns", "device_executions", "host_ns")
 
 
+@pytest.mark.costly("every output; the steady part stays by day")
 @pytest.mark.parametrize(
     "name", some(["decoding", "llama", "llama_liger_cached", "llama_steady"], 4)
 )

@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 import numpy as np
+import pytest
 
 from kvtrace.evaluate import Observer
 from kvtrace.evaluate.instrument import Instrument
@@ -149,6 +150,7 @@ def undecided_by(one):
     return compared
 
 
+@pytest.mark.costly("every kernel; chosen ones stay by day")
 def test_ops_that_do_not_feed_an_access_do_not_change_it(say):
     small = [s for s in CORPUS[::EVERY] if not s.look_at and s.programs <= 100]
     compared = sum(undecided_by(sample.call()) for sample in small)

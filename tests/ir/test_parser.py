@@ -34,6 +34,7 @@ from kvtrace.ir.types import (
     TensorType,
     Type,
 )
+from tests.support.thorough import usually
 
 F32, I32, I1 = FloatType("f32"), IntegerType(32), IntegerType(1)
 
@@ -305,7 +306,7 @@ def test_a_module_without_a_function_has_no_main() -> None:
         _ = parse('"builtin.module"() ({}) : () -> ()').main
 
 
-@settings(max_examples=200)
+@settings(max_examples=usually(50, thorough=200))
 @given(st.data())
 def test_truncated_or_corrupted_text_is_an_error_or_a_module(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(LOOP)))

@@ -63,7 +63,8 @@ def test_counts_and_records_equal_those_made_lane_by_lane(call, chunk_bytes):
             assert Counter(described.get(index, ())) == Counter(addresses)
 
 
-@settings(max_examples=usually(50, thorough=150), deadline=None)
+@pytest.mark.costly("random ops; single ops stay by day")
+@settings(max_examples=usually(25, thorough=150), deadline=None)
 @given(st.data())
 def test_bytes_of_several_masked_ops_on_shared_storages(data):
     """Loads and stores of views that overlap, each under a mask of its own."""
@@ -142,6 +143,7 @@ def term(draw, random, shape):
     )
 
 
+@pytest.mark.costly("random terms; chosen ones stay by day")
 @settings(max_examples=usually(8, thorough=200), deadline=None)
 @given(st.lists(random_parts(), min_size=1, max_size=3), st.integers(1, 4), st.integers(-50, 500))
 def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step):

@@ -132,6 +132,7 @@ def test_a_kernel_without_compiled_code_has_no_layouts(calls):
     assert thread_layouts(calls[0].module, "garbage #blocked = loc(", triton=None) == {}
 
 
+@pytest.mark.costly("evaluates a recorded trace; layouts by hand stay by day")
 def test_the_compiler_turns_threads_along_transposed_tiles(tmp_path, capsys):
     out = shutil.copytree(FIXTURES / "train", tmp_path / "out")
     assert main(["replay", str(out)]) == 0

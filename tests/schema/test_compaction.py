@@ -104,6 +104,7 @@ def parts(out: Path, run_id: str, name: str) -> list[Path]:
     return sorted(run_folder(out, name, run_id).iterdir())
 
 
+@pytest.mark.costly("many parts; a few stay by day")
 def test_compact_merges_parts_into_one_with_the_same_rows(trace: tuple[Path, str]) -> None:
     out, run_id = trace
     tables = [name for name in TABLES if (out / name).is_dir()]

@@ -36,11 +36,12 @@ def answered(answer, folder) -> object:
         return None
 
 
-@pytest.mark.parametrize("case", some(ALL, 3, 1), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", some(ALL, 6, 2), ids=lambda case: case.name)
 def test_kvtrace_answers_each_case_as_expected(case: Case) -> None:
     assert answered(python_reader().answer, str(case.trace)) == case.answer
 
 
+@pytest.mark.costly("reads the example; the cases stay by day")
 def test_the_example_is_a_folder_to_copy_and_has_the_figures_beside_it() -> None:
     example = SUITE.parent / "example"
     assert not [path for path in (example, *example.rglob("*")) if path.is_symlink()]
@@ -64,7 +65,7 @@ def test_a_wrong_reader_gives_another_answer(
 
 @pytest.mark.parametrize(
     "case",
-    some([case for case in ALL if case.answer], 3, 1),
+    some([case for case in ALL if case.answer], 6, 2),
     ids=lambda case: case.name,
 )
 def test_the_first_query_of_the_page_counts_the_launches_of_each_kernel(case: Case) -> None:

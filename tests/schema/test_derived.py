@@ -297,6 +297,7 @@ def test_replacement_plan_with_a_flipped_bit_is_refused(cut_off):
     assert state(out) == before
 
 
+@pytest.mark.costly("reads beside a writer; replaced tables stay by day")
 def test_table_stays_readable_while_a_pass_replaces_it(run):
     out, run_id = run
     trace = open_trace(out)

@@ -14,6 +14,7 @@ from kvtrace.schema.journal import SegmentReader, SegmentWriter
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FileFacts, captured_facts
 from tests.schema.written_runs import flip
+from tests.support.thorough import usually
 
 CALLS = TABLES["calls"]
 MARKS = TABLES["marks"]
@@ -206,7 +207,7 @@ def test_holes_of_a_terabyte_are_skipped(tmp_path, ends_in_a_hole):
     assert damage.size_bytes == (1 << 40) - len(content)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(15, thorough=60), deadline=None)
 @given(content=st.binary(max_size=300), seed=st.integers(0, 2**32))
 def test_segment_of_arbitrary_bytes_is_read_without_error(tmp_path_factory, content, seed):
     path = tmp_path_factory.mktemp("journal") / "kernels.arrows"

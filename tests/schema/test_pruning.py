@@ -43,6 +43,7 @@ def kept(out):
     return sorted(int(name.rpartition(" ")[2]) for name in marks)
 
 
+@pytest.mark.costly("many runs; few stay by day")
 @pytest.mark.parametrize(
     "case",
     some([

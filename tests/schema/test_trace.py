@@ -298,6 +298,7 @@ def test_rows_of_many_runs_equal_those_read_one_by_one(many):
     assert any("20260101-000005" in note for note in together.notes)
 
 
+@pytest.mark.costly("many runs; few stay by day")
 def test_rows_of_many_runs_are_read_once(many, monkeypatch, tmp_path):
     opened: list[str] = []
     read = reading.read_part

@@ -69,6 +69,7 @@ def trace(tmp_path_factory):
     return open_trace(out)
 
 
+@pytest.mark.costly("random windows; chosen ones stay by day")
 @settings(max_examples=usually(8, thorough=50))
 @given(st.integers(-100, 10_500), st.integers(0, 4_000))
 def test_window_has_the_rows_that_a_scan_of_all_rows_finds(trace, begin, length):

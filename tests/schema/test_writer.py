@@ -62,7 +62,7 @@ def test_any_rows_survive_in_journal_and_parquet(tmp_path_factory, name, data):
     assert from_parquet == expected
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=usually(8, thorough=20), deadline=None)
 @given(rows=rows_of(TABLES["runs"], max_size=1))
 def test_any_row_of_runs_survives(tmp_path_factory, rows):
     out = tmp_path_factory.mktemp("trace")

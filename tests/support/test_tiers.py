@@ -103,7 +103,9 @@ def test_each_value_has_a_day_at_pushes_in_turn(monkeypatch):
     for day in range(100, 104):
         monkeypatch.setattr(tiers, "DAY", day)
         monkeypatch.setattr(thorough, "DAY", day)
-        marked = [value for value in tiers.some(range(10), each=3) if not isinstance(value, int)]
+        marked = [
+            value for value in tiers.some(range(10), 3, pushed=4) if not isinstance(value, int)
+        ]
         kinds = {value.values[0]: value.marks[0].name for value in marked}
         assert kinds.keys() == {1, 2, 4, 5, 7, 8}
         pushed += [value for value, kind in kinds.items() if kind == "sweep"]

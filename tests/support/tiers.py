@@ -1,7 +1,7 @@
 """Tiers of tests: markers that say what a test needs besides this process, and checks of them.
 
 `process` (starts a program, or forks), `browser` (opens a page in Chromium), `sweep` (takes a part
-of many cases, for seconds) and `costly("reason")` (takes more than a second of processor time)
+of many cases, for seconds) and `costly("reason")` (takes more than half a second of processor time)
 leave a test to `.ci/run`; `night("reason")` leaves it to the night. Those that are marked `smoke`,
 too, run in `make test` all the same. A fixture that brings a need along says `@needs("browser")`:
 it marks all tests that use it. A test that starts something without a marker for it fails, and so
@@ -50,7 +50,7 @@ def needs(kind: str) -> Callable[[Fixture], Fixture]:
     return mark
 
 
-def some(values: Sequence[Any], each: int, pushed: int = 4) -> list[Any]:
+def some(values: Sequence[Any], each: int, pushed: int = 8) -> list[Any]:
     """Return parameters of which `make test` takes one in so many, and the night takes all.
 
     Of the others `.ci/run` takes one in `pushed`, as a sweep: after so many days, each of them.

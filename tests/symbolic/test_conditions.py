@@ -17,6 +17,7 @@ from kvtrace.symbolic.conditions import (
 )
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.terms import Symbol, lane, program, scalar
+from tests.support.thorough import usually
 
 A, B = Symbol("scalar", 3000, -4, 4), Symbol("scalar", 3001, 0, 6)
 
@@ -46,7 +47,7 @@ predicates = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=usually(75, thorough=300), deadline=None)
 @given(predicates, st.integers(-4, 4), st.integers(0, 6))
 def test_truth_of_conditions_equals_pythons(predicate, a, b):
     condition, python = predicate
@@ -59,7 +60,7 @@ def test_truth_of_conditions_equals_pythons(predicate, a, b):
         assert condition.decided == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=usually(25, thorough=100), deadline=None)
 @given(predicates)
 def test_truths_of_arrays_equal_truths_of_single_numbers(predicate):
     condition, python = predicate

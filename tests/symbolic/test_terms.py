@@ -21,6 +21,7 @@ from kvtrace.symbolic.terms import (
     program,
     scalar,
 )
+from tests.support.thorough import usually
 
 SYMBOLS = [Symbol("scalar", 1000 + i, low, high) for i, (low, high) in enumerate(
     [(-6, 9), (0, 7), (1, 5), (-9, -1)]
@@ -104,7 +105,7 @@ expressions = st.recursive(
 assignments = st.fixed_dictionaries({s: st.integers(s.low, s.high) for s in SYMBOLS})
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=usually(100, thorough=400), deadline=None)
 @given(expressions, assignments)
 def test_value_and_range_of_terms_are_correct(expression, values):
     expected = expression.python(values)
@@ -112,7 +113,7 @@ def test_value_and_range_of_terms_are_correct(expression, values):
     assert expression.term.low <= expected <= expression.term.high
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=usually(50, thorough=200), deadline=None)
 @given(expressions, assignments, st.sets(st.sampled_from(SYMBOLS)))
 def test_substituting_numbers_keeps_the_value(expression, values, some):
     left = {symbol: number for symbol, number in values.items() if symbol not in some}
@@ -121,7 +122,7 @@ def test_substituting_numbers_keeps_the_value(expression, values, some):
     assert inner.value(left) == expression.python(values)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=usually(37, thorough=150), deadline=None)
 @given(expressions, expressions, assignments)
 def test_substituted_term_equals_evaluation_of_the_inner_term_first(outer, inner, values):
     symbol = Symbol("scalar", 2000, inner.term.low, inner.term.high)
@@ -134,7 +135,7 @@ def test_substituted_term_equals_evaluation_of_the_inner_term_first(outer, inner
     assert substituted.value(values) == outer.python(with_inner)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=usually(37, thorough=150), deadline=None)
 @given(expressions, st.lists(assignments, min_size=1, max_size=5))
 def test_values_of_arrays_equal_values_of_single_numbers(expression, points):
     arrays = {s: np.array([point[s] for point in points]) for s in SYMBOLS}

@@ -143,6 +143,7 @@ def test_bound_of_trips_is_not_exceeded(op):
     assert told > COUNT / 10
 
 
+@pytest.mark.costly("random loops of every op; another of the file stays by day")
 def test_ranges_with_recorded_scalars_contain_all_values(op):
     told = 0
     for seed, each in loops(op, 0, COUNT):

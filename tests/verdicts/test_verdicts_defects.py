@@ -34,7 +34,7 @@ OF_LABELS = usually(4, thorough=1)
 
 def each(samples, one_in=1):
     chosen = [sample for sample in CORPUS if samples(sample)][::one_in]
-    values = some(chosen, 4, pushed=1)
+    values = some(chosen, 6, pushed=3)
     return pytest.mark.parametrize("sample", values, ids=lambda s: f"{s.theme}: {s.name}")
 
 

@@ -40,7 +40,7 @@ def changed() -> Iterator[Sample]:
 
 
 @pytest.mark.parametrize(
-    "sample", some(list(changed())[::EVERY], 5, 1), ids=lambda s: f"{s.theme}: {s.name}"
+    "sample", some(list(changed())[::EVERY], 10, 2), ids=lambda s: f"{s.theme}: {s.name}"
 )
 def test_verdicts_agree_with_the_accesses_of_every_program(sample):
     watcher = brute_force.watched(sample)

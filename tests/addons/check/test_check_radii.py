@@ -18,6 +18,7 @@ from corpus.kernels import oracle_kernels as kernels
 from tests.addons.check.launched import Launched
 from tests.backends.compiled_kernels import check_kernels
 from tests.kernels.case import random_of
+from tests.support.thorough import usually
 
 F32 = np.float32
 ULP = 2.0**-23
@@ -55,7 +56,7 @@ def nearest(exact: Fraction) -> np.float32:
 numbers = st.floats(-1e6, 1e6, width=32).filter(lambda x: x == 0 or abs(x) > 1e-6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=usually(10, thorough=40))
 @given(*[arrays(F32, 16, elements=numbers)] * 3)
 def test_bounds_contain_products_with_and_without_rounding(a, b, c):
     launched = Launched(

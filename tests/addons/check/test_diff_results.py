@@ -60,6 +60,7 @@ def flip(place):
     return change
 
 
+@pytest.mark.costly("records twice; differences stay by day")
 def test_two_runs_of_a_deterministic_program_have_no_difference(plain, tmp_path):
     found = difference(plain, recorded(tmp_path / "b"))
     assert (found.results.compared, found.results.unpaired) == (12, (0, 0))

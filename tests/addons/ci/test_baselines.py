@@ -24,6 +24,7 @@ def traces(tmp_path, monkeypatch):
     return sides
 
 
+@pytest.mark.costly("every word of gate; another of the file stays by day")
 def test_a_baseline_is_saved_listed_compared_with_and_removed(traces, capsys):
     before, after = (str(side.trace.path) for side in traces)
     assert main(["gate", "save", "main", before, "--no-replay"]) == 0

@@ -28,6 +28,7 @@ def excerpt_of(source: Selection, out: Path) -> Selection:
     return selection(out)
 
 
+@pytest.mark.costly("compares traces; other excerpts stay by day")
 @pytest.mark.parametrize("name", some(["device", "train", "ranks"], 3))
 def test_excerpt_is_valid_and_compares_like_its_recording(name, tmp_path):
     source = selection(Path(shutil.copytree(FIXTURES / name, tmp_path / "source")))

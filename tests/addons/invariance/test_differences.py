@@ -89,6 +89,7 @@ def told_of(before: str, after: str, capsys: pytest.CaptureFixture[str], *more: 
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.costly("records and compares two traces; formulas stay by day")
 def test_refactored_kernel_has_the_same_results_in_the_diff(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,7 @@ def answer(name: str) -> Answer:
     return asked[0] if isinstance(asked, tuple) else asked
 
 
+@pytest.mark.costly("compiles attacks; another of the file stays by day")
 @pytest.mark.parametrize("name", some(NEVER_THE_SAME, 3))
 def test_formulas_that_differ_for_rare_inputs_are_not_called_the_same(name: str) -> None:
     assert answer(name) is not Answer.YES

@@ -129,6 +129,7 @@ DECORATORS = st.lists(
 PLACES = st.sampled_from(("none", "above", "apart", "first", "between", "inside", "end", "text"))
 
 
+@pytest.mark.costly("random files; contracts by hand stay by day")
 @given(kernels=st.lists(st.tuples(PLACES, DECORATORS), min_size=1, max_size=4))
 def test_kernels_have_the_contract_at_their_definition(
     kernels: list[tuple[str, list[str]]],

@@ -22,6 +22,7 @@ def answers(name: str) -> list[Answer]:
     return found
 
 
+@pytest.mark.costly("compiles attacks; another of the file stays by day")
 @pytest.mark.parametrize("name", some(NEVER_THE_SAME, 4))
 def test_versions_that_differ_for_few_inputs_are_not_called_the_same(name: str) -> None:
     assert Answer.YES not in answers(name)

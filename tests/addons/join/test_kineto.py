@@ -59,6 +59,7 @@ def converted(made: Known, output: Path, **settings: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.costly("converts a whole file; another of the file stays by day")
 def test_annotated_file_keeps_its_events_and_gets_arguments(made: Known, tmp_path: Path) -> None:
     before = {"baseTimeNanoseconds": BASE, "traceEvents": events_of(made), "traceName": "x"}
     source = tmp_path / "before.json"

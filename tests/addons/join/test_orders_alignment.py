@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.addons.join.orders import can_align, certain_partners
+from tests.support.thorough import usually
 
 SHORT = st.lists(st.integers(0, 2), max_size=5)
 
@@ -25,7 +26,7 @@ def every_longest(first: list[int], second: list[int]) -> list[dict[int, int]]:
     return []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=usually(75, thorough=300), deadline=None)
 @given(SHORT, SHORT)
 def test_partners_are_paired_in_every_longest_common_subsequence(
     first: list[int], second: list[int]

@@ -13,6 +13,7 @@ from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.byte_ranges import ByteRanges
 from tests.addons.memory.brute_force import bytes_of
 from tests.metrics.counted_calls import LOAD
+from tests.support.thorough import usually
 
 SIZE = 400
 
@@ -37,7 +38,7 @@ AXES = st.lists(st.tuples(st.integers(-40, 40), st.integers(1, 5)), max_size=3)
 FORMULAS = st.builds(by_formula, st.integers(0, 300), AXES, st.sampled_from([1, 2, 4]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=usually(50, thorough=200), deadline=None)
 @given(st.lists(FORMULAS, min_size=1, max_size=4))
 def test_unions_of_formulas_have_the_bytes_of_all_points(formulas):
     touched = TouchedBytes()

@@ -22,6 +22,7 @@ from kvtrace.addons.memory.digit_forms import (
 from kvtrace.symbolic.conditions import at_least, equal
 from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.terms import Symbol
+from tests.support.thorough import usually
 
 PROGRAM, LANE = Symbol("program", 0, 0, 9), Symbol("lane", 0, 0, 15)
 ELEMENT = PROGRAM.term * 16 + LANE.term
@@ -63,7 +64,8 @@ def digits_in(values, digits):
     }
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.costly("random forms; forms by hand stay by day")
+@settings(max_examples=usually(75, thorough=300), deadline=None)
 @given(terms(), terms())
 def test_sums_and_boxes_over_digits_are_those_of_all_points(offset, mask):
     condition = at_least(mask)

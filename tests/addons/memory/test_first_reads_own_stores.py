@@ -2,12 +2,14 @@
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.addons.memory.first_reads import may_precede
 from kvtrace.addons.memory.formulas import AffineAxis, AffineFormula, FormulaAccess
 from tests.metrics.counted_calls import LOAD
+from tests.support.thorough import usually
 
 PROGRAM, OUTER, INNER = 0, 64, 65
 
@@ -52,7 +54,8 @@ def precedes(store, read, listed_first):
     return False
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.costly("random stores; stores by hand stay by day")
+@settings(max_examples=usually(75, thorough=300), deadline=None)
 @given(accesses(), accesses(), st.booleans())
 def test_stores_that_precede_a_read_are_those_of_all_points(store, read, listed_first):
     result = may_precede(store, read, listed_first=listed_first)

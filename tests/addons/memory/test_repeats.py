@@ -187,7 +187,7 @@ def followed_both_ways(events, varied, ends=(), least=(4, 2)):
     return described(plain), described(repeating)
 
 
-@settings(max_examples=usually(60, thorough=2000), deadline=None)
+@settings(max_examples=usually(15, thorough=2000), deadline=None)
 @given(repeating(), st.lists(st.integers(1, 200), max_size=2), SIZES)
 def test_what_repeats_is_followed_as_each_event_is(run, ends, least):
     events, varied = events_of(run)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron.launching import Kernel, bound_arguments, execute
+from tests.support.thorough import usually
 
 ROWS, COLUMNS, LENGTH = 4, 6, 10
 SOURCE = np.arange(1, LENGTH * COLUMNS + 1, dtype=np.float32).reshape(LENGTH, COLUMNS)
@@ -116,7 +117,7 @@ def kernel_of(program: list[Any], inside: int) -> Any:
     return kernel
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=usually(30, thorough=120), deadline=None)
 @given(program=PROGRAMS, inside=st.integers(1, ROWS))
 def test_random_accesses_have_the_values_and_bounds_of_a_numpy_model(
     program: list[Any], inside: int

@@ -11,6 +11,7 @@ import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.indices import Index, arange
 from kvtrace.addons.neuron.launching import Kernel, bound_arguments, execute
+from tests.support.thorough import usually
 
 SOURCE = np.arange(2 * 12 * 20, dtype=np.float32).reshape(2, 12, 20)
 
@@ -41,7 +42,7 @@ def test_slices_and_integers_equal_numpy(key: Any) -> None:
     assert np.array_equal(loaded(key), SOURCE[key])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(15, thorough=60), deadline=None)
 @given(
     rows=st.integers(1, 4),
     columns=st.integers(1, 4),

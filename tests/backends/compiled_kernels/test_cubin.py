@@ -80,6 +80,7 @@ def test_cubin_resources_equal_those_of_cuobjdump(cubins: Path) -> None:
     assert spills["spilling"] > 0
 
 
+@pytest.mark.costly("compiles cubins; refusals of hsaco stay by day")
 def test_files_other_than_cubins_are_refused(cubins: Path) -> None:
     whole = (cubins / "vector_add.cubin").read_bytes()
     for spoiled in (b"", b"not an ELF file", whole[:64], whole[: len(whole) // 2], bytes(5000)):

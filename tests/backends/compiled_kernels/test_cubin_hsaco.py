@@ -18,6 +18,7 @@ from tests.support.corpus import softmax  # noqa: E402
 SIGNATURE = {"x": "*fp32", "out": "*fp32", "stride": "i32", "columns": "i32", "BLOCK": "constexpr"}
 
 
+@pytest.mark.costly("compiles for AMD; other resources stay by day")
 @pytest.mark.parametrize(("block", "waves"), [(256, 0), (4096, 8)])
 def test_resources_are_those_of_the_assembly(
     block: int, waves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,7 @@
 """Times of launches and executions are those that a loop over the rows finds."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def samples_of(kind, times, trace):
     return read_samples(kind, trace, trace.runs, run_calls(trace), KERNELS_OF, figures)
 
 
+@pytest.mark.costly("random samples; another of the file stays by day")
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_host_times_are_sampled_per_call(tmp_path_factory, runs):

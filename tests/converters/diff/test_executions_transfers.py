@@ -26,6 +26,7 @@ def collective(difference):
     return time
 
 
+@pytest.mark.costly("simulates and compares ranks; another of the file stays by day")
 def test_lateness_of_another_rank_is_no_slower_collective(sides):
     # given a program of which one rank computes longer, so that collectives take five times as long
     before, after = sides(USUAL, changed(USUAL, 2, range(STEPS), work=40))

@@ -3,6 +3,8 @@
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from kvtrace.converters.report import report_data
 from kvtrace.converters.report.slices import OTHERS, BinCounter
 from kvtrace.converters.report.writing import Budget, fitted_blocks
@@ -13,6 +15,7 @@ from tests.support.report_trace import build_report_trace, report_of
 from tests.support.synthetic_trace import build_synthetic_trace
 
 
+@pytest.mark.costly("many rows; another of the file stays by day")
 def test_of_many_launches_parts_are_stored_and_bins_count_all(tmp_path, monkeypatch):
     built = build_report_trace(tmp_path, launches=5000, derived=False, stages=("ttir",))
     every = report_of(built.path)

@@ -16,6 +16,7 @@ from kvtrace.converters.report.detail import (
 from kvtrace.converters.report.slices import Slices
 from kvtrace.figures.columns import narrow
 from kvtrace.figures.gaps import Gaps, StepTimes
+from tests.support.thorough import usually
 
 LENGTH = 14_000
 ROWS = st.lists(
@@ -43,7 +44,7 @@ def overlap(row: tuple[int, int], low: int, high: int) -> bool:
     return low < high and begin < high and max(begin + duration, begin + 1) > low
 
 
-@settings(max_examples=200)
+@settings(max_examples=usually(50, thorough=200))
 @given(ROWS, RANGES, st.integers(20, 70))
 def test_ranges_on_the_page_have_all_their_rows(rows, ranges, keep):
     every = slices(rows)

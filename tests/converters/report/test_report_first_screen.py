@@ -23,6 +23,7 @@ def copied(name, folder):
     return shutil.copytree(FIXTURES / name, folder / Path(name).name)
 
 
+@pytest.mark.costly("a page of a recorded trace; the profile's stay by day")
 @pytest.mark.parametrize("name", ["planted/item", "planted/loader", "planted/good"])
 def test_figures_on_the_page_equal_those_of_the_profile(name):
     trace = open_trace(FIXTURES / name)

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from kvtrace.converters.report.slices import (
     bin_slices,
 )
 from kvtrace.figures.columns import narrow
+from tests.support.thorough import usually
 
 
 def slices(rows: list[tuple[int, int, int, int, int]]) -> Slices:
@@ -34,7 +36,8 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=200)
+@pytest.mark.costly("random slices; another of the file stays by day")
+@settings(max_examples=usually(50, thorough=200))
 @given(ROWS, st.integers(1, 50))
 def test_bins_count_every_slice_once_and_divide_its_time_exactly(rows, count):
     given_slices = slices(rows)
@@ -76,7 +79,7 @@ def test_executions_without_a_kernel_are_counted_by_name(rows, names):
         assert bins.busy_ns[bins.key == 4 + name].sum() == of_kernels.duration[mine].sum()
 
 
-@settings(max_examples=100)
+@settings(max_examples=usually(25, thorough=100))
 @given(ROWS, st.integers(1, 50), st.integers(1, 5))
 def test_bins_of_batches_equal_those_of_all_rows_and_wider_bins_are_their_sums(rows, count, times):
     whole = slices(rows)
@@ -106,7 +109,7 @@ def test_a_narrowed_column_holds_the_same_values(values):
     assert narrow(np.array(values, np.int64)).tolist() == values
 
 
-@settings(max_examples=30)
+@settings(max_examples=usually(8, thorough=30))
 @given(ROWS, ROWS)
 def test_joined_parts_are_in_order_of_time_whatever_their_widths(first, second):
     narrowed = Slices(*(narrow(getattr(slices(first), name)) for name in Slices.__slots__))

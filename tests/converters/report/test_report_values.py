@@ -16,6 +16,7 @@ from kvtrace.schema.writer import RunWriter
 from tests.converters.replayed_trace import blocks_of, json_blocks
 from tests.converters.written_trace import Op, add_ops
 from tests.support.packed import read_bytes, read_json
+from tests.support.thorough import usually
 
 TORCH = {
     "fp8e4nv": torch.float8_e4m3fn,
@@ -66,7 +67,7 @@ def test_missing_or_unknown_elements_are_none(layout):
     assert elements_of(bytes(16), layout) is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(15, thorough=60), deadline=None)
 @given(arrays(np.float32, st.integers(0, 40), elements=st.floats(width=32)))
 def test_a_histogram_counts_every_element_once(values):
     found = histogram(values)
@@ -80,7 +81,7 @@ def test_a_histogram_counts_every_element_once(values):
         assert found.mean is None or math.isfinite(found.mean)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=usually(10, thorough=40), deadline=None)
 @given(arrays(np.int64, st.integers(1, 40), elements=st.integers(-20, 20)))
 def test_few_integers_have_one_bin_each(values):
     found = histogram(values)

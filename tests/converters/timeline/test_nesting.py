@@ -37,7 +37,7 @@ def closed_by_a_viewer(points):
     return closed
 
 
-@settings(max_examples=usually(150, thorough=1000))
+@settings(max_examples=usually(37, thorough=1000))
 @given(SLICES)
 @example([(0, 10), (10, 0), (10, 5), (10, 0), (2, 3), (2, 3), (2, 0)])
 def test_nested_slices_on_every_lane_keep_their_times(slices):
@@ -55,7 +55,7 @@ def test_nested_slices_on_every_lane_keep_their_times(slices):
         assert closed == expected
 
 
-@settings(max_examples=usually(80, thorough=500))
+@settings(max_examples=usually(20, thorough=500))
 @given(SLICES)
 def test_nested_slices_share_one_lane(slices):
     begin, duration = columns(slices)
@@ -70,7 +70,7 @@ def test_nested_slices_share_one_lane(slices):
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-@settings(max_examples=usually(100, thorough=300))
+@settings(max_examples=usually(25, thorough=300))
 @given(slices=SLICES)
 def test_independent_rows_do_not_change_lanes(size, slices):
     begin, duration = columns(slices)

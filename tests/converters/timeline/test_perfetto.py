@@ -17,6 +17,7 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import resolve
 from tests.support.perfetto_builder import Builder, built
 from tests.support.synthetic_trace import EPOCH, build_synthetic_trace
+from tests.support.thorough import usually
 
 PROCESS = Track(("run", "rank 0"), "process", 77, rank=3)
 THREAD = Track(("run", "rank 0", "thread 5", "0"), "thread", 77, PROCESS, tid=5)
@@ -54,7 +55,8 @@ def slices_of_one_track(draw):
     )
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.costly("random slices; another of the file stays by day")
+@settings(max_examples=usually(20, thorough=80), deadline=None)
 @given(slices_of_one_track(), st.integers(2, 1000))
 def test_slices_are_byte_identical_to_the_builder(slices, sequence):
     ours = b"".join(bytes(chunk) for chunk in perfetto.encode_slices(slices, sequence))
@@ -66,7 +68,7 @@ def test_slices_are_byte_identical_to_the_builder(slices, sequence):
 
 
 @given(CAPTIONS, st.lists(st.integers(0, 10**9), min_size=1, max_size=9), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=usually(12, thorough=50), deadline=None)
 def test_instants_are_byte_identical_to_the_builder(captions, times, data):
     times = np.sort(np.array(times, np.int64)) + EPOCH
     index = [data.draw(st.integers(0, len(captions) - 1)) for _ in times]

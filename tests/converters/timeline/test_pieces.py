@@ -14,6 +14,7 @@ from kvtrace.converters.timeline.pieces import (
     concatenate_rows,
 )
 from kvtrace.converters.timeline.protobuf import Fixed64, Varint, length_prefixed, varint
+from tests.support.thorough import usually
 
 INT64 = st.integers(0, 2**63 - 1)
 UINT64 = st.integers(0, 2**64 - 1)
@@ -42,7 +43,7 @@ def test_a_column_of_decimals_equals_str(values):
     assert lines == "".join(f"{value}\n" for value in values).encode()
 
 
-@settings(max_examples=200)
+@settings(max_examples=usually(50, thorough=200))
 @given(st.data())
 def test_rows_are_concatenations_of_their_pieces(data):
     count = data.draw(st.integers(0, 30))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.evaluate.one_op import run_op
+from tests.support.thorough import usually
 
 WIDTHS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
 
@@ -280,7 +281,7 @@ def test_bitcasts_do_not_change_bits():
     assert halves.tobytes() == numbers.astype(ml_dtypes.bfloat16).tobytes()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=usually(8, thorough=20), deadline=None)
 @given(
     left=st.lists(interesting_integers(64), min_size=8, max_size=8),
     right=st.lists(interesting_integers(64), min_size=8, max_size=8),

@@ -135,7 +135,7 @@ def test_integer_instructions_equal_python(name, a, b, c):
     assert result == WORDS[name](a, b, c) & ALL
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=usually(25, thorough=100), deadline=None)
 @given(a=words, b=words, c=words, table=st.integers(0, 255))
 def test_lop3_equals_its_lookup_table(a, b, c, table):
     result = run_on_one_number(f"lop3.b32 $0, $1, $2, $3, {table:#x};", a, b, c)
@@ -143,14 +143,14 @@ def test_lop3_equals_its_lookup_table(a, b, c, table):
     assert result == sum((table >> row & 1) << i for i, row in enumerate(rows))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=usually(25, thorough=100), deadline=None)
 @given(a=words, b=words, position=words, length=words)
 def test_bfi_inserts_a_field(a, b, position, length):
     result = run_on_one_number("bfi.b32 $0, $1, $2, $3, $4;", a, b, position, length)
     assert result == insert(a, b, position, length)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(15, thorough=60), deadline=None)
 @given(a=words, b=words)
 def test_wide_products_and_moves_of_halves_equal_python(a, b):
     unsigned = "mul.wide.u32 $0, $1, $2;"
@@ -397,7 +397,7 @@ def test_an_unknown_instruction_is_refused_by_name(text, named):
 
 
 def test_any_text_is_parsed_or_refused():
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=usually(75, thorough=300), deadline=None)
     @given(st.text("{};,.$0123abp@!|<>% add.u32mov-_\n/*", max_size=60))
     def check(text):
         try:

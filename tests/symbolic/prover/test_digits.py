@@ -151,7 +151,7 @@ _GRIDS = st.tuples(st.integers(1, 5), st.integers(1, 4))
 _WIDTHS = st.tuples(st.sampled_from([1, 2, 4]), st.sampled_from([2, 4, 8]))
 
 
-@settings(max_examples=usually(80, thorough=600), deadline=None)
+@settings(max_examples=usually(20, thorough=600), deadline=None)
 @given(accesses(), accesses(), st.booleans(), _GRIDS, _WIDTHS)
 def test_accesses_proven_apart_never_touch_the_same_byte(first, second, alone, grid, widths):
     other = first if alone else second
@@ -164,7 +164,7 @@ def test_accesses_proven_apart_never_touch_the_same_byte(first, second, alone, g
         assert not meet(first, other, grid, widths)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(15, thorough=60), deadline=None)
 @given(accesses(), accesses(), _GRIDS)
 @example((remainder(P, 2) * -2, []), (remainder(P, 2) * -2, []), (1, 2))  # an id of one value only
 def test_decision_on_two_copies_agrees_with_their_bytes(first, second, grid):
@@ -226,7 +226,7 @@ def lanes_meet(one, other, grid, widths):
     )
 
 
-@settings(max_examples=usually(80, thorough=600), deadline=None)
+@settings(max_examples=usually(20, thorough=600), deadline=None)
 @given(accesses(), accesses(), st.booleans(), _GRIDS, _WIDTHS)
 def test_lanes_proven_apart_never_touch_the_same_byte(first, second, alone, grid, widths):
     other = first if alone else second
@@ -239,7 +239,7 @@ def test_lanes_proven_apart_never_touch_the_same_byte(first, second, alone, grid
         assert not lanes_meet(first, other, grid, widths)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(15, thorough=60), deadline=None)
 @given(accesses(), accesses(), st.booleans(), _GRIDS)
 def test_decision_on_two_lanes_agrees_with_their_bytes(first, second, alone, grid):
     ranges, _ = ranges_of(grid)

@@ -8,11 +8,12 @@ from kvtrace.symbolic.conditions import less
 from kvtrace.symbolic.functions import choice, maximum, minimum, quotient, remainder
 from kvtrace.symbolic.prover import Ranges
 from kvtrace.symbolic.terms import Symbol, lane, program, scalar
+from tests.support.thorough import usually
 from tests.symbolic.random_formulas import KNOWN, POINTS, conditions, terms
 
 
 @pytest.mark.costly("random terms; the truth of conditions stays by day")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=usually(75, thorough=300), deadline=None)
 @given(terms())
 def test_interval_of_a_term_contains_all_its_values(term):
     low, high = Ranges(KNOWN).interval(term)
@@ -20,7 +21,7 @@ def test_interval_of_a_term_contains_all_its_values(term):
         assert low <= term.value(point) <= high
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=usually(50, thorough=200), deadline=None)
 @given(conditions())
 def test_truth_decided_by_intervals_holds_at_every_point(condition):
     truth = Ranges(KNOWN).truth(condition)

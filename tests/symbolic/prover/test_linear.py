@@ -15,6 +15,7 @@ from kvtrace.symbolic.prover.linear import (
     tightened,
 )
 from kvtrace.symbolic.terms import Symbol, as_term
+from tests.support.thorough import usually
 
 FIRST, SECOND, THIRD = (Symbol("scalar", index, -100, 100) for index in range(3))
 RANGES = {(FIRST,): (0, 4), (SECOND,): (-2, 3), (THIRD,): (1, 3)}
@@ -48,14 +49,14 @@ def test_tightened_constraint_keeps_all_points(form):
 
 
 @pytest.mark.costly("random constraints; chosen ones stay by day")
-@settings(max_examples=400)
+@settings(max_examples=usually(100, thorough=400))
 @given(forms, st.lists(forms, max_size=4))
 def test_implied_constraint_holds_at_every_point(goal, given_forms):
     if is_implied(goal, given_forms, RANGES):
         assert all(goal.value(point) >= 0 for point in points_of(given_forms))
 
 
-@settings(max_examples=300)
+@settings(max_examples=usually(75, thorough=300))
 @given(st.lists(forms, max_size=3))
 def test_narrowed_ranges_keep_all_points(given_forms):
     box = dict(RANGES)

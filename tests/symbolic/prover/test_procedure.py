@@ -44,8 +44,9 @@ def test_linear_proofs_and_refutations_are_correct(claim, assumed):
     check(claim, assumed, 0)
 
 
+@pytest.mark.costly("random claims; chosen ones stay by day")
 @settings(
-    max_examples=usually(50, thorough=150),
+    max_examples=usually(25, thorough=150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -86,7 +87,11 @@ def test_symbols_without_small_ranges_are_not_enumerated():
 
 
 @pytest.mark.costly("random terms; claims about terms stay by day")
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=usually(50, thorough=200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(conditions(), terms())
 def test_bounds_of_a_term_hold_wherever_the_assumptions_hold(assumed, term):
     values = [term.value(point) for point in POINTS if assumed.value(point)]

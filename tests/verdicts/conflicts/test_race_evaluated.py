@@ -15,6 +15,7 @@ from kvtrace.verdicts.conflicts import race_evaluated as sweeping
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_evaluated import Sweep
 from tests.kernels.launching import compile_for
+from tests.support.thorough import usually
 from tests.verdicts import race_kernels as kernels
 
 BYTES = 64
@@ -58,7 +59,7 @@ _TOUCHES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=usually(37, thorough=150), deadline=None)
 @given(touches=_TOUCHES)
 def test_meetings_are_those_found_with_sets_of_programs(module, touches):
     ops = [op for op in module.ops if op.index in roles_of(module).by_op]

@@ -526,6 +526,7 @@ def test_elementwise_in_place_takes_no_solver():
 # -- random kernels --------------------------------------------------------------------------------
 
 
+@pytest.mark.costly("random kernels; layouts one by one stay by day")
 def test_proven_kernels_have_one_result_and_racing_kernels_several(tmp_path, say):
     counts = Counter()
     for seed in range(usually(20, thorough=1500)):

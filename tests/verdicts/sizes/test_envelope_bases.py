@@ -1,5 +1,7 @@
 """The other sizes of a row: those of the recorded launch that leaves the narrowest range."""
 
+import pytest
+
 from kvtrace.verdicts.sizes.at_size import at_worst
 from kvtrace.verdicts.sizes.envelope import envelope
 from tests.verdicts import promise_kernels as kernels
@@ -22,6 +24,7 @@ def rows_of(*launches, ties=()):
     return [row for row in found if row.first_bad]
 
 
+@pytest.mark.costly("every order of launches; first bad sizes stay by day")
 def test_the_first_bad_size_is_that_of_the_worst_launch_in_any_order():
     launches = tiles(5, 20), tiles(7, 20), tiles(5, 330)
 

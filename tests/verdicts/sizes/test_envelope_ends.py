@@ -42,6 +42,7 @@ def test_a_loop_over_all_of_int32_ends_where_its_counter_wraps_around():
     assert row.what == "i + 128 does not fit into 32 bits, for the load of x (by its loop)"
 
 
+@pytest.mark.costly("a huge range; other ends stay by day")
 def test_the_range_of_a_grid_stride_loop_ends_where_its_counter_wraps():
     row = stated_rows(by_grid(8), by_grid(5))["grid_x", "overflow"]
 

@@ -94,6 +94,7 @@ def listener():
         yield listening
 
 
+@pytest.mark.costly("waits whether a server is asked; other requests stay by day")
 def test_no_request_leaves_for_an_address_that_no_root_allows(listener, tmp_path):
     host = "{}:{}".format(*listener.getsockname())
     addresses = [

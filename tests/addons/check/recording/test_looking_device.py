@@ -65,6 +65,7 @@ def codes(out):
     return {row["code"] for row in rows(out, "messages")}
 
 
+@pytest.mark.costly("the first of many recordings; other flags stay by day")
 def test_a_new_nan_is_flagged_and_its_launch_recorded(tmp_path, driver):
     out = torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite"):

@@ -20,6 +20,7 @@ from kvtrace.addons.graphs.hlo.dtypes import (
     promote,
 )
 from tests.addons.graphs.hlo.agreement import agree
+from tests.support.thorough import usually
 
 ALL = (BOOL, *INTEGERS, *FLOATS)
 
@@ -92,7 +93,7 @@ def test_scalars_of_python_are_weak_and_arrays_are_not(dtype, scalar, result):
     st.sampled_from([d for d in ALL if d not in FLOAT8]),
     st.sampled_from([d for d in ALL if d not in FLOAT8]),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=usually(8, thorough=30), deadline=None)
 def test_binary_functions_promote_operands_of_any_two_types(shapes, left, right):
     x, y = (
         np.asarray(np.arange(int(np.prod(shape))).reshape(shape) % 5).astype(dtype)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kvtrace.addons.graphs.hlo import trace
 from kvtrace.addons.graphs.hlo.errors import RefusedMutation
 from tests.addons.graphs.hlo.agreement import words
+from tests.support.thorough import usually
 
 KINDS = words(
     "index slice step back newaxis transpose swap flip reshape ravel squeeze copy plus "
@@ -74,7 +75,7 @@ MOVES = st.lists(
 
 
 @given(MOVES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=usually(25, thorough=100), deadline=None)
 def test_random_sequences_of_views_and_assignments_equal_numpys(moves):
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     changed = x.copy()

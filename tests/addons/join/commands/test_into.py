@@ -31,6 +31,7 @@ def state(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.costly("imports and profiles; another of the file stays by day")
 def test_join_prints_counts_and_profile_shows_the_times(
     recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from kvtrace.addons.graphs.hlo import trace
 from kvtrace.addons.graphs.hlo.errors import BadIndex, RefusedMutation, ShapeMismatch
 from tests.addons.graphs.hlo.agreement import agree
+from tests.support.thorough import usually
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 
@@ -57,7 +58,7 @@ PARTS = st.one_of(slices(4), st.integers(-2, 1), st.none())
     st.booleans(),
     st.lists(st.integers(2, 4), min_size=1, max_size=3),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=usually(10, thorough=40), deadline=None)
 def test_reads_and_writes_at_random_basic_indices_equal_numpys(parts, ellipsis, shape):
     used = sum(part is not None for part in parts)
     if used > len(shape):
