@@ -34,6 +34,12 @@ class TableRow:
     kernel: KernelProfile | None = None
     bytes: int | None = None
 
+    @property
+    def counted(self) -> Literal["launches", "runs"]:
+        """What `executions` counts: replays of graphs are runs, and no launches."""
+        kernel = self.kernel
+        return "launches" if kernel is None or kernel.launches == self.executions else "runs"
+
 
 def table_rows(profile: Profile) -> list[TableRow]:
     """Return a row per kernel, copy and fill, the most time first.
@@ -92,13 +98,14 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     on_device = has_executions or any(k.measured.device_ns is not None for k in profile.kernels)
     short_locations = short_places([row.place for row in rows])
     time_header = "GPU time" if on_device else "host time"
+    count_header = max(row.counted for row in rows) if rows else "launches"
     table: dict[str, Callable[[TableRow], str]] = {
         "kernel": lambda row: row.name,
         "share": lambda row: percent(row.share),
         time_header: lambda row: (
             "-" if has_executions and row.share is None else duration(row.taken_ns)
         ),
-        "launches": lambda row: count(row.executions),
+        count_header: lambda row: count(row.executions),
         **(_RATES if on_device else _WORK),
         "line": lambda row: short_locations[row.place],
     }
@@ -108,7 +115,7 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     # On a narrow terminal these columns are left out.
     optional = [
         header.index(name)
-        for name in ("launches", "rate", "FLOP/launch", "bytes/launch", "line")
+        for name in (count_header, "rate", "FLOP/launch", "bytes/launch", "line")
         if name in header
     ]
     lines_of_cells = [list(row) for row in zip(*(cells[name] for name in header), strict=True)]

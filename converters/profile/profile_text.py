@@ -220,11 +220,9 @@ def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
     if replayed:
         launches = plural(sum(k.launches for k in replayed), "launch")
         runs = sum(k.runs for k in replayed)
-        lines += wrapped(
-            "a launch captured into a graph counts once per replay of the graph: "
-            f"{launches} of {plural(len(replayed), 'kernel')} count as {runs:,}",
-            width,
-        )
+        kernels_text = plural(len(replayed), "kernel")
+        text = f"{launches} of {kernels_text} ran {runs:,} times: one captured into a graph runs"
+        lines += wrapped(f"{text} at each replay of the graph", width)
     return lines
 
 

@@ -43,7 +43,7 @@ def row_text(profile: Profile, row: TableRow) -> list[str]:
 
 def _figures(profile: Profile, row: TableRow) -> Iterator[tuple[str, str, str]]:
     """Yield name, text and source of the figures of a row."""
-    yield "launches", count(row.executions), "measured"
+    yield row.counted, count(row.executions), "measured"
     if any(other.share is not None for other in table_rows(profile)):
         device_ns = None if row.share is None else row.taken_ns
         yield "device", duration(device_ns), "measured"

@@ -13,6 +13,7 @@ from kvtrace.converters.profile.one_table import short_places
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.schema.trace import open_trace
+from tests.support.readers import conformance_cases
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "h200" / "device"
 PEAK_BANDWIDTH = 4.8e12
@@ -88,10 +89,26 @@ def test_rates_divide_work_by_the_measured_time_of_the_same_executions(replayed)
     assert profile.device.how == "recorded"
 
 
+@pytest.mark.parametrize("name", ["graphs", "sampled", "trials"])
+def test_launches_and_runs_are_counted_as_readers_have_to(name, capsys):
+    (case,) = (case for case in conformance_cases() if case.name == name)
+    assert main(["profile", str(case.trace), "--whole", "--json"]) == 0
+    kernels = {kernel["name"]: kernel for kernel in json.loads(capsys.readouterr().out)["kernels"]}
+    (run,) = case.answer["runs"]
+    for expected in run["kernels"]:
+        kernel = kernels[expected["name"]]
+        assert kernel["launches"] == expected["launches"]
+        assert kernel["tuning_launches"] == expected["trials"]
+        assert kernel["measured"]["device_executions"] == expected["executions"]
+    assert main(["profile", str(case.trace), "--whole"]) == 0
+    header = re.search(r"(?m)^kernel .*$", capsys.readouterr().out)[0].split()
+    assert ("runs" in header, "launches" in header) == (name == "graphs", name != "graphs")
+
+
 def test_text_says_whether_times_are_of_host_or_device(replayed, capsys):
     text = " ".join(" ".join(profile_text(read_profile(replayed, replayed.runs))).split())
 
-    assert "once per replay of the graph: 24 launches of 1 kernel count as 32" in text
+    assert "24 launches of 1 kernel ran 32 times: one captured into a graph runs at each" in text
     assert re.search(r"excluded: .*224 executions \(.*\) of autotuners and warm-ups", text)
     assert main(["profile", str(replayed.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["device_time"]["tuning_executions"] == 224
