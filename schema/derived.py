@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
+from kvtrace.schema.committed import refuse_committed
 from kvtrace.schema.content import BY_CONTENT
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.layout import (
@@ -49,8 +50,8 @@ def keep_parts(
 ) -> None:
     """Write a pass's tables to the trace, or to an open folder beside it (`results_beside`).
 
-    That folder gets tables that are not `whole`, and those that cannot be written to the trace, as
-    `note` is told. Other arguments and errors are those of `replace_parts`.
+    That folder gets tables that are not `whole`, and those that cannot be written to the trace, or
+    to one that git tracks, as `note` is told. Other arguments and errors as in `replace_parts`.
 
     Raises:
         SchemaMismatch: also for tables that are not whole while no such folder is open.
@@ -64,6 +65,8 @@ def keep_parts(
         replace_parts(beside, *arguments)
         return
     try:
+        if beside is not None:
+            refuse_committed(out)
         replace_parts(out, *arguments)
     except TraceWriteError as error:
         if beside is None:

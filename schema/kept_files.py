@@ -1,6 +1,7 @@
 """Files of the folder `KEPT_TIMES`: rows that follow from other files, kept to be read again.
 
-Such a file may be removed at any time, and nothing is kept in a trace that cannot be written to.
+Such a file may be removed at any time, and nothing is kept in a trace that cannot be written to, or
+that git tracks.
 """
 
 import os
@@ -10,6 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from kvtrace.schema.committed import is_committed
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
 from kvtrace.schema.layout import KEPT_TIMES, discard, refuse_links
 from kvtrace.schema.opened_parts import open_part
@@ -55,7 +57,8 @@ def _definition(schema: pa.Schema) -> Table:
 def keep_table(path: Path, note: Callable[[str], None], rows: pa.Table) -> None:
     """Write rows to a file, and remove the oldest files beyond `_MOST_FILES`."""
     folder = path.parent
-    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
+    writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
+    if not writable or is_committed(folder.parent):
         return
     try:
         refuse_links(folder.parent, ())

@@ -27,6 +27,7 @@ from kvtrace.figures.tiles import LEAVES, tiles_of
 from kvtrace.figures.window import steady_steps
 from kvtrace.progress import progress
 from kvtrace.schema.columns import conformed
+from kvtrace.schema.committed import refuse_committed
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import EXCERPT
 from kvtrace.schema.remote import remote_folder
@@ -49,8 +50,9 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
     """Write the sums of those runs that are sealed, long, and without sums, into the trace.
 
     `least_rows` is the number of launches and executions from which on a run is long. A trace that
-    cannot be written to stays as it is, and figures are added up each time; a note says so. So does
-    one in an object store, without a note. `Trace.tell` receives a sentence if it takes long.
+    cannot be written to, or that git tracks, stays as it is, and figures are added up each time; a
+    note says so. So does one in an object store, without a note. `Trace.tell` receives a sentence
+    if it takes long.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -85,6 +87,7 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
             close_times(whole, [run])
             settings = settings_of(whole, run) | {"cuts": cuts}
             try:
+                refuse_committed(whole.path)
                 whole.add_derived(run.run_id, PASS, tables, settings)
             except TraceWriteError as error:
                 whole.note(f"{error}, so its launches are added up each time")

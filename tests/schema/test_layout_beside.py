@@ -1,9 +1,12 @@
 """Results that are kept beside a trace: read while they are, and never a part of the trace."""
 
+import subprocess
+
 import pyarrow as pa
 import pytest
 
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
+from kvtrace.schema.kept_files import keep_table, kept_path
 from kvtrace.schema.layout import results_beside
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
@@ -65,6 +68,23 @@ def test_results_that_cannot_be_written_are_kept_beside_and_noted(trace, tmp_pat
     assert ids(trace) == []
     (note,) = trace.notes
     assert note.endswith(", and this output alone has the results")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_trace_that_git_tracks_stays_as_it_is(trace, commits):
+    git = ["git", "-C", trace.path.parent]
+    subprocess.run([*git, "init", "-q"], check=True)
+    if commits:
+        subprocess.run([*git, "add", "out"], check=True)
+    with results_beside(trace.path):
+        add(trace, "all")
+        keep_table(kept_path(trace.path, "times"), trace.note, pa.table({"ns": [1]}))
+        assert ids(trace) == ["all"]
+    status = subprocess.run([*git, "status", "-s"], check=True, capture_output=True, text=True)
+    assert ("??" in status.stdout) != commits
+    assert (ids(trace) == []) == (not (trace.path / ".times").exists()) == commits
+    assert [str(trace.path) in note for note in trace.notes] == [True] * commits
 
 
 def test_no_trace_has_results_of_some_calls(trace):
