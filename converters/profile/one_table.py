@@ -36,7 +36,7 @@ class TableRow:
 
     @property
     def counted(self) -> Literal["launches", "runs"]:
-        """What `executions` counts: replays of graphs are runs, and no launches."""
+        """The noun of `executions`: replays of graphs are runs, and no launches."""
         kernel = self.kernel
         return "launches" if kernel is None or kernel.launches == self.executions else "runs"
 
