@@ -22,7 +22,7 @@ from kvtrace.evaluate.registry import (
     place,
     unsupported,
 )
-from kvtrace.evaluate.reuse import InPlace, in_place
+from kvtrace.evaluate.reuse import InPlace, dying_values, in_place
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, element_of, value_type
@@ -120,7 +120,11 @@ class Compiler:
     def block(self, block: Block) -> CompiledBlock:
         """Compile the ops of a block, with the instrument's steps if there is one."""
         *body, terminator = block.ops
-        steps = tuple(step for op in body if (step := self._instrumented(op)) is not _no_effect)
+        steps = tuple(
+            _forgetting(step, dying_values(op, self.module))
+            for op in body
+            if (step := self._instrumented(op)) is not _no_effect
+        )
         ending = None if self.instrument is None else self.instrument.ending(terminator)
         steps += () if ending is None else (ending,)
         return CompiledBlock(
@@ -220,6 +224,19 @@ def _is_address_arithmetic(op: Op) -> bool:
         return False
     type_ = value_type(op.results[0].type)
     return type_.pointer or type_.element.kind != "f"
+
+
+def _forgetting(step: Step, slots: frozenset[int]) -> Step:
+    """Return a step that then forgets values, so that the memory of large arrays is free."""
+    if not slots:
+        return step
+
+    def forgetting(values: list[Any], scope: Scope) -> None:
+        step(values, scope)
+        for slot in slots:
+            values[slot] = None
+
+    return forgetting
 
 
 def _looked_up_step(op: Op, step: Step, known: KnownValues) -> Step:

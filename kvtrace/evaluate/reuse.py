@@ -1,7 +1,7 @@
 """Memory that is used again: results of elementwise ops stored where an operand was.
 
 An operand that no later op uses, and whose array nothing else refers to, gives its memory to the
-result. Fresh memory costs more than the arithmetic on it.
+result, or is forgotten. Fresh memory costs more than the arithmetic on it.
 """
 
 from __future__ import annotations
@@ -61,18 +61,20 @@ def _users(module: Module) -> dict[int, list[Op]]:
     return users
 
 
-def _dying_operands(op: Op, module: Module) -> tuple[int, ...]:
-    """Return the positions of operands that are made in an op's block, and not used after it."""
-    if op.block is None:
-        return ()
-    own = {value.id for value in op.block.arguments}
-    own.update(value.id for other in op.block.ops for value in other.results)
+def dying_values(op: Op, module: Module) -> frozenset[int]:
+    """Return the ids of operands that are made in an op's block, and not used after it."""
     users = _users(module)
-    return tuple(
-        position
-        for position, value in enumerate(op.operands)
-        if value.id in own
+    return frozenset(
+        value.id
+        for value in op.operands
+        if (value.owner.block if isinstance(value.owner, Op) else value.owner) is op.block
         and users[value.id][-1] is op
-        and users[value.id].count(op) == 1
         and all(user.block is op.block for user in users[value.id])
     )
+
+
+def _dying_operands(op: Op, module: Module) -> tuple[int, ...]:
+    """Return the positions of dying operands that the op has once."""
+    ids = [value.id for value in op.operands]
+    dying = dying_values(op, module)
+    return tuple(i for i, number in enumerate(ids) if number in dying and ids.count(number) == 1)
