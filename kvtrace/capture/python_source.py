@@ -230,6 +230,7 @@ def _logical_lines(text: str) -> list[_LogicalLine]:
             words.append(token.string)
     enclosing: list[_LogicalLine] = []
     for line, next_line in pairwise([*lines, _LogicalLine(0, [], 0, 0)]):
+        rest()
         while enclosing and enclosing[-1].depth >= line.depth:
             enclosing.pop()
         enclosing.append(line)
@@ -302,6 +303,7 @@ def _module_statements(lines: Sequence[_LogicalLine]) -> list[list[_LogicalLine]
     """Return the lines of each top-level statement, with decorators and clauses as `else`."""
     statements: list[list[_LogicalLine]] = []
     for line in lines:
+        rest()
         is_continuation = line.depth or line.words[0] in _CONTINUING
         last_line = statements[-1][-1] if statements else None
         is_decorated = last_line is not None and last_line.depth == 0 and last_line.words[0] == "@"
@@ -363,6 +365,7 @@ def _free_names(lines: Sequence[_LogicalLine]) -> set[str]:
     local_names: set[str] = set()
     function_depth: int | None = None
     for line in lines:
+        rest()
         if function_depth is not None and line.depth <= function_depth:
             function_depth = None
         if line.is_function:

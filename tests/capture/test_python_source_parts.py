@@ -1,6 +1,8 @@
 """What a trace keeps of a source file: functions, what they use, and nothing else."""
 
 import ast
+import inspect
+import sys
 import threading
 from pathlib import Path
 
@@ -181,3 +183,31 @@ def test_file_is_parsed_once_for_all_its_kernels(monkeypatch: pytest.MonkeyPatch
         assert kept.strip() == f"def kernel_{number}():\n    return {number}"
 
     assert len(reads) == 1
+
+
+def test_the_part_of_a_long_file_is_found_in_slices(monkeypatch):
+    path = inspect.__file__
+    lines, most = 0, 0
+
+    def counted(_frame, event, _argument):
+        nonlocal lines
+        lines += event == "line"
+        return counted
+
+    def rested():
+        nonlocal lines, most
+        most = max(most, lines)
+        lines = 0
+
+    monkeypatch.setattr(python_source, "rest", rested)
+    used_part("pass\n", [1])  # the tokenizer's patterns are compiled once in a process
+    before = sys.gettrace()
+    sys.settrace(counted)
+    try:
+        content = python_source.recorded_file_content(path, [1500, 2900], "used")
+    finally:
+        sys.settrace(before)
+    rested()
+    assert content is not None
+    assert content.count(b"\n") >= 2900
+    assert most < 10_000  # lines of Python: most in a statement of 290 lines
