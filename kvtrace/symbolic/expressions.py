@@ -146,6 +146,8 @@ class _ValuePrinter:
         if op.name in CONSTANTS:
             number = constant_of(value)
             return _ELSEWHERE if number is None else str(number)
+        if len(op.results) > 1:
+            return self._one_of_several(value, op, depth)
         name = self._variable(op)
         if name is not None and not (address and operator in ("+", "where")):
             return name
@@ -160,6 +162,16 @@ class _ValuePrinter:
             if any(self._names.get(user.index) == statement for user in self._flow.uses(value)):
                 return None
         return statement.name
+
+    def _one_of_several(self, value: Value, op: Op, depth: int) -> str:
+        """Return the text of one of several results, which all have the last one's name in IR."""
+        if op.name in LOOPS or op.name in BRANCHES:
+            origins = list(self._flow.origins(value))
+            carried = [origin for origin in origins if isinstance(origin.owner, Block)]
+            origins += [v for argument in carried for v in self._flow.origins(argument)]
+            names = [self._following_name(origin) for origin in origins]
+            return next(filter(None, reversed(names)), _ELSEWHERE)
+        return f"{self._operation(op, _UNIT, address=False, depth=depth + 1)}[{value.position}]"
 
     def operation(self, op: Op) -> str:
         """Return the text of an op's result; for a counted loop, the counter after a trip."""

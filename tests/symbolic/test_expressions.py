@@ -1,5 +1,6 @@
 """Addresses read as the kernel writes them; terms by the names of arguments."""
 
+import pytest
 import triton
 import triton.language as tl
 
@@ -69,3 +70,39 @@ def test_text_of_an_assigned_value_is_its_variable():
     mask = made.accesses[-1].op.operands[2]
 
     assert value_expression(mask, made) == "(r < rows)"
+
+
+@triton.jit
+def several(x, out, n, HOW: tl.constexpr, BLOCK: tl.constexpr):
+    """Statements whose IR has one op, of one name, for two variables."""
+    o = tl.arange(0, BLOCK)
+    p, q = tl.load(x + o), tl.load(x + BLOCK + o)
+    if HOW == "index":
+        p, q = tl.max(p, 0, return_indices=True)
+    if HOW == "for":
+        for _ in range(n):
+            p += 3
+            q += 2
+    if HOW == "while":
+        remaining = n
+        while remaining > 0:
+            p += 3
+            q += 2
+            remaining -= 1
+    n *= HOW == "if"
+    if n > 2:
+        p = p * 2
+        q = q * 3
+    tl.store(out + p + q, 1)
+
+
+@pytest.mark.parametrize("how", ["index", "for", "while", "if"])
+def test_variables_of_one_statement_are_not_printed_as_one(how):
+    signature = {"x": "*i32", "out": "*i32", "n": "i32", "HOW": "constexpr", "BLOCK": "constexpr"}
+    made = summarize(parse(compile_generic(several, signature, {"HOW": how, "BLOCK": 16})))
+
+    text = address_expression(made.accesses[-1], made)
+
+    parts = "load(x + o), o"
+    index = f"out + reduce({parts})[0] + reduce({parts})[1]"
+    assert text == (index if how == "index" else "out + p + q")
