@@ -40,6 +40,8 @@ STORED_SUMS: Final = (
     "launch_sums", "execution_sums", "older_launch_sums", "older_execution_sums", "run_parts",
     "run_steps", "idle_gaps", "short_executions", "launch_tiles", "execution_tiles",
 )  # fmt: skip
+#: Tables that `kvtrace.open` has attributes of.
+_TYPED_TABLES: Final = (*CORE_TABLES, "findings")
 #: Vocabularies of the field's own names; their meanings are in schema.json alone.
 _PLAIN_WORDS: Final = ("dtype", "stage", "dialect")
 _RUN: Final = {"run": "str"}  # the column that the reader adds
@@ -235,8 +237,14 @@ def _remarks(table: Table, column: Column) -> Iterator[str]:
 
 
 def row_types() -> str:
-    """Return the text of row_types.py: a TypedDict for the rows of each table but stored sums."""
-    names = {struct: _class_name(name) for name, struct in STRUCTS.items()}
+    """Return the text of row_types.py: a TypedDict for the rows of each of `_TYPED_TABLES`."""
+    tables = [TABLES[name] for name in _TYPED_TABLES]
+    types = {str(column.type) for table in tables for column in table.columns}
+    names = {
+        struct: _class_name(name)
+        for name, struct in STRUCTS.items()
+        if any(str(struct) in text for text in types)
+    }
     classes = [
         _typed_dict(
             name,
@@ -245,9 +253,7 @@ def row_types() -> str:
         )
         for struct, name in names.items()
     ]
-    for table in TABLES.values():
-        if table.name in STORED_SUMS:
-            continue
+    for table in tables:
         fields = {
             column.name: _python_type(column.type, names) + ("" if column.key else " | None")
             for column in table.columns
