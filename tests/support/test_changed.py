@@ -4,7 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support import changed
 from tests.support.changed import PARTS, module_of, partition, unreached_parts
+from tests.support.tree import ROOT
 
 ALL = frozenset(PARTS)
 
@@ -70,16 +72,41 @@ def test_files_of_the_product_have_the_names_they_are_imported_by(path, module):
     assert module_of(path) == module
 
 
-def test_unreached_parts_keep_the_first_test_of_a_file_and_smoke_tests():
+def test_unreached_parts_keep_the_first_test_of_some_files_and_smoke_tests(monkeypatch):
     core = "tests/schema/test_writer.py::test_x"
     first, second, smoke = (f"tests/addons/agents/test_a.py::test_{at}" for at in range(3))
     other = "tests/addons/agents/test_b.py::test_0"
     reached = "tests/addons/memory/test_a.py::test_1"
+    monkeypatch.setattr(changed, "is_represented", lambda path: path.endswith("test_a.py"))
 
     kept, left_out = partition(
         items(core, first, second, smoke, other, reached, smoke=(smoke,)),
         frozenset({"addons/agents"}),
     )
 
-    assert [item.nodeid for item in kept] == [core, first, smoke, other, reached]
-    assert [item.nodeid for item in left_out] == [second]
+    assert [item.nodeid for item in kept] == [core, first, smoke, reached]
+    assert [item.nodeid for item in left_out] == [second, other]
+
+
+def test_each_file_has_its_day(monkeypatch):
+    path, days = "tests/addons/agents/test_a.py", []
+    for day in range(100, 100 + changed.FILES):
+        monkeypatch.setattr(changed, "DAY", day)
+        days += [day] * changed.is_represented(path)
+    assert len(days) == 1
+
+
+def test_a_file_that_waits_is_not_imported_unless_it_has_a_smoke_test(monkeypatch):
+    monkeypatch.setattr(changed, "is_represented", lambda path: False)
+    monkeypatch.setattr(
+        changed, "_unreached", lambda config: frozenset({"addons/ci", "addons/check"})
+    )
+    config = SimpleNamespace(option=SimpleNamespace(changed=True))
+
+    def ignored(path: str) -> bool | None:
+        return changed.pytest_ignore_collect(ROOT / "tests" / path, config)
+
+    assert ignored("addons/ci/test_baselines.py") is True
+    assert ignored("addons/check/test_kept_results.py") is None
+    assert ignored("addons/memory/test_repeats.py") is None
+    assert ignored("schema/test_writer.py") is None
