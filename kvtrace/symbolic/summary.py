@@ -251,10 +251,10 @@ def unknown_pointer(reason: str, shape: tuple[int, ...]) -> Pointer:
     return Pointer((PointerChoice(None, ZERO, TRUE, reason),), shape)
 
 
-def unknown_block(reason: str, shape: tuple[int, ...]) -> BlockPointer:
-    """Return a block pointer whose address is unknown."""
+def unknown_block(reason: str, shape: tuple[int, ...], *, positioned: bool) -> BlockPointer:
+    """Return a block pointer, or a descriptor (not `positioned`), whose address is unknown."""
     zeros = (ZERO,) * len(shape)
-    return BlockPointer(unknown_pointer(reason, ()), zeros, zeros, zeros)
+    return BlockPointer(unknown_pointer(reason, ()), zeros, zeros, zeros if positioned else ())
 
 
 def limited(choices: Sequence[PointerChoice], shape: tuple[int, ...]) -> Pointer:

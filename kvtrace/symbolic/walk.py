@@ -279,7 +279,7 @@ class Walk:
         shape = shape_of(value.type)
         bits = integer_bits(value.type)
         if is_block_pointer(value.type) or isinstance(value.type, TensorDescriptorType):
-            return unknown_block(reason, shape)
+            return unknown_block(reason, shape, positioned=is_block_pointer(value.type))
         if is_pointer(value.type):
             return unknown_pointer(reason, shape)
         if bits is None:

@@ -92,8 +92,8 @@ class CarriedValues:
         returns the condition that a trip is executed.
         """
         slots = [slot for parts in self._slots for slot in parts]
-        if not slots:
-            return
+        if not slots and not any(isinstance(formula, BlockPointer) for formula in self._initial):
+            return  # a descriptor has no numbers here, but may be another one after a trip
         walk = self._walk
         with walk.rehearsal(), walk.inside(self._loop):
             for position, value in enumerate(self._arguments):

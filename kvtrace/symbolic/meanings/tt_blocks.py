@@ -42,6 +42,8 @@ def block_access(
     `shape` has 1 for an axis whose position varies by itself, as the rows of a gather.
     """
     offset, conditions = ZERO, []
+    if any(option.argument is None for option in block.base.choices):  # extents say nothing
+        checked = ()
     for axis, position in enumerate(block.positions):
         index = position + lane(axis, shape[axis])
         offset = offset + index * block.strides[axis] * size

@@ -214,3 +214,31 @@ def test_ir_of_an_older_target_has_no_descriptors_left():
     assert "tensordesc" not in text
     assert {each.verdict for each in judge(older)} == {"proven"}
     assert judge(older, [RULE]) == []
+
+
+# -- descriptors that change ----------------------------------------------------------------------
+
+
+@triton.jit
+def carried(x, out, n, BLOCK: tl.constexpr):
+    block = tl.make_tensor_descriptor(x, [n], [1], [BLOCK])
+    for trip in range(4):
+        tl.store(out + trip * BLOCK + tl.arange(0, BLOCK), block.load([0]))
+        block = tl.make_tensor_descriptor(x + (trip + 1) * BLOCK, [n], [1], [BLOCK])
+
+
+@triton.jit
+def chosen(x, out, n, BLOCK: tl.constexpr):
+    block = tl.make_tensor_descriptor(x, [n], [1], [BLOCK])
+    for trip in range(4):
+        if trip > 1:
+            block = tl.make_tensor_descriptor(x + trip * BLOCK, [n], [1], [BLOCK])
+        tl.store(out + trip * BLOCK + tl.arange(0, BLOCK), block.load([0]))
+
+
+@pytest.mark.parametrize("kernel", [carried, chosen])
+@pytest.mark.parametrize(("room", "answer"), [(128, "violation"), (512, "proven")])
+def test_a_descriptor_that_a_loop_carries_is_not_the_first_one(kernel, room, answer):
+    of = call(kernel, (1,), x=tensor(room, room=room), out=tensor(256), n=128, BLOCK=64)
+    found = {v.verdict for v in judge(of, ["out-of-bounds"]) if v.access == "load"}
+    assert found <= {answer, "unknown"}
