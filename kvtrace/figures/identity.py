@@ -147,7 +147,7 @@ _PATTERNS: Final = (
     ("CUB", r"(thrust|cub|hipcub|rocprim)::", "https://github.com/NVIDIA/cccl"),
     (
         "cuBLAS",
-        r"cublas|nvjet_|splitKreduce_|gemmk1_|scal_kernel|(internal::)?gemv|sm\d+_xmma_|"
+        r"cublas|nvjet_|splitKreduce_|gemmk1_|scal_kernel|gemmSN_|(internal::)?gemv|sm\d+_xmma_|"
         r"((maxwell|pascal|volta|turing|ampere|hopper|blackwell)_\w*|[hsdczi])gemm_(largek_|\w*\d+x\d+)",
         _PUBLIC,
     ),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, combined_codes, integers
+from kvtrace.figures.identity import BY_NAME, kind_of
 from kvtrace.figures.step_search import MOST_REQUESTS, Requests
 from kvtrace.schema.features import TRIALS
 
@@ -27,6 +28,11 @@ _OF_OPTIMIZERS: Final = re.compile(
 #: The groups of kinds that are launches, and trials of an autotuner.
 _LAUNCH: Final = "launch"
 _TRIAL: Final = "trial"
+_PRODUCT: Final = "product"
+#: Makers that choose a kernel by the sizes of what it multiplies.
+_CHOOSING: Final = frozenset(
+    {"cuBLAS", "cuDNN", "CUTLASS", "Tensile", "rocBLAS", "MIOpen", "CK", BY_NAME}
+)
 #: Kinds of executions that do not count for a step's content.
 _UNCOUNTED: Final = frozenset({"copy", "fill"})
 _COLUMNS: Final = ["requested", "launch_seq", "graph_id", "name", "kind", "request_thread"]
@@ -36,7 +42,8 @@ def requests_of_run(trace: "Trace", run: "Run") -> Requests:
     """Return the last requests of a run, without trials and graph captures, sorted by time.
 
     Launches are of one kind if their kernels have one name: sizes may change from step to step, as
-    in decoding. A replay of a graph is one request. Errors as `Trace.table`.
+    in decoding. So are all kernels of libraries that choose one by size, as cuBLAS does by the
+    number of sequences. A replay of a graph is one request. Errors as `Trace.table`.
     """
     kinds: dict[tuple[str, Any], int] = {(_TRIAL, None): 0}
     last = np.zeros((4, 0), np.int64)
@@ -88,7 +95,7 @@ def _others(trace: "Trace", run: "Run", kinds: dict[tuple[str, Any], int]) -> It
         what = rows.select(["graph_id", "kind", "name"])
         code, examples = combined_codes(what.columns)
         groups = [
-            (row["kind"], row["name"]) if row["graph_id"] is None else ("graph", row["graph_id"])
+            _group(row) if row["graph_id"] is None else ("graph", row["graph_id"])
             for row in what.take(pa.array(examples)).to_pylist()
         ]
         thread = integers(rows["request_thread"], -1)
@@ -99,6 +106,12 @@ def _others(trace: "Trace", run: "Run", kinds: dict[tuple[str, Any], int]) -> It
         replays, nodes = np.unique(block[:, in_graph], axis=1, return_counts=True)
         work = np.append(np.ones(single.shape[1], np.int64), nodes)
         yield np.vstack([np.append(single, replays, axis=1), work])
+
+
+def _group(row: dict[str, Any]) -> tuple[str, Any]:
+    """Return the kind of an execution that is of no launch and no graph."""
+    of_memory, name = row["kind"], row["name"]
+    return (_PRODUCT, None) if kind_of(name or "", of_memory) in _CHOOSING else (of_memory, name)
 
 
 def _rows(trace: "Trace", run: "Run", table: str, column: str) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Requests of a host, from launches and executions: what an autotuner asks for is left out."""
 
 import numpy as np
+import pytest
 
 from kvtrace.figures.requests import requests_of_run
 from kvtrace.schema.trace import open_trace
@@ -38,3 +39,21 @@ def test_fills_between_trials_are_no_requests_and_a_replay_does_the_work_of_its_
     offsets = (found.time - EPOCH).tolist()
     assert offsets == [21, 30, 31, 40, 41, 50, 60]
     assert found.work.tolist() == [1, 1, 1, 1, 1, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("names", "kinds"),
+    [
+        (["gemmSN_TN_kernel<float>", "sm80_xmma_gemm_f32", "_ZN7cutlass7Kernel2IfEEvv"], 1),
+        (["void at::native::relu<float>(float*)", "void at::native::gelu<float>(float*)"], 2),
+        (["mine_gemm_kernel", "mine"], 2),
+    ],
+)
+def test_kernels_that_a_library_chooses_by_sizes_are_of_one_kind(names, kinds, tmp_path):
+    writer = RunWriter(tmp_path, RUN)
+    requested = EPOCH + np.arange(len(names))
+    columns = {"record": range(len(names)), "requested": requested, "name": names}
+    writer.append("gpu_kernels", columns | {"start": requested + 5, "end": requested + 6})
+    writer.seal({"run_id": RUN, "started": EPOCH, "ended": EPOCH + 100})
+    trace = open_trace(tmp_path)
+    assert np.unique(requests_of_run(trace, trace.runs[0]).kind).size == kinds
