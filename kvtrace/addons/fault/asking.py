@@ -136,7 +136,8 @@ def ask_now(folder: Path, pid: int | None = None) -> Asking:
         )
     for name in answers.keys() - writers.keys():
         answers[name].notes.append(
-            "the process has no CUDA context that could be asked for its kernels"
+            "its driver opened no pipe by which it could be asked for kernels: the process has no "
+            "CUDA context, or its device timeline began earlier (KVTRACE_MODE=launch records none)"
         )
     return Asking(faults, writers, answers)
 
