@@ -32,7 +32,7 @@ from kvtrace.figures.steps import (
     time_bounds,
 )
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.window import RunWindow, TraceWindow
+from kvtrace.schema.window import RunWindow, TraceWindow, pieces_near
 from kvtrace.text import duration, plural, printable
 
 if TYPE_CHECKING:
@@ -393,25 +393,60 @@ def _narrowed(
         steps=sum(numbers) or None,
         step_ns=float(np.median(np.concatenate(durations))) if durations else None,
         before_ns=max(0, *before.values()),
-        before_compiling_ns=_compiled_before(trace, slowest, all_windows[slowest.run_id].begin),
+        before_compiling_ns=_compiled_before(
+            trace,
+            slowest,
+            extents[slowest.run_id].device_begin,
+            all_windows[slowest.run_id].device_begin,
+        ),
         after_ns=max(0, *after),
         runs=len(numbers) or 1,
     )
     return TraceWindow(trace, *host, all_windows), description
 
 
-def _compiled_before(trace: "Trace", run: "Run", moment: int) -> int:
-    """Return for how many ns before a moment kernels were being compiled or loaded.
+def _compiled_before(trace: "Trace", run: "Run", first: int, moment: int) -> int:
+    """Return for how many ns from its first execution to a part a run compiled or loaded kernels.
 
-    Overlapping times of several threads count once.
+    Overlapping times of several threads count once. A gap in which generated code was loaded counts
+    as a whole, since its generation is not recorded.
     """
     names = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
-    kernels = trace.table("kernels", [run], names)
-    begins, ends = [], []
+    kernels = trace.table("kernels", [run], [*names, "origin"])
+    is_generated = pc.fill_null(pc.equal(kernels["origin"].cast(pa.string()), "inductor"), False)
+    begins, ends, generated = [], [], []
     for begin, length in (names[:2], names[2:]):
-        rows = kernels.filter(pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[length])))
+        is_timed = pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[length]))
+        rows = kernels.filter(is_timed)
         begins.append(integers(rows[begin]))
-        ends.append(np.minimum(begins[-1] + integers(rows[length]), moment))
-    first, last = np.concatenate(begins), np.concatenate(ends)
-    first, last = union_of(first, np.maximum(first, last))
-    return int((last - first).sum())
+        ends.append(begins[-1] + integers(rows[length]))
+        generated.append(integers(kernels.filter(pc.and_(is_timed, is_generated))[begin]))
+    moments = np.concatenate(generated)
+    moments = moments[(moments > first) & (moments < moment)]
+    if moments.size:
+        gaps = _gaps_around(trace, run, first, moment, moments)
+        begins, ends = [*begins, gaps[0]], [*ends, gaps[1]]
+    low, high = (np.clip(np.concatenate(edges), first, moment) for edges in (begins, ends))
+    low, high = union_of(low, high)
+    return int((high - low).sum())
+
+
+def _gaps_around(
+    trace: "Trace", run: "Run", first: int, last: int, moments: Integers
+) -> tuple[Integers, Integers]:
+    """Return begin and end of the time without an execution around moments from `first` to `last`.
+
+    A moment in an execution has none.
+    """
+    starts, ends = [moments[:0]], [moments[:0]]
+    for piece in pieces_near(
+        trace, "gpu_kernels", run, ("start", "end"), ("start", "end"), [(first, last)]
+    ):
+        rows = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+        starts.append(integers(rows["start"]))
+        ends.append(integers(rows["end"]))
+    order = np.argsort(start := np.append(np.concatenate(starts), last), kind="stable")
+    reached = np.maximum.accumulate(np.append(np.concatenate(ends), last)[order])
+    place = np.clip(np.searchsorted(start[order], moments, "right"), 1, order.size - 1)
+    begin = reached[place - 1]
+    return begin, np.maximum(begin, start[order][place])

@@ -117,22 +117,31 @@ def test_window_of_steps_and_start_up(traced):
     number, ns = hand.rows("SELECT n, ns FROM step ORDER BY ns DESC LIMIT 1")[0]
     places = [s["first"] + p for s in strips for p, t in enumerate(s["duration_ns"]) if t == ns]
     assert places == [number]
-    start_up, run, begin = hand.rows(
-        "SELECT device_begin - first, run, host_begin FROM part "
+    start_up, run, first, begin = hand.rows(
+        "SELECT device_begin - first, run, first, device_begin FROM part "
         "JOIN (SELECT run, min(start_ns) AS first FROM execution GROUP BY run) USING (run) "
         "ORDER BY 1 DESC LIMIT 1"
     )[0]
     assert start_up == window["before_ns"]
+    # Generated code is made in the gap in which it is loaded.
     assert window["before_compiling_ns"] == hand.value(
         f"""
-        WITH span AS (
-            SELECT epoch_ns(compile_begin) AS low, low + compile_ns AS high
+        WITH made AS (
+            SELECT origin, epoch_ns(compile_begin) AS low, low + compile_ns AS high
             FROM kernels WHERE run = '{run}'
-            UNION ALL SELECT epoch_ns(load_begin) AS low, low + load_ns
+            UNION ALL SELECT origin, epoch_ns(load_begin) AS low, low + load_ns
             FROM kernels WHERE run = '{run}'),
+        span AS (
+            SELECT low, high FROM made
+            UNION ALL SELECT
+                (SELECT max(end_ns) FROM execution WHERE run = '{run}' AND start_ns <= low),
+                (SELECT least(min(start_ns), {begin}) FROM execution
+                 WHERE run = '{run}' AND start_ns > low)
+            FROM made WHERE origin = 'inductor' AND low > {first} AND low < {begin}
+                AND high IS NOT NULL),
         before AS (
-            SELECT low, least(high, {begin}) AS high, max(high) OVER (ORDER BY low, high
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered
+            SELECT greatest(low, {first}) AS low, least(high, {begin}) AS high, max(high) OVER (
+                ORDER BY low, high ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered
             FROM span WHERE low IS NOT NULL AND high IS NOT NULL)
         SELECT sum(greatest(0, high - greatest(low, coalesce(covered, 0)))) FROM before
         """
