@@ -82,7 +82,8 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
         if overview.ranks is not None:
             lines += ranks_text(overview.ranks, width)
     if overview.missing is None:
-        lines += ["", *_kernels_text(overview.kernels, full, width)]
+        if overview.kernels or time is None:  # else all that ran is of libraries, and above
+            lines += ["", *_kernels_text(overview.kernels, full, width)]
         lines += [line for cost in overview.launch_costs for line in wrapped(cost.sentence, width)]
     else:
         text = f"times of kernels and devices are missing: reading them {overview.missing}"

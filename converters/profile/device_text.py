@@ -119,6 +119,8 @@ CAUSES: Final[dict[Cause, str]] = {
 }
 #: Smaller shares of a group of gaps are not shown.
 _LEAST_PART: Final = 0.05
+#: Least difference of the busiest device's share of busy time from all devices' that is told.
+_UNEQUAL: Final = 0.05
 #: Most causes in a sentence.
 _NAMED: Final = 4
 #: Steps that take so many times the median are slow, where there are enough steps for a median.
@@ -149,7 +151,7 @@ def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
 def busy_phrase(busy: Busy, devices: int, steps: int = 1) -> str:
     """Return how long devices were busy, of which time, and how long with two kernels at once.
 
-    The times are those of one step on average.
+    The times are those of one step on average. Of devices that differ, the busiest has its share.
     """
     if not busy.span_ns:
         return "when the GPU was busy is not known: the times are sums"
@@ -158,6 +160,9 @@ def busy_phrase(busy: Busy, devices: int, steps: int = 1) -> str:
     text = (
         f"{subject} {duration(busy.busy_ns / steps)} of {duration(busy.span_ns / steps)} ({share})"
     )
+    busiest = 1 - busy.spare_ns / busy.span_ns
+    if busiest - busy.busy_ns / busy.span_ns >= _UNEQUAL:
+        text += f", the busiest {percent(busiest)}"
     if busy.overlapped_ns:
         text += f", {duration(busy.overlapped_ns / steps)} with two kernels at once"
     return text

@@ -48,6 +48,12 @@ _IN_RECORDING: Final = (
     "the devices waited while Python collected garbage in a thread of kvtrace's",
     "nothing to change in the program, it is a cost of recording",
 )
+#: The rule and what to try where kernels were compiled in a run without steps, which may be short.
+_AT_START: Final = (
+    "compiling",
+    "kernels compiled once are start-up, and later runs load them from the cache; else keep "
+    "shapes, scalars and control flow the same",
+)
 #: Advice on gaps, by cause: the rule, what happened, and what to try.
 _ADVICE: Final[dict[Remedy, tuple[str, str, str]]] = {
     "compile": (
@@ -187,6 +193,8 @@ def _gap_advice(
             continue
         if remedy == "collect" and in_recording:
             description, to_try = _IN_RECORDING
+        if remedy == "compile" and time.steps is None:
+            rule, to_try = _AT_START
         groups = _groups_of(gaps, remedy)
         if _has_once(time):
             groups = [group for group in groups if not group.is_once] or groups

@@ -263,7 +263,8 @@ class Profile:
     @property
     def replay_helps(self) -> bool:
         """`--replay` would add figures: a call with IR has no row in `ops`."""
-        return self.missing_calls > 0 or (not self.replayed and self.not_evaluated is None)
+        is_ready = bool(self.launched) and not self.replayed and self.not_evaluated is None
+        return self.missing_calls > 0 or is_ready
 
 
 def profile_object(profile: Profile) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from kvtrace.figures.columns import Integers, integers
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
@@ -17,7 +19,10 @@ _REPLAY: Final = ["graph_id", "correlation_id"]
 
 @dataclass(frozen=True, slots=True)
 class GraphReplays:
-    """Replays of graphs in some runs, and the executions in them, of all executions."""
+    """Replays of graphs in some runs, and the executions in them, of all executions.
+
+    `graphs` is 0 where no graph has a number: a replay is then a call that ran several executions.
+    """
 
     graphs: int
     replays: int
@@ -27,8 +32,9 @@ class GraphReplays:
     @property
     def sentence(self) -> str:
         """Sentence on the replays and their executions."""
+        graphs = plural(self.graphs, "graph") if self.graphs else "graphs"
         return (
-            f"{plural(self.replays, 'replay')} of {plural(self.graphs, 'graph')} ran "
+            f"{plural(self.replays, 'replay')} of {graphs} ran "
             f"{self.executions:,} of {plural(self.of_executions, 'execution')}"
         )
 
@@ -49,7 +55,17 @@ def read_graph_replays(trace: "Trace", runs: Sequence["Run"]) -> GraphReplays | 
             distinct = _distinct(pa.concat_tables(seen))
             graphs += len(distinct["graph_id"].unique())
             replays += distinct.num_rows
+            if run.source is not None and not distinct.num_rows:
+                of_calls = _executions_of_calls(trace, run)
+                replays, executions = replays + of_calls.size, executions + int(of_calls.sum())
     return GraphReplays(graphs, replays, executions, of_executions) if replays else None
+
+
+def _executions_of_calls(trace: "Trace", run: "Run") -> Integers:
+    """Return how many executions the calls of the host ran that ran several."""
+    calls = trace.table("gpu_kernels", [run], ["requested", "correlation_id"]).drop_null()
+    numbers = calls.group_by("correlation_id").aggregate([([], "count_all")])["count_all"]
+    return integers(numbers.filter(pc.greater(numbers, 1)))
 
 
 def _distinct(rows: pa.Table) -> pa.Table:

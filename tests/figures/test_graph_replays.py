@@ -59,6 +59,7 @@ def test_without_graphs_nothing_is_said():
         ([(1, 7), (1, 7), (1, 8), (1, 7)], GraphReplays(1, 2, 4, 4)),  # overlapping on two streams
         ([(1, 7), (2, 7), (None, 9)], GraphReplays(2, 2, 2, 3)),
         ([(None, 7), (None, 8)], None),
+        ([(None, 7), (None, 7), (None, 8)], GraphReplays(0, 1, 2, 3)),  # of another tool's file
     ],
 )
 def test_rows_of_overlapping_replays_are_not_sorted(tmp_path, replays, expected):
@@ -70,9 +71,11 @@ def test_rows_of_overlapping_replays_are_not_sorted(tmp_path, replays, expected)
         {
             "record": list(range(len(replays))), "start": times, "end": times,
             "graph_id": graph, "correlation_id": correlation, "name": ["k"] * len(replays),
+            "requested": times,
         },
     )  # fmt: skip
     writer.flush()
-    writer.seal({"run_id": RUN, "started": EPOCH, "ended": EPOCH + 10})
+    source = None if any(graph) else "kineto"
+    writer.seal({"run_id": RUN, "started": EPOCH, "ended": EPOCH + 10, "source": source})
     trace = open_trace(tmp_path)
     assert read_graph_replays(trace, trace.runs) == expected

@@ -21,6 +21,7 @@ from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import scratch
 from kvtrace.schema.layout import KEPT_TIMES
 from kvtrace.schema.trace import open_trace, resolve
+from kvtrace.schema.writer import RunWriter
 from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
 from tests.support.synthetic_trace import build_synthetic_trace
 
@@ -159,6 +160,17 @@ def test_a_run_that_was_killed_before_its_launches_were_written_can_be_judged(tm
 def test_a_run_without_a_call_has_nothing_to_evaluate(tmp_path):
     text = " ".join(overview_text(overview_of(write_trace(tmp_path, [Kernel(calls=())]))))
     assert "none: there is no launch to evaluate" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(("executions", "is_said"), [(1, False), (0, True)])
+def test_a_run_of_libraries_alone_is_not_said_to_have_no_kernel(tmp_path, executions, is_said):
+    writer = RunWriter(tmp_path, run := "20260102T030405-0001")
+    times = {"requested": EPOCH, "start": EPOCH + 5, "end": EPOCH + 9}
+    writer.append_rows("gpu_kernels", [times | {"record": 0, "name": "gemm"}] * executions)
+    writer.seal({"run_id": run, "started": EPOCH, "ended": EPOCH + 100})
+    trace = open_trace(tmp_path)
+    text = "\n".join(overview_text(read_overview(trace, trace.runs)))
+    assert ("no kernel was recorded" in text) == is_said
 
 
 def test_lost_rows_and_overhead_are_shown(tmp_path):

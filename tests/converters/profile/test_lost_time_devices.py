@@ -2,6 +2,7 @@
 
 import pytest
 
+from kvtrace.converters.profile.device_text import busy_phrase
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
@@ -35,6 +36,30 @@ def test_what_launching_costs_is_bounded_by_the_busiest_device(tmp_path, busiest
         assert profile.advice == ()
         return
     assert costs == [pytest.approx(saved * profile.device_time.busy.span_ns, rel=0.1)]
+
+
+@pytest.mark.parametrize(("took", "is_told"), [((98, 30, 1), True), ((50, 49, 48), False)])
+def test_the_share_of_the_busiest_device_is_told_where_devices_differ(tmp_path, took, is_told):
+    executions = [row for device, us in enumerate(took) for row in launched(device, 20, us)]
+    profile = profile_of(tmp_path / "out", sorted(executions, key=lambda row: row[2]))
+    text = busy_phrase(profile.device_time.busy, profile.device_time.devices)
+    assert (", the busiest" in text) == is_told
+    assert not profile.replay_helps  # nothing has IR
+
+
+def test_kernels_compiled_once_in_a_run_without_steps_are_start_up(tmp_path):
+    writer = RunWriter(tmp_path, run := "20260102T030405-0001")
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "k", "compile_begin": 1_000 * US,
+                                    "compile_ns": 700_000 * US}])  # fmt: skip
+    writer.append_rows("gpu_kernels", [
+        {"record": n, "device": 0, "requested": at - US, "start": at, "end": at + US, "name": "k"}
+        for n, at in enumerate((500 * US, 800_000 * US))
+    ])  # fmt: skip
+    writer.seal({"run_id": run, "started": 0, "ended": 10**9, "command": "python x.py"})
+    trace = open_trace(tmp_path)
+    advice = {one.rule: one.text for one in read_profile(trace, trace.runs).advice}
+    assert "are start-up" in advice["compiling"]
+    assert "recompiles" not in advice
 
 
 @pytest.mark.parametrize(("of_one_request", "rule"), [(2, "between-replays"), (1, "launch-bound")])
