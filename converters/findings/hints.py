@@ -63,6 +63,8 @@ def hint_for(
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
         return "keep the offset at 0 or above: shift the start, or mask these lanes off"
     if rule == "out-of-bounds" and reason.startswith(_MASKED):
+        if " and strides " in reason:
+            return f"{reason}: pass its strides, or a contiguous copy (.contiguous())"
         return f"{reason}: narrow the mask, or pass the size that {row['arg']} has"
     text = rules.get(rule, RuleText())
     access_hint = None if text.page else _HINTS.get((rule, row["access"] or ""))

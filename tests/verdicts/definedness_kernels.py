@@ -254,3 +254,12 @@ def two_sources(x, y, out, n, m, COUNTS: tl.constexpr, BLOCK: tl.constexpr):
         value += trip
     value += tl.load(y + lanes, mask=lanes < m)
     tl.store(out + lanes, value, mask=lanes < n)
+
+
+@triton.jit
+def of_each_head(x, out, n, heads, TRIPS: tl.constexpr, BLOCK: tl.constexpr):
+    """A loop that is unrolled, of which only the first `heads` trips load and store."""
+    i = tl.arange(0, BLOCK)
+    for head in tl.static_range(TRIPS):
+        inside = (i < n) & (head < heads)
+        tl.store(out + head * n + i, tl.load(x + head * n + i, mask=inside, other=0.0), mask=inside)

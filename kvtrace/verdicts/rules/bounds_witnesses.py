@@ -8,6 +8,7 @@ mask compares there have their names in the kernel: for `mask=index < n`, n = 1,
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -66,9 +67,12 @@ def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | Non
 
 
 def _extent(tensor: TensorArgument) -> str:
-    if len(tensor.shape) > 1:
-        return f"shape {list(tensor.shape)}"
-    return plural(tensor.shape[0] if tensor.shape else 1, "element")
+    """Return the extent of a tensor, with its strides if it is not contiguous."""
+    if len(tensor.shape) == 1 and tensor.strides == (1,) or not tensor.shape:
+        return plural(math.prod(tensor.shape), "element")
+    contiguous = tuple(math.prod(tensor.shape[axis + 1 :]) for axis in range(len(tensor.shape)))
+    steps = "" if tensor.strides == contiguous else f" and strides {list(tensor.strides)}"
+    return f"shape {list(tensor.shape)}{steps}"
 
 
 def _compared_values(

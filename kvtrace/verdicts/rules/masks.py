@@ -40,12 +40,33 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     for access in bound.summary.accesses:
         by_op.setdefault(access.op, []).append(access)
     if ALWAYS_FALSE in bound.rules:
-        for op, accesses in by_op.items():
-            yield from _judge_always_false(bound, op, accesses)
-        yield from _judge_constant_masks(bound, by_op)
+        verdicts = [
+            v for op, places in by_op.items() for v in _judge_always_false(bound, op, places)
+        ]
+        verdicts += _judge_constant_masks(bound, by_op)
+        yield from _of_all_copies(bound, verdicts)
     if ALWAYS_TRUE in bound.rules:
-        for op, accesses in by_op.items():
-            yield from _judge_always_true(bound, op, accesses)
+        verdicts = [
+            v for op, places in by_op.items() for v in _judge_always_true(bound, op, places)
+        ]
+        yield from _of_all_copies(bound, verdicts)
+
+
+def _of_all_copies(bound: BoundCall, verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+    """Yield the verdicts on ops of which every copy has one.
+
+    An unrolled loop has a copy of an op for each trip, at the same place in the source: a load
+    happens if one of them does.
+    """
+    if not verdicts:
+        return
+    judged_ops = {verdict.op.index for verdict in verdicts}
+    others = {
+        op.location
+        for op in bound.call.module.ops
+        if effect_of(op) is not None and op.index not in judged_ops
+    }
+    yield from (verdict for verdict in verdicts if verdict.op.location not in others)
 
 
 # -- never --------------------------------------------------------------------------------------

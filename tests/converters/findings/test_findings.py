@@ -155,6 +155,14 @@ def test_the_setting_that_is_advised_records_what_is_missing(tmp_path, tensor, s
     assert f"KVTRACE_TENSORS={setting}" in found.hint
 
 
+def test_the_hint_for_a_tensor_with_strides_says_to_pass_them(tmp_path):
+    side = write_trace(tmp_path / "t", [KERNEL])
+    reason = "the mask admits i = 1; x_ptr has shape [14, 129] and strides [0, 0]"
+    add_findings(side, [{**VIOLATION, "reason": reason}], [LOAD])
+    (found,) = found_in(side).listed
+    assert found.hint == f"{reason}: pass its strides, or a contiguous copy (.contiguous())"
+
+
 def test_the_hint_for_a_masked_access_says_what_its_mask_admits(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     reason = "the mask admits i = 1,000; x_ptr has 1000 elements"

@@ -131,6 +131,18 @@ def test_a_reason_has_the_values_that_a_mask_admits_in_the_kernels_names():
     assert (store.verdict, store.reason) == ("proven", None)
 
 
+def test_a_reason_has_the_strides_of_a_tensor_that_is_not_contiguous():
+    """A gradient of `sum()` is one element, with strides of 0."""
+    load, _ = judged(
+        call(
+            kernels.copy_one_more, (1,), source=tensor(4, 30, strides=(0, 0)), result=tensor(30),
+            size=29, BLOCK=32,
+        )
+    )  # fmt: skip
+
+    assert load.reason == "the mask admits i = 1; source has shape [4, 30] and strides [0, 0]"
+
+
 def test_a_reason_has_the_values_of_both_axes_of_a_mask():
     tiles = call(
         kernels.tile, (2, 2), source=tensor(10, 30), result=tensor(16, 30), rows=10, columns=30,

@@ -49,6 +49,16 @@ def test_an_access_in_a_branch_that_no_program_takes_gets_no_verdict():
     assert found(call(kernels.straddling, (5,), **tensors, n=1024, BLOCK=256)) == []
 
 
+@pytest.mark.parametrize(("heads", "expected"), [(2, 0), (1, 0), (0, 8)])
+def test_a_line_of_an_unrolled_loop_is_a_finding_only_if_no_trip_runs_it(heads, expected):
+    one = call(
+        kernels.of_each_head, (1,), x=tensor(80), out=tensor(80), n=20, heads=heads, TRIPS=4,
+        BLOCK=32,
+    )  # fmt: skip
+
+    assert len(found(one, ["mask-always-false"])) == expected
+
+
 def test_a_mask_of_round_shapes_is_a_note_where_it_is_asked_for():
     assert found(guarded("near")) == [
         ("mask-always-true", "violation", "load"),
