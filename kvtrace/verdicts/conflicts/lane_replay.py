@@ -45,6 +45,7 @@ _MADE_UP_NUMBERS: Final = range(1, 128)
 _SAME_VALUE: Final = "lanes that store to the same byte store the same value in the replay"
 #: Limit of pairs of executions that are run in another order.
 _MAX_CANDIDATES: Final = 4
+_NOT_MET: Final = "no two lanes accessed the same byte in the replay"
 _DEPENDENT: Final = "one lane stores a value that depends on what the other lane loads"
 
 _TRIAL_NUMBERS: Final = (400.0, -400.0, float("nan"))
@@ -76,7 +77,7 @@ def find_race(
     """
 
     def race_at(first_run: ProgramRun) -> Witness | str:
-        reason = "no two lanes accessed the same byte in the replay"
+        reason = _NOT_MET
         call = place.bound.call
         for left, right in _candidates(call.module, first_run.visits, ops, differ):
             stores = first_run.single_thread_stores if is_by_one_thread else None
@@ -105,7 +106,8 @@ def find_race(
         if isinstance(result, Witness):
             break
         other_place = replace(place, byte=byte)
-        result = race_at(ProgramRun(other_place, ops, barriers_hold=barriers_hold).run())
+        other = race_at(ProgramRun(other_place, ops, barriers_hold=barriers_hold).run())
+        result = result if other == _NOT_MET else other
     return result
 
 

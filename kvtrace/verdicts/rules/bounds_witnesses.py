@@ -68,7 +68,7 @@ def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | Non
 
 def _extent(tensor: TensorArgument) -> str:
     """Return the extent of a tensor, with its strides if it is not contiguous."""
-    if len(tensor.shape) == 1 and tensor.strides == (1,) or not tensor.shape:
+    if not tensor.shape or (len(tensor.shape) == 1 and tensor.strides == (1,)):
         return plural(math.prod(tensor.shape), "element")
     contiguous = tuple(math.prod(tensor.shape[axis + 1 :]) for axis in range(len(tensor.shape)))
     steps = "" if tensor.strides == contiguous else f" and strides {list(tensor.strides)}"

@@ -41,6 +41,23 @@ def worst(judged):
     return next(a for a in ("violation", "unknown", "proven") if a in found)
 
 
+@triton.jit
+def clamped_rows(x, rows, n, BLOCK: tl.constexpr):
+    """Lanes past the end load the last row, which a lane before them stores, and store nothing."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    last = tl.minimum(i, n - 1)
+    tl.store(rows + i, tl.load(x + last) + tl.load(rows + last), mask=i < n)
+
+
+def test_the_reason_is_that_of_the_byte_where_lanes_meet():
+    """Other bytes and programs are replayed, too, and there no lanes meet."""
+    rows = call(clamped_rows, (3,), x=tensor(37), rows=tensor(37), n=37, BLOCK=16)
+
+    (verdict,) = judge(rows, [RULE])
+
+    assert verdict.reason == "both orders of the lanes gave the same result in the replay"
+
+
 # -- with the code that was compiled ---------------------------------------------------------------
 
 
