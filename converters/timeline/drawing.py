@@ -27,6 +27,7 @@ from kvtrace.converters.timeline.captions import (
     step_caption,
 )
 from kvtrace.converters.timeline.drawing_device import (
+    EXECUTION_COLUMNS,
     DeviceDrawing,
     StepLaunches,
     collective_slices,
@@ -125,11 +126,13 @@ class _TimelineBuilder:
 
     def build(self, collectives: Collectives | None) -> Timeline:
         """Draw all rows that have times, and return the timeline."""
-        executions = self._table("gpu_kernels")
         launches = launch_columns(self._trace, self._run)
+        executions = self._table("gpu_kernels", EXECUTION_COLUMNS)
         self._launching = set(launches.threads)
         steps = self._draw_steps(launches)
         self._draw_executions(executions, steps)
+        executions = executions.select(["record", "launch_seq"])
+        pa.default_memory_pool().release_unused()  # pages that would stay beside what is encoded
         if collectives is not None and self._run in collectives.runs:
             track = self._process.child("collectives", rank=-1)
             records = integers(executions["record"])

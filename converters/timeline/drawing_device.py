@@ -22,7 +22,7 @@ from kvtrace.converters.timeline.captions import (
 from kvtrace.converters.timeline.launch_rows import LaunchColumns
 from kvtrace.converters.timeline.timeline import Counter, Integers, Slices, Track, Unit
 from kvtrace.figures.collectives import Collectives
-from kvtrace.figures.columns import combined_codes, dictionary_values, integers
+from kvtrace.figures.columns import combined_codes, dictionary_values, integers, narrow
 from kvtrace.figures.names import shown_names
 from kvtrace.schema.collective_names import operation_of_kernel
 from kvtrace.schema.runs import Run
@@ -41,6 +41,12 @@ _CAPTION_COLUMNS: Final = (
     "name", "kind", "call_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
     "registers", "shared_bytes", "bytes", "graph_id", "graph_node_id",
 )  # fmt: skip
+#: The columns of `gpu_kernels` that are drawn.
+EXECUTION_COLUMNS: Final = tuple(
+    dict.fromkeys(
+        ("record", "launch_seq", "start", "end", "stream", *_CAPTION_COLUMNS, *_REPLAY_COLUMNS)
+    )
+)
 #: Ranks (order) of tracks below their device; rates come first, with ranks below 0.
 _STEPS, _REPLAYS, _STREAMS = 0, 1, 2
 
@@ -129,7 +135,10 @@ class DeviceDrawing:
         ]
         seq = integers(rows["launch_seq"], missing=-1)
         flow = np.where(seq >= 0, self.flows(seq), np.uint64(0))
-        slices = Slices(self.process, "gpu", begin, duration, caption_codes, captions, seq, flow)
+        slices = Slices(
+            self.process, "gpu", begin, narrow(duration), narrow(caption_codes), captions,
+            narrow(seq), flow,
+        )  # fmt: skip
         caption_codes, first = combined_codes([rows["device"]])
         call = integers(rows["call_id"], missing=-1)
         in_graph = pc.is_valid(rows["graph_id"]).to_numpy()

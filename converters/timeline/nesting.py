@@ -17,7 +17,7 @@ Times = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
 
 #: Approximate number of slices that are processed together.
-_PIECE_ROWS: Final = 1 << 20
+_PIECE_ROWS: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
