@@ -41,6 +41,8 @@ def test_recorded_addresses_say_which_tensor_a_pointer_is_in(recorded, capsys):
     assert verdicts["without_mask"] == {("out-of-bounds", "violation")}
     assert verdicts["scattered_twice"] == {("race", "violation")}
     assert ("race", "violation") in verdicts["into_argument"]
+    assert ("race", "violation") in verdicts["from_argument"]
+    assert ("race-within-program", "violation") in verdicts["flipped"]
     assert ("out-of-bounds", "unknown") in verdicts["computed"]
     assert "ends 4 bytes past the end of *table[" in text
     assert "stores to byte 0 of x, which program" in text

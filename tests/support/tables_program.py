@@ -53,6 +53,22 @@ def into_argument(table, x, n, B: tl.constexpr):
 
 
 @triton.jit
+def from_argument(table, x, B: tl.constexpr):
+    """A race: each program writes its part of x, whose first part all read through the table."""
+    p, o = tl.program_id(0), tl.arange(0, B)
+    source = tl.load(table + p).to(tl.pointer_type(tl.float32))
+    tl.store(x + p * B + o, tl.load(source + o) + 1)
+
+
+@triton.jit
+def flipped(table, B: tl.constexpr):
+    """A race of lanes, both ways through the table."""
+    o = tl.arange(0, B)
+    tensor = tl.load(table).to(tl.pointer_type(tl.float32))
+    tl.store(tensor + o, tl.load(tensor + B - 1 - o))
+
+
+@triton.jit
 def computed(table, out, n, B: tl.constexpr):
     """Unknown: what is added to an address as an integer may lead into a neighbor."""
     p, o = tl.program_id(0), tl.arange(0, B)
@@ -68,4 +84,8 @@ if __name__ == "__main__":
     for kernel in (gathered, without_mask, scattered, scattered_twice, computed):
         kernel[(4,)](table, out, 50, B=64)
     by_number[(1,)](tensors[1].data_ptr(), out, 50, B=64)
+    x = torch.arange(1024.0, device=device)
+    itself = torch.tensor([x.data_ptr()] * 4, device=device)
+    from_argument[(4,)](itself, x, B=64)
+    flipped[(1,)](itself, B=1024)
     into_argument[(4,)](table, tensors[0], 50, B=64)

@@ -11,6 +11,7 @@ an op) touch the same byte in a program. Such a program is replayed in two order
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -150,24 +151,30 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
                 return
         replays = 0
         for partner in partners:
-            program_and_byte = self._common_byte(op.index, partner)
-            if program_and_byte is None:
+            common = self._common_byte(op.index, partner)
+            if common is None:
                 yield NoConflict("evaluated")
                 continue
             replays += 1
-            pair = self._undecided.pairs[ascending(op.index, partner)]
+            storage, program, byte = common
+            left, right = (
+                replace(sharer, storage=storage)
+                for sharer in self._undecided.pairs[ascending(op.index, partner)]
+            )
             race = (
-                self._pairs.confirm_at(*pair, *program_and_byte)
+                self._pairs.confirm_at(left, right, program, byte)
                 if replays <= _MAX_REPLAYS
                 else None
             )
             yield race or Undecided(_NO_RACE_REPLAYED)
 
-    def _common_byte(self, left: int, right: int) -> tuple[int, int] | None:
-        """Return a program and a byte that two ops (or two trips of an op) touch, else None.
+    def _common_byte(self, left: int, right: int) -> tuple[Storage, int, int] | None:
+        """Return a storage, program and byte that two ops (or two trips of an op) touch, else None.
 
         The byte is an offset from the storage's start.
         """
-        meetings = (touches.meeting(left, right) for touches in self._touches.values())
-        first = next(filter(None, meetings), None)
-        return None if first is None else (first.group, int(first.starts[0]))
+        for storage, touches in self._touches.items():
+            meeting = touches.meeting(left, right)
+            if meeting is not None:
+                return storage, meeting.group, int(meeting.starts[0])
+        return None
