@@ -12,6 +12,7 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir.buffer_ops import IN_BUFFER
 from kvtrace.ir.feeding import feeding
 from kvtrace.ir.ops import operator_of
 from kvtrace.ir.types import integer_bits
@@ -346,11 +347,15 @@ _RULES_WITH_CLAIMS: Final = frozenset({
 })  # fmt: skip
 #: A violated signature hint does not count: Triton compiles other sizes without the hint.
 _SIGNATURE_HINT: Final = ("wrong-hint", "violation")
+#: Of an access by pointers, this rule says that it is slower.
+_BUFFER_RANGE: Final = "buffer-range"
 
 
 def _is_proven_by_judge(judge: Judge, rules: tuple[str, ...], bound: SizedCall) -> bool:
     return all(
-        verdict.verdict == "proven" or (verdict.rule, verdict.verdict) == _SIGNATURE_HINT
+        verdict.verdict == "proven"
+        or (verdict.rule, verdict.verdict) == _SIGNATURE_HINT
+        or (verdict.rule == _BUFFER_RANGE and IN_BUFFER not in verdict.op.attributes)
         for verdict in judge(bound)
         if verdict.rule in rules
     )
