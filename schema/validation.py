@@ -78,6 +78,7 @@ _UNIQUE: Final = {
     "operators": "operator_id",
     "launches": "seq",
     "marks": "mark_id",
+    **{name: "record" for name, table in TABLES.items() if "record" in table.keys},
 }
 
 

@@ -182,6 +182,14 @@ BROKEN: Final[Mapping[str, Broken]] = {
         "args[0] of call 0 has the scalar '32', and the signature of kernel 0 has the constexpr",
         _args({"kind": "constexpr", "scalar": "32"}, signature=[{"constexpr": "64"}]),
     ),
+    "no run": Broken("its metadata names no run", changed("launches", of_run="")),
+    "two rows of a run": Broken(
+        "it has 2 rows instead of one", changed("runs", rows=[run_row(), run_row()])
+    ),
+    "record of another execution": Broken(
+        "1 rows repeat the record of an earlier row",
+        parts(RUN, run_row(), {"gpu_kernels": [execution(3, 0, 5), execution(3, 9, 5)]}),
+    ),
     "nulls first": Broken(
         "its rows are not in the order of start",
         parts(RUN, run_row(), {"gpu_kernels": [{"record": 0, "start": None}, execution(1, 0, 5)]}),

@@ -25,7 +25,7 @@ class Part:
 
     `columns` are added as they are, with their Arrow type by name; `fields` are those of columns
     that are lists of structs, in place of the format's; `options` go to the writer of Parquet.
-    Metadata have `of_table`, unless it is "", and `of_run`, in place of `table` and `run`.
+    Metadata have `of_table` and `of_run`, unless they are "", in place of `table` and `run`.
     `torn` keeps that many bytes; with `large`, strings and lists have offsets of 64 bits.
     """
 

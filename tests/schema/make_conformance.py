@@ -37,8 +37,11 @@ def rows_of(part: Part) -> pa.Table:
     for name, (kind, values) in part.columns.items():
         array = pa.array(values, pa.type_for_alias(kind))
         rows = rows.append_column(name, array) if rows.num_columns else pa.table({name: array})
-    facts = {"table": part.table if part.of_table is None else part.of_table}
-    facts = {**(facts if facts["table"] else {}), "run_id": part.of_run or part.run}
+    facts = {
+        "table": part.table if part.of_table is None else part.of_table,
+        "run_id": part.run if part.of_run is None else part.of_run,
+    }
+    facts = {key: text for key, text in facts.items() if text}
     if part.version is not None:
         facts["format_version"] = part.version
     if part.of_pass is not None:
