@@ -170,6 +170,11 @@ _OTHER_FILES: Final = (
         texts=(b"KernelName", b"gpu-id", b"queue-id"),
     ),
     _OtherFile(
+        "a Perfetto trace",
+        "of rocprofv3, import its database or JSON (--output-format rocpd, or json)",
+        endings=(".pftrace",),
+    ),
+    _OtherFile(
         "a profile of XLA: operations of a program of JAX or TensorFlow",
         "run the program under `nsys profile` (then `nsys export --type sqlite`) or `rocprofv3`, "
         "and import what that writes",

@@ -3,7 +3,7 @@ same numbers.
 
 A change is made to bytes (flipped, cut, repeated, zeros), to JSON (types swapped, numbers without
 bounds, keys twice, nothing in arrays, wrong nesting, texts that are not UTF-8), to tables in SQLite
-and Parquet, to rows of CSV, to fields of protobuf, or to how the file is packed.
+and Parquet, to rows of CSV, or to how the file is packed.
 """
 
 import csv
@@ -64,8 +64,6 @@ def _mutation_of(path: Path) -> Callable[[Path, random.Random], str]:
         return _change_database
     if path.suffix == ".csv":
         return _change_csv
-    if path.suffix in (".pb", ".pftrace"):
-        return _change_message
     is_json = head.startswith(_GZIP) or head.lstrip()[:1] in (b"{", b"[")
     return _change_json if is_json else _change_bytes
 
@@ -103,88 +101,6 @@ def _change_bytes(path: Path, rng: random.Random) -> str:
             fresh, what = bytes(flipped), "bits flipped"
     path.write_bytes(fresh)
     return what
-
-
-# -- protobuf -------------------------------------------------------------------------------------
-
-
-def _change_message(path: Path, rng: random.Random) -> str:
-    """Change a field at some depth; the lengths of messages around it stay right."""
-    content, what = _changed_message(path.read_bytes(), rng)
-    path.write_bytes(content)
-    return what
-
-
-def _changed_message(content: bytes, rng: random.Random) -> tuple[bytes, str]:
-    fields = _fields(content)
-    place = rng.randrange(len(fields))
-    tag, value = fields[place]
-    if isinstance(value, bytes) and tag & 7 == 2 and value and rng.random() < 0.85:
-        try:
-            inner, what = _changed_message(value, rng)
-        except (ValueError, IndexError):
-            text = rng.choice(HOSTILE)
-            inner, what = text.encode("utf-8", "surrogatepass"), f"= {text[:16]!r}"
-        fields[place] = (tag, inner)
-        return b"".join(_field(*field) for field in fields), f"{tag >> 3}.{what}"
-    match rng.randrange(6):
-        case 0:
-            fields[place : place + 1], what = [], "without"
-        case 1:
-            fields[place : place + 1], what = [(tag, value)] * rng.choice((2, 50)), "repeated"
-        case 2:
-            fields[place], what = (tag ^ rng.choice((1, 2, 3, 5, 8, 16)), value), "another tag"
-        case _ if isinstance(value, int):
-            number = int(rng.choice(_NUMBERS[:9]))
-            fields[place], what = (tag, number % 2**64), f"= {number}"
-        case _:
-            size = len(value) if tag & 7 != 2 else rng.choice((0, 1, 8, 4096))
-            fields[place], what = (tag, rng.randbytes(size)), f"{size} bytes of noise"
-    return b"".join(_field(*field) for field in fields), f"{tag >> 3} {what}"
-
-
-def _fields(content: bytes) -> list[tuple[int, int | bytes]]:
-    """The tags and values of a message; a varint is a number."""
-    fields: list[tuple[int, int | bytes]] = []
-    at = 0
-    while at < len(content):
-        tag, at = _varint(content, at)
-        kind = tag & 7
-        if kind == 0:
-            number, at = _varint(content, at)
-            fields.append((tag, number))
-            continue
-        size = {1: 8, 5: 4}.get(kind)
-        if kind == 2:
-            size, at = _varint(content, at)
-        if size is None or at + size > len(content) or not tag >> 3:
-            raise ValueError("no message")
-        fields.append((tag, content[at : at + size]))
-        at += size
-    return fields
-
-
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    number = 0
-    for place in range(10):
-        number |= (content[at + place] & 127) << 7 * place
-        if content[at + place] < 128:
-            return number, at + place + 1
-    raise ValueError("no number")
-
-
-def _field(tag: int, value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        return _packed(tag) + _packed(value)
-    return _packed(tag) + (_packed(len(value)) if tag & 7 == 2 else b"") + value
-
-
-def _packed(number: int) -> bytes:
-    digits = bytearray()
-    while number > 127:
-        digits.append(number & 127 | 128)
-        number >>= 7
-    return bytes((*digits, number))
 
 
 # -- JSON, and lines of it ------------------------------------------------------------------------

@@ -69,8 +69,6 @@ def write_files(folder: Path, others: Iterable[Path] = ()) -> None:
     `others` are linked beside them.
     """
     writers = {name: write for name, write in vars(foreign_traces).items() if name[:6] == "write_"}
-    if find_spec("perfetto") is None:
-        del writers["write_rocprofv3_perfetto"]
     for name, write in writers.items():
         (folder / name).mkdir(parents=True)
         write(folder / name)

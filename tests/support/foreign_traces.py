@@ -303,62 +303,6 @@ def write_rocpd_with_tracks(folder: Path) -> Path:
     return write_rocpd(folder, with_tracks=True)
 
 
-def write_rocprofv3_perfetto(folder: Path) -> Path:
-    """Write rocprofv3's Perfetto trace: a slice each of kernels, copies and calls, as its SDK does.
-
-    Names are in each event, sizes are products over the axes, and a track's name has the stream.
-    """
-    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
-    from perfetto.trace_builder.proto_builder import TraceProtoBuilder
-
-    builder = TraceProtoBuilder()
-    tracks = ("THREAD 1 (101)", "COMPUTE AGENT [4] STREAM [3] (GPU)",
-              "COPY to AGENT [0] STREAM [3] (CPU)")  # fmt: skip
-    for number, track in enumerate(tracks, 1):
-        packet = builder.add_packet()
-        packet.trusted_packet_sequence_id = 1
-        packet.track_descriptor.uuid, packet.track_descriptor.name = number, track
-
-    def add(category: str, name: str, track: int, begin: int, end: int, flow: int,
-            **arguments: Any) -> None:  # fmt: skip
-        arguments = {"begin_ns": begin, "end_ns": end, "delta_ns": end - begin, **arguments,
-                     "corr_id": flow, "tid": 101}  # fmt: skip
-        for time, kind in ((begin, TrackEvent.TYPE_SLICE_BEGIN), (end, TrackEvent.TYPE_SLICE_END)):
-            packet = builder.add_packet()
-            packet.timestamp, packet.trusted_packet_sequence_id = time, 1
-            event = packet.track_event
-            event.type, event.track_uuid = kind, track
-            event.categories.append(category)
-            if kind == TrackEvent.TYPE_SLICE_END:
-                continue
-            event.name = name
-            event.flow_ids.append(flow)
-            for key, value in arguments.items():
-                note = event.debug_annotations.add()
-                note.name = key
-                if isinstance(value, str):
-                    note.string_value = value
-                else:
-                    note.uint_value = value
-
-    def kernel(name: str, begin: int, end: int, flow: int, threads: int) -> None:
-        add("kernel_dispatch", name, 2, begin, end, flow, kind=11, agent="Agent-4", queue=1,
-            kernel_id=1, private_segment_size=0, group_segment_size=512, workgroup_size=256,
-            grid_size=threads)  # fmt: skip
-
-    add("marker_api", "forward", 1, 1_000, 101_000, 21, kind=9, operation=1)
-    add("hip_api", "hipModuleLaunchKernel", 1, 10_000, 14_500, 11, kind=2, operation=0)
-    add("hip_api", "hipModuleLaunchKernel", 1, 30_000, 34_250, 12, kind=2, operation=0)
-    kernel("added", 20_125, 25_375, 11, 2048)
-    kernel("added", 40_250, 45_500, 12, 2048)
-    kernel(GEMM, 80_000, 92_000, 13, 2000)
-    add("memory_copy", "MEMORY_COPY_DEVICE_TO_HOST", 3, 110_000, 111_500, 14, kind=10,
-        operation=1, src_agent="Agent-4", dst_agent="Agent-0", copy_bytes=4096)  # fmt: skip
-    path = folder / "100_results.pftrace"
-    path.write_bytes(builder.serialize())
-    return path
-
-
 def write_proton_tree(folder: Path) -> Path:
     """Write Proton's tree: sums by context."""
 

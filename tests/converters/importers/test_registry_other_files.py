@@ -24,6 +24,10 @@ BEGINNINGS = {
         b"accum_vgpr,sgpr,wave_size,sig,obj,DispatchNs,BeginNs,EndNs,CompleteNs,Counters\n",
         "a table of rocprof, the tool before rocprofv2 and rocprofv3",
     ),
+    "100_results.pftrace": (
+        b"\n\x10",
+        "a Perfetto trace; of rocprofv3, import its",
+    ),
     "host.xplane.pb": (b"\x0a\x10\x12\x0e/device:GPU:0", "a profile of XLA"),
     "nodes.json": (
         b'{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 1, "time": "2026-11-27", "nodes": []}',

@@ -22,7 +22,7 @@ BASELINE_LIST: Final = Command("", LIST.help, instead="gate list")
 BASELINE_RM: Final = Command("", RM.help, instead="gate rm")
 BISECT: Final = Command(
     f"{__name__}.bisect",
-    "Find the commit or Triton version that broke a rule",
+    "Find the commit that broke a rule",
     group="Many runs",
     exit_1="a rule is violated",
 )

@@ -1,4 +1,4 @@
-"""`kvtrace bisect`: the command that finds the commit or Triton version that broke a rule."""
+"""`kvtrace bisect`: the command that finds the commit that broke a rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from kvtrace.schema.errors import BadSetting, KvtraceError
 if TYPE_CHECKING:
     from kvtrace.addons.ci.bisecting import Culprit
     from kvtrace.addons.ci.comparing import Comparison
-    from kvtrace.addons.ci.triton_versions import Outcome
 
 
 def command(
@@ -37,14 +36,6 @@ def command(
             "gate]",
         ),
     ] = None,
-    triton: Annotated[
-        str | None,
-        Option(
-            "--triton",
-            metavar="VERSIONS",
-            help="Versions of Triton to compare in place of commits, such as 3.5.1,3.6.0",
-        ),
-    ] = None,
     output: Annotated[
         Path | None,
         Option(
@@ -58,15 +49,13 @@ def command(
     as_json: JsonOption = False,
     step: Annotated[Path | None, Option("--step", hidden=True)] = None,
 ) -> int:
-    """Find the first commit, or version of Triton, whose kernels break a rule. Needs no GPU.
+    """Find the first commit whose kernels break a rule. Needs no GPU.
 
     git bisect checks out commits in a separate folder; commits that cannot be run or judged are
-    skipped. With --triton the command is run under each version, which is installed in a cache, and
-    each is compared with the first. Exit code 1 if a rule is violated, 2 if that cannot be decided.
+    skipped. Exit code 1 if a rule is violated, 2 if that cannot be decided.
 
     Example:
         kvtrace bisect v1.2 main --run "python bench.py" --fail-on "spills>0"
-        kvtrace bisect --triton 3.5.1,3.6.0,3.7.0 --run "python bench.py"
     """
     if step is not None:
         return _judge_step(step)
@@ -78,15 +67,11 @@ def command(
     read_rules(rules)
     if not run:
         raise BadSetting('give the command to run: --run "python bench.py".')
-    if (triton is None) == (good is None) or (good is None) != (bad is None):
-        raise BadSetting("give either two commits, GOOD and BAD, or --triton VERSIONS.")
+    if good is None or bad is None:
+        raise BadSetting("give two commits, GOOD and BAD.")
     if output is None:
         prepare_project()
     out = output or BISECTED
-    if triton is not None:
-        return _bisect_versions(triton, run, rules, out, as_json=as_json)
-    assert good is not None
-    assert bad is not None
     return _bisect_commits(good, bad, run, rules or list(DEFAULT_RULES), out, as_json=as_json)
 
 
@@ -150,33 +135,6 @@ def _judge_step(plan: Path) -> int:
         complain(f"the commit could not be judged, by {type(error).__name__}: {error}")
         return STOP
     return CODES[step.verdict]
-
-
-def _bisect_versions(triton: str, run: str, rules: list[str], out: Path, *, as_json: bool) -> int:
-    from kvtrace.addons.ci.comparing import comparison_text
-    from kvtrace.addons.ci.triton_versions import run_versions, versions_table
-    from kvtrace.text import terminal_width
-
-    versions = [version.strip() for version in triton.split(",") if version.strip()]
-    outcomes = run_versions(versions, run, rules, out, analyses(), note)
-    if as_json:
-        print(json.dumps([_outcome_object(outcome) for outcome in outcomes], indent=2))
-    else:
-        for outcome in outcomes:
-            if outcome.change is not None:
-                print_lines((*comparison_text(outcome.change, terminal_width()), ""))
-        print_lines(versions_table(outcomes, terminal_width()))
-    if any(outcome.change is not None and outcome.change.broken for outcome in outcomes):
-        return 1
-    return 0 if all(outcome.is_judged for outcome in outcomes) else 2
-
-
-def _outcome_object(outcome: Outcome) -> dict[str, Any]:
-    """Return what a program did under one version of Triton, as JSON has it."""
-    return {
-        "version": outcome.version, "problem": outcome.problem, "exit_code": outcome.exit_code,
-        **_change_objects(outcome.change),
-    }  # fmt: skip
 
 
 def _change_objects(change: Comparison | None) -> dict[str, Any]:
