@@ -7,7 +7,6 @@ reads graphs from rows of `graph_ops`, `figures.py` counts bytes, FLOPs and live
 A graph is its list of ops, the rows of `graph_ops`; there is no other IR. A builder expands a NumPy
 function into StableHLO's ops (`primitives.py`), and an opcode has one meaning by NumPy
 (`meanings/`). A wrapper refers to another op after an in-place assignment; views know how to read
-from and write into their base, or refuse. Bodies of loops and branches are graphs whose ids are
-`graph_id + (number << 32)`; a graph's id is that of its kernel, a call of a traced function is a
-launch.
+from and write into their base, or refuse. A graph's id is that of its kernel, a call of a traced
+function is a launch.
 """

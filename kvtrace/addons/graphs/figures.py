@@ -3,8 +3,7 @@
 Every op counts as if it ran by itself: it reads its whole operands (a slice or gather: only the
 elements taken) and writes its result. A compiler that fuses ops moves fewer bytes;
 `boundary_bytes`, the inputs and outputs, is a lower bound. Ops that only rename (reshape, copy,
-get_tuple_element) count nothing. A loop's body counts `trip_count` times, or once if that is
-unknown, as `unknown_loops` reports.
+get_tuple_element) count nothing.
 
 FLOPs: 2 · m · n · k of a matrix product, 2 · outputs · window · input channels per group of a
 convolution, one per element for arithmetic and comparisons of floats, one per reduced element for a
@@ -16,13 +15,13 @@ Live memory: inputs and outputs are live from their op to the end, other results
 A result that is written into an input takes no further memory.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from math import prod
 from typing import Final
 
-from kvtrace.addons.graphs.rows import BODY_ROLES, GraphOp, by_graph
+from kvtrace.addons.graphs.rows import GraphOp
 
 #: Ops whose result is their operand's memory, or none at all.
 RENAMES: Final = frozenset({"copy", "get_tuple_element", "parameter", "reshape"})
@@ -57,7 +56,7 @@ _MOVES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OpFigures:
-    """Bytes, FLOPs and live memory of one op; a loop op's include all trips of its body."""
+    """Bytes, FLOPs and live memory of one op."""
 
     op_index: int
     read_bytes: int
@@ -71,13 +70,12 @@ class GraphFigures:
     """Bytes, FLOPs and live memory of a graph.
 
     Attributes:
-        ops: One entry per op of the outermost graph; loops include their bodies.
+        ops: One entry per op.
         bytes: Bytes read and written by all ops, each by itself.
         flops: Floating-point operations.
         boundary_bytes: Bytes of inputs and outputs.
         peak_live_bytes: The most memory that is live at once.
         peak_op: The op with the most live memory.
-        unknown_loops: Number of loops with an unknown trip count, whose bodies count once.
 
     """
 
@@ -87,15 +85,27 @@ class GraphFigures:
     boundary_bytes: int
     peak_live_bytes: int
     peak_op: int | None
-    unknown_loops: int
 
 
-def figures_of(rows: Sequence[GraphOp]) -> GraphFigures:
-    """Return the figures of the graph of the first row; further rows may be those of its bodies."""
-    graphs = by_graph(rows)
-    if not rows:
-        return GraphFigures((), 0, 0, 0, 0, None, 0)
-    return _figures(graphs[rows[0].graph_id], graphs)
+def figures_of(ops: Sequence[GraphOp]) -> GraphFigures:
+    """Return the figures of the graph that some rows are, in order."""
+    sizes = [_size(op) for op in ops]
+    live_bytes = _live_bytes(ops, sizes)
+    op_figures = [
+        OpFigures(op.op_index, *_moved(op, sizes), _flops(op, ops), live_bytes[op.op_index])
+        for op in ops
+    ]
+    peak = max(op_figures, key=lambda figures: figures.live_bytes, default=None)
+    boundary_ops = [op for op in ops if op.opcode == "parameter"]
+    boundary_ops += [op for op in ops if op.output_name is not None]
+    return GraphFigures(
+        ops=tuple(op_figures),
+        bytes=sum(figures.read_bytes + figures.written_bytes for figures in op_figures),
+        flops=sum(figures.flops for figures in op_figures),
+        boundary_bytes=sum(sizes[op.op_index] for op in boundary_ops),
+        peak_live_bytes=0 if peak is None else peak.live_bytes,
+        peak_op=None if peak is None else peak.op_index,
+    )
 
 
 def byte_size(dtype: str, shape: tuple[int, ...]) -> int:
@@ -113,49 +123,6 @@ def _size(op: GraphOp) -> int:
     if op.opcode == "constant" and op.output_name is None and not value.startswith(("[", "0x")):
         return byte_size(op.dtype, ())
     return byte_size(op.dtype, op.shape)
-
-
-def _figures(ops: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> GraphFigures:
-    sizes = [_size(op) for op in ops]
-    live_bytes = _live_bytes(ops, sizes)
-    op_figures: list[OpFigures] = []
-    unknown_loops = 0
-    for op in ops:
-        bodies = [_figures(graphs[body], graphs) for body in _body_ids(op)]
-        unknown_loops += sum(body.unknown_loops for body in bodies)
-        if bodies and op.opcode == "while":
-            unknown_loops += op.attribute("trip_count") is None
-        trips = op.attribute("trip_count", 1)
-        # Of two branches, the more expensive counts.
-        inner = max(bodies, key=lambda body: body.flops + body.bytes, default=None)
-        read_bytes, written_bytes = _moved(op, sizes) if inner is None else (inner.bytes * trips, 0)
-        flops = _flops(op, ops) if inner is None else inner.flops * trips
-        body_live = 0 if inner is None else inner.peak_live_bytes
-        op_figures.append(
-            OpFigures(
-                op.op_index,
-                read_bytes,
-                written_bytes,
-                flops,
-                live_bytes[op.op_index] + body_live,
-            )
-        )
-    peak = max(op_figures, key=lambda figures: figures.live_bytes, default=None)
-    boundary_ops = [op for op in ops if op.opcode == "parameter"]
-    boundary_ops += [op for op in ops if op.output_name is not None]
-    return GraphFigures(
-        ops=tuple(op_figures),
-        bytes=sum(figures.read_bytes + figures.written_bytes for figures in op_figures),
-        flops=sum(figures.flops for figures in op_figures),
-        boundary_bytes=sum(sizes[op.op_index] for op in boundary_ops),
-        peak_live_bytes=0 if peak is None else peak.live_bytes,
-        peak_op=None if peak is None else peak.op_index,
-        unknown_loops=unknown_loops,
-    )
-
-
-def _body_ids(op: GraphOp) -> list[int]:
-    return [int(op.attributes[role]) for role in BODY_ROLES if role in op.attributes]
 
 
 def _moved(op: GraphOp, sizes: Sequence[int]) -> tuple[int, int]:

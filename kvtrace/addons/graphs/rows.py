@@ -1,24 +1,23 @@
 """Rows of the table `graph_ops` as plain data, and the graphs that they form.
 
-A graph is the rows of one `graph_id`, in the order of `op_index`. Bodies of loops and branches are
-separate graphs; their ids are `outermost + (number << 32)`, and attributes of the op that they
-belong to have these ids (`condition`, `body`, `true`, `false`).
+A graph is the rows of one `graph_id`, in the order of `op_index`. Traces up to version 0.3 also
+have bodies of loops and branches, of ids from 1 << 32 on, which are not read.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import Selection
 
-#: A graph id has the body's number above these bits, and the outermost graph's id below.
-BODY_SHIFT: Final = 32
-
-#: Attributes that name a body by its graph_id.
-BODY_ROLES: Final = ("condition", "body", "true", "false")
+#: The first graph id of a body of a loop or branch, as traces up to version 0.3 have them.
+FIRST_BODY: Final = 1 << 32
 
 #: Fewest operands of ops (others: one); with fewer, MLIR's parser can crash.
 _LEAST_OPERANDS: Final = {
@@ -83,21 +82,6 @@ def damaged_graph_errors(graph_id: int) -> Iterator[None]:
         ) from error
 
 
-def outermost(graph_id: int) -> int:
-    """Return the id of the outermost graph around a body; that of an outermost graph is itself."""
-    return graph_id & ((1 << BODY_SHIFT) - 1)
-
-
-def by_graph(rows: Iterable[GraphOp]) -> dict[int, list[GraphOp]]:
-    """Return the rows by graph_id, sorted by `op_index`."""
-    graphs: dict[int, list[GraphOp]] = {}
-    for row in rows:
-        graphs.setdefault(row.graph_id, []).append(row)
-    for graph in graphs.values():
-        graph.sort(key=lambda row: row.op_index)
-    return graphs
-
-
 def outputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
     """Return the ops of a graph that are its results, in order of `output_index`."""
     outputs = [op for op in ops if op.output_name is not None]
@@ -112,7 +96,7 @@ def inputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
 def read_graphs(
     selection: Selection, *, meaning_only: bool = False
 ) -> dict[tuple[str, int], list[GraphOp]]:
-    """Return the rows of each graph of the selected runs and of its bodies, by (run, graph_id).
+    """Return the rows of each graph of the selected runs, in order, by (run, graph_id).
 
     With `meaning_only` ops have no stacks, and large constants have a hash instead of their value,
     enough to compare graphs.
@@ -123,14 +107,20 @@ def read_graphs(
     """
     frames = {} if meaning_only else _frames(selection)
     graphs: dict[tuple[str, int], list[GraphOp]] = {}
-    for row in selection.table("graph_ops").to_pylist(maps_as_pydicts="lossy"):
+    for row in graph_rows(selection.table("graph_ops")):
         attributes = _with_constant(row["attributes"] or {}, None if meaning_only else selection)
         op = op_of_row(row, attributes, frames.get((row["run"], row["stack_id"]), ()))
-        graphs.setdefault((row["run"], outermost(op.graph_id)), []).append(op)
+        graphs.setdefault((row["run"], op.graph_id), []).append(op)
     for ops in graphs.values():
-        for graph in by_graph(ops).values():
-            _check_rows(graph)
+        _check_rows(ops)
     return graphs
+
+
+def graph_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the rows of a table `graph_ops` by graph, each graph's in order, without bodies."""
+    kept = table.filter(pc.less(table["graph_id"], FIRST_BODY))
+    rows: list[dict[str, Any]] = kept.to_pylist(maps_as_pydicts="lossy")
+    return sorted(rows, key=lambda row: (row["graph_id"], row["op_index"]))
 
 
 def op_of_row(

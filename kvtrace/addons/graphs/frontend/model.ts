@@ -6,13 +6,11 @@
 /** The block `graph/<variant>`. */
 export interface GraphBlock {
   readonly measured: boolean;
-  readonly graphs: readonly GraphColumns[];
+  readonly graph: GraphColumns;
 }
 
-/** One graph as columns, a value for each op in order; body 0 is the traced function itself. */
+/** A graph as columns, a value for each op in order. */
 export interface GraphColumns {
-  readonly body: number;
-  readonly owner: BodyOwner | null;
   readonly opcodes: readonly string[];
   readonly dtypes: readonly string[];
   readonly opcode: readonly number[];
@@ -30,13 +28,6 @@ export interface GraphColumns {
   readonly totals: GraphTotals;
 }
 
-/** The op that a body belongs to, and the body's role. */
-export interface BodyOwner {
-  readonly body: number;
-  readonly op: number;
-  readonly role: string;
-}
-
 /** An op's names as input and as output of the graph, and the input that it is written into. */
 export interface OpNames {
   readonly input: string | null;
@@ -51,5 +42,4 @@ export interface GraphTotals {
   readonly boundary_bytes: number;
   readonly peak_live_bytes: number;
   readonly peak_op: number | null;
-  readonly unknown_loops: number;
 }

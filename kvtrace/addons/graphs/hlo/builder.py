@@ -1,8 +1,6 @@
 """The graph under construction, to which traced operations are appended.
 
-There is one innermost builder per thread; ops always go into it. A body (of a loop or branch) has a
-separate builder whose `parent` is the builder around it: a tensor from outside becomes a parameter
-of the body, and an operand of the op that the body belongs to.
+There is one innermost builder per thread; ops always go into it.
 """
 
 import threading
@@ -47,21 +45,11 @@ class Builder:
     #: The class of results, set by `kvtrace.hlo.wrapper`, which imports this module.
     tensor_class: "ClassVar[type[Tensor]]"
 
-    def __init__(
-        self,
-        name: str,
-        target: str = "xla",
-        root: FrameType | None = None,
-        parent: "Builder | None" = None,
-    ) -> None:
+    def __init__(self, name: str, target: str = "xla", root: FrameType | None = None) -> None:
         self.name = name
         self.target = target
         self.root = root
-        self.parent = parent
         self.ops: list[Op] = []
-        #: Tensors of outer builders that are used here, each with its parameter.
-        self.captured: list[tuple[Tensor, Tensor]] = []
-        self._captured: dict[tuple[int, int], Tensor] = {}
         self._constants: dict[Any, int] = {}
         self._dtypes = TARGETS[target]
 
@@ -84,9 +72,8 @@ class Builder:
         shape: tuple[int, ...],
         dtype: Dtype,
         attributes: dict[str, Any] = _NO_ATTRIBUTES,
-        graphs: dict[str, Graph] | None = None,
     ) -> "Tensor":
-        """Append an op with one result, and return the result; outer operands are captured.
+        """Append an op with one result, and return the result.
 
         Raises:
             DtypeNotOnTarget: The target lacks this element type.
@@ -95,7 +82,7 @@ class Builder:
         if dtype not in self._dtypes:
             raise self._missing_dtype(dtype)
         indices = tuple([self.index_of(operand) for operand in operands])
-        op = Op(opcode, indices, dtype, shape, attributes, current_stack(self.root), graphs)
+        op = Op(opcode, indices, dtype, shape, attributes, current_stack(self.root))
         self.ops.append(op)
         result = self.tensor_class(self, len(self.ops) - 1, shape, dtype)
         if opcode in ELEMENTWISE:  # in NumPy, a result has the memory order of its operands
@@ -108,13 +95,12 @@ class Builder:
         opcode: str,
         operands: "Sequence[Tensor]",
         results: Sequence[tuple[tuple[int, ...], Dtype]],
-        attributes: dict[str, Any] = _NO_ATTRIBUTES,
-        graphs: dict[str, Graph] | None = None,
+        attributes: dict[str, Any],
     ) -> "tuple[Tensor, ...]":
         """Append an op with several results; return its `get_tuple_element` ops, one per result."""
         indices = tuple([self.index_of(operand) for operand in operands])
         stack = current_stack(self.root)
-        self.ops.append(Op(opcode, indices, None, (), attributes, stack, graphs))
+        self.ops.append(Op(opcode, indices, None, (), attributes, stack))
         tuple_index = len(self.ops) - 1
         elements = []
         for number, (shape, dtype) in enumerate(results):
@@ -159,7 +145,7 @@ class Builder:
     # -- operands ---------------------------------------------------------------------------
 
     def index_of(self, tensor: "Tensor") -> int:
-        """Return the index of the op of a tensor's present value; outer tensors are captured.
+        """Return the index of the op of a tensor's present value.
 
         Raises:
             ForeignTensor: The tensor belongs to no trace in progress here.
@@ -167,27 +153,12 @@ class Builder:
         """
         if tensor._view is not None:
             tensor._follow_base()
-        if tensor._builder is self:
-            return tensor._index
-        return self._capture(tensor)._index
-
-    def _capture(self, tensor: "Tensor") -> "Tensor":
-        outer_builder = self.parent
-        while outer_builder is not None and outer_builder is not tensor._builder:
-            outer_builder = outer_builder.parent
-        if outer_builder is None:
+        if tensor._builder is not self:
             raise ForeignTensor.here(
                 "a tensor is used outside the trace that made it; "
                 "return it from the traced function, or pass it as an argument"
             )
-        capture_key = (id(tensor._builder), tensor._index)
-        parameter = self._captured.get(capture_key)
-        if parameter is None:
-            captured = self.tensor_class(tensor._builder, tensor._index, tensor.shape, tensor.dtype)
-            parameter = self.parameter(f"captured{len(self.captured)}", tensor.shape, tensor.dtype)
-            self._captured[capture_key] = parameter
-            self.captured.append((captured, parameter))
-        return parameter
+        return tensor._index
 
     def _missing_dtype(self, dtype: Dtype) -> DtypeNotOnTarget:
         instead = INSTEAD.get(dtype.name, "another element type")
@@ -253,8 +224,6 @@ def _is_needed(ops: list[Op], index: int, needed: bytearray) -> bool:
 def _replica_count(ops: Sequence[Op]) -> int:
     replica_count = 1
     for op in ops:
-        for body in (op.graphs or {}).values():
-            replica_count = max(replica_count, body.num_replicas)
         for group in op.attributes.get("replica_groups", ()):
             replica_count = max(replica_count, max(group, default=-1) + 1)
     return replica_count

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -129,13 +128,12 @@ class Graph:
         return figures_of(self.rows(0))
 
     def rows(self, graph_id: int, constants_apart: bool = False) -> "list[GraphOp]":
-        """Return the rows of `graph_ops` of the graph and of its bodies.
+        """Return the rows of `graph_ops` of the graph.
 
-        The body numbered n, from 1, has the id `graph_id + (n << 32)`, which the attribute of its
-        role contains. With `constants_apart`, large constants have the attribute `value_artifact`,
-        the SHA-256 of their content, instead of `value`.
+        With `constants_apart`, large constants have the attribute `value_artifact`, the SHA-256 of
+        their content, instead of `value`.
         """
-        return list(_rows(self, graph_id, graph_id, count(1), constants_apart))
+        return list(_rows(self, graph_id, constants_apart))
 
 
 def _is_output(op: Op) -> bool:
@@ -148,16 +146,9 @@ def _spec(op: Op, name: str | None) -> TensorSpec:
     return TensorSpec(name, op.dtype, op.shape)
 
 
-def _rows(
-    graph: Graph,
-    graph_id: int,
-    outermost_id: int,
-    body_numbers: Iterator[int],
-    apart: bool,
-) -> "Iterator[GraphOp]":
-    from kvtrace.addons.graphs.rows import BODY_SHIFT, GraphOp
+def _rows(graph: Graph, graph_id: int, apart: bool) -> "Iterator[GraphOp]":
+    from kvtrace.addons.graphs.rows import GraphOp
 
-    bodies: list[tuple[Graph, int]] = []
     for index, op in enumerate(graph.ops):
         attributes = {
             name: attribute_text(value)
@@ -167,10 +158,6 @@ def _rows(
         if apart and _is_large(op.attributes.get("value")):
             content = _content(op.attributes["value"])
             attributes["value_artifact"] = hashlib.sha256(content).hexdigest()
-        for role, body in (op.graphs or {}).items():
-            body_id = outermost_id + (next(body_numbers) << BODY_SHIFT)
-            attributes[role] = str(body_id)
-            bodies.append((body, body_id))
         yield GraphOp(
             graph_id=graph_id,
             op_index=index,
@@ -184,18 +171,14 @@ def _rows(
             output_name=op.output_name,
             aliases=op.aliases,
         )
-    for body, body_id in bodies:
-        yield from _rows(body, body_id, outermost_id, body_numbers, apart)
 
 
 def constant_contents(graph: Graph) -> Iterator[bytes]:
-    """Yield the bytes of each constant above CONSTANT_LIMIT, little-endian, bodies included."""
+    """Yield the bytes of each constant above CONSTANT_LIMIT, little-endian."""
     for op in graph.ops:
         value = op.attributes.get("value")
         if _is_large(value):
             yield _content(value)
-        for body in (op.graphs or {}).values():
-            yield from constant_contents(body)
 
 
 def _is_large(value: Any) -> bool:

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
 from kvtrace.addons.graphs.hlo.errors import Stack
-
-if TYPE_CHECKING:
-    from kvtrace.addons.graphs.hlo.graph import Graph
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -22,7 +19,6 @@ class Op:
         shape: Shape of the result.
         attributes: Further parameters of the op's meaning, as plain values.
         stack: The stack in the user's program.
-        graphs: Bodies, by their role (condition, body, true, false).
         input_name: Name of the parameter, if the op is one.
         output_name: Name of the graph's result, if the op is one.
         aliases: Parameter that this result is written into.
@@ -36,7 +32,6 @@ class Op:
     shape: tuple[int, ...]
     attributes: dict[str, Any]
     stack: Stack
-    graphs: "dict[str, Graph] | None" = None
     input_name: str | None = None
     output_name: str | None = None
     aliases: str | None = None

@@ -204,8 +204,8 @@ class Tensor(NDArrayOperatorsMixin):
             raise RefusedMutation.here(self._write_refusal)
         elif self._builder is not builder:
             raise RefusedMutation.here(
-                "a tensor from outside a loop's or branch's body is written to in the body; "
-                "carry it through the loop and return it"
+                "a tensor of another trace is written to; return it from the traced function, or "
+                "pass it as an argument"
             )
         self._index = index
         self._builder = builder
@@ -235,11 +235,11 @@ Builder.tensor_class = Tensor
 _NEEDS_VALUES: Final = {
     "__bool__": (
         "a branch depends on a traced value",
-        "use np.where to choose by element, or kvtrace.hlo.ops.cond to choose what runs",
+        "use np.where to choose by element",
     ),
     "__index__": (
         "a traced value is used as a Python integer, as range and slices take",
-        "make it an argument that is not an array, or use kvtrace.hlo.ops.fori_loop",
+        "make it an argument that is not an array",
     ),
     "__int__": ("a traced value is turned into a Python int", "use astype(np.int32)"),
     "__float__": ("a traced value is turned into a Python float", "use astype(np.float32)"),

@@ -214,31 +214,14 @@ def _compare_line(name: str, direction: str, x: str, y: str, kind: str, dtype: s
     )
 
 
-def _loop_regions(op: GraphOp, text: "FunctionText") -> str:
-    carried = int(op.attributes["carried"])
-    return ", ".join(text.body(op, role, carried) for role in ("condition", "body"))
-
-
-def _branch_regions(op: GraphOp, text: "FunctionText") -> str:
-    return ", ".join(text.body(op, role) for role in ("true", "false"))
-
-
 #: Opcode → function of its regions, without parentheses.
 REGIONS: Final[dict[str, "Callable[[GraphOp, FunctionText], str]"]] = {
     "all_reduce": _reducer_of_op,
-    "if": _branch_regions,
     "reduce": _reducer_of_op,
     "reduce_scatter": _reducer_of_op,
     "reduce_window": _reducer_of_op,
     "scatter": _reducer_of_op,
     "sort": _sort_comparator,
-    "while": _loop_regions,
-}
-
-#: Opcode → number of operands that are written; regions use the others.
-WRITTEN_OPERANDS: Final[dict[str, Callable[[GraphOp], int]]] = {
-    "if": lambda _: 1,
-    "while": lambda op: int(op.attributes["carried"]),
 }
 
 

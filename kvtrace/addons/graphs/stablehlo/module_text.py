@@ -14,17 +14,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kvtrace.addons.graphs.rows import (
-    BODY_SHIFT,
     Frame,
     GraphOp,
-    by_graph,
     damaged_graph_errors,
     inputs_of,
     outputs_of,
 )
 from kvtrace.addons.graphs.stablehlo.attributes import (
     REGIONS,
-    WRITTEN_OPERANDS,
     attributes_text,
     tensor_type,
 )
@@ -129,23 +126,21 @@ def _float_literal(value: float, dtype: str) -> str:
 
 
 def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int = 1) -> str:
-    """Return the module of a graph as text, from the rows of the graph and of its bodies.
+    """Return the module of a graph as text, from its rows in order.
 
-    The graph of the first row is the outermost, and becomes the public function `main`. An argument
-    that a result is written into has the attribute `tf.aliasing_output` with that result's number.
+    The graph becomes the public function `main`. An argument that a result is written into has the
+    attribute `tf.aliasing_output` with that result's number.
     """
-    graphs = by_graph(rows)
-    main = graphs[rows[0].graph_id] if rows else []
     locations = Locations()
-    function = FunctionText(graphs, locations)
-    results = outputs_of(main)
-    parameters = inputs_of(main)
+    function = FunctionText(locations)
+    results = outputs_of(rows)
+    parameters = inputs_of(rows)
     arguments = ", ".join(
         _argument_text(op, position, results, locations) for position, op in enumerate(parameters)
     )
     result_texts = ", ".join(_result_text(op) for op in results)
-    function.write_all(main, [f"%arg{position}" for position in range(len(parameters))])
-    names, types = function.returned(main)
+    function.write_all(rows, [f"%arg{position}" for position in range(len(parameters))])
+    names, types = function.returned(rows)
     return_location = locations.of(results[-1].stack if results else ())
     lines = [
         f"module @{_symbol(name)} attributes {{mhlo.num_partitions = 1 : i32, "
@@ -197,18 +192,11 @@ def _result_text(op: GraphOp) -> str:
 
 
 class FunctionText:
-    """The lines of the ops of a function or body, and the names of the ops' results.
+    """The lines of the ops of a function, and the names of the ops' results."""
 
-    `prefix` separates the names in a body from those around the body, which are visible there.
-    """
-
-    def __init__(
-        self, graphs: Mapping[int, Sequence[GraphOp]], locations: Locations, prefix: str = "%"
-    ) -> None:
-        self.graphs = graphs
+    def __init__(self, locations: Locations) -> None:
         self.locations = locations
         self.lines: list[str] = []
-        self._prefix = prefix
         self._names: dict[int, str] = {}
         self._types: dict[int, str] = {}
         self._dtypes: dict[int, str] = {}
@@ -254,31 +242,6 @@ class FunctionText:
         """Return ` loc(…)` for the op's stack."""
         return self.locations.of(op.stack)
 
-    def body(self, op: GraphOp, role: str, carried: int = 0) -> str:
-        """Return the region of an op's body; the first `carried` parameters are its arguments.
-
-        The other parameters are operands of the op, by their names outside of the region.
-        """
-        graph_id = int(op.attributes[role])
-        ops = self.graphs[graph_id]
-        prefix = f"%b{graph_id >> BODY_SHIFT}_"
-        body_text = FunctionText(self.graphs, self.locations, prefix)
-        operand_names = self.operand_names(op)
-        positions = op.attribute(f"{role}_operands")
-        names = [f"{prefix}a{number}" for number in range(carried)]
-        body_text.write_all(
-            ops, [*names, *(operand_names[position] for position in positions[carried:])]
-        )
-        types = [tensor_type(p.dtype, p.shape) for p in inputs_of(ops)[:carried]]
-        header = ", ".join(f"{n}: {kind}" for n, kind in zip(names, types, strict=True))
-        result_names, result_types = body_text.returned(ops)
-        lines = [
-            f"^bb0({header}):" if carried else "",
-            *body_text.lines,
-            f'"stablehlo.return"({result_names}) : ({result_types}) -> (){self.location(op)}',
-        ]
-        return "{\n" + "\n".join(line for line in lines if line) + "\n}"
-
     @staticmethod
     def joined(texts: Mapping[int, str], positions: Sequence[int]) -> str:
         """Return the texts at some positions, joined by commas."""
@@ -297,7 +260,7 @@ class FunctionText:
             has_several_results = len(self._results[op.operands[0]]) > 1
             self._names[index] = f"{source}#{result_number}" if has_several_results else source
         else:
-            self._names[index] = f"{self._prefix}{index}"
+            self._names[index] = f"%{index}"
             self.lines.append(self._op_line(op))
 
     def _op_line(self, op: GraphOp) -> str:
@@ -312,10 +275,8 @@ class FunctionText:
             return f"{result} = {text}{self.location(op)}"
         region = REGIONS.get(op.opcode)
         regions = f" ({region(op, self)})" if region is not None else ""
-        operand_count = WRITTEN_OPERANDS.get(op.opcode)
-        written_count = len(op.operands) if operand_count is None else operand_count(op)
-        operand_names = ", ".join(self.operand_names(op)[:written_count])
-        operand_types = ", ".join(self.operand_types(op)[:written_count])
+        operand_names = ", ".join(self.operand_names(op))
+        operand_types = ", ".join(self.operand_types(op))
         return (
             f'{result} = "stablehlo.{op.opcode}"({operand_names}){regions}{attributes_text(op)} : '
             f"({operand_types}) -> {result_type}{self.location(op)}"

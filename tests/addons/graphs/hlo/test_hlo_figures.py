@@ -1,8 +1,6 @@
 import numpy as np
 
 from kvtrace.addons.graphs.hlo import trace
-from kvtrace.addons.graphs.hlo.families.control import while_
-from kvtrace.addons.graphs.hlo.primitives import lift
 
 X = np.zeros((8, 16), np.float32)
 W = np.zeros((16, 32), np.float32)
@@ -69,13 +67,3 @@ def test_a_constant_of_one_value_counts_one_element_of_memory():
 
     assert added.peak_live_bytes == 2 * X.nbytes + 4
     assert counted.peak_live_bytes >= 3 * X.nbytes
-
-
-def test_a_loop_with_unknown_trips_counts_its_body_once():
-    def program(x):
-        return while_([x, lift(0)], lambda x, n: [n < 3], lambda x, n: [x + x, n + 1])[0]
-
-    _, counted = figures(program, X)
-
-    assert counted.unknown_loops == 1
-    assert counted.flops == 8 * 16

@@ -26,9 +26,6 @@ export function OpPanel(props: OpPanelProps) {
   }
   const names = graph.names[op];
   const attributes = Object.entries(graph.attributes[op] ?? {});
-  const bodies = attributes.flatMap(([role, text]) =>
-    text.startsWith("body ") ? [[role, Number(text.slice(5))] as const] : [],
-  );
   return (
     <div class="panel" id="op" data-op={op}>
       <h3 class="graph-title">{opTitle(graph, op)}</h3>
@@ -61,12 +58,9 @@ export function OpPanel(props: OpPanelProps) {
               "nothing"
             ),
           ],
-          ...bodies.map(([role, body]) => [role, <BodyLink body={body} />] as const),
-          ...attributes
-            .filter(([, text]) => !text.startsWith("body "))
-            .map(
-              ([name, text]) => [shortText(name, 60), <code>{shortText(text, 200)}</code>] as const,
-            ),
+          ...attributes.map(
+            ([name, text]) => [shortText(name, 60), <code>{shortText(text, 200)}</code>] as const,
+          ),
         ]}
       />
       <Frames {...props} op={op} />
@@ -94,18 +88,6 @@ function OpLinks({ graph, ops }: { graph: GraphColumns; ops: readonly number[] }
       ))}
       {ops.length > MOST_LINKS ? ` and ${formatCount(ops.length - MOST_LINKS)} more` : null}
     </span>
-  );
-}
-
-function BodyLink({ body }: { body: number }) {
-  return (
-    <button
-      type="button"
-      class="quiet small"
-      onClick={() => setQuery({ body, op: null, see: null, q: null })}
-    >
-      body {formatCount(body)}
-    </button>
   );
 }
 

@@ -4,7 +4,7 @@ import { useCallback, useMemo } from "preact/hooks";
 import { NotHere } from "@report/app/boundary";
 import { chosen, chosenNumber, href, setQuery } from "@report/app/router";
 import type { View, ViewProps } from "@report/app/view";
-import { formatCount, formatPlace, plural } from "@report/data/format";
+import { formatCount, formatPlace } from "@report/data/format";
 import { page } from "@report/data/page";
 import { useBlock } from "@report/data/use_block";
 import { derived, Figures, measured } from "@report/parts/figure";
@@ -31,20 +31,15 @@ function OneGraph({ variant }: { variant: number }) {
   const loaded = useBlock<GraphBlock>(page, `graph/${variant}`);
   if (loaded.state === "missing") return <NotHere what="graph" />;
   const kernel = page.report.variants[variant]?.kernel ?? -1;
-  const body = chosenNumber("body") ?? 0;
-  const graph =
-    loaded.state === "ready" ? loaded.value.graphs.find((each) => each.body === body) : undefined;
   return (
     <>
       <h1>
         <Swatch kernel={kernel} />
         {kernelName(kernel)}
-        {body ? `, body ${formatCount(body)}` : null}
       </h1>
       {loaded.state === "failed" ? <Note kind="warning">{loaded.reason}</Note> : null}
-      {loaded.state === "ready" && !graph ? <NotHere what="body of this graph" /> : null}
-      {graph && loaded.state === "ready" ? (
-        <Shown key={body} variant={variant} graph={graph} block={loaded.value} kernel={kernel} />
+      {loaded.state === "ready" ? (
+        <Shown variant={variant} graph={loaded.value.graph} kernel={kernel} />
       ) : null}
     </>
   );
@@ -54,10 +49,9 @@ interface ShownProps {
   readonly variant: number;
   readonly kernel: number;
   readonly graph: GraphColumns;
-  readonly block: GraphBlock;
 }
 
-function Shown({ variant, kernel, graph, block }: ShownProps) {
+function Shown({ variant, kernel, graph }: ShownProps) {
   const op = chosenNumber("op");
   const [words, file, line] = [chosen("q") ?? "", chosen("file"), chosenNumber("line")];
   const measure = measureNamed(chosen("color"));
@@ -69,7 +63,7 @@ function Shown({ variant, kernel, graph, block }: ShownProps) {
   const found = useMemo(() => foundOps(graph, { words, file, line }), [graph, words, file, line]);
   return (
     <>
-      <Head variant={variant} graph={graph} block={block} />
+      <Head variant={variant} graph={graph} />
       <Section title="Drawing" id="drawing">
         <div class="toolbar">
           <AddressSearch label="Search ops" name="q" placeholder="opcode, shape, name, line" />
@@ -120,36 +114,15 @@ function Shown({ variant, kernel, graph, block }: ShownProps) {
   );
 }
 
-function Head({
-  variant,
-  graph,
-  block,
-}: {
-  variant: number;
-  graph: GraphColumns;
-  block: GraphBlock;
-}) {
-  const { totals, owner } = graph;
+function Head({ variant, graph }: { variant: number; graph: GraphColumns }) {
+  const { totals } = graph;
   const intensity = totals.boundary_bytes ? totals.flops / totals.boundary_bytes : null;
   const peak = totals.peak_op === null ? null : `at %${totals.peak_op}, derived`;
   return (
     <>
-      {owner ? (
-        <p>
-          The {owner.role} of{" "}
-          <a href={href(`graph/${variant}`, { body: owner.body || null, op: owner.op })}>
-            op %{owner.op}
-          </a>
-          ; its figures are of one pass.
-        </p>
-      ) : (
-        <p class="muted">
-          <VariantLink variant={variant} />{" "}
-          {block.graphs.length > 1
-            ? `with ${plural(block.graphs.length - 1, "body", "bodies")} of loops and branches`
-            : null}
-        </p>
-      )}
+      <p class="muted">
+        <VariantLink variant={variant} />
+      </p>
       <Figures
         id="figures"
         of={[
@@ -166,12 +139,6 @@ function Head({
           derived("peak live memory", totals.peak_live_bytes, "bytes", "", peak),
         ]}
       />
-      {totals.unknown_loops ? (
-        <Note>
-          {plural(totals.unknown_loops, "loop")} of which it is not known how often it runs: counted
-          once.
-        </Note>
-      ) : null}
     </>
   );
 }

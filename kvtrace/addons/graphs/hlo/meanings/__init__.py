@@ -28,18 +28,6 @@ def meaning(*opcodes: str) -> Callable[[Meaning], Meaning]:
     return register
 
 
-def body_arguments(op: Op, role: str, operands: list[Any]) -> list[Any]:
-    """Return the arguments of an op's body, selected from the op's operands.
-
-    Args:
-        op: The op.
-        role: The body's role, as "body" or "condition".
-        operands: The values that the attribute `<role>_operands` has positions in.
-
-    """
-    return [operands[position] for position in op.attributes[f"{role}_operands"]]
-
-
 @cache
 def load() -> None:
     """Import every file of meanings; later calls do nothing."""
@@ -47,4 +35,4 @@ def load() -> None:
         import_module(f"{__name__}.{module.name}")
 
 
-__all__ = ["MEANINGS", "Op", "body_arguments", "load", "meaning"]
+__all__ = ["MEANINGS", "Op", "load", "meaning"]

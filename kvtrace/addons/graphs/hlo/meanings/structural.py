@@ -1,4 +1,4 @@
-"""Semantics of ops that move, gather, sort and reduce elements, of products, and of control."""
+"""Semantics of ops that move, gather, sort and reduce elements, and of products."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import is_float, wide_dtype
-from kvtrace.addons.graphs.hlo.meanings import body_arguments, meaning
+from kvtrace.addons.graphs.hlo.meanings import meaning
 from kvtrace.addons.graphs.hlo.op import Op
 
 Array = np.ndarray[Any, Any]
@@ -165,27 +165,6 @@ def _as_matrices(
     pair = (other_axes, summed) if summed_last else (summed, other_axes)
     batch_extents = tuple(x.shape[axis] for axis in batch)
     return x.transpose(permutation).reshape(*batch_extents, extent(pair[0]), extent(pair[1]))
-
-
-@meaning("while")
-def _while(op: Op, *operands: Any) -> tuple[Any, ...]:
-    from kvtrace.addons.graphs.hlo.run import evaluate
-
-    assert op.graphs is not None
-    carried_count = op.attributes["carried"]
-    values = list(operands)
-    while evaluate(op.graphs["condition"], body_arguments(op, "condition", values))[0]:
-        values[:carried_count] = evaluate(op.graphs["body"], body_arguments(op, "body", values))
-    return tuple(values[:carried_count])
-
-
-@meaning("if")
-def _if(op: Op, predicate: Any, *outside: Any) -> tuple[Any, ...]:
-    from kvtrace.addons.graphs.hlo.run import evaluate
-
-    assert op.graphs is not None
-    role = "true" if predicate else "false"
-    return evaluate(op.graphs[role], body_arguments(op, role, [predicate, *outside]))
 
 
 @meaning("custom_call")

@@ -178,8 +178,6 @@ _KINDS: Final = {
     "reduce_scatter": "other",
     "all_to_all": "other",
     "custom_call": "other",
-    "while": "other",
-    "if": "other",
 }
 
 
@@ -192,7 +190,7 @@ def short_name(dtype: Any) -> str:
 def graph_columns(
     graph: Graph, graph_id: int, add_stack: Callable[[Sequence[Frame]], int]
 ) -> dict[str, Any]:
-    """Return a graph's columns of `graph_ops`, bodies included; large constants are hashes."""
+    """Return a graph's columns of `graph_ops`; large constants are hashes."""
     ops = graph.rows(graph_id, constants_apart=True)
     return {
         "graph_id": [op.graph_id for op in ops],
