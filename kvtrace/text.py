@@ -9,7 +9,7 @@ import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 WIDTH: Final = 80
 #: The fewest columns that output is laid out for.
@@ -24,6 +24,16 @@ _WHOLE: Final = 44
 _NARROWEST: Final = 12
 _MOST_LINES: Final = 4
 _BREAKS: Final = "_.,:;/<>(-"
+
+
+def json_text(schema: str, content: Mapping[str, Any]) -> str:
+    """Return what `--json` prints: an object with the name and version of its schema.
+
+    The schema is the file `schemas/NAME.json` beside the command's module.
+    """
+    import json
+
+    return json.dumps({"schema": schema, "version": 1, **content}, indent=2, default=str)
 
 
 def printable(text: object) -> str:

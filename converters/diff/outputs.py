@@ -3,7 +3,6 @@
 In comments of reviews, absolute paths are replaced by paths relative to the project.
 """
 
-import json
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ from kvtrace.converters.diff.render import (
 )
 from kvtrace.converters.output import whole_file
 from kvtrace.schema.errors import BadSetting
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
@@ -175,7 +175,7 @@ def _text(lines: list[str]) -> str:
 
 def _json(difference: Difference, gate: Gate) -> str:
     content = difference_object(difference) | {"gate": gate_object(gate)}
-    return json.dumps(content, indent=2) + "\n"
+    return json_text("diff", content) + "\n"
 
 
 def _write(path: Path, text: str, tell: Callable[[str], object]) -> None:

@@ -175,16 +175,24 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     return columns(header, rows, width)
 
 
+def _untimed_sentence(profile: Profile, kernels: Sequence[KernelProfile]) -> str:
+    """Return what a profile without a device timeline shows instead, and how to record one."""
+    advice = "record with KVTRACE_MODE=timeline to see when kernels ran"
+    if not profile.on_host:
+        return f"no device times: {advice}"
+    is_timed = any(k.measured.host_ns is not None for k in kernels)
+    meaning = ": host time is what kernels took on the CPU" if is_timed else ""
+    return f"no device was seen{meaning}; where there is a GPU, {advice}"
+
+
 def _excluded_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
     """Return sentences on launches that times exclude, and on launches without timed executions.
 
     Excluded are launches of autotuners and warm-ups, and those that compiled or loaded the kernel.
     """
     lines = []
-    if profile.on_host and profile.device_time is None:
-        is_timed = any(k.measured.host_ns is not None for k in kernels)
-        meaning = ": host time is what kernels took on the CPU" if is_timed else ""
-        lines += wrapped(f"no device was seen{meaning}", width)
+    if profile.device_time is None and not profile.imported:
+        lines += wrapped(_untimed_sentence(profile, kernels), width)
     tuning_launches = sum(k.tuning_launches for k in kernels)
     time = profile.device_time
     excluded = [plural(tuning_launches, "launch")] if tuning_launches else []

@@ -17,12 +17,13 @@ _WIDEST_CELL, _NARROWEST_CELL = 60, 16
 
 
 def json_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Return the lines of a JSON array with an object per row and line.
+    """Return the lines of a JSON object whose `rows` have an object per row and line.
 
     Times become ISO 8601, binary values base64, NaN and infinities null.
     """
     objects = [json.dumps(dict(zip(names, map(_json_value, row), strict=True))) for row in rows]
-    return ["[", *(f"  {text}," for text in objects[:-1]), *(f"  {t}" for t in objects[-1:]), "]"]
+    lines = [*(f"    {text}," for text in objects[:-1]), *(f"    {text}" for text in objects[-1:])]
+    return ['{"schema": "sql", "version": 1, "rows": [', *lines, "]}"]
 
 
 def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:

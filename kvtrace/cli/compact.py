@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import DamagedFile
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def command(
     leave_pandas()
     compaction = compact(trace, dry_run=dry_run)
     if as_json:
-        print(json.dumps(asdict(compaction), indent=2))
+        print(json_text("compact", asdict(compaction)))
     else:
         for line in _lines(compaction, str(trace), dry_run):
             say(line)

@@ -119,7 +119,7 @@ def command(
 
     Example:
         kvtrace diff old/ new/ -v
-        kvtrace diff out/@v1.2 out/@9be1042 --exit-code
+        kvtrace diff out/@v1.2 out/@9be1042 --exit-code    # after recording at both commits
         kvtrace diff @3f2c81a @9be1042 --in out/ --time-threshold 10% --markdown -
         kvtrace diff old/ new/ --html d.html --junit d.xml --markdown d.md
         kvtrace diff old/ new/ --fail-on 'findings.new, spills>0, bytes>+1%'

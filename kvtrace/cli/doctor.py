@@ -1,6 +1,5 @@
 """`kvtrace doctor`: the parts of kvtrace that work on this machine, and how to fix the others."""
 
-import json
 import os
 import platform
 import shutil
@@ -18,6 +17,7 @@ from kvtrace import registry
 from kvtrace.analysis.machine import Part
 from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import PACKAGES
+from kvtrace.text import json_text
 
 
 def machine_parts(environment: Mapping[str, str]) -> list[Part]:
@@ -225,7 +225,7 @@ def command(
         return print_settings(as_json=as_json)
     parts = machine_parts(os.environ)
     if as_json:
-        print(json.dumps([asdict(part) for part in parts], indent=2))
+        print(json_text("doctor", {"parts": [asdict(part) for part in parts]}))
     else:
         width = max(len(part.name) for part in parts)
         for part in parts:

@@ -1,6 +1,5 @@
 """`kvtrace import`: another tool's files as runs of a trace."""
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from kvtrace.cli.options import JsonOption, leave_pandas, say, select, tell
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import loaded, own_entries
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.converters.importers.importing import ImportedRunFile
@@ -133,7 +133,7 @@ def command(
         runs = import_files(found.files, output, source)
     missing = list(dict.fromkeys(text for run in runs for text in run.lacks))
     if as_json:
-        print(json.dumps(_runs_object(output, runs, missing), indent=2))
+        print(json_text("import", _runs_object(output, runs, missing)))
     else:
         _print_runs(output, runs, missing, len(found.files))
     for in_events in (False, True):

@@ -1,6 +1,5 @@
 """`kvtrace info`: the contents of a trace at a glance."""
 
-import json as json_format
 from typing import Annotated, Final
 
 from kvtrace.cli.needs import NOTHING
@@ -14,6 +13,7 @@ from kvtrace.cli.options import (
     WholeOption,
 )
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 NEEDS: Final = NOTHING
 
@@ -79,7 +79,7 @@ def command(
 
         tunings = (*read_tunings(selection.trace, runs), *read_choices(selection.trace, runs))
         if json:
-            print(json_format.dumps([asdict(tuning) for tuning in tunings], indent=2))
+            print(json_text("autotune", {"tunings": [asdict(tuning) for tuning in tunings]}))
         else:
             print_lines(tunings_text(tunings, terminal_width()))
         return
@@ -88,6 +88,6 @@ def command(
         since=since if warmup else None, part=part,
     )  # fmt: skip
     if json:
-        print(json_format.dumps(overview_object(overview), indent=2))
+        print(json_text("info", overview_object(overview)))
         return
     print_lines(overview_text(overview, full=everything, width=terminal_width()))

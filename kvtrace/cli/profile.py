@@ -1,6 +1,5 @@
 """`kvtrace profile`: where time, bytes and FLOPs go."""
 
-import json as json_format
 from typing import TYPE_CHECKING, Annotated, Final
 
 from kvtrace.cli import complain, note
@@ -25,6 +24,7 @@ from kvtrace.cli.options import (
 )
 from kvtrace.cli.parsing import Option
 from kvtrace.converters.profile.call_paths import Grouping
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.profile_model import Profile
@@ -152,6 +152,6 @@ def _print_object(
 
         sums = read_call_sums(selection.trace, selection.runs, part)
         output["by"] = call_tree_object(sums, by)
-    print(json_format.dumps(output, indent=2))
+    print(json_text("profile", output))
     if profile.is_empty:
         complain(nothing_sentence(profile.window, imported=profile.imported))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def command(
         dry_run=dry_run,
     )
     if as_json:
-        print(json.dumps(asdict(pruning), indent=2))
+        print(json_text("prune", asdict(pruning)))
         return
     for line in _lines(pruning, str(trace), dry_run):
         say(line)

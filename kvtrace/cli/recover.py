@@ -1,11 +1,11 @@
 """`kvtrace trace recover`: sealing of the journals that killed processes left."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 
 def command(
@@ -29,7 +29,7 @@ def command(
     leave_pandas()
     recovery = recover(trace, force=force)
     if as_json:
-        print(json.dumps(asdict(recovery), indent=2))
+        print(json_text("recover", asdict(recovery)))
         return 0
     for run_id in recovery.sealed:
         say(f"sealed      {run_id}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def command(
     left_out = [name for name in PRIVATE if everything or choices[name]]
     redaction = redact(trace, output, left_out, redacted_ir)
     if as_json:
-        print(json.dumps(asdict(redaction), indent=2))
+        print(json_text("redact", asdict(redaction)))
     else:
         for line in _lines(redaction, output):
             say(line)

@@ -1,6 +1,5 @@
 """`kvtrace replay`: the evaluation of each unique call for clients, which fill derived tables."""
 
-import json
 from typing import Annotated, Final
 
 from kvtrace.cli import complain
@@ -17,6 +16,7 @@ from kvtrace.cli.options import (
     select,
 )
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 ClientOption = Annotated[
     list[str] | None,
@@ -90,7 +90,7 @@ def command(
     for error in dict.fromkeys(errors):
         complain(error)
     if as_json:
-        print(json.dumps(outcomes, indent=2))
+        print(json_text("replay", {"runs": outcomes}))
     complain_of(selection.trace)
     if not any(outcome["replayed"] for outcome in outcomes):
         if not any(outcome["calls"] or outcome["left_out"] for outcome in outcomes):

@@ -21,6 +21,7 @@ from kvtrace.cli.options import (
     settings_in_force,
 )
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.converters.findings import Findings
@@ -80,6 +81,12 @@ def command(
     findings. Exit code 1 on an error that no comment `# kvtrace: ignore[rule] reason` suppresses,
     with --strict also on a warning or an unknown, which all kernels without IR are; 2 if nothing
     was judged. KVTRACE_RULES sets --rule and --no-rule, KVTRACE_STRICT sets --strict.
+
+    By default all rules judge but mask-always-true and non-finite: out-of-bounds, out-of-view,
+    null-pointer, misaligned, descriptor-contract, overflow, wrong-hint, race, race-within-program,
+    lane-conflict, device-assert, division-by-zero, grid-limit, undefined-lanes, undefined-use,
+    mask-always-false. Rules of add-ons: not-invariant, uninitialized-read, unwritten-result,
+    undeclared-write. Each is described in docs/rules.
 
     Example:
         kvtrace sanitize out/
@@ -143,7 +150,7 @@ def _print(
     width = min(terminal_width(), 120) if is_text else 1_000
     untried = [] if as_json else untried_text(selection.trace, selection.runs, width)
     if as_json:
-        print(json.dumps(findings_object(shown), indent=2))
+        print(json_text("sanitize", findings_object(shown)))
     elif as_sarif:
         root = selection.runs[0].git_root if selection.runs else None
         print(json.dumps(sarif(shown, __version__, root=root), indent=2))

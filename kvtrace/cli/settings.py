@@ -1,9 +1,10 @@
 """The settings in force, with their defaults: `kvtrace doctor --settings`."""
 
-import json
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.project import Project
@@ -29,7 +30,7 @@ def print_settings(*, as_json: bool) -> int:
     if as_json:
         variables = {"KVTRACE": out, **values}
         content = {"variables": variables, "sources": sources, "diff": gate, "problems": problems}
-        print(json.dumps(content, indent=2, default=str))
+        print(json_text("settings", content))
     else:
         say(
             f"KVTRACE={out}"

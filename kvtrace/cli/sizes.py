@@ -1,6 +1,5 @@
 """`kvtrace sizes`: for which sizes each kernel is proven, and whether its calls fit them."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,6 +16,7 @@ from kvtrace.cli.options import (
     settings_in_force,
 )
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 NEEDS: Final = OF_EVALUATED_CALLS
 
@@ -96,7 +96,7 @@ def command(
     for failure in by_reason(failures):
         complain(failure)
     if as_json:
-        print(json.dumps([asdict(kernel) for kernel in kernels], indent=2))
+        print(json_text("sizes", {"kernels": [asdict(kernel) for kernel in kernels]}))
     else:
         width = min(terminal_width(), 120)
         print_lines(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from kvtrace.cli.options import JsonOption, print_lines
 from kvtrace.cli.parsing import Argument, Option
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.converters.info.live import Live
@@ -36,7 +37,6 @@ def command(
         kvtrace top out/ --once
 
     """
-    import json
     import sys
     import time
     from dataclasses import asdict
@@ -59,7 +59,7 @@ def command(
         live.add(follower.look(), now)
         page = live.page(now, whole=whole)
         if as_json:
-            print(json.dumps(asdict(page), indent=2))
+            print(json_text("top", asdict(page)))
             return
         print_lines(page_lines(page, str(trace), now, terminal_width(), 40, ended))
     finally:

@@ -1,12 +1,12 @@
 """`kvtrace trace validate`: check every file of a trace."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated, Final, Literal
 
 from kvtrace.cli.needs import NOTHING
 from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 NEEDS: Final = NOTHING
 
@@ -37,7 +37,7 @@ def command(
     leave_pandas()
     problems = validate(trace, profile, warnings=True)
     if as_json:
-        print(json.dumps([asdict(problem) for problem in problems], indent=2))
+        print(json_text("validate", {"problems": [asdict(problem) for problem in problems]}))
     elif problems:
         for problem in problems:
             has_path = problem.text.startswith(problem.where)

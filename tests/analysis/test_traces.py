@@ -49,7 +49,7 @@ def test_sql_returns_the_rows_that_the_command_prints_with_typed_times(copied, c
 
     rows = kvtrace.open(path).sql(statement)
 
-    printed_rows = json.loads(output_of(capsys, "sql", path, statement, "--format", "json"))
+    printed_rows = json.loads(output_of(capsys, "sql", path, statement, "--format", "json"))["rows"]
     assert rows.arrow["kernel"].to_pylist() == [row["kernel"] for row in printed_rows]
     assert str(rows.arrow.schema.field("enter").type).startswith("timestamp[")
     assert list(rows) == printed_rows

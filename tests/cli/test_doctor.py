@@ -5,7 +5,7 @@ import json
 
 def test_every_part_has_a_state_and_broken_parts_have_advice(kvtrace):
     code, out, _ = kvtrace("doctor", "--json")
-    parts = {part["name"]: part for part in json.loads(out)}
+    parts = {part["name"]: part for part in json.loads(out)["parts"]}
     assert {"system", "hot path", "Triton", "GPU", "timeline", "folder", "settings"} <= set(parts)
     assert {part["state"] for part in parts.values()} <= {"ok", "missing", "broken"}
     assert all(e["advice"] for e in parts.values() if e["state"] == "broken")

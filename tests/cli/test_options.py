@@ -9,8 +9,10 @@ import pytest
 import torch
 
 import kvtrace as library
+from kvtrace.cli import command_line
 from kvtrace.cli.options import select, written_to
 from kvtrace.schema.errors import BadSetting
+from kvtrace.verdicts.rules.table import RULES
 from tests.converters.written_trace import Kernel, write_trace
 from tests.support.checked_kernels import double_past_the_end
 
@@ -111,3 +113,11 @@ def test_what_a_trace_tells_goes_to_standard_error(tmp_path, capsys):
     write_trace(tmp_path, [Kernel()])
     select(tmp_path).trace.tell("adding up")
     assert capsys.readouterr() == ("", "kvtrace: adding up\n")
+
+
+def test_help_of_sanitize_names_every_rule_and_those_that_do_not_judge_by_default():
+    text = " ".join(command_line("sanitize").text.split())
+    named = text.partition("By default all rules judge but ")[2].partition(" Rules of add-ons")[0]
+    others, _, defaults = named.rstrip(".").partition(": ")
+    assert set(others.split(" and ")) == {rule for rule in RULES if not RULES[rule].default}
+    assert set(defaults.split(", ")) == {rule for rule in RULES if RULES[rule].default}

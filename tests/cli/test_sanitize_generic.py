@@ -69,7 +69,7 @@ def strictly(two):
     """Exit code and JSON of `kvtrace sizes --strict` on two of its kernels."""
     with redirect_stdout(StringIO()) as out:
         code = main(["sizes", str(two), "--strict", "--json", *TIES])
-    return code, json.loads(out.getvalue())
+    return code, json.loads(out.getvalue())["kernels"]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_sizes_fails_for_a_call_outside_the_conditions_and_prints_it(
 def test_json_has_the_same_conditions_as_the_text(kvtrace, trace_of_two_launches):
     code, out, _ = kvtrace("sizes", trace_of_two_launches, "--json")
 
-    (kernel,) = json.loads(out)
+    (kernel,) = json.loads(out)["kernels"]
     assert code == 1
     assert (kernel["kernel"], kernel["calls"], kernel["inside"]) == ("add", 2, 1)
     assert [access["exact"] for access in kernel["accesses"]] == [True] * 3

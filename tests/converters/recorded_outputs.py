@@ -52,7 +52,8 @@ class RecordedOutputs:
 
     def sql(self, query: str) -> Any:
         """Return what `kvtrace sql` answers, over its own views: one value."""
-        ((value,),) = (row.values() for row in json.loads(self._printed("sql", query, "--json")))
+        rows = json.loads(self._printed("sql", query, "--json"))["rows"]
+        ((value,),) = (row.values() for row in rows)
         return value
 
     @cached_property

@@ -41,13 +41,14 @@ def test_json_output_of_validate_and_recover_is_complete(dead, capsys):
     out, run_id = dead
 
     assert main(["trace", "validate", str(out), "--json"]) == 1
-    (problem,) = json.loads(capsys.readouterr().out)
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
     assert set(problem) == {"where", "text", "unreadable", "warning"}
     assert not problem["unreadable"]
     assert main(["trace", "recover", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"sealed": [run_id], "left": {}, "notes": []}
+    recovered = {"sealed": [run_id], "left": {}, "notes": []}
+    assert json.loads(capsys.readouterr().out) == {"schema": "recover", "version": 1, **recovered}
     assert main(["trace", "validate", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == []
+    assert json.loads(capsys.readouterr().out)["problems"] == []
 
 
 def test_validate_names_a_damaged_file_and_the_remedy(dead, capsys):

@@ -21,6 +21,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.addons.check import bad_kernels
 from tests.backends.compiled_kernels import check_kernels
+from tests.support.json_outputs import assert_as_schema
 from tests.support.planting import rewrite_memory, with_other_memory, with_other_ttgir
 from tests.support.sarif_shape import violations
 from tests.support.warm_python import warm_python
@@ -110,6 +111,7 @@ def test_differing_launch_is_described_as_text(planted, capsys):
 def test_json_has_rows_and_findings(planted, capsys):
     code, out, _ = printed(capsys, planted, "--json")
     found = json.loads(out)
+    assert_as_schema(found, "check")
     assert code == 1
     assert found["answers"] == {"agrees": 4, "differs": 1, "not finite": 0, "undecided": 0}
     (row,) = [each for each in found["checks"] if each["answer"] == "differs"]

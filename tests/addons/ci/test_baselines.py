@@ -31,7 +31,7 @@ def test_a_baseline_is_saved_listed_compared_with_and_removed(traces, capsys):
     assert validate(BASELINES / "main") == []
     capsys.readouterr()
     assert main(["gate", "list", "--json"]) == 0
-    (listed,) = json.loads(capsys.readouterr().out)
+    (listed,) = json.loads(capsys.readouterr().out)["baselines"]
     assert (listed["name"], listed["kernels"], listed["judged"]) == ("main", 1, True)
     assert 0 < listed["size_bytes"] < 100_000
     rules = ["--fail-on", "findings.new", "--no-replay"]
@@ -49,7 +49,7 @@ def test_old_words_save_list_and_delete_too_and_name_the_new_ones(traces, capsys
     assert main(["baseline", "save", "main", str(traces[0].trace.path), "--no-replay"]) == 0
     assert "kvtrace baseline save is now kvtrace gate save; " in capsys.readouterr().err
     assert main(["baseline", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["name"] == "main"
+    assert json.loads(capsys.readouterr().out)["baselines"][0]["name"] == "main"
     assert main(["baseline", "rm", "main", "-q"]) == 0
     assert capsys.readouterr().err == ""
     assert not (BASELINES / "main").exists()

@@ -65,7 +65,7 @@ def asked(out, capsys, *options):
 def test_threads_of_a_program_without_a_gpu_are_shown(tmp_path, capsys):
     out = tmp_path / "out"
     with hanging(out, "wait") as (program,):
-        (found,) = json.loads(asked(out, capsys, "--json"))
+        (found,) = json.loads(asked(out, capsys, "--json"))["faults"]
         text = asked(out, capsys)
     assert found["kernel"] is None
     assert found["process"].endswith(f".{program.pid}")
@@ -98,8 +98,8 @@ def test_program_goes_on_after_it_was_asked(tmp_path, capsys):
 def test_forked_child_that_launches_is_asked_too(tmp_path, capsys):
     out = tmp_path / "out"
     with hanging(out, "fork") as (program,):
-        found = json.loads(asked(out, capsys, "--json"))
-        (alone,) = json.loads(asked(program.pid, capsys, "--json"))
+        found = json.loads(asked(out, capsys, "--json"))["faults"]
+        (alone,) = json.loads(asked(program.pid, capsys, "--json"))["faults"]
     assert alone["process"].endswith(f".{program.pid}")
     assert len({one["process"] for one in found}) == 2
     parent = next(one for one in found if one["process"].endswith(f".{program.pid}"))
@@ -171,7 +171,7 @@ def test_driver_that_misses_a_request_is_asked_again(tmp_path, capsys, monkeypat
     monkeypatch.setattr(asking, "_AGAIN", 0.3)
     out = tmp_path / "out"
     with hanging(out, "late"):
-        (found,) = json.loads(asked(out, capsys, "--json"))
+        (found,) = json.loads(asked(out, capsys, "--json"))["faults"]
     assert (found["kernel"], found["notes"]) == ("deadlocked", [])
 
 

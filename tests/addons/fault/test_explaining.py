@@ -100,7 +100,7 @@ def test_command_prints_the_source_line_with_a_caret(capsys):
 
 def test_json_has_the_same(capsys):
     assert main(["fault", str(FAULTS / "paged_stride_graph"), "--json"]) == 1
-    (fault,) = json.loads(capsys.readouterr().out)
+    (fault,) = json.loads(capsys.readouterr().out)["faults"]
     assert (fault["kernel"], fault["argument"], fault["access"]) == ("paged", "cache", "load")
     assert fault["address"] > 0
     assert fault["parameters_fit"] is True

@@ -22,5 +22,5 @@ def test_variables_that_the_user_has_set_are_named(monkeypatch):
 
 def test_doctor_has_a_row_on_faults(capsys):
     main(["doctor", "--json"])
-    names = [part["name"] for part in json.loads(capsys.readouterr().out)]
+    names = [part["name"] for part in json.loads(capsys.readouterr().out)["parts"]]
     assert "faults" in names

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from kvtrace.cli import main
+from tests.support.json_outputs import assert_as_schema
 from tests.support.warm_python import warm_python
 
 pytest.importorskip("triton")
@@ -40,7 +41,9 @@ def confirmed(tmp_path, monkeypatch, capsys):
     def ask(*arguments, options=()):
         program = [*warm_python().command, str(tmp_path / "prog.py"), *arguments]
         code = main(["confirm", "--json", *options, "--", *program])
-        return code, json.loads(capsys.readouterr().out)
+        answer = json.loads(capsys.readouterr().out)
+        assert_as_schema(answer, "confirm")
+        return code, answer
 
     return ask
 

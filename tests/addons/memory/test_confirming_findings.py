@@ -11,6 +11,7 @@ from kvtrace.addons.memory.rules import READ, RESULT
 from kvtrace.cli import main
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
+from tests.support.json_outputs import assert_as_schema
 from tests.support.warm_python import warm_python
 
 pytest.importorskip("triton")
@@ -110,7 +111,9 @@ def test_most_lines_are_asked_first_and_later_answers_are_added(program, capsys)
     out = program.parent / "out"
     asked = ["confirm", "--trace", str(out), "--json", "--most", "1"]
     assert main([*asked, "--", *warm_python().command, str(program)]) == 0
-    first, *others = json.loads(capsys.readouterr().out)
+    content = json.loads(capsys.readouterr().out)
+    assert_as_schema(content, "confirmed")
+    first, *others = content["lines"]
     assert (first["line"], first["confirmation"]["answer"]) == (UNPRINTED, "same")
     assert first["findings"] == [{"rule": READ, "kernel": "doubled"}]
     assert [other["confirmation"] for other in others] == [None, None]

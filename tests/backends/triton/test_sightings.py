@@ -107,7 +107,7 @@ def test_sql_has_one_row_per_observed_defect(tmp_path, tensors, capsys):
     assert sanitize(tmp_path, capsys)[0] == 1
     query = "SELECT call_id, verdict, method FROM findings WHERE rule = 'out-of-bounds' ORDER BY 1"
     assert main(["sql", str(tmp_path), query, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["rows"]
     found = [
         (row["call_id"], row["method"] == "observed") for row in rows if row["verdict"] != "proven"
     ]

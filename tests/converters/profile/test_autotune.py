@@ -92,7 +92,7 @@ def test_text_lists_each_configuration_with_time_and_resources(capsys, monkeypat
 def test_json_output_has_every_field(capsys, tunings):
     assert main(["info", str(FIXTURES / "device"), "--autotune", "--json"]) == 0
 
-    given = json.loads(capsys.readouterr().out)
+    given = json.loads(capsys.readouterr().out)["tunings"]
     assert [len(one["trials"]) for one in given] == [4, 4]
     first = given[0]["trials"][0]
     assert first["median_ns"] == tunings[0].trials[0].median_ns

@@ -266,12 +266,12 @@ NAMES = ("number", "text", "null", "nested", "share")
 
 
 def test_json_output_is_valid_json():
-    rows = json.loads("\n".join(json_lines(NAMES, ROWS)))
+    rows = json.loads("\n".join(json_lines(NAMES, ROWS)))["rows"]
     assert rows[0] == {
         "number": 1, "text": "a,b", "null": None, "nested": [1, {"k": "AA=="}], "share": 1.5,
     }  # fmt: skip
     assert rows[1]["share"] is None
-    assert json.loads("\n".join(json_lines(NAMES, []))) == []
+    assert json.loads("\n".join(json_lines(NAMES, [])))["rows"] == []
 
 
 def test_csv_output_is_valid_csv():
@@ -317,7 +317,7 @@ def test_json_option_prints_json_and_excludes_the_format_option(tmp_path, capsys
     write_trace(tmp_path, [SCALE])
     arguments = ["sql", str(tmp_path), "SELECT count(*) AS n FROM launches", "--json"]
     assert main(arguments) == 0
-    assert json.loads(capsys.readouterr().out) == [{"n": 4}]
+    assert json.loads(capsys.readouterr().out)["rows"] == [{"n": 4}]
     assert main([*arguments, "--format", "csv"]) == 2
     assert "cannot be combined" in capsys.readouterr().err
 

@@ -17,7 +17,7 @@ QUERIES = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "timeline.md").read_t
 def answers(capsys):
     def ask(number):
         assert main(["sql", str(FIXTURE), QUERIES[number], "--format", "json"]) == 0
-        return json.loads(capsys.readouterr().out)
+        return json.loads(capsys.readouterr().out)["rows"]
 
     return ask
 

@@ -77,7 +77,7 @@ def row_of(folder):
     printed = StringIO()
     with redirect_stdout(printed):
         main(["sizes", str(folder), "--json"])
-    (variant,) = json.loads(printed.getvalue())
+    (variant,) = json.loads(printed.getvalue())["kernels"]
     (row,) = variant["envelope"]
     return row
 

@@ -12,6 +12,7 @@ from kvtrace.cli.options import (
     select,
 )
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 
 def command(
@@ -46,7 +47,7 @@ def command(
     with results_beside(selection.trace.path):
         checked = check_runs(selection)
         if as_json:
-            print(json.dumps(check_objects(checked), indent=2))
+            print(json_text("check", check_objects(checked)))
         elif as_sarif:
             from kvtrace.addons.check.findings import RULES
             from kvtrace.converters.findings import read_findings, sarif

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ from kvtrace.cli import complain, note
 from kvtrace.cli.options import JsonOption, print_lines, say
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.schema.errors import BadSetting, KvtraceError
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.addons.ci.bisecting import Culprit
@@ -82,7 +82,7 @@ def _bisect_commits(
 
     culprit = bisect_commits(good, bad, run, rules, out, analyses(), note if as_json else say)
     if as_json:
-        print(json.dumps({"good": good, "bad": bad, **_culprit_object(culprit)}, indent=2))
+        print(json_text("bisect", {"good": good, "bad": bad, **_culprit_object(culprit)}))
         return 0 if culprit is None else 2 if culprit.commit is None else 1
     if culprit is None:
         say(f"{bad} breaks no rule, compared with {good}")

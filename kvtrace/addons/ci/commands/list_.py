@@ -1,12 +1,12 @@
 """`kvtrace gate list`: the command that shows the baselines of the working directory."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kvtrace.cli.options import JsonOption, print_lines, say
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.addons.ci.baselines import Baseline
@@ -30,7 +30,7 @@ def print_baselines(baselines: "Sequence[Baseline]", *, as_json: bool) -> None:
     from kvtrace.text import columns, count, size, terminal_width
 
     if as_json:
-        print(json.dumps([asdict(baseline) for baseline in baselines], indent=2))
+        print(json_text("baselines", {"baselines": [asdict(one) for one in baselines]}))
         return
     if not baselines:
         say(f"there is no baseline in {BASELINES}; save one: kvtrace gate save NAME TRACE")

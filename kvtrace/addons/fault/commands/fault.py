@@ -1,13 +1,12 @@
 """`kvtrace fault`: the launch, line and argument behind a GPU fault."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 from kvtrace.cli.options import JsonOption, RunOption, complain_of, print_lines
 from kvtrace.cli.parsing import Argument, BadUsage, Option
-from kvtrace.text import plural
+from kvtrace.text import json_text, plural
 
 
 def command(
@@ -77,7 +76,7 @@ def command(
         from kvtrace.addons.fault.texts import process_objects
 
         objects = [one for process in found.processes for one in process_objects(process)]
-        print(json.dumps(objects, indent=2))
+        print(json_text("fault", {"faults": objects}))
     elif brief:
         from kvtrace.addons.fault.texts import brief_text
 

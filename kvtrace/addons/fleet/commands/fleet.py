@@ -1,6 +1,5 @@
 """`kvtrace fleet`: the command that shows kernels over time and commits."""
 
-import json as json_format
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated, Final
 from kvtrace.cli.needs import OF_DEVICE_TIMES
 from kvtrace.cli.options import JsonOption, RunOption
 from kvtrace.cli.parsing import Argument, BadUsage, Option
+from kvtrace.text import json_text
 
 NEEDS: Final = OF_DEVICE_TIMES
 
@@ -57,7 +57,7 @@ def command(
         with whole_file(output) as file:
             file.write(fleet_page(fleet).encode())
     if json:
-        print(json_format.dumps(asdict(fleet), indent=2))
+        print(json_text("fleet", asdict(fleet)))
         return
     print_lines(fleet_text(fleet, full=full, width=terminal_width()))
     if output is not None:

@@ -1,12 +1,12 @@
 """`kvtrace invariance`: is a row's result the same in every batch, and in every run?"""
 
-import json
 from typing import Annotated, Final
 
 from kvtrace.cli import complain
 from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import JsonOption, RunOption, TracePath, complain_of, print_lines, select
 from kvtrace.cli.parsing import Option
+from kvtrace.text import json_text
 
 NEEDS: Final = OF_EVALUATED_CALLS
 
@@ -81,7 +81,7 @@ def command(
             {"kernel": kernel, "output": output, "other_arithmetic": lines}
             for (kernel, output), lines in arithmetic.items()
         ]
-        print(json.dumps(form, indent=2))
+        print(json_text("invariance", form))
     else:
         width = terminal_width()
         more = [*arithmetic_lines(arithmetic, width), *answer_lines(answers, width)]

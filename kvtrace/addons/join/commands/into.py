@@ -1,11 +1,11 @@
 """Addition of another profiler's device times to a recording: `kvtrace import --into`."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvtrace.cli.options import complain_of, print_lines
+from kvtrace.text import json_text
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
@@ -38,7 +38,7 @@ def add_times(
             {"run": joined.run.run_id, "written": not dry_run, **joined.settings(names)}
             for joined in joined_runs
         ]
-        print(json.dumps(objects, indent=2))
+        print(json_text("into", {"runs": objects}))
     else:
         print_lines(
             line for joined in joined_runs for line in lines(joined.counts, joined.run.run_id)

@@ -1,6 +1,5 @@
 """`kvtrace confirm`: does what a program prints depend on memory that nobody wrote?"""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +12,7 @@ from kvtrace.cli.options import (
     select,
 )
 from kvtrace.cli.parsing import Argument, Option
+from kvtrace.text import json_text
 
 
 def command(
@@ -67,7 +67,7 @@ def command(
         raise BadSetting("--run needs --trace.")
     confirmation = confirm(program, at)
     if as_json:
-        print(json.dumps(asdict(confirmation), indent=2))
+        print(json_text("confirm", asdict(confirmation)))
     else:
         print_lines([confirmed_text(confirmation, at)])
     return {"changes": 1, "same": 0}.get(confirmation.answer, 2)
@@ -101,7 +101,7 @@ def _of_trace(program: list[str], trace: Path, run: str | None, most: int, as_js
             }
             for line in lines
         ]  # fmt: skip
-        print(json.dumps(objects, indent=2))
+        print(json_text("confirmed", {"lines": objects}))
     else:
         print_lines([count_text(lines)])
     complain_of(selection.trace)

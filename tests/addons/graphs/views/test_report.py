@@ -86,7 +86,7 @@ def test_values_of_constants_are_left_out_with_the_source(page, tmp_path):
 @pytest.mark.parametrize("scheme", THEMES)
 def test_pages_of_graphs_are_accessible(report_browser, page, graph, scheme):
     with opened_page(report_browser, page, "#/graphs", scheme=scheme) as opened:
-        assert rows(opened, "#graphs") == 3
+        assert rows(opened, "#graphs") == 2
         assert accessibility_problems(opened) == []
         assert screen_problems(opened) == []
         opened.go("#/graph/0?op=20")

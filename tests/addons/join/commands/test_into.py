@@ -54,7 +54,7 @@ def test_dry_run_writes_nothing_and_prints_the_same_counts_as_json(
     before = state(recording)
     words = ["import", "kineto", str(PROFILE), "--into", str(recording), "--dry-run", "--json"]
     assert main(words) == 0
-    (found,) = json.loads(capsys.readouterr().out)
+    (found,) = json.loads(capsys.readouterr().out)["runs"]
     assert found["counts"]["exact"] == 114
     assert (found["means"], found["same_process"], found["written"]) == ("time", True, False)
     assert state(recording) == before
