@@ -96,25 +96,6 @@ class JudgedRules(TypedDict):
     not_judged: list[str]
 
 
-class Bisected(TypedDict):
-    """The first commit that breaks a rule.
-
-    Attributes:
-        first_bad: The commit; null if none breaks a rule, or if it is one of `candidates`.
-        before: The commit before it.
-        difference: As of `kvtrace diff --json`.
-    """
-
-    good: str
-    bad: str
-    first_bad: str | None
-    subject: str
-    before: str | None
-    candidates: list[str]
-    difference: dict[str, Any] | None
-    gate: JudgedRules | None
-
-
 class Baselines(TypedDict):
     """Runs that are stored under names."""
 
@@ -363,7 +344,6 @@ OUTPUTS: Final[Mapping[str, Output]] = {
     "redact": Output("trace redact", Redaction),
     "check": Output("check", CheckedLaunches, "kvtrace/addons/check/commands"),
     "baselines": Output("gate list", Baselines, "kvtrace/addons/ci/commands"),
-    "bisect": Output("bisect", Bisected, "kvtrace/addons/ci/commands"),
     "fault": Output("fault", Faults, "kvtrace/addons/fault/commands"),
     "fleet": Output("fleet", Fleet, "kvtrace/addons/fleet/commands"),
     "invariance": Output("invariance", Invariant, "kvtrace/addons/invariance/commands"),

@@ -102,7 +102,7 @@ def test_settings_say_where_each_value_is_from(project, capsys, monkeypatch):
     assert f"KVTRACE_BUDGET=120  ({project}; default 30)" in lines
     assert "KVTRACE_TARGET=cuda:80  (environment; default cuda:90)" in lines
     assert "KVTRACE_MODE=launch" in lines
-    assert f"fail-on of kvtrace diff, gate and bisect: ['spills>0']  ({project})" in lines
+    assert f"fail-on of kvtrace diff and gate: ['spills>0']  ({project})" in lines
     assert main(["doctor", "--settings", "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
     assert output["sources"]["KVTRACE_TENSORS"] == str(project)

@@ -42,7 +42,7 @@ def print_settings(*, as_json: bool) -> int:
             notes += [] if value == defaults[name] else [f"default {defaults[name]}"]
             say(f"{name}={value}" + (f"  ({'; '.join(notes)})" if notes else ""))
         for key, value in gate.items() if isinstance(gate, dict) else ():
-            say(f"{key} of kvtrace diff, gate and bisect: {value}  ({project.file})")
+            say(f"{key} of kvtrace diff and gate: {value}  ({project.file})")
         for problem in problems:
             complain(problem)
     return 1 if problems else 0

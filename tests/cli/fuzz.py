@@ -123,7 +123,6 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("confirm", "--", "true"), ("confirm", "--json", "--at", "a.py:1", "--", "false"),
         ("confirm", "--trace", "TRACE", "--most", "1", "--", "true"),
     ),
-    "bisect": (("bisect", "HEAD", "HEAD", "--run", "true", "-o", "OUT/bisected"),),
     "view": (
         ("view", "TRACE", "--no-browser", "-o", "OUT/v.html"),
         ("view", "TRACE", "--no-browser", "--perfetto", "-o", "OUT/v", "--wait", "1"),

@@ -40,7 +40,7 @@ def rewrite_as_version(part, version):
 
 
 #: They run programs; what they are given is tried in tests/addons/ci.
-RUNNING = {"run", "gate", "bisect", "confirm"}
+RUNNING = {"run", "gate", "confirm"}
 #: What they are given is tried in tests/addons/ci, too.
 OF_BASELINES = {"gate save", "gate list", "gate rm"}
 #: They read no trace; they are tried in tests of their own.

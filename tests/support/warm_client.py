@@ -1,6 +1,6 @@
 """Runs a program in the warm Python that listens at a socket: `warm_client.py SOCKET ARGUMENTS`.
 
-For programs that other programs start, as `kvtrace bisect` does. Environment, folder, output and
+For programs that other programs start, as `kvtrace gate` does. Environment, folder, output and
 exit code are those of `python ARGUMENTS`; the process group is the warm Python's, so that a signal
 to the client's does not reach it.
 """

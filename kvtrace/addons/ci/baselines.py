@@ -42,11 +42,10 @@ if TYPE_CHECKING:
 #: kvtrace's folder in a project.
 PROJECT: Final = Path(".kvtrace")
 BASELINES: Final = PROJECT / "baselines"
-#: Folders that `kvtrace gate` and `kvtrace bisect` record into.
+#: The folder that `kvtrace gate` records into.
 RECORDED: Final = PROJECT / "gate"
-BISECTED: Final = PROJECT / "bisect"
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
-_NOT_COMMITTED: Final = f"/{RECORDED.name}/\n/{BISECTED.name}/\n/report/\n"  # of the action
+_NOT_COMMITTED: Final = f"/{RECORDED.name}/\n/report/\n"  # of the action
 
 
 @dataclass(frozen=True, slots=True)

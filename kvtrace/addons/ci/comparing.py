@@ -1,7 +1,7 @@
 """Comparison of two selections of runs: their difference, judged by rules, and its output files."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,17 +29,8 @@ Sides = tuple[Selection, Selection]
 Tell = Callable[[str], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Analyses:
-    """Functions of the command line that comparisons call.
-
-    Attributes:
-        complete: Runs the passes that runs lack, and yields notes for the user.
-        conditions: Returns the conditions on sizes of kernels of both sides, which some rules need.
-    """
-
-    complete: Callable[[Selection], Iterable[str]]
-    conditions: Callable[[Sides], "tuple[list[KernelConditions], list[KernelConditions]]"]
+#: A function that returns the conditions on sizes of kernels of both sides.
+Conditions = Callable[[Sides], "tuple[list[KernelConditions], list[KernelConditions]]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +41,13 @@ class Comparison:
     gate: Gate
     sides: Sides
 
-    @property
-    def broken(self) -> bool:
-        """A rule is violated."""
-        return bool(self.gate.failures)
-
-    @property
-    def headline(self) -> str:
-        """The first violated rule with its cause in one line; else "no rule is violated"."""
-        if not self.broken:
-            return "no rule is violated"
-        first_failure = self.gate.failures[0]
-        other_failures = len(self.gate.failures) - 1
-        text = f"{first_failure.rule}: {first_failure.what} {first_failure.text}"
-        return f"{text}, and {other_failures} more" if other_failures else text
-
 
 def compare_runs(
     before: Selection,
     after: Selection,
     labels: tuple[str, str],
     rules: Sequence[str],
-    analyses: Analyses,
+    conditions_of: Conditions,
     *, problem: str | None = None, meaning: float | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare the runs `after` with the runs `before`, and judge the difference by rules.
@@ -81,7 +57,7 @@ def compare_runs(
         after: The runs to judge.
         labels: Names of both sides for the output.
         rules: Rules as `--fail-on` takes them.
-        analyses: Functions that complete runs.
+        conditions_of: Called where a rule needs conditions on sizes.
         problem: A problem that fails the comparison even if no rule is violated.
         meaning: Limit in seconds for comparing the meanings of changed kernels.
 
@@ -91,7 +67,7 @@ def compare_runs(
     """
     gate = Gate(read_rules(rules), problem=problem)
     sides = before, after
-    conditions = analyses.conditions(sides) if gate.wants_bounds else None
+    conditions = conditions_of(sides) if gate.wants_bounds else None
     difference = compare(*sides, labels=labels, gate=gate, conditions=conditions, meaning=meaning)
     return Comparison(difference, gate, sides)
 

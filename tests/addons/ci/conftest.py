@@ -34,5 +34,5 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, triton_cache: str) 
 
 @pytest.fixture
 def run_bench() -> tuple[str, str]:
-    """Return the option of `kvtrace bisect` that runs the project's program, warm."""
+    """Return the command that runs the project's program, warm."""
     return "--run", shlex.join([*warm_python().command, "bench.py"])

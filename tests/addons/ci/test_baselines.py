@@ -92,7 +92,7 @@ def test_replay_by_a_diff_leaves_the_baselines_files_unchanged(traces, capsys):
 
 def test_git_ignores_the_project_folder_except_baselines(traces):
     save_baseline("main", traces[0])
-    assert (BASELINES.parent / ".gitignore").read_text() == "/gate/\n/bisect/\n/report/\n"
+    assert (BASELINES.parent / ".gitignore").read_text() == "/gate/\n/report/\n"
 
 
 def test_removing_a_missing_baseline_names_those_that_exist(traces, capsys):

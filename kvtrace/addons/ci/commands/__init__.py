@@ -20,9 +20,3 @@ RM: Final = Command(f"{__name__}.rm", "Delete stored runs", group="Compare")
 BASELINE_SAVE: Final = Command("", SAVE.help, instead="gate save")
 BASELINE_LIST: Final = Command("", LIST.help, instead="gate list")
 BASELINE_RM: Final = Command("", RM.help, instead="gate rm")
-BISECT: Final = Command(
-    f"{__name__}.bisect",
-    "Find the commit that broke a rule",
-    group="Many runs",
-    exit_1="a rule is violated",
-)

@@ -14,6 +14,7 @@ from kvtrace.cli.options import (
     MarkdownFile,
     MeaningOption,
     StrictOption,
+    conditions_of,
     print_lines,
     tell,
 )
@@ -149,7 +150,6 @@ def _compare_with_baseline(
     limits the seconds for comparing the meanings of changed kernels.
     """
     from kvtrace.addons.ci.baselines import has_baseline, no_baseline, open_baseline
-    from kvtrace.addons.ci.commands.analyses import analyses
     from kvtrace.addons.ci.comparing import compare_runs, comparison_text
     from kvtrace.text import terminal_width
 
@@ -164,7 +164,13 @@ def _compare_with_baseline(
     labels = (f"baseline {against}", str(after.trace.path))
     problem = f"the program failed with exit code {exit_code}" if exit_code else None
     comparison = compare_runs(
-        open_baseline(against), after, labels, rules, analyses(), problem=problem, meaning=meaning
+        open_baseline(against),
+        after,
+        labels,
+        rules,
+        conditions_of,
+        problem=problem,
+        meaning=meaning,
     )
     lines = comparison_text(
         comparison, terminal_width(), outputs, note if outputs.printed else tell
