@@ -28,7 +28,6 @@ from kvtrace.schema.compaction import Compaction
 from kvtrace.schema.pruning import Pruning
 from kvtrace.schema.recovery import Recovery
 from kvtrace.schema.redaction import Redaction
-from kvtrace.schema.row_types import ChecksRow
 from kvtrace.schema.validation import Problem
 
 _CLI: Final = "kvtrace/cli"
@@ -102,25 +101,18 @@ class Baselines(TypedDict):
     baselines: list[Baseline]
 
 
-class CheckedRow(ChecksRow):
-    """A row of the table `checks`, and the compiler stage at fault where results differ."""
-
-    run: str
-    kernel: str | None
-    stage: str | None
-    stage_reason: str | None
-
-
 class CheckedLaunches(TypedDict):
     """Device results compared with the meaning of the IR.
 
     Attributes:
         answers: Numbers of launches by answer.
+        checks: Rows of the table `checks`, with the run, the kernel's name, and `stage` and
+            `stage_reason`, the compiler stage at fault where results differ.
         findings: Rows of the table `findings`, with the run and the kernel's name.
     """
 
     answers: dict[str, int]
-    checks: list[CheckedRow]
+    checks: list[dict[str, Any]]
     findings: list[dict[str, Any]]
     failures: list[str]
     rules: dict[str, dict[str, str]]
