@@ -144,6 +144,7 @@ bench: install  ## the figures of benchmarks/RESULTS.md, each with its machine a
 docs: install  ## regenerate what documents tables, settings and rules, and the demo's pictures
 	$(BIN)/python -m kvtrace.schema.document
 	$(BIN)/python -m docs_site.views_sql
+	$(BIN)/python -m docs_site.json_schemas
 	$(BIN)/python -m docs_site.variables
 	$(BIN)/python -m docs_site.needs
 	$(BIN)/python -m kvtrace.verdicts.document

@@ -18,7 +18,7 @@ from kvtrace.project import Project, read_project
 from kvtrace.schema.errors import PACKAGES, BadSetting, nearest
 
 Mode = Literal["launch", "timeline", "ops"]
-Tensors = Literal["none", "index", "stats", "int", "all"]
+Tensors = Literal["none", "index", "int", "all"]
 Sanitize = Literal["off", "warn", "raise"]
 Source = Literal["off", "used", "files"]
 Compile = Literal["ttir", "background", "full"]
@@ -42,7 +42,6 @@ _TARGET: Final = re.compile(r"[a-z]\w*:\w+")
 _NEEDS: Final[tuple[tuple[str, Callable[[Any], bool], Any, tuple[str, ...]], ...]] = (
     ("mode", "timeline".__eq__, "launch", ("numpy",)),
     ("mode", "ops".__eq__, "launch", ("numpy", "ml_dtypes", "z3")),
-    ("tensors", "stats".__eq__, "index", ("numpy",)),
     ("sanitize", "off".__ne__, "off", ("numpy", "ml_dtypes", "z3")),
     ("device", "cpu".__eq__, "none", ("numpy", "ml_dtypes")),
 )
@@ -93,10 +92,8 @@ class Settings:
             a GPU.
         tensors: which tensors' contents are kept: `index`, integers of up to 1 MiB that a kernel's
             accesses depend on, at each call's first launch, and at later launches while this takes
-            less than 0.5% of the program's time; `stats`, the same, and of each tensor, floats too,
-            some numbers at each call's first launch: range, mean, deviation, quantiles, zeros,
-            NaNs, infinities ([numbers of tensors](howitworks.md#numbers-of-tensors)); `int`, all
-            integers, at every launch; `all`, also floats, at each call's first launch; or `none`.
+            less than 0.5% of the program's time; `int`, all integers, at every launch; `all`, also
+            floats, at each call's first launch; or `none`.
         kernels: kernels to record, by name: globs, separated by commas.
         source: source text that is kept: `used` (also `1`), functions of kernels and of launches
             and what they use from their files, with all other lines blank; `files`, whole files; or

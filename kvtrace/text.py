@@ -26,14 +26,19 @@ _MOST_LINES: Final = 4
 _BREAKS: Final = "_.,:;/<>(-"
 
 
-def json_text(schema: str, content: Mapping[str, Any]) -> str:
-    """Return what `--json` prints: an object with the name and version of its schema.
+def with_schema(schema: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an output's object with the name and version of its schema.
 
     The schema is the file `schemas/NAME.json` beside the command's module.
     """
+    return {"schema": schema, "version": 1, **content}
+
+
+def json_text(schema: str, content: Mapping[str, Any]) -> str:
+    """Return what `--json` prints of an output."""
     import json
 
-    return json.dumps({"schema": schema, "version": 1, **content}, indent=2, default=str)
+    return json.dumps(with_schema(schema, content), indent=2, default=str)
 
 
 def printable(text: object) -> str:

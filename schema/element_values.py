@@ -12,12 +12,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-#: Shares of the finite elements other than zero that are at most each of `quantiles`. They are
-#: denser towards the ends: a normal distribution, drawn linearly between them, is 1.7% too wide.
-LEVELS: Final = (
-    0.0, 0.001, 0.003, 0.01, 0.03, 0.07, 0.15, 0.3, 0.5,
-    0.7, 0.85, 0.93, 0.97, 0.99, 0.997, 0.999, 1.0,
-)  # fmt: skip
 #: NumPy's types by Triton's names; a bool is a byte in memory.
 _NUMPY_TYPES: Final = {
     "fp64": "<f8", "fp32": "<f4", "fp16": "<f2",

@@ -263,7 +263,6 @@ def test_capture_and_its_backends_import_nothing_heavy() -> None:
 #: Parts of recording and of the format that need NumPy: without it they are left out, and said so.
 WITH_NUMPY = (
     "kvtrace.backends.cupti.",  # the device timeline
-    "kvtrace.capture.sample_numbers",  # numbers of tensors
     "kvtrace.backends.triton.runtime_arguments",  # the evaluator
     "kvtrace.schema.element_values",
     "kvtrace.schema.numpy_arrays",

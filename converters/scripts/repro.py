@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kvtrace.converters.scripts.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.converters.scripts.kept_memory import KeptParts, kept_memory
 from kvtrace.converters.scripts.repro_source import expression, kernel_module, literal_value
 from kvtrace.figures.times import device_times
@@ -17,7 +16,6 @@ from kvtrace.schema.contents import (
 )
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
-from kvtrace.schema.tensor_statistics import TensorStatistics, call_statistics
 from kvtrace.schema.trace import Selection, Trace
 from kvtrace.schema.vocabularies import TORCH_NAMES
 
@@ -81,14 +79,12 @@ class Literal:
 class Memory:
     """A storage of tensor arguments: size and element type for its contents.
 
-    `contents` is the SHA-256 of its contents before the first launch, if they were recorded;
-    `drawn` is what they are drawn from if only numbers of them were.
+    `contents` is the SHA-256 of its contents before the first launch, if they were recorded.
     """
 
     nbytes: int
     dtype: str
     contents: str | None
-    drawn: Drawn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +167,6 @@ def read_repro(
     }
     contents, notes = _compressed_contents(trace, passed_rows, limit_bytes)
     contents_kept = {part.artifact: trace.artifact(part.artifact) or b"" for part in kept}
-    statistics = call_statistics(trace, run, call_id)
     storages = dict.fromkeys(
         tensor.storage
         for value in arguments.values()
@@ -185,7 +180,7 @@ def read_repro(
         code=code,
         options=options_of(trace, kernel, source),
         arguments=arguments,
-        storages={name: _memory(name, rows, contents, statistics) for name in storages},
+        storages={name: _memory(name, rows, contents) for name in storages},
         contents=contents | {sha: zlib.compress(kept) for sha, kept in contents_kept.items()},
         recorded=_recorded_time(trace, run, call_id),
         run=run,
@@ -416,22 +411,14 @@ def _base_tensor(value: TensorArgument | DescriptorArgument | Literal) -> Tensor
     return value if isinstance(value, TensorArgument) else None
 
 
-def _memory(
-    name: str,
-    rows: Sequence[Mapping[str, Any]],
-    contents: Mapping[str, bytes],
-    statistics: Mapping[int, TensorStatistics],
-) -> Memory:
+def _memory(name: str, rows: Sequence[Mapping[str, Any]], contents: Mapping[str, bytes]) -> Memory:
     row = next(row for row in rows if row["name"] == name)
     dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     size = row["storage_bytes"]
     if size is None:
         size = least_storage_bytes(rows, rows.index(row))
     sha256 = row["value_artifact"]
-    if sha256 in contents:
-        return Memory(int(size), dtype, sha256)
-    numbers = statistics_of_storage(rows, name, statistics)
-    return Memory(int(size), dtype, None, None if numbers is None else drawn_from(numbers))
+    return Memory(int(size), dtype, sha256 if sha256 in contents else None)
 
 
 def _item_bytes(dtype: str) -> int:

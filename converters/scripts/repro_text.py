@@ -4,7 +4,6 @@ import base64
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -225,19 +224,11 @@ def _recorded_parts(repro: Repro) -> tuple[str, ...]:
 def _different_parts(repro: Repro) -> tuple[str, ...]:
     sentences = []
     kept = {part.storage for part in repro.kept if part.when == "before"}
-    unknown = [
+    missing = [
         name
         for name, memory in repro.storages.items()
         if memory.contents is None and name not in kept
     ]
-    drawn = [name for name in unknown if repro.storages[name].drawn is not None]
-    missing = [name for name in unknown if name not in drawn]
-    if drawn:
-        sentences.append(
-            f"contents of {', '.join(drawn)}: only numbers of them were recorded. They are drawn "
-            "with fixed seeds, each element by itself: range, quantiles, zeros and infinities are "
-            "about the recorded ones; where which value was is not, and no element is NaN"
-        )
     if missing:
         sentences.append(
             f"contents of {', '.join(missing)}: they were not recorded, and are random with fixed "
@@ -300,10 +291,8 @@ def _call_lines(repro: Repro) -> Iterator[str]:
 
 def _storage_text(memory: Memory) -> str:
     fields = [repr(memory.nbytes), repr(memory.dtype)]
-    if memory.contents is not None or memory.drawn is not None:
+    if memory.contents is not None:
         fields.append(repr(memory.contents))
-    if memory.drawn is not None:
-        fields.append(f"Drawn({', '.join(map(repr, astuple(memory.drawn)))})")
     return f"Storage({', '.join(fields)})"
 
 

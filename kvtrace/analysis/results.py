@@ -12,7 +12,15 @@ from kvtrace.converters.query.query import column_values
 from kvtrace.converters.query.query_output import table_lines
 from kvtrace.schema.errors import BadSetting, MissingPackage
 from kvtrace.schema.tables import TABLES
-from kvtrace.text import broken, display_width, plural, printable, shorten, wrapped
+from kvtrace.text import (
+    broken,
+    display_width,
+    plural,
+    printable,
+    shorten,
+    with_schema,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from typing import overload  # at run time it would keep DuckDB alive until Python ends
@@ -147,12 +155,14 @@ class CommandResult(Rows[RowT], Generic[Data, RowT]):
         self, name: str, data: Data, objects: Callable[[Data], Any], kind: type[RowT],
         rows: Sequence[RowT], text: Sequence[str],
         row_text: Callable[[RowT], Sequence[str]] | None = None, notes: Sequence[str] = (),
+        schema: str | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.data = data
         self.text = "\n".join(map(printable, text))
         self.notes = tuple(notes)
         self._objects = objects
+        self._schema = schema or name
         self._rows = rows
         self._columns = [column.name for column in fields(cast(Any, kind))]
         self._row_class = _shown_class(kind, row_text or _record_text)
@@ -166,7 +176,7 @@ class CommandResult(Rows[RowT], Generic[Data, RowT]):
 
     def to_json(self) -> Any:
         """Return the command's JSON output, as dictionaries and lists."""
-        return self._objects(self.data)
+        return with_schema(self._schema, self._objects(self.data))
 
     def __len__(self) -> int:
         return len(self._rows)

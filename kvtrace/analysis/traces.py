@@ -186,7 +186,7 @@ class OpenedTrace:
         text = findings_text(findings, base=str(Path.cwd()))
         return CommandResult(
             "findings", findings, findings_object, Finding, findings.listed, text,
-            partial(finding_text, findings), (*judged.not_evaluated, *self.notes),
+            partial(finding_text, findings), (*judged.not_evaluated, *self.notes), "sanitize",
         )  # fmt: skip
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:

@@ -104,8 +104,7 @@ class Contents(LaunchCopier[_ContentCopies]):
     """The copier of tensors' contents for one session. `take` may be called from any thread."""
 
     def __init__(self, session: "Session") -> None:
-        self._all = session.settings.tensors not in ("index", "stats")
-        self._in_python = session.settings.tensors != "index"
+        self._all = session.settings.tensors != "index"
         self._looks: Any = None
         self._looks_asked = False
         self._limit = LIMIT_BYTES if self._all else SMALL_BYTES
@@ -133,7 +132,7 @@ class Contents(LaunchCopier[_ContentCopies]):
         `schedule` has the numbers of launches between inspections, as `_hot_look.h` reads them.
         """
         recorder: Any = self._session.recorder
-        if not self._looks_asked and not self._in_python and recorder.name == "native":
+        if not self._looks_asked and not self._all and recorder.name == "native":
             budget = ALLOWANCE_NS, FRACTION, COPY_NS, BYTE_NS
             limits = self._limit, _WAITING, _WAITING_BYTES, ARENA_BYTES
             numbers = self._session.copy_numbers

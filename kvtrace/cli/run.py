@@ -16,7 +16,7 @@ _SETTINGS: Final = {
         envvar="KVTRACE_MODE",
     ),
     "tensors": Option(
-        metavar="none|index|stats|int|all",
+        metavar="none|index|int|all",
         help="Which tensors' contents to record  [default: index]",
         envvar="KVTRACE_TENSORS",
     ),

@@ -6,7 +6,6 @@ from typing import Annotated, Final, Literal
 from kvtrace.cli.needs import NOTHING
 from kvtrace.cli.options import JsonOption, TracePath, leave_pandas, say
 from kvtrace.cli.parsing import Option
-from kvtrace.text import json_text
 
 NEEDS: Final = NOTHING
 
@@ -37,6 +36,8 @@ def command(
     leave_pandas()
     problems = validate(trace, profile, warnings=True)
     if as_json:
+        from kvtrace.text import json_text
+
         print(json_text("validate", {"problems": [asdict(problem) for problem in problems]}))
     elif problems:
         for problem in problems:

@@ -62,6 +62,7 @@ def test_each_command_that_prints_json_has_a_schema() -> None:
     assert {of_others.get(name, name) for name in printing} == known
 
 
+@pytest.mark.process
 @pytest.mark.costly("runs each command; the schemas themselves are compared always")
 @pytest.mark.parametrize(("name", "words", "fixture"), CASES)
 def test_output_is_as_its_schema_says(name, words, fixture, tmp_path, capsys, monkeypatch):

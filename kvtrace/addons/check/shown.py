@@ -29,5 +29,6 @@ def check(trace: "OpenedTrace") -> CommandResult[Checked, CheckRow]:
     checked = check_runs(trace.selection)
     text = tuple(check_text(checked))
     return CommandResult(
-        "checks", checked, check_objects, CheckRow, check_rows(checked), text, notes=trace.notes
-    )
+        "checks", checked, check_objects, CheckRow, check_rows(checked), text, notes=trace.notes,
+        schema="check",
+    )  # fmt: skip

@@ -26,7 +26,6 @@ from kvtrace.capture.records import AUTOTUNE, Parameter
 if TYPE_CHECKING:
     from kvtrace.capture.copied_contents import Contents
     from kvtrace.capture.session import Session
-    from kvtrace.capture.tensor_samples import TensorSamples
 
 #: Most launches that are inspected in a row because it is not known yet what the kernel writes.
 EARLY: Final = 16
@@ -81,7 +80,6 @@ class Watch:
         settled: Whether `places` and `written` have been computed from the kernel's IR.
         look: The native hot path's inspector, which has its own schedule; None if Python inspects.
         paths: Indices, within nested tuples, of each position among the inspector's arguments.
-        sampled: Positions of the pointers whose tensors are sampled.
     """
 
     __slots__ = (
@@ -92,7 +90,6 @@ class Watch:
         "paths",
         "pick",
         "places",
-        "sampled",
         "settled",
         "wait",
         "written",
@@ -107,7 +104,6 @@ class Watch:
         self.pick = pick
         self.look: Any = None
         self.paths: Mapping[int, tuple[int, ...]] = {}
-        self.sampled: frozenset[int] = frozenset()
         self._skips_none = every
         self._inspected = self._refusals = 0
 
@@ -171,7 +167,6 @@ class ContentsWatcher:
         self._session = session
         self._contents = contents
         self._setting = session.settings.tensors
-        self._samples = _samples_of(session)
         self._watched: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
         self._keys = CallKeys(tensor_types(sys.modules.get("torch")), session.identities)
         self._remembered: set[tuple[Any, ...]] = set()
@@ -199,11 +194,9 @@ class ContentsWatcher:
         if kernel in self._watched:
             return self._watched[kernel]
         positions = _pointers(parameters, includes_floats=self._setting == "all")
-        sampled = _pointers(parameters, includes_floats=True) if self._samples else frozenset()
         kernel_watch = None
-        if positions or sampled:
+        if positions:
             kernel_watch = Watch(positions, pick, self._setting != "index")
-            kernel_watch.sampled = sampled
         self._watched[kernel] = kernel_watch
         if kernel_watch is not None and at_once:
             self._find_pointers(kernel_watch, parameters, module)
@@ -227,7 +220,7 @@ class ContentsWatcher:
         except KvtraceError:  # reported when the kernel is recorded
             pointers = IndexArguments(None, None)
         watch.written = places_of(pointers.written, parameters)
-        if self._setting in ("index", "stats"):
+        if self._setting == "index":
             watch.places &= places_of(pointers.read, parameters)
         watch.settled = True
         if watch.look is not None:
@@ -259,17 +252,7 @@ class ContentsWatcher:
     def before(
         self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
     ) -> int:
-        """Copy a launch's watched tensors; return the copies' number, or 0."""
-        if self._samples is None:
-            return self._copy_contents(watch, grid, values, stream)
-        number = self._copy_contents(watch, grid, values, stream) if watch.places else 0
-        watch.wait = 0  # each launch may be the first of a call
-        return self._sample(self._samples, watch, grid, values, stream, number)
-
-    def _copy_contents(
-        self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
-    ) -> int:
-        """Copy contents within the time budget; return the copies' number, or 0."""
+        """Copy a launch's watched tensors, within the time budget; return their number, or 0."""
         begin = time.perf_counter_ns()
         listed = watch.listed(values)
         on_host = all(memory_kind(value) == "cpu" for _, value in listed)
@@ -287,29 +270,6 @@ class ContentsWatcher:
         self._contents.spend(time.perf_counter_ns() - begin)
         return number
 
-    def _sample(
-        self,
-        samples: "TensorSamples",
-        watch: Watch,
-        grid: tuple[Any, ...],
-        values: tuple[Any, ...],
-        stream: int,
-        number: int,
-    ) -> int:
-        """Sample a launch's tensors unless an equal launch's were; return the copies' number.
-
-        Trials of an autotuner are not sampled: their times would include the copies.
-        """
-        key = self._key(watch, grid, values)
-        if key in self._remembered or in_trials(self._session):
-            return number
-        flat = watch.pick(values)
-        tensors = [(position, flat[position]) for position in sorted(watch.sampled)]
-        copies_number = samples.take(tensors, stream, number)
-        if samples.has(copies_number):
-            self._remember(key)
-        return copies_number
-
     def after(self, kernel: Any, values: Sequence[Any]) -> None:
         """Copy the watched tensors of a new call after its first launch, unless copied before.
 
@@ -317,8 +277,6 @@ class ContentsWatcher:
         budget is ignored.
         """
         self._contents.follow()
-        if self._samples is not None:
-            self._samples.follow()
         watch = self._watched.get(kernel)
         if watch is None:
             return
@@ -404,14 +362,6 @@ def _pointers(parameters: Sequence[Parameter], *, includes_floats: bool) -> froz
 def _holds_integers(value: Any) -> bool:
     name = str(getattr(value, "dtype", "")).removeprefix("torch.")
     return name.startswith(("int", "uint", "bool"))
-
-
-def _samples_of(session: "Session") -> "TensorSamples | None":
-    if session.settings.tensors != "stats":
-        return None
-    from kvtrace.capture.tensor_samples import TensorSamples
-
-    return session.copier(TensorSamples)
 
 
 def _storage(value: Any) -> Any:

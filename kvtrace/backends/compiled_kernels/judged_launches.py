@@ -231,8 +231,7 @@ def record_defects(
 
 def _usable_contents(session: "Session") -> "Tensors":
     """Return which contents to use: those that are recorded; "none" if a launch did not run."""
-    setting = session.settings.tensors
-    return "none" if reason_not_recorded(session) else "index" if setting == "stats" else setting
+    return "none" if reason_not_recorded(session) else session.settings.tensors
 
 
 def _new_call(launch: PendingLaunch, setting: "Tensors") -> "NewCall":

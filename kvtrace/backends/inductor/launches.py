@@ -349,7 +349,7 @@ def _hot_run(
     """Return a `run` that records launches, made at the first launch, when a device is known."""
     session.begin_timeline(device_timeline)
     inspecting = _inspecting_run(run, session, adapter)
-    if session.settings.tensors in ("all", "stats") or adapter.judging is not None:
+    if session.settings.tensors == "all" or adapter.judging is not None:
         return inspecting
     for wrapper in adapter.around:
         run = _checked(run, adapter, wrapper)
@@ -386,7 +386,7 @@ def _inspecting_run(
         return launch(self, args, stream, kwargs)
 
     def launch(autotuner: Any, args: tuple[Any, ...], stream: Any, kwargs: dict[str, Any]) -> Any:
-        if adapter.judging is not None or session.settings.tensors in ("all", "stats"):
+        if adapter.judging is not None or session.settings.tensors == "all":
             adapter.prepare(autotuner)
         if adapter.judging is not None:
             adapter.judge_chosen(autotuner, args, kwargs)

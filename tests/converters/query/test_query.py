@@ -302,7 +302,7 @@ def test_a_table_on_a_terminal_shortens_its_widest_cells_until_it_fits(width, ce
     ("form", "expected"),
     [
         ("table", "n\n-\n4\n(1 row)\n"),
-        ("json", '[\n  {"n": 4}\n]\n'),
+        ("json", '{"schema": "sql", "version": 1, "rows": [\n    {"n": 4}\n]}\n'),
         ("csv", "n\n4\n"),
     ],
 )
