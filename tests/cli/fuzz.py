@@ -29,7 +29,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -373,22 +372,12 @@ def fuzz(
         Path(folder, "tmp").mkdir()
         write_seeds(seeds)
         write_files(Path(folder, "files"), files)
-        _write_engine(Path(folder, "engine"))
         number = first
         while number < first + cases:
             number = _watched(
                 seed, number, first + cases, seeds, each, only, imports, faults, called, loud
             )
     return faults, called
-
-
-def _write_engine(folder: Path) -> None:
-    """Write the program that reads rocprofv3's Perfetto traces, where its package is installed."""
-    folder.mkdir()
-    if find_spec("perfetto") is not None:
-        from tests.engine.shell import executable
-
-        executable(folder)
 
 
 def _watched(
@@ -398,8 +387,7 @@ def _watched(
     """Start a process for cases, and watch it to its end; return the next case that is due."""
     command = [sys.executable, "-m", "tests.cli.fuzz", str(seed), str(last - number), "--worker",
                str(seeds), "--first", str(number), "--each", str(each)]  # fmt: skip
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2",
-                   "PATH": f"{seeds.parent / 'engine'}:{os.environ['PATH']}"}  # fmt: skip
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     command += [*(() if only is None else ("--only", only)), *(("--imports",) if imports else ())]
     with Path(os.devnull).open("wb") as nothing, subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=None if loud else nothing,
