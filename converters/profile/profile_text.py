@@ -226,11 +226,10 @@ def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
         lines += wrapped(f"{others} have no launch of their own", width)
     replayed = [k for k in kernels if k.runs != k.launches]
     if replayed:
-        launches = plural(sum(k.launches for k in replayed), "launch")
-        runs = sum(k.runs for k in replayed)
-        kernels_text = plural(len(replayed), "kernel")
-        text = f"{launches} of {kernels_text} ran {runs:,} times: one captured into a graph runs"
-        lines += wrapped(f"{text} at each replay of the graph", width)
+        launches, runs = (sum(getattr(k, n) for k in replayed) for n in ("launches", "runs"))
+        text = f"{plural(len(replayed), 'kernel')} ran {runs:,} times: "
+        text = f"{plural(launches, 'launch')} of {text}" if launches else text
+        lines += wrapped(f"{text}one captured into a graph runs at each replay of it", width)
     return lines
 
 

@@ -132,7 +132,8 @@ _PATTERNS: Final = (
     ("Inductor", r"triton_(poi|per|red|tem|for|spl|unk)_|triton__\d", _INDUCTOR),
     ("other", r"triton_", "the user's own"),
     ("NCCL", r"nccl|rccl|msccl", "https://github.com/NVIDIA/nccl, src/device"),
-    ("cuDNN", r"\w*cudnn|fft2d_", _PUBLIC),  # fft2d_*: its convolutions by transforms of tiles
+    # fft2d_*: its convolutions by transforms of tiles
+    ("cuDNN", r"\w*cudnn|fft2d_|implicit_convolve_\w*gemm", _PUBLIC),
     ("cuFFT", r"(regular|vector)_fft|cufft", _PUBLIC),
     ("Tensile", r"(Custom_)?[CD]ijk_", _ROCM),  # the products of rocBLAS and hipBLASLt
     ("rocBLAS", r"rocblas|hipblas", _ROCM),
