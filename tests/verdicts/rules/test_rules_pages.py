@@ -38,9 +38,9 @@ def verdicts_of(rule: str, section: str, folder) -> set[str]:
     """Run a page's kernel, judged by the rule before its launch; give the rule's verdicts."""
     run = program_of(rule, section, folder)
     raised = False
-    target = "hip:gfx942" if rule == "buffer-range" else None
+    target = {"target": "hip:gfx942"} if rule == "buffer-range" else {}
     out = folder / "out"
-    with kvtrace.capture(out, sanitize="raise", rules=rule, tensors="all", target=target):
+    with kvtrace.capture(out, sanitize="raise", rules=rule, tensors="all", **target):
         try:
             run()
         except KernelDefect:
