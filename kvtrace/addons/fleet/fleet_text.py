@@ -8,7 +8,10 @@ from kvtrace.addons.fleet.model import Fleet, Job, JobComparison, KernelTimes
 from kvtrace.text import columns, duration, plural, wrapped
 
 #: What is said in place of a table of kernels.
-NO_TIMES: Final = "no run has times: neither device times, nor launches on a host with a device"
+NO_TIMES: Final = (
+    "no run has times of kernels with a launch from Python: neither of devices, nor of a host with "
+    "a device"
+)
 _SHOWN: Final = 20
 
 

@@ -375,7 +375,7 @@ def test_page_has_no_tables_without_rows(tmp_path):
     fleet = replace(read_fleet(trace, trace.runs), kernels=(), findings=())
     page = shown_by(fleet_page(fleet))
     assert [section["heading"] for section in page["sections"]] == ["Jobs"]
-    assert any(sentence.startswith("no run has times") for sentence in page["sentences"])
+    assert any(sentence.startswith("no run has times of kernels") for sentence in page["sentences"])
 
 
 def test_several_folders_are_refused_with_what_makes_them_one(tmp_path, capsys):
