@@ -108,7 +108,7 @@ def _meanings(first: Call, second: Call) -> Iterator[KernelMeaning]:
 
 
 def _meaning(first: Call, second: Call, meaning: OutputMeaning) -> KernelMeaning:
-    text = "; ".join((f"{MEANINGS[meaning.meaning]} (by TTIR)", *versions_text(meaning)))
+    text = "; ".join((f"{MEANINGS[meaning.meaning]} (by their IR)", *versions_text(meaning)))
     same, evidence = _answer(first, second, meaning)
     return KernelMeaning(second.kernel, meaning.output, meaning.meaning, text, same, evidence)
 

@@ -99,10 +99,11 @@ def _finding(
     remarks = f"; {answer.text}" if answer.text else ""
     contract_line = "" if contract is None else f" (contract in line {contract.line})"
     subject = kernel if output is None else f"each row of {output}"
+    scope = f"{quantity}{contract_line}"
     messages = {
-        "proven": f"{subject} has the same result over {quantity}{contract_line}, by TTIR{remarks}",
-        "violation": f"{subject} changes over {quantity}{contract_line}: {answer.text}",
-        "unknown": f"{subject} is not proven to be the same over {quantity}{contract_line}",
+        "proven": f"{subject} has the same result over {scope}, by its IR{remarks}",
+        "violation": f"{subject} changes over {scope}: {answer.text}",
+        "unknown": f"{subject} is not proven to be the same over {scope}",
     }
     return {
         "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:32],

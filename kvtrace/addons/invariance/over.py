@@ -144,7 +144,7 @@ def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
     lines: list[str] = []
     for answer in found:
         contract = "" if answer.contract is None else f" (contract in line {answer.contract.line})"
-        stage = ", by TTIR as written" if answer.answer.verdict == "proven" else ""
+        stage = ", by its IR as written" if answer.answer.verdict == "proven" else ""
         reason = f": {answer.answer.text}" if answer.answer.text else ""
         verdict = f"{answer.answer.verdict}{stage}{reason}"
         text = f"{answer.kernel}, {answer.output}: over {answer.over}{contract}: {verdict}"

@@ -95,7 +95,7 @@ def test_refactored_kernel_has_the_same_results_in_the_diff(
 ) -> None:
     told = told_of(trace_of(_first(), 20), trace_of(_refactored(), 20), capsys)
 
-    assert "changed, y: the same bits, at the recorded sizes (by TTIR)" in told
+    assert "changed, y: the same bits, at the recorded sizes (by their IR)" in told
 
 
 @pytest.mark.parametrize("is_removed", [False, True])

@@ -66,7 +66,7 @@ def test_kept_contract_is_a_proven_finding(recorded: Recorded) -> None:
 
     assert (found.verdict, found.kernel, found.arg) == ("proven", "kept", "y")
     assert "over M" in str(found.message)
-    assert "by TTIR" in str(found.message)
+    assert "by its IR" in str(found.message)
 
 
 def test_broken_contract_is_an_error_with_two_values(recorded: Recorded) -> None:

@@ -137,7 +137,7 @@ def test_over_judges_invariance_over_an_argument(
     asked = ["invariance", str(tmp_path / "out"), "--strict"]
 
     assert main([*asked, "--kernel", "kept", "--over", "M"]) == 0
-    assert "kept, y: over M: proven, by TTIR as written" in capsys.readouterr().out
+    assert "kept, y: over M: proven, by its IR as written" in capsys.readouterr().out
     assert main([*asked, "--kernel", "kept", "--over", "N"]) == 1
     assert "kept, y: over N: unknown" in capsys.readouterr().out
     assert main([*asked, "--kernel", "kept", "--over", "grid"]) == 0
@@ -178,7 +178,7 @@ def test_fma_in_only_one_variant_is_found_in_ptx(
     told = " ".join(capsys.readouterr().out.split())
     said = "scaled, out: other instructions on floats at another size of the batch, for line"
     assert (f"{said} {line}: bits may differ" in told) is not fused
-    assert "What is behind TTIR is not analyzed: FMA contraction, ptxas" in told
+    assert "What is behind that IR is not analyzed: FMA contraction, ptxas" in told
 
 
 @given(
