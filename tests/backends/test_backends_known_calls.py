@@ -23,7 +23,6 @@ from tests.support.idle_driver import IdleDriver
 
 pytestmark = pytest.mark.process
 
-heuristics = pytest.importorskip("torch._inductor.runtime.triton_heuristics")
 
 COUNT = 1000
 OTHERS = (kernels.gather.device_caches, kernels.tuned_gather.fn.device_caches)
@@ -40,6 +39,11 @@ def gathered({chosen}, {source}, {result}, xnumel, XBLOCK: tl.constexpr):
     indices = tl.load({chosen} + lanes, inside)
     tl.store({result} + lanes, tl.load({source} + indices, inside), inside)
 """
+
+
+def heuristics():
+    """Inductor's module, which a process that runs none of these tests need not import."""
+    return pytest.importorskip("torch._inductor.runtime.triton_heuristics")
 
 
 @pytest.fixture(params=["launch", "timeline"])
@@ -153,7 +157,7 @@ def autotuner(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(triton_helpers, "set_driver_to_gpu", lambda: None)
     monkeypatch.setattr(
-        heuristics.CachingAutotuner, "get_device_interface", lambda _self: interface
+        heuristics().CachingAutotuner, "get_device_interface", lambda _self: interface
     )
     device = DeviceProperties(
         type="cuda", index=0, multi_processor_count=132, cc=90, major=9, warp_size=32
@@ -168,7 +172,7 @@ def autotuner(tmp_path, monkeypatch):
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         kinds = ("*i64", "*fp32", "*fp32", "i32", "constexpr")
-        return heuristics.CachingAutotuner(
+        return heuristics().CachingAutotuner(
             fn=module.gathered,
             triton_meta={
                 "signature": dict(zip((*names, "xnumel", "XBLOCK"), kinds, strict=True)),
@@ -201,7 +205,7 @@ USERS = ("chosen", "source", "result")
 def test_known_launches_by_inductor_call_no_python_code(
     recording, autotuner, tensors, names, bound, tmp_path
 ):
-    kind = heuristics.HeuristicType
+    kind = heuristics().HeuristicType
     made = autotuner(names, kind.POINTWISE if names is INDUCTORS else kind.USER_AUTOTUNE)
     source, chosen, result = tensors
     run = made.run
@@ -261,7 +265,7 @@ def test_known_launches_by_the_static_launcher_call_no_python_code(
     monkeypatch.setattr(torch._C, "_StaticCudaLauncher", StaticLauncher, raising=False)
     monkeypatch.setattr(torch._C, "_FastCudaLauncher", FastLauncher, raising=False)
     monkeypatch.setattr(StaticLauncher, "launches", 0)
-    made = autotuner(INDUCTORS, heuristics.HeuristicType.POINTWISE)
+    made = autotuner(INDUCTORS, heuristics().HeuristicType.POINTWISE)
     source, chosen, result = tensors
 
     def launch():
@@ -294,7 +298,7 @@ def capturing(monkeypatch):
 def test_known_launches_into_a_graph_call_no_python_code(
     capturing, recording, autotuner, tensors, tmp_path
 ):
-    made = autotuner(INDUCTORS, heuristics.HeuristicType.POINTWISE)
+    made = autotuner(INDUCTORS, heuristics().HeuristicType.POINTWISE)
     source, chosen, result = tensors
     with torch._inductor.config.patch(use_static_cuda_launcher=False):
         made.run(chosen, source, result, COUNT, stream=0)

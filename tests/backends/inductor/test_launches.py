@@ -17,7 +17,6 @@ from tests.support.autotuned_by_inductor import KERNEL
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
-heuristics = pytest.importorskip("torch._inductor.runtime.triton_heuristics")
 
 
 @pytest.mark.process
@@ -25,6 +24,7 @@ heuristics = pytest.importorskip("torch._inductor.runtime.triton_heuristics")
 def test_every_launch_is_recorded_with_its_kernel(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str
 ) -> None:
+    heuristics = pytest.importorskip("torch._inductor.runtime.triton_heuristics")
     monkeypatch.setenv("KVTRACE_NATIVE", native)
     original = heuristics.CachingAutotuner.run
     x, y = torch.randn(1000), torch.randn(1000)
