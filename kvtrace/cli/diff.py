@@ -115,11 +115,11 @@ def command(
     --mark or --steps choose a part of both.
     Each output of a changed kernel that both sides called with the same tensors is the same bit for
     bit by TTIR, the same except for the order of sums, different with two values of an element, or
-    unknown with the reason.
+    unknown with the reason. For out/@A and out/@B, first record the program at both commits.
 
     Example:
         kvtrace diff old/ new/ -v
-        kvtrace diff out/@v1.2 out/@9be1042 --exit-code    # after recording at both commits
+        kvtrace diff out/@v1.2 out/@9be1042 --exit-code
         kvtrace diff @3f2c81a @9be1042 --in out/ --time-threshold 10% --markdown -
         kvtrace diff old/ new/ --html d.html --junit d.xml --markdown d.md
         kvtrace diff old/ new/ --fail-on 'findings.new, spills>0, bytes>+1%'
