@@ -1,15 +1,17 @@
 """First launch whose result differs between two traces, found by comparing recorded digests.
 
 The n-th launches of a kernel on both sides are a pair; their storages are compared if the arguments
-have the same layout. If the inputs of the first differing launch differ too, the cause is upstream,
-in something without a digest. If they are equal, the first suspect is a change of code, scalars or
-grid. Without such a change the kernel is not deterministic, and its IR may say why.
+have the same layout. If the inputs of the first differing launch differ too, something without a
+digest changed them since the last launch that was compared. If they are equal, the first suspect is
+a change of code, scalars or grid. Without such a change the kernel is not deterministic, and its IR
+may say why.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.check.between import between, between_text
 from kvtrace.converters.diff.model import DifferentResult, Results
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.figures.identity import KernelKey, key_of
@@ -47,6 +49,10 @@ class _Launch:
     args: Sequence[Mapping[str, Any]]
     grid: tuple[int | None, ...]
     digests: _Digests
+
+
+#: A launch before and after, and their number among the launches of the kernel.
+_Pair = tuple[_Launch, _Launch, int]
 
 
 def result_differences(
@@ -104,7 +110,9 @@ def _compare_runs(
         pairs += alike_pairs
         if launches_before and launches_after and not alike_pairs:
             unlike += _other_order_of_sums(launches_before[0], launches_after[0], after)
-    differing = [pair for pair in pairs if _differing_arguments(*pair[:2], after=True)]
+    differing, equal = list[_Pair](), list[_Pair]()
+    for pair in pairs:
+        (differing if _differing_arguments(*pair[:2], after=True) else equal).append(pair)
     first_difference = min(differing, key=lambda pair: pair[0].seq, default=None)
     return Results(
         compared=len(pairs),
@@ -112,7 +120,12 @@ def _compare_runs(
         differing=len(differing),
         first=None
         if first_difference is None
-        else _different_result(*first_difference, after, changed),
+        else _different_result(
+            *first_difference,
+            after,
+            changed,
+            lambda: _upstream(before, after, runs, equal, first_difference),
+        ),
         unlike=tuple(unlike),
     )
 
@@ -173,8 +186,34 @@ def _differing_arguments(a: _Launch, b: _Launch, *, after: bool) -> list[int]:
     ]
 
 
+def _upstream(
+    before: Snapshot,
+    after: Snapshot,
+    runs: tuple["Run", "Run"],
+    equal: Sequence[_Pair],
+    different: _Pair,
+) -> str:
+    """Return what ran between a pair of launches and the last equal pair before it."""
+    earlier = [
+        pair for pair in equal if pair[0].seq < different[0].seq and pair[1].seq < different[1].seq
+    ]
+    last = max(earlier, key=lambda pair: pair[0].seq, default=None)
+    begins = (None, None) if last is None else (last[0].seq, last[1].seq)
+    old = between(before.trace, runs[0], begins[0], different[0].seq)
+    new = between(after.trace, runs[1], begins[1], different[1].seq)
+    since = "the begin of the run"
+    if last is not None:
+        since = f"launch {last[2]} of {last[1].kernel['name']} (equal results)"
+    return between_text(old, new, since)
+
+
 def _different_result(
-    a: _Launch, b: _Launch, order: int, side: Snapshot, changed: Container[KernelKey]
+    a: _Launch,
+    b: _Launch,
+    order: int,
+    side: Snapshot,
+    changed: Container[KernelKey],
+    upstream: Callable[[], str],
 ) -> DifferentResult:
     outputs, inputs = (
         tuple(str(b.args[arg]["name"]) for arg in _differing_arguments(a, b, after=after))
@@ -197,7 +236,14 @@ def _different_result(
         inputs_differing=inputs,
         causes=causes,
         why=_cause_text(
-            b, order, outputs, inputs, inputs_equal, sampled, causes, _changes_text(a, b, changed)
+            b,
+            order,
+            outputs,
+            inputs,
+            inputs_equal,
+            sampled,
+            causes,
+            upstream() if inputs_equal is False else _changes_text(a, b, changed),
         ),
     )
 
@@ -232,8 +278,7 @@ def _cause_text(
     if inputs_equal is False:
         return (
             f"{summary}; its inputs {', '.join(inputs)} differed already, and no compared launch "
-            "wrote them differently: the cause is upstream, in a library's kernel, a copy or the "
-            "host"
+            f"wrote them differently: {changes}"
         )
     sampling = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
     if changes:

@@ -1,0 +1,114 @@
+"""What ran between the last equal result of two traces and the first launch whose inputs differ.
+
+Something that changed the inputs has no digest: a launch that was not compared, a kernel of a
+library, a copy, or the host. Named is what the host launched, or asked the device for, between
+these two launches, and what only one of the traces has there.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.figures.names import readable
+from kvtrace.figures.tables import scratch
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Most names in a sentence.
+_NAMED: Final = 4
+_COLUMNS: Final = {
+    "launches": ["seq", "call_id", "enter", "exit"],
+    "calls": ["call_id", "kernel_id", "stack_id"],
+    "kernels": ["kernel_id", "name"],
+    "stacks": ["stack_id", "frames"],
+    "gpu_kernels": ["launch_seq", "name", "kind", "requested"],
+}
+_LAUNCHED: Final = """
+    SELECT kernels.name, count(*) FROM launches JOIN calls USING (call_id)
+        JOIN kernels USING (kernel_id)
+    WHERE seq > $first AND seq < $last GROUP BY ALL
+"""
+_ASKED_FOR: Final = """
+    SELECT coalesce(kind, name), kind IS NOT NULL, count(*) FROM gpu_kernels
+    WHERE launch_seq IS NULL AND requested < (SELECT enter FROM launches WHERE seq = $last)
+        AND ($first < 0 OR requested > (SELECT exit FROM launches WHERE seq = $first))
+    GROUP BY ALL
+"""
+_LINES: Final = """
+    SELECT list_transform(frames, lambda frame: (frame.file, frame.line)) FROM launches
+        JOIN calls USING (call_id) JOIN stacks USING (stack_id)
+    WHERE seq IN ($first, $last) AND len(frames) > 0 ORDER BY seq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """What ran between two launches of a run that were compared, one after the other.
+
+    Attributes:
+        lines: the program's lines that launched the two, as "model.py:88 to 91"; "" if unknown.
+        launched: kernels that were launched and not compared.
+        others: what else the host asked the device for: names of kernels, and copies and fills of
+            memory; None if the trace has no timeline.
+    """
+
+    lines: str
+    launched: Counter[str]
+    others: Counter[str] | None
+
+
+def between(trace: "Trace", run: "Run", first: int | None, last: int) -> Between:
+    """Return what ran from launch `first` (None: the begin of the run) to launch `last`."""
+    values = {"first": -1 if first is None else first, "last": last}
+    with scratch() as database:
+        for name, columns in _COLUMNS.items():
+            database.register(name, trace.table(name, (run,), columns))
+        launched = database.execute(_LAUNCHED, values).fetchall()
+        asked_for = database.execute(_ASKED_FOR, values).fetchall()
+        places = database.execute(_LINES, values).fetchall()
+        has_timeline = database.sql("SELECT count(*) FROM gpu_kernels").fetchall()[0][0] > 0
+    others = Counter[str]()
+    for name, is_transfer, count in asked_for:
+        others[f"a {name} of memory" if is_transfer else readable(name)] += count
+    return Between(_lines_text(places), Counter(dict(launched)), others if has_timeline else None)
+
+
+def between_text(before: Between, after: Between, since: str) -> str:
+    """Return a sentence on what ran `since` a launch, on the side AFTER, and what BEFORE ran."""
+    since = f"since {since}, {after.lines}," if after.lines else f"since {since}"
+    unknown = [f"{_listed(after.launched)} without a digest"] if after.launched else []
+    if after.others is None or before.others is None:
+        if not unknown:
+            return (
+                f"{since} no other launch ran: the host, a copy or a kernel of a "
+                "library changed them (KVTRACE_MODE=timeline records the last two)"
+            )
+        return f"{since} ran {unknown[0]}"
+    unknown += [_listed(after.others)] if after.others else []
+    text = f"{since} ran {' and '.join(unknown) or 'nothing on the device'}"
+    new = after.launched + after.others - before.launched - before.others
+    gone = before.launched + before.others - after.launched - after.others
+    if new or gone:
+        text += f"; only here {_listed(new)}" if new else ""
+        text += f"; only before {_listed(gone)}" if gone else ""
+    return text
+
+
+def _listed(counts: Counter[str]) -> str:
+    names = [f"{name} × {count}" if count > 1 else name for name, count in counts.most_common()]
+    rest = len(names) - _NAMED
+    return ", ".join([*names[:_NAMED], *([f"{rest} others"] if rest > 0 else [])])
+
+
+def _lines_text(stacks: list[tuple[list[tuple[str, int]]]]) -> str:
+    """Return the lines at which the stacks of the launches part, innermost frames first."""
+    if not stacks:
+        return ""
+    first, last = stacks[0][0], stacks[-1][0]
+    for (path, line), (file, number) in zip(reversed(first), reversed(last), strict=False):
+        if path == file and line != number:
+            return f"{file}:{min(line, number)} to {max(line, number)}"
+        if path != file:
+            break
+    return f"{last[0][0]}:{last[0][1]}"
