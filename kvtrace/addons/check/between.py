@@ -1,8 +1,8 @@
-"""What ran between the last equal result of two traces and the first launch whose inputs differ.
+"""Kernels and copies between the last equal result of two traces and the first one that differs.
 
-Something that changed the inputs has no digest: a launch that was not compared, a kernel of a
-library, a copy, or the host. Named is what the host launched, or asked the device for, between
-these two launches, and what only one of the traces has there.
+Something that changed the inputs of the latter has no digest: a launch that was not compared, a
+kernel of a library, a copy, or the host. Named is what the host launched, or asked the device for,
+between the two launches, and what only one of the traces has there.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ _LINES: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """What ran between two launches of a run that were compared, one after the other.
+    """Kernels and copies between two launches of a run that were compared, one after the other.
 
     Attributes:
         lines: the program's lines that launched the two, as "model.py:88 to 91"; "" if unknown.

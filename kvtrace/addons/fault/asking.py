@@ -137,7 +137,7 @@ def ask_now(folder: Path, pid: int | None = None) -> Asking:
     for name in answers.keys() - writers.keys():
         answers[name].notes.append(
             "its driver opened no pipe by which it could be asked for kernels: the process has no "
-            "CUDA context, or its device timeline began earlier (KVTRACE_MODE=launch records none)"
+            "CUDA context, or a profiler was there before the context"
         )
     return Asking(faults, writers, answers)
 

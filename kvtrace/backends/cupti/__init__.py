@@ -17,6 +17,7 @@ runs.
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from typing import TYPE_CHECKING, Final
@@ -38,6 +39,11 @@ def device_timeline(session: Session) -> Timeline:
     return Timeline(session)
 
 
+#: Variable by which the driver is asked to open a pipe for dumps (KVTRACE_FAULTS). Where CUPTI is
+#: there before the first context, no pipe was seen (two ranks on H200s, driver 580.159).
+_DUMPS: Final = "CUDA_ENABLE_USER_TRIGGERED_COREDUMP"
+
+
 class DeviceBackend:
     """The backend that begins the device timeline when torch initializes CUDA.
 
@@ -50,8 +56,10 @@ class DeviceBackend:
     def install(self, session: Session) -> None:
         """Begin the timeline when torch initializes CUDA, or now if it has.
 
-        Without torch, the first launch begins it.
+        Without torch, the first launch begins it, and where the driver may be asked for dumps.
         """
+        if os.environ.get(_DUMPS):
+            return
         torch = sys.modules.get("torch")
         call_when_begun = getattr(getattr(torch, "cuda", None), "_lazy_call", None)
         if call_when_begun is None or session.settings.mode != "timeline":
