@@ -83,10 +83,10 @@ def command(
     was judged. KVTRACE_RULES sets --rule and --no-rule, KVTRACE_STRICT sets --strict.
 
     By default all rules judge but mask-always-true and non-finite: out-of-bounds, out-of-view,
-    null-pointer, misaligned, descriptor-contract, overflow, wrong-hint, race, race-within-program,
-    lane-conflict, device-assert, division-by-zero, grid-limit, undefined-lanes, undefined-use,
-    mask-always-false. Rules of add-ons: not-invariant, uninitialized-read, unwritten-result,
-    undeclared-write. Each is described in docs/rules.
+    null-pointer, misaligned, descriptor-contract, buffer-range, overflow, wrong-hint, race,
+    race-within-program, lane-conflict, device-assert, division-by-zero, grid-limit,
+    undefined-lanes, undefined-use, mask-always-false. Rules of add-ons: not-invariant,
+    uninitialized-read, unwritten-result, undeclared-write. Each is described in docs/rules.
 
     Example:
         kvtrace sanitize out/
