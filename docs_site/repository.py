@@ -17,6 +17,10 @@ PAGES: Final = {
     "LICENSE": "project/LICENSE.txt",
     "SECURITY.md": "project/security.md",
     "benchmarks/RESULTS.md": "project/figures.md",
+    **{
+        f"kvtrace/cli/schemas/{path.name}": f"reference/schemas/{path.name}"
+        for path in sorted((ROOT / "kvtrace" / "cli" / "schemas").glob("*.json"))
+    },
 }
 _IN_REPOSITORY: Final = {place: source for source, place in PAGES.items()}
 
