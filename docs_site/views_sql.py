@@ -68,7 +68,8 @@ def _table(table: Table) -> str:
     distinct = f'DISTINCT ON (run, "{key}") ' if key else ""
     columns = ",\n  ".join(map(_column, table.columns))
     absent = ", ".join(f'NULL AS "{name}"' for name in ("run", *table.names))
-    files = f"'out/{table.name}/run=*/part-*.parquet', union_by_name = true, allow_empty = true"
+    parts = f"'out/{table.name}/run=*/part-*{'[0-9]' * 5}.parquet'"
+    files = f"{parts}, union_by_name = true, allow_empty = true"
     return f"""\
 -- {table.row[0].upper()}{table.row[1:]}.
 CREATE OR REPLACE VIEW {table.name} AS SELECT {distinct}run::VARCHAR AS run,

@@ -88,7 +88,7 @@ CREATE OR REPLACE VIEW runs AS SELECT run::VARCHAR AS run,
   "producer"::VARCHAR AS "producer",
   "producer_version"::VARCHAR AS "producer_version",
   "required_features"::VARCHAR[] AS "required_features"
-FROM (FROM read_parquet('out/runs/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/runs/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "run_id", NULL AS "group_id", NULL AS "started", NULL AS "ended", NULL AS "command", NULL AS "directory", NULL AS "host", NULL AS "pid", NULL AS "parent_run_id", NULL AS "rank", NULL AS "world_size", NULL AS "git_root", NULL AS "git_commit", NULL AS "git_branch", NULL AS "git_dirty", NULL AS "versions", NULL AS "devices", NULL AS "mode", NULL AS "settings", NULL AS "schema_version", NULL AS "ending", NULL AS "self_overhead_ns", NULL AS "dropped_rows", NULL AS "overhead", NULL AS "source", NULL AS "producer", NULL AS "producer_version", NULL AS "required_features" WHERE false)
 WHERE CASE WHEN list_has_all(['weights', 'trials', 'graph-replays', 'partial', 'total-times'], coalesce(required_features, [])) THEN true
   ELSE error('run ' || run_id || ' requires ' || required_features::VARCHAR) END;
@@ -124,7 +124,7 @@ CREATE OR REPLACE VIEW kernels AS SELECT run::VARCHAR AS run,
   "load_ns"::BIGINT AS "load_ns",
   "load_thread"::BIGINT AS "load_thread",
   "origins"::STRUCT("op" VARCHAR, "node" VARCHAR, "module" VARCHAR, "file" VARCHAR, "line" INTEGER, "function" VARCHAR, "code" VARCHAR)[] AS "origins"
-FROM (FROM read_parquet('out/kernels/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/kernels/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "kernel_id", NULL AS "name", NULL AS "module", NULL AS "file", NULL AS "line", NULL AS "source_artifact", NULL AS "files", NULL AS "signature", NULL AS "target", NULL AS "warp_size", NULL AS "num_warps", NULL AS "num_ctas", NULL AS "num_stages", NULL AS "options", NULL AS "shared_bytes", NULL AS "registers", NULL AS "spills", NULL AS "origin", NULL AS "cache_hit", NULL AS "cache_key", NULL AS "compile_begin", NULL AS "compile_ns", NULL AS "thread", NULL AS "stages", NULL AS "function", NULL AS "load_begin", NULL AS "load_ns", NULL AS "load_thread", NULL AS "origins" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -138,7 +138,7 @@ CREATE OR REPLACE VIEW calls AS SELECT run::VARCHAR AS run,
   "args"::STRUCT("name" VARCHAR, "kind" VARCHAR, "dtype" VARCHAR, "device" VARCHAR, "shape" BIGINT[], "strides" BIGINT[], "offset_bytes" BIGINT, "storage_bytes" BIGINT, "alias_group" INTEGER, "alignment" INTEGER, "scalar" VARCHAR, "value_artifact" VARCHAR)[] AS "args",
   "stack_id"::BIGINT AS "stack_id",
   "stated"::STRUCT("name" VARCHAR, "flops8" DOUBLE, "flops16" DOUBLE, "flops32" DOUBLE, "flops64" DOUBLE, "flops" DOUBLE, "bytes" DOUBLE) AS "stated"
-FROM (FROM read_parquet('out/calls/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/calls/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "call_id", NULL AS "kernel_id", NULL AS "grid_x", NULL AS "grid_y", NULL AS "grid_z", NULL AS "args", NULL AS "stack_id", NULL AS "stated" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -155,7 +155,7 @@ CREATE OR REPLACE VIEW launches AS SELECT run::VARCHAR AS run,
   "graph_id"::BIGINT AS "graph_id",
   "weight"::INTEGER AS "weight",
   "addresses"::BIGINT[] AS "addresses"
-FROM (FROM read_parquet('out/launches/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/launches/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "seq", NULL AS "call_id", NULL AS "enter", NULL AS "exit", NULL AS "thread", NULL AS "device", NULL AS "stream", NULL AS "phase", NULL AS "graph_id", NULL AS "weight", NULL AS "addresses" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -192,7 +192,7 @@ CREATE OR REPLACE VIEW gpu_kernels AS SELECT run::VARCHAR AS run,
   "members"::VARCHAR AS "members",
   "impossible"::VARCHAR AS "impossible",
   "stated_end"::TIMESTAMPTZ_NS AS "stated_end"
-FROM (FROM read_parquet('out/gpu_kernels/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/gpu_kernels/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "record", NULL AS "launch_seq", NULL AS "call_id", NULL AS "start", NULL AS "end", NULL AS "device", NULL AS "stream", NULL AS "correlation_id", NULL AS "graph_id", NULL AS "graph_node_id", NULL AS "name", NULL AS "grid_x", NULL AS "grid_y", NULL AS "grid_z", NULL AS "registers", NULL AS "shared_bytes", NULL AS "kind", NULL AS "bytes", NULL AS "weight", NULL AS "requested", NULL AS "stack_id", NULL AS "block_x", NULL AS "block_y", NULL AS "block_z", NULL AS "request_thread", NULL AS "forward_stack_id", NULL AS "grade", NULL AS "external_id", NULL AS "members", NULL AS "impossible", NULL AS "stated_end" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -204,7 +204,7 @@ CREATE OR REPLACE VIEW contents AS SELECT run::VARCHAR AS run,
   "artifact"::VARCHAR AS "artifact",
   "offset_bytes"::BIGINT AS "offset_bytes",
   "view_offset_bytes"::BIGINT AS "view_offset_bytes"
-FROM (FROM read_parquet('out/contents/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/contents/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "seq", NULL AS "call_id", NULL AS "arg", NULL AS "artifact", NULL AS "offset_bytes", NULL AS "view_offset_bytes" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -218,7 +218,7 @@ CREATE OR REPLACE VIEW host_events AS SELECT run::VARCHAR AS run,
   "bytes"::BIGINT AS "bytes",
   "stack_id"::BIGINT AS "stack_id",
   "processor_ns"::BIGINT AS "processor_ns"
-FROM (FROM read_parquet('out/host_events/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/host_events/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "record", NULL AS "kind", NULL AS "begin", NULL AS "end", NULL AS "thread", NULL AS "bytes", NULL AS "stack_id", NULL AS "processor_ns" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -238,7 +238,7 @@ CREATE OR REPLACE VIEW collectives AS SELECT run::VARCHAR AS run,
   "elements"::BIGINT AS "elements",
   "bytes"::BIGINT AS "bytes",
   "root"::INTEGER AS "root"
-FROM (FROM read_parquet('out/collectives/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/collectives/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "record", NULL AS "requested", NULL AS "returned", NULL AS "communicator", NULL AS "group", NULL AS "ranks", NULL AS "sequence", NULL AS "peer", NULL AS "operation", NULL AS "reduction", NULL AS "type", NULL AS "elements", NULL AS "bytes", NULL AS "root" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -250,7 +250,7 @@ CREATE OR REPLACE VIEW marks AS SELECT run::VARCHAR AS run,
   "end"::TIMESTAMPTZ_NS AS "end",
   "thread"::BIGINT AS "thread",
   "attributes"::MAP(VARCHAR, VARCHAR) AS "attributes"
-FROM (FROM read_parquet('out/marks/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/marks/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "mark_id", NULL AS "name", NULL AS "begin", NULL AS "end", NULL AS "thread", NULL AS "attributes" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -260,7 +260,7 @@ CREATE OR REPLACE VIEW stacks AS SELECT DISTINCT ON (run, "stack_id") run::VARCH
   "frames"::STRUCT("file" VARCHAR, "line" INTEGER, "column" INTEGER, "function" VARCHAR)[] AS "frames",
   "origins"::STRUCT("op" VARCHAR, "node" VARCHAR, "module" VARCHAR, "file" VARCHAR, "line" INTEGER, "function" VARCHAR, "code" VARCHAR)[] AS "origins",
   "files"::STRUCT("path" VARCHAR, "artifact" VARCHAR)[] AS "files"
-FROM (FROM read_parquet('out/stacks/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/stacks/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "stack_id", NULL AS "frames", NULL AS "origins", NULL AS "files" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -273,7 +273,7 @@ CREATE OR REPLACE VIEW artifacts AS SELECT DISTINCT ON (run, "sha256") run::VARC
   "dialect"::VARCHAR AS "dialect",
   "producer"::VARCHAR AS "producer",
   "producer_version"::VARCHAR AS "producer_version"
-FROM (FROM read_parquet('out/artifacts/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/artifacts/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "sha256", NULL AS "kind", NULL AS "size_bytes", NULL AS "bytes", NULL AS "dialect", NULL AS "producer", NULL AS "producer_version" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -290,7 +290,7 @@ CREATE OR REPLACE VIEW graph_ops AS SELECT run::VARCHAR AS run,
   "input_name"::VARCHAR AS "input_name",
   "output_name"::VARCHAR AS "output_name",
   "aliases"::VARCHAR AS "aliases"
-FROM (FROM read_parquet('out/graph_ops/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/graph_ops/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "graph_id", NULL AS "op_index", NULL AS "opcode", NULL AS "operands", NULL AS "dtype", NULL AS "shape", NULL AS "attributes", NULL AS "stack_id", NULL AS "input_name", NULL AS "output_name", NULL AS "aliases" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -304,7 +304,7 @@ CREATE OR REPLACE VIEW buffers AS SELECT run::VARCHAR AS run,
   "partitions"::INTEGER AS "partitions",
   "name"::VARCHAR AS "name",
   "stack_id"::BIGINT AS "stack_id"
-FROM (FROM read_parquet('out/buffers/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/buffers/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "call_id", NULL AS "order", NULL AS "event", NULL AS "space", NULL AS "bytes", NULL AS "partitions", NULL AS "name", NULL AS "stack_id" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -315,7 +315,7 @@ CREATE OR REPLACE VIEW messages AS SELECT run::VARCHAR AS run,
   "code"::VARCHAR AS "code",
   "text"::VARCHAR AS "text",
   "count"::BIGINT AS "count"
-FROM (FROM read_parquet('out/messages/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/messages/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "time", NULL AS "level", NULL AS "code", NULL AS "text", NULL AS "count" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -325,7 +325,7 @@ CREATE OR REPLACE VIEW operators AS SELECT run::VARCHAR AS run,
   "name"::VARCHAR AS "name",
   "tensors"::STRUCT("name" VARCHAR, "role" VARCHAR, "dtype" VARCHAR, "device" INTEGER, "shape" BIGINT[], "strides" BIGINT[], "offset_bytes" BIGINT, "storage_bytes" BIGINT)[] AS "tensors",
   "stack_id"::BIGINT AS "stack_id"
-FROM (FROM read_parquet('out/operators/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/operators/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "operator_id", NULL AS "name", NULL AS "tensors", NULL AS "stack_id" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -338,7 +338,7 @@ CREATE OR REPLACE VIEW operations AS SELECT run::VARCHAR AS run,
   "thread"::BIGINT AS "thread",
   "addresses"::BIGINT[] AS "addresses",
   "graph_id"::BIGINT AS "graph_id"
-FROM (FROM read_parquet('out/operations/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/operations/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "record", NULL AS "operator_id", NULL AS "begin", NULL AS "end", NULL AS "thread", NULL AS "addresses", NULL AS "graph_id" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -354,7 +354,7 @@ CREATE OR REPLACE VIEW allocations AS SELECT run::VARCHAR AS run,
   "stream"::BIGINT AS "stream",
   "pool"::BIGINT AS "pool",
   "stack_id"::BIGINT AS "stack_id"
-FROM (FROM read_parquet('out/allocations/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/allocations/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "record", NULL AS "address", NULL AS "bytes", NULL AS "begin", NULL AS "end", NULL AS "thread", NULL AS "device", NULL AS "stream", NULL AS "pool", NULL AS "stack_id" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -371,7 +371,7 @@ CREATE OR REPLACE VIEW tool_events AS SELECT run::VARCHAR AS run,
   "correlation_id"::BIGINT AS "correlation_id",
   "external_id"::BIGINT AS "external_id",
   "members"::VARCHAR AS "members"
-FROM (FROM read_parquet('out/tool_events/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/tool_events/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "record", NULL AS "phase", NULL AS "category", NULL AS "name", NULL AS "begin", NULL AS "end", NULL AS "process", NULL AS "thread", NULL AS "correlation_id", NULL AS "external_id", NULL AS "members" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -382,7 +382,7 @@ CREATE OR REPLACE VIEW checked_launches AS SELECT run::VARCHAR AS run,
   "why"::VARCHAR AS "why",
   "programs"::BIGINT[] AS "programs",
   "bytes"::BIGINT AS "bytes"
-FROM (FROM read_parquet('out/checked_launches/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/checked_launches/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "seq", NULL AS "call_id", NULL AS "why", NULL AS "programs", NULL AS "bytes" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -394,7 +394,7 @@ CREATE OR REPLACE VIEW checked_memory AS SELECT run::VARCHAR AS run,
   "when"::VARCHAR AS "when",
   "spans"::STRUCT("offset_bytes" BIGINT, "size_bytes" BIGINT)[] AS "spans",
   "artifact"::VARCHAR AS "artifact"
-FROM (FROM read_parquet('out/checked_memory/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/checked_memory/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "seq", NULL AS "call_id", NULL AS "arg", NULL AS "when", NULL AS "spans", NULL AS "artifact" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -406,7 +406,7 @@ CREATE OR REPLACE VIEW digests AS SELECT run::VARCHAR AS run,
   "when"::VARCHAR AS "when",
   "digest"::BIGINT AS "digest",
   "lines"::INTEGER AS "lines"
-FROM (FROM read_parquet('out/digests/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/digests/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "seq", NULL AS "call_id", NULL AS "arg", NULL AS "when", NULL AS "digest", NULL AS "lines" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -418,7 +418,7 @@ CREATE OR REPLACE VIEW non_finite AS SELECT run::VARCHAR AS run,
   "when"::VARCHAR AS "when",
   "nan"::BOOLEAN AS "nan",
   "infinity"::BOOLEAN AS "infinity"
-FROM (FROM read_parquet('out/non_finite/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/non_finite/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "seq", NULL AS "call_id", NULL AS "arg", NULL AS "when", NULL AS "nan", NULL AS "infinity" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -440,7 +440,7 @@ CREATE OR REPLACE VIEW tensor_statistics AS SELECT run::VARCHAR AS run,
   "deviation"::DOUBLE AS "deviation",
   "quantiles"::DOUBLE[] AS "quantiles",
   "sorted"::VARCHAR AS "sorted"
-FROM (FROM read_parquet('out/tensor_statistics/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/tensor_statistics/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "seq", NULL AS "call_id", NULL AS "arg", NULL AS "elements", NULL AS "sampled", NULL AS "nans", NULL AS "infinities", NULL AS "negative_infinities", NULL AS "zeros", NULL AS "negatives", NULL AS "minimum", NULL AS "maximum", NULL AS "mean", NULL AS "deviation", NULL AS "quantiles", NULL AS "sorted" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -462,7 +462,7 @@ CREATE OR REPLACE VIEW ops AS SELECT run::VARCHAR AS run,
   "loop"::INTEGER AS "loop",
   "buffer"::VARCHAR AS "buffer",
   "fresh_bytes"::BIGINT AS "fresh_bytes"
-FROM (FROM read_parquet('out/ops/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/ops/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "call_id", NULL AS "op_index", NULL AS "op", NULL AS "kind", NULL AS "dtype", NULL AS "stack_id", NULL AS "executions", NULL AS "elements", NULL AS "masked_off", NULL AS "bytes", NULL AS "unique_bytes", NULL AS "sectors", NULL AS "flops", NULL AS "loop", NULL AS "buffer", NULL AS "fresh_bytes" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -477,7 +477,7 @@ CREATE OR REPLACE VIEW accesses AS SELECT run::VARCHAR AS run,
   "last"::BIGINT AS "last",
   "active"::BIGINT AS "active",
   "layout"::VARCHAR AS "layout"
-FROM (FROM read_parquet('out/accesses/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/accesses/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "call_id", NULL AS "op_index", NULL AS "program", NULL AS "iteration", NULL AS "arg", NULL AS "first", NULL AS "last", NULL AS "active", NULL AS "layout" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -489,7 +489,7 @@ CREATE OR REPLACE VIEW loops AS SELECT run::VARCHAR AS run,
   "trips_min"::BIGINT AS "trips_min",
   "trips_median"::BIGINT AS "trips_median",
   "trips_max"::BIGINT AS "trips_max"
-FROM (FROM read_parquet('out/loops/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/loops/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "call_id", NULL AS "op_index", NULL AS "stack_id", NULL AS "trips_min", NULL AS "trips_median", NULL AS "trips_max" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -524,7 +524,7 @@ CREATE OR REPLACE VIEW findings AS SELECT run::VARCHAR AS run,
   "other_stack_id"::BIGINT AS "other_stack_id",
   "nearest"::VARCHAR AS "nearest",
   "assumption"::VARCHAR AS "assumption"
-FROM (FROM read_parquet('out/findings/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/findings/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "finding_id", NULL AS "call_id", NULL AS "op_index", NULL AS "rule", NULL AS "verdict", NULL AS "severity", NULL AS "access", NULL AS "stack_id", NULL AS "program_x", NULL AS "program_y", NULL AS "program_z", NULL AS "iteration", NULL AS "lane", NULL AS "arg", NULL AS "address_offset", NULL AS "past_end_bytes", NULL AS "lanes", NULL AS "expression", NULL AS "method", NULL AS "reason", NULL AS "message", NULL AS "solver_ns", NULL AS "other_program_x", NULL AS "other_program_y", NULL AS "other_program_z", NULL AS "other_op_index", NULL AS "other_stack_id", NULL AS "nearest", NULL AS "assumption" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 
@@ -554,7 +554,7 @@ CREATE OR REPLACE VIEW checks AS SELECT run::VARCHAR AS run,
   "pattern"::VARCHAR AS "pattern",
   "map_columns"::INTEGER AS "map_columns",
   "map"::DOUBLE[] AS "map"
-FROM (FROM read_parquet('out/checks/run=*/part-*.parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
+FROM (FROM read_parquet('out/checks/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet', union_by_name = true, allow_empty = true, hive_types_autocast = false)
   UNION ALL BY NAME SELECT NULL AS "run", NULL AS "seq", NULL AS "call_id", NULL AS "arg", NULL AS "answer", NULL AS "reason", NULL AS "name", NULL AS "dtype", NULL AS "elements", NULL AS "undecided", NULL AS "differing", NULL AS "nearest", NULL AS "bound", NULL AS "worst_offset", NULL AS "got", NULL AS "expected", NULL AS "worst_bound", NULL AS "op_index", NULL AS "program_x", NULL AS "program_y", NULL AS "program_z", NULL AS "lane", NULL AS "pattern", NULL AS "map_columns", NULL AS "map" WHERE false)
 WHERE run IN (SELECT run FROM runs);
 

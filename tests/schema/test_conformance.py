@@ -8,8 +8,8 @@ import pytest
 
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.validation import validate
-from tests.schema.conformance_cases import CASES
-from tests.schema.make_conformance import write_case
+from tests.schema.conformance_cases import CASES, PLAIN, RUN, Part, parts, run_row
+from tests.schema.make_conformance import write_case, write_parts
 from tests.support.readers import SUITE, Case, conformance_cases, first_query, python_reader
 from tests.support.tiers import some
 
@@ -74,6 +74,14 @@ def test_the_first_query_of_the_page_counts_the_launches_of_each_kernel(case: Ca
     for run in case.answer["runs"]:
         expected.update({kernel["name"]: kernel["launches"] for kernel in run["kernels"]})
     assert {name: int(launches) for name, launches, _ in rows} == dict(+expected)
+
+
+def test_the_first_query_reads_no_file_of_another_name(tmp_path: Path) -> None:
+    names = ("part-007.parquet", "part-00000.copy.parquet")
+    copies = [Part("launches", PLAIN["launches"], name=name) for name in names]
+    write_parts(tmp_path, [*copies, *parts(RUN, run_row(), PLAIN)])
+    ((_, launches, _),) = first_query(tmp_path).fetchall()
+    assert launches == 3
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
