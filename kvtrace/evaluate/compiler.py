@@ -120,11 +120,7 @@ class Compiler:
     def block(self, block: Block) -> CompiledBlock:
         """Compile the ops of a block, with the instrument's steps if there is one."""
         *body, terminator = block.ops
-        steps = tuple(
-            _forgetting(step, dying_values(op, self.module))
-            for op in body
-            if (step := self._instrumented(op)) is not _no_effect
-        )
+        steps = tuple(step for op in body if (step := self._instrumented(op)) is not _no_effect)
         ending = None if self.instrument is None else self.instrument.ending(terminator)
         steps += () if ending is None else (ending,)
         return CompiledBlock(
@@ -140,7 +136,9 @@ class Compiler:
         is_silent = op.name in SILENT and op.name not in LOWERINGS
         step = _no_effect if is_silent else self._step_or_refusal(op)
         step = self._counting(op, step)
-        return step if self.instrument is None else self.instrument.wrapped(op, step)
+        if self.instrument is not None:  # which may look at values later
+            return self.instrument.wrapped(op, step)
+        return step if step is _no_effect else _forgetting(step, dying_values(op, self.module))
 
     def _step_or_refusal(self, op: Op) -> Step:
         """Return an op's step; if it is not implemented, a step that refuses known data."""
