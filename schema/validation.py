@@ -258,7 +258,7 @@ def _codecs(metadata: pq.FileMetaData) -> set[str]:
 
 def _run_row_problems(path: Path, rows: pa.Table, run_id: str, version: str) -> Iterator[Problem]:
     producer = ("producer", "producer_version")
-    names = ("run_id", "required_features", "schema_version", *producer)
+    names = ("run_id", "required_features", "schema_version", "dropped_rows", *producer)
     for row in filled(TABLES["runs"], rows, names, str(path)).to_pylist():
         if row["run_id"] != run_id:
             yield Problem(str(path), f"its row has the run_id {row['run_id']}, not {run_id}")
@@ -269,6 +269,10 @@ def _run_row_problems(path: Path, rows: pa.Table, run_id: str, version: str) -> 
         if features is None and _is_since(_FEATURES_ALWAYS, version, row["schema_version"]):
             text = f"required_features is null, and since {_FEATURES_ALWAYS} runs name them"
             yield Problem(str(path), f"{text}; none is an empty list", warning=True)
+        if row["dropped_rows"] and features is not None and "partial" not in features:
+            yield Problem(
+                str(path), "required_features does not name partial, and rows were dropped"
+            )
         unnamed = [name for name in producer if row[name] is None]
         if unnamed and _is_since(_FEATURES_SINCE, version, row["schema_version"]):
             text = f"it has no {' and no '.join(unnamed)}; a producer should name itself"

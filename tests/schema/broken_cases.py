@@ -105,6 +105,10 @@ BROKEN: Final[Mapping[str, Broken]] = {
     "replayed executions": Broken(
         _NOT_NAMED.format("graph-replays", "gpu_kernels"), _executions(graph_id=1)
     ),
+    "dropped rows": Broken(
+        "required_features does not name partial, and rows were dropped",
+        parts(RUN, run_row(dropped_rows=5, required_features=[]), PLAIN),
+    ),
     "empty name": Broken("name is empty in row 0 (kernel_id 0)", _rows("kernels", name="")),
     "device -1 of launches": Broken(
         "device is negative in row 0 (seq 0)", _rows("launches", device=-1)
