@@ -139,7 +139,7 @@ def _write_run(
     stacks, artifacts, kernel_rows, calls, messages = writer_rows
     stacks.add(**stack)
     for kernel_id, name in enumerate(names):
-        _add_kernel(kernel_rows, artifacts, kernel_id, name, start, factor)
+        _add_kernel(kernel_rows, artifacts, kernel_id, name, start, factor, hostile)
         for variant in range(2):
             _add_call(
                 calls, kernel_id * 2 + variant, kernel_id, variant, stack["stack_id"], hostile
@@ -191,8 +191,19 @@ def stack_row(number: int, file: str) -> dict[str, object]:
     return {"stack_id": 1_000 + number, "frames": frames}
 
 
+def _block(kernel_id: int, hostile: bool) -> str:
+    """The value of BLOCK, as Python prints it."""
+    return repr(HOSTILE_NAMES[4]) if hostile and kernel_id % 2 else "128"
+
+
 def _add_kernel(
-    kernels: _Rows, artifacts: _Rows, kernel_id: int, name: str, start: int, factor: int
+    kernels: _Rows,
+    artifacts: _Rows,
+    kernel_id: int,
+    name: str,
+    start: int,
+    factor: int,
+    hostile: bool,
 ) -> None:
     file = "/home/user/kernels.py"
     line = 10 * (kernel_id + 1)
@@ -222,7 +233,8 @@ def _add_kernel(
             {"name": "x_ptr", "type": "*fp32", "constexpr": None, "divisibility": 16},
             {"name": "y_ptr", "type": "*fp32", "constexpr": None, "divisibility": 16},
             {"name": "n", "type": "i32", "constexpr": None, "divisibility": None},
-            {"name": "BLOCK", "type": "constexpr", "constexpr": "128", "divisibility": None},
+            {"name": "BLOCK", "type": "constexpr", "constexpr": _block(kernel_id, hostile),
+             "divisibility": None},
         ],
         target="cuda:90", warp_size=32, num_warps=4, num_ctas=1, num_stages=3,
         shared_bytes=1024 * kernel_id, registers=32 + kernel_id, spills=0, origin="jit",
@@ -252,8 +264,7 @@ def _add_call(
             tensor("x_ptr", 0),
             tensor("y_ptr", 1),
             {"name": "n", "kind": "scalar", "scalar": str(elements)},
-            {"name": "BLOCK", "kind": "constexpr",
-             "scalar": repr(HOSTILE_NAMES[4]) if hostile and variant else "128"},
+            {"name": "BLOCK", "kind": "constexpr", "scalar": _block(kernel_id, hostile)},
         ],
     )  # fmt: skip
 

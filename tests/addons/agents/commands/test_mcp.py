@@ -67,7 +67,8 @@ def test_tools_over_traces_give_what_the_commands_print(trace):
         ("sql", {"trace": trace, "statement": "FROM launches", "rows": 1}),
         serving=server([trace]),
     )  # fmt: skip
-    assert set(json.loads(findings.content[0].text)) == {"counts", "verdicts", "unjudged"}
+    keys = {"schema", "version", "counts", "verdicts", "unjudged"}
+    assert set(json.loads(findings.content[0].text)) == keys
     assert json.loads(profiled.content[0].text)["kernels"]
     assert json.loads(compared.content[0].text)
     assert len(json.loads(rows.content[0].text)["rows"]) == 1
