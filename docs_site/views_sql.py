@@ -3,7 +3,8 @@
 `python -m docs_site.views_sql` writes it: tables by `schema/tables.txt`, views as in `kvtrace sql`.
 """
 
-from textwrap import dedent
+from collections.abc import Iterable, Iterator
+from textwrap import dedent, wrap
 from typing import Final
 
 import pyarrow as pa
@@ -29,7 +30,9 @@ _TYPES: Final = {
     "binary": "BLOB",
     "timestamp[ns, tz=UTC]": "TIMESTAMPTZ_NS",
 }
-#: The first lines, with a name in braces for the required columns.
+#: Files of a table.
+_PARTS: Final = f"run=*/part-*{'[0-9]' * 5}.parquet"
+#: The first lines, with names in braces for the files, the required columns and the types.
 _HEAD: Final = ROOT / "docs_site" / "views_head.sql"
 _PORTABLE: Final = """\
 -- What follows is SQL of other engines, too, with CAST(x AS BIGINT) in place of epoch_ns(x).
@@ -39,14 +42,32 @@ _PORTABLE: Final = """\
 def text() -> str:
     """Return the text of schema/views.sql."""
     tables = [table for table in TABLES.values() if table.name not in STORED_SUMS]
-    required = ",\n      ".join(
-        ", ".join(f"('{table.name}', '{name}')" for name in table.required) for table in tables
+    required = _values(f"('{table.name}','{name}')" for table in tables for name in table.required)
+    types = _values(
+        f"('{table.name}','{name}','{kind}')" for table in tables for name, kind in _kinds(table)
     )
-    head = _HEAD.read_text(encoding="utf-8").replace("{required}", required)
+    head = _HEAD.read_text(encoding="utf-8").replace("{parts}", _PARTS)
+    head = head.replace("{required}", required).replace("{types}", types)
     statements = [head, *map(_table, tables), _PORTABLE]
     views = view_texts(PUBLISHED, VIEWS).items()
     statements += [f"CREATE OR REPLACE VIEW {name} AS\n{_flush(text)};\n" for name, text in views]
     return "\n".join(statements)
+
+
+def _values(rows: Iterable[str]) -> str:
+    return "\n      ".join(wrap(", ".join(dict.fromkeys(rows)), 110, break_on_hyphens=False))
+
+
+def _kinds(table: Table) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a table and the fields in them, with patterns of their SQL types."""
+    pending = [pa.field(column.name, column.type) for column in table.columns]
+    for field in pending:
+        kind, depth = field.type, 0
+        while pa.types.is_list(kind):
+            kind, depth = kind.value_type, depth + 1
+        is_struct = pa.types.is_struct(kind)
+        pending += kind if is_struct else ()
+        yield field.name, ("STRUCT(%)" if is_struct else sql_type(kind)) + "[]" * depth
 
 
 def sql_type(kind: pa.DataType) -> str:
@@ -68,8 +89,7 @@ def _table(table: Table) -> str:
     distinct = f'DISTINCT ON (run, "{key}") ' if key else ""
     columns = ",\n  ".join(map(_column, table.columns))
     absent = ", ".join(f'NULL AS "{name}"' for name in ("run", *table.names))
-    parts = f"'out/{table.name}/run=*/part-*{'[0-9]' * 5}.parquet'"
-    files = f"{parts}, union_by_name = true, allow_empty = true"
+    files = f"'out/{table.name}/{_PARTS}', union_by_name = true, allow_empty = true"
     return f"""\
 -- {table.row[0].upper()}{table.row[1:]}.
 CREATE OR REPLACE VIEW {table.name} AS SELECT {distinct}run::VARCHAR AS run,

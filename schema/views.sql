@@ -6,56 +6,196 @@
 --
 -- Made from schema/tables.txt and kvtrace's views by `python -m docs_site.views_sql`; do not edit by hand.
 
--- Refuse files of another major version or table, and those that lack a required column.
+-- Refuse files of another major version or table, and those that lack a required column or have one of
+-- another type. Files of runs that are not complete do not matter, but DuckDB has to be able to open them.
 SET VARIABLE kvtrace_checked = (
   WITH facts AS (
     SELECT file, regexp_extract(file, '([^/]+)/run=[^/]*/[^/]*$', 1) AS folder,
       max(decode(value)) FILTER (decode(key) = 'kvtrace.format_version') AS version,
       max(decode(value)) FILTER (decode(key) = 'kvtrace.table') AS named
-    FROM glob('out/*/run=*/part-*.parquet')
-    LEFT JOIN parquet_kv_metadata('out/*/run=*/part-*.parquet') ON file_name = file
+    FROM glob('out/*/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet')
+    LEFT JOIN parquet_kv_metadata('out/*/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet') ON file_name = file
+    WHERE regexp_extract(file, '/(run=[^/]*)/[^/]*$', 1) IN (
+      SELECT regexp_extract(file, '/(run=[^/]*)/[^/]*$', 1) FROM glob('out/runs/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet'))
     GROUP BY file
   ), required AS (
-    FROM (VALUES ('runs', 'run_id'),
-      ('kernels', 'kernel_id'), ('kernels', 'name'),
-      ('calls', 'call_id'), ('calls', 'kernel_id'),
-      ('launches', 'seq'), ('launches', 'call_id'),
-      ('gpu_kernels', 'record'), ('gpu_kernels', 'start'), ('gpu_kernels', 'end'),
-      ('contents', 'seq'), ('contents', 'call_id'), ('contents', 'arg'),
-      ('host_events', 'record'),
-      ('collectives', 'record'),
-      ('marks', 'mark_id'),
-      ('stacks', 'stack_id'), ('stacks', 'frames'),
-      ('artifacts', 'sha256'), ('artifacts', 'size_bytes'), ('artifacts', 'bytes'),
-      ('graph_ops', 'graph_id'), ('graph_ops', 'op_index'),
-      ('buffers', 'call_id'), ('buffers', 'order'),
-      ('messages', 'time'),
-      ('operators', 'operator_id'),
-      ('operations', 'record'),
-      ('allocations', 'record'),
-      ('tool_events', 'record'),
-      ('checked_launches', 'seq'), ('checked_launches', 'call_id'),
-      ('checked_memory', 'seq'), ('checked_memory', 'call_id'), ('checked_memory', 'arg'), ('checked_memory', 'when'),
-      ('digests', 'seq'), ('digests', 'call_id'), ('digests', 'arg'), ('digests', 'when'),
-      ('non_finite', 'seq'), ('non_finite', 'call_id'), ('non_finite', 'arg'), ('non_finite', 'when'),
-      ('tensor_statistics', 'seq'), ('tensor_statistics', 'call_id'), ('tensor_statistics', 'arg'),
-      ('ops', 'call_id'), ('ops', 'op_index'),
-      ('accesses', 'call_id'), ('accesses', 'op_index'),
-      ('loops', 'call_id'), ('loops', 'op_index'),
-      ('findings', 'finding_id'),
-      ('checks', 'seq'), ('checks', 'call_id'), ('checks', 'arg')) AS required (folder, name)
-  ), columns AS (
+    FROM (VALUES ('runs','run_id'), ('kernels','kernel_id'), ('kernels','name'), ('calls','call_id'), ('calls','kernel_id'),
+      ('launches','seq'), ('launches','call_id'), ('gpu_kernels','record'), ('gpu_kernels','start'),
+      ('gpu_kernels','end'), ('contents','seq'), ('contents','call_id'), ('contents','arg'),
+      ('host_events','record'), ('collectives','record'), ('marks','mark_id'), ('stacks','stack_id'),
+      ('stacks','frames'), ('artifacts','sha256'), ('artifacts','size_bytes'), ('artifacts','bytes'),
+      ('graph_ops','graph_id'), ('graph_ops','op_index'), ('buffers','call_id'), ('buffers','order'),
+      ('messages','time'), ('operators','operator_id'), ('operations','record'), ('allocations','record'),
+      ('tool_events','record'), ('checked_launches','seq'), ('checked_launches','call_id'),
+      ('checked_memory','seq'), ('checked_memory','call_id'), ('checked_memory','arg'), ('checked_memory','when'),
+      ('digests','seq'), ('digests','call_id'), ('digests','arg'), ('digests','when'), ('non_finite','seq'),
+      ('non_finite','call_id'), ('non_finite','arg'), ('non_finite','when'), ('tensor_statistics','seq'),
+      ('tensor_statistics','call_id'), ('tensor_statistics','arg'), ('ops','call_id'), ('ops','op_index'),
+      ('accesses','call_id'), ('accesses','op_index'), ('loops','call_id'), ('loops','op_index'),
+      ('findings','finding_id'), ('checks','seq'), ('checks','call_id'), ('checks','arg')) AS required (folder, name)
+  ), types AS (
+    FROM (VALUES ('runs','run_id','VARCHAR'), ('runs','group_id','VARCHAR'), ('runs','started','TIMESTAMPTZ_NS'),
+      ('runs','ended','TIMESTAMPTZ_NS'), ('runs','command','VARCHAR'), ('runs','directory','VARCHAR'),
+      ('runs','host','VARCHAR'), ('runs','pid','BIGINT'), ('runs','parent_run_id','VARCHAR'),
+      ('runs','rank','INTEGER'), ('runs','world_size','INTEGER'), ('runs','git_root','VARCHAR'),
+      ('runs','git_commit','VARCHAR'), ('runs','git_branch','VARCHAR'), ('runs','git_dirty','BOOLEAN'),
+      ('runs','versions','MAP(VARCHAR, VARCHAR)'), ('runs','devices','STRUCT(%)[]'), ('runs','mode','VARCHAR'),
+      ('runs','settings','MAP(VARCHAR, VARCHAR)'), ('runs','schema_version','VARCHAR'), ('runs','ending','VARCHAR'),
+      ('runs','self_overhead_ns','BIGINT'), ('runs','dropped_rows','BIGINT'), ('runs','overhead','STRUCT(%)'),
+      ('runs','source','VARCHAR'), ('runs','producer','VARCHAR'), ('runs','producer_version','VARCHAR'),
+      ('runs','required_features','VARCHAR[]'), ('runs','index','INTEGER'), ('runs','name','VARCHAR'),
+      ('runs','capability','VARCHAR'), ('runs','memory_bytes','BIGINT'), ('runs','start_ns','BIGINT'),
+      ('runs','launches_ns','BIGINT'), ('runs','waits_ns','BIGINT'), ('runs','profiler_ns','BIGINT'),
+      ('runs','end_ns','BIGINT'), ('runs','running_ns','BIGINT'), ('runs','thread_ns','BIGINT'),
+      ('kernels','kernel_id','BIGINT'), ('kernels','name','VARCHAR'), ('kernels','module','VARCHAR'),
+      ('kernels','file','VARCHAR'), ('kernels','line','INTEGER'), ('kernels','source_artifact','VARCHAR'),
+      ('kernels','files','STRUCT(%)[]'), ('kernels','signature','STRUCT(%)[]'), ('kernels','target','VARCHAR'),
+      ('kernels','warp_size','INTEGER'), ('kernels','num_warps','INTEGER'), ('kernels','num_ctas','INTEGER'),
+      ('kernels','num_stages','INTEGER'), ('kernels','options','MAP(VARCHAR, VARCHAR)'),
+      ('kernels','shared_bytes','BIGINT'), ('kernels','registers','INTEGER'), ('kernels','spills','INTEGER'),
+      ('kernels','origin','VARCHAR'), ('kernels','cache_hit','BOOLEAN'), ('kernels','cache_key','VARCHAR'),
+      ('kernels','compile_begin','TIMESTAMPTZ_NS'), ('kernels','compile_ns','BIGINT'),
+      ('kernels','thread','BIGINT'), ('kernels','stages','STRUCT(%)[]'), ('kernels','function','VARCHAR'),
+      ('kernels','load_begin','TIMESTAMPTZ_NS'), ('kernels','load_ns','BIGINT'), ('kernels','load_thread','BIGINT'),
+      ('kernels','origins','STRUCT(%)[]'), ('kernels','path','VARCHAR'), ('kernels','artifact','VARCHAR'),
+      ('kernels','type','VARCHAR'), ('kernels','constexpr','VARCHAR'), ('kernels','divisibility','INTEGER'),
+      ('kernels','stage','VARCHAR'), ('kernels','duration_ns','BIGINT'), ('kernels','op','VARCHAR'),
+      ('kernels','node','VARCHAR'), ('kernels','code','VARCHAR'), ('calls','call_id','BIGINT'),
+      ('calls','kernel_id','BIGINT'), ('calls','grid_x','BIGINT'), ('calls','grid_y','BIGINT'),
+      ('calls','grid_z','BIGINT'), ('calls','args','STRUCT(%)[]'), ('calls','stack_id','BIGINT'),
+      ('calls','stated','STRUCT(%)'), ('calls','name','VARCHAR'), ('calls','kind','VARCHAR'),
+      ('calls','dtype','VARCHAR'), ('calls','device','VARCHAR'), ('calls','shape','BIGINT[]'),
+      ('calls','strides','BIGINT[]'), ('calls','offset_bytes','BIGINT'), ('calls','storage_bytes','BIGINT'),
+      ('calls','alias_group','INTEGER'), ('calls','alignment','INTEGER'), ('calls','scalar','VARCHAR'),
+      ('calls','value_artifact','VARCHAR'), ('calls','flops8','DOUBLE'), ('calls','flops16','DOUBLE'),
+      ('calls','flops32','DOUBLE'), ('calls','flops64','DOUBLE'), ('calls','flops','DOUBLE'),
+      ('calls','bytes','DOUBLE'), ('launches','seq','BIGINT'), ('launches','call_id','BIGINT'),
+      ('launches','enter','TIMESTAMPTZ_NS'), ('launches','exit','TIMESTAMPTZ_NS'), ('launches','thread','BIGINT'),
+      ('launches','device','INTEGER'), ('launches','stream','BIGINT'), ('launches','phase','VARCHAR'),
+      ('launches','graph_id','BIGINT'), ('launches','weight','INTEGER'), ('launches','addresses','BIGINT[]'),
+      ('gpu_kernels','record','BIGINT'), ('gpu_kernels','launch_seq','BIGINT'), ('gpu_kernels','call_id','BIGINT'),
+      ('gpu_kernels','start','TIMESTAMPTZ_NS'), ('gpu_kernels','end','TIMESTAMPTZ_NS'),
+      ('gpu_kernels','device','INTEGER'), ('gpu_kernels','stream','BIGINT'),
+      ('gpu_kernels','correlation_id','BIGINT'), ('gpu_kernels','graph_id','BIGINT'),
+      ('gpu_kernels','graph_node_id','BIGINT'), ('gpu_kernels','name','VARCHAR'), ('gpu_kernels','grid_x','BIGINT'),
+      ('gpu_kernels','grid_y','BIGINT'), ('gpu_kernels','grid_z','BIGINT'), ('gpu_kernels','registers','INTEGER'),
+      ('gpu_kernels','shared_bytes','BIGINT'), ('gpu_kernels','kind','VARCHAR'), ('gpu_kernels','bytes','BIGINT'),
+      ('gpu_kernels','weight','INTEGER'), ('gpu_kernels','requested','TIMESTAMPTZ_NS'),
+      ('gpu_kernels','stack_id','BIGINT'), ('gpu_kernels','block_x','INTEGER'), ('gpu_kernels','block_y','INTEGER'),
+      ('gpu_kernels','block_z','INTEGER'), ('gpu_kernels','request_thread','BIGINT'),
+      ('gpu_kernels','forward_stack_id','BIGINT'), ('gpu_kernels','grade','VARCHAR'),
+      ('gpu_kernels','external_id','BIGINT'), ('gpu_kernels','members','VARCHAR'),
+      ('gpu_kernels','impossible','VARCHAR'), ('gpu_kernels','stated_end','TIMESTAMPTZ_NS'),
+      ('contents','seq','BIGINT'), ('contents','call_id','BIGINT'), ('contents','arg','INTEGER'),
+      ('contents','artifact','VARCHAR'), ('contents','offset_bytes','BIGINT'),
+      ('contents','view_offset_bytes','BIGINT'), ('host_events','record','BIGINT'),
+      ('host_events','kind','VARCHAR'), ('host_events','begin','TIMESTAMPTZ_NS'),
+      ('host_events','end','TIMESTAMPTZ_NS'), ('host_events','thread','BIGINT'), ('host_events','bytes','BIGINT'),
+      ('host_events','stack_id','BIGINT'), ('host_events','processor_ns','BIGINT'),
+      ('collectives','record','BIGINT'), ('collectives','requested','TIMESTAMPTZ_NS'),
+      ('collectives','returned','TIMESTAMPTZ_NS'), ('collectives','communicator','VARCHAR'),
+      ('collectives','group','VARCHAR'), ('collectives','ranks','INTEGER[]'), ('collectives','sequence','BIGINT'),
+      ('collectives','peer','INTEGER'), ('collectives','operation','VARCHAR'),
+      ('collectives','reduction','VARCHAR'), ('collectives','type','VARCHAR'), ('collectives','elements','BIGINT'),
+      ('collectives','bytes','BIGINT'), ('collectives','root','INTEGER'), ('marks','mark_id','BIGINT'),
+      ('marks','name','VARCHAR'), ('marks','begin','TIMESTAMPTZ_NS'), ('marks','end','TIMESTAMPTZ_NS'),
+      ('marks','thread','BIGINT'), ('marks','attributes','MAP(VARCHAR, VARCHAR)'), ('stacks','stack_id','BIGINT'),
+      ('stacks','frames','STRUCT(%)[]'), ('stacks','origins','STRUCT(%)[]'), ('stacks','files','STRUCT(%)[]'),
+      ('stacks','file','VARCHAR'), ('stacks','line','INTEGER'), ('stacks','column','INTEGER'),
+      ('stacks','function','VARCHAR'), ('stacks','op','VARCHAR'), ('stacks','node','VARCHAR'),
+      ('stacks','module','VARCHAR'), ('stacks','code','VARCHAR'), ('stacks','path','VARCHAR'),
+      ('stacks','artifact','VARCHAR'), ('artifacts','sha256','VARCHAR'), ('artifacts','kind','VARCHAR'),
+      ('artifacts','size_bytes','BIGINT'), ('artifacts','bytes','BLOB'), ('artifacts','dialect','VARCHAR'),
+      ('artifacts','producer','VARCHAR'), ('artifacts','producer_version','VARCHAR'),
+      ('graph_ops','graph_id','BIGINT'), ('graph_ops','op_index','INTEGER'), ('graph_ops','opcode','VARCHAR'),
+      ('graph_ops','operands','INTEGER[]'), ('graph_ops','dtype','VARCHAR'), ('graph_ops','shape','BIGINT[]'),
+      ('graph_ops','attributes','MAP(VARCHAR, VARCHAR)'), ('graph_ops','stack_id','BIGINT'),
+      ('graph_ops','input_name','VARCHAR'), ('graph_ops','output_name','VARCHAR'),
+      ('graph_ops','aliases','VARCHAR'), ('buffers','call_id','BIGINT'), ('buffers','order','BIGINT'),
+      ('buffers','event','VARCHAR'), ('buffers','space','VARCHAR'), ('buffers','bytes','BIGINT'),
+      ('buffers','partitions','INTEGER'), ('buffers','name','VARCHAR'), ('buffers','stack_id','BIGINT'),
+      ('messages','time','TIMESTAMPTZ_NS'), ('messages','level','VARCHAR'), ('messages','code','VARCHAR'),
+      ('messages','text','VARCHAR'), ('messages','count','BIGINT'), ('operators','operator_id','BIGINT'),
+      ('operators','name','VARCHAR'), ('operators','tensors','STRUCT(%)[]'), ('operators','stack_id','BIGINT'),
+      ('operators','role','VARCHAR'), ('operators','dtype','VARCHAR'), ('operators','device','INTEGER'),
+      ('operators','shape','BIGINT[]'), ('operators','strides','BIGINT[]'), ('operators','offset_bytes','BIGINT'),
+      ('operators','storage_bytes','BIGINT'), ('operations','record','BIGINT'),
+      ('operations','operator_id','BIGINT'), ('operations','begin','TIMESTAMPTZ_NS'),
+      ('operations','end','TIMESTAMPTZ_NS'), ('operations','thread','BIGINT'),
+      ('operations','addresses','BIGINT[]'), ('operations','graph_id','BIGINT'), ('allocations','record','BIGINT'),
+      ('allocations','address','BIGINT'), ('allocations','bytes','BIGINT'),
+      ('allocations','begin','TIMESTAMPTZ_NS'), ('allocations','end','TIMESTAMPTZ_NS'),
+      ('allocations','thread','BIGINT'), ('allocations','device','INTEGER'), ('allocations','stream','BIGINT'),
+      ('allocations','pool','BIGINT'), ('allocations','stack_id','BIGINT'), ('tool_events','record','BIGINT'),
+      ('tool_events','phase','VARCHAR'), ('tool_events','category','VARCHAR'), ('tool_events','name','VARCHAR'),
+      ('tool_events','begin','TIMESTAMPTZ_NS'), ('tool_events','end','TIMESTAMPTZ_NS'),
+      ('tool_events','process','BIGINT'), ('tool_events','thread','BIGINT'),
+      ('tool_events','correlation_id','BIGINT'), ('tool_events','external_id','BIGINT'),
+      ('tool_events','members','VARCHAR'), ('checked_launches','seq','BIGINT'),
+      ('checked_launches','call_id','BIGINT'), ('checked_launches','why','VARCHAR'),
+      ('checked_launches','programs','BIGINT[]'), ('checked_launches','bytes','BIGINT'),
+      ('checked_memory','seq','BIGINT'), ('checked_memory','call_id','BIGINT'), ('checked_memory','arg','INTEGER'),
+      ('checked_memory','when','VARCHAR'), ('checked_memory','spans','STRUCT(%)[]'),
+      ('checked_memory','artifact','VARCHAR'), ('checked_memory','offset_bytes','BIGINT'),
+      ('checked_memory','size_bytes','BIGINT'), ('digests','seq','BIGINT'), ('digests','call_id','BIGINT'),
+      ('digests','arg','INTEGER'), ('digests','when','VARCHAR'), ('digests','digest','BIGINT'),
+      ('digests','lines','INTEGER'), ('non_finite','seq','BIGINT'), ('non_finite','call_id','BIGINT'),
+      ('non_finite','arg','INTEGER'), ('non_finite','when','VARCHAR'), ('non_finite','nan','BOOLEAN'),
+      ('non_finite','infinity','BOOLEAN'), ('tensor_statistics','seq','BIGINT'),
+      ('tensor_statistics','call_id','BIGINT'), ('tensor_statistics','arg','INTEGER'),
+      ('tensor_statistics','elements','BIGINT'), ('tensor_statistics','sampled','BIGINT'),
+      ('tensor_statistics','nans','BIGINT'), ('tensor_statistics','infinities','BIGINT'),
+      ('tensor_statistics','negative_infinities','BIGINT'), ('tensor_statistics','zeros','BIGINT'),
+      ('tensor_statistics','negatives','BIGINT'), ('tensor_statistics','minimum','DOUBLE'),
+      ('tensor_statistics','maximum','DOUBLE'), ('tensor_statistics','mean','DOUBLE'),
+      ('tensor_statistics','deviation','DOUBLE'), ('tensor_statistics','quantiles','DOUBLE[]'),
+      ('tensor_statistics','sorted','VARCHAR'), ('ops','call_id','BIGINT'), ('ops','op_index','INTEGER'),
+      ('ops','op','VARCHAR'), ('ops','kind','VARCHAR'), ('ops','dtype','VARCHAR'), ('ops','stack_id','BIGINT'),
+      ('ops','executions','BIGINT'), ('ops','elements','BIGINT'), ('ops','masked_off','BIGINT'),
+      ('ops','bytes','BIGINT'), ('ops','unique_bytes','BIGINT'), ('ops','sectors','BIGINT'),
+      ('ops','flops','BIGINT'), ('ops','loop','INTEGER'), ('ops','buffer','VARCHAR'),
+      ('ops','fresh_bytes','BIGINT'), ('accesses','call_id','BIGINT'), ('accesses','op_index','INTEGER'),
+      ('accesses','program','BIGINT'), ('accesses','iteration','BIGINT'), ('accesses','arg','VARCHAR'),
+      ('accesses','first','BIGINT'), ('accesses','last','BIGINT'), ('accesses','active','BIGINT'),
+      ('accesses','layout','VARCHAR'), ('loops','call_id','BIGINT'), ('loops','op_index','INTEGER'),
+      ('loops','stack_id','BIGINT'), ('loops','trips_min','BIGINT'), ('loops','trips_median','BIGINT'),
+      ('loops','trips_max','BIGINT'), ('findings','finding_id','VARCHAR'), ('findings','call_id','BIGINT'),
+      ('findings','op_index','INTEGER'), ('findings','rule','VARCHAR'), ('findings','verdict','VARCHAR'),
+      ('findings','severity','VARCHAR'), ('findings','access','VARCHAR'), ('findings','stack_id','BIGINT'),
+      ('findings','program_x','BIGINT'), ('findings','program_y','BIGINT'), ('findings','program_z','BIGINT'),
+      ('findings','iteration','BIGINT'), ('findings','lane','BIGINT[]'), ('findings','arg','VARCHAR'),
+      ('findings','address_offset','BIGINT'), ('findings','past_end_bytes','BIGINT'), ('findings','lanes','BIGINT'),
+      ('findings','expression','VARCHAR'), ('findings','method','VARCHAR'), ('findings','reason','VARCHAR'),
+      ('findings','message','VARCHAR'), ('findings','solver_ns','BIGINT'), ('findings','other_program_x','BIGINT'),
+      ('findings','other_program_y','BIGINT'), ('findings','other_program_z','BIGINT'),
+      ('findings','other_op_index','INTEGER'), ('findings','other_stack_id','BIGINT'),
+      ('findings','nearest','VARCHAR'), ('findings','assumption','VARCHAR'), ('checks','seq','BIGINT'),
+      ('checks','call_id','BIGINT'), ('checks','arg','INTEGER'), ('checks','answer','VARCHAR'),
+      ('checks','reason','VARCHAR'), ('checks','name','VARCHAR'), ('checks','dtype','VARCHAR'),
+      ('checks','elements','BIGINT'), ('checks','undecided','BIGINT'), ('checks','differing','BIGINT'),
+      ('checks','nearest','DOUBLE'), ('checks','bound','DOUBLE'), ('checks','worst_offset','BIGINT'),
+      ('checks','got','DOUBLE'), ('checks','expected','DOUBLE'), ('checks','worst_bound','DOUBLE'),
+      ('checks','op_index','INTEGER'), ('checks','program_x','BIGINT'), ('checks','program_y','BIGINT'),
+      ('checks','program_z','BIGINT'), ('checks','lane','BIGINT[]'), ('checks','pattern','VARCHAR'),
+      ('checks','map_columns','INTEGER'), ('checks','map','DOUBLE[]')) AS types (folder, name, type)
+  ), stored AS (
     SELECT file_name AS file, list(DISTINCT split_part(path_in_schema, ',', 1)) AS names
-    FROM parquet_metadata('out/*/run=*/part-*.parquet') GROUP BY file_name
-  )
-  SELECT count(error(file || ': ' || CASE
+    FROM parquet_metadata('out/*/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet') GROUP BY file_name
+  ), faults AS (
+    SELECT 1 AS step, file, CASE
       WHEN version IS NULL THEN 'it names no version of the format'
       WHEN version NOT LIKE '1.%' THEN 'version ' || version || ' of the format is not 1'
-      WHEN named IS DISTINCT FROM folder THEN 'it is not of the table ' || folder
-      ELSE 'column ' || name || ' is missing' END))
-  FROM facts LEFT JOIN columns USING (file) LEFT JOIN required USING (folder)
-  WHERE folder IN (SELECT folder FROM required) AND (version IS NULL OR version NOT LIKE '1.%'
-    OR named IS DISTINCT FROM folder OR NOT list_contains(names, name))
+      WHEN named IS DISTINCT FROM folder THEN 'it is not of the table ' || folder END AS fault
+    FROM facts WHERE folder IN (SELECT folder FROM required)
+    UNION ALL SELECT 2, file, 'column ' || name || ' is missing'
+    FROM facts JOIN stored USING (file) JOIN required USING (folder) WHERE NOT list_contains(names, name)
+    UNION ALL SELECT 3, file, name || ' is ' || duckdb_type || ', not ' || types.type
+    FROM facts JOIN types USING (folder)
+    JOIN (SELECT file_name AS file, name, duckdb_type
+      FROM parquet_schema('out/*/run=*/part-*[0-9][0-9][0-9][0-9][0-9].parquet')) USING (file, name)
+    WHERE duckdb_type NOT LIKE types.type
+  )
+  SELECT error(file || ': ' || fault) FROM faults WHERE fault IS NOT NULL ORDER BY step, file LIMIT 1
 );
 
 -- A captured process.

@@ -4,11 +4,21 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.validation import validate
-from tests.schema.conformance_cases import CASES, PLAIN, RUN, Part, parts, run_row
+from tests.schema.conformance_cases import (
+    CASES,
+    PLAIN,
+    RUN,
+    SECOND,
+    Part,
+    changed,
+    parts,
+    run_row,
+)
 from tests.schema.make_conformance import write_case, write_parts
 from tests.support.readers import SUITE, Case, conformance_cases, first_query, python_reader
 from tests.support.tiers import some
@@ -80,6 +90,32 @@ def test_the_first_query_reads_no_file_of_another_name(tmp_path: Path) -> None:
     names = ("part-007.parquet", "part-00000.copy.parquet")
     copies = [Part("launches", PLAIN["launches"], name=name) for name in names]
     write_parts(tmp_path, [*copies, *parts(RUN, run_row(), PLAIN)])
+    ((_, launches, _),) = first_query(tmp_path).fetchall()
+    assert launches == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "values"),
+    [
+        ("string", "call_id", ["0", "0", "0"]),
+        ("int32", "call_id", [0, 0, 0]),
+        ("timestamp[us]", "enter", [1, 2, 3]),
+    ],
+)
+def test_the_first_query_refuses_values_of_another_type(
+    kind: str, name: str, values: list[object], tmp_path: Path
+) -> None:
+    rows = [{n: v for n, v in row.items() if n != name} for row in PLAIN["launches"]]
+    write_parts(tmp_path, changed("launches", rows=rows, columns={name: (kind, values)}))
+    with pytest.raises(duckdb.Error, match=f"{name} is .*, not "):
+        first_query(tmp_path)
+
+
+def test_the_first_query_does_not_mind_the_version_of_a_run_that_is_not_complete(
+    tmp_path: Path,
+) -> None:
+    newer = Part("launches", PLAIN["launches"], run=SECOND, version="2.0")
+    write_parts(tmp_path, [newer, *parts(RUN, run_row(), PLAIN)])
     ((_, launches, _),) = first_query(tmp_path).fetchall()
     assert launches == 3
 
