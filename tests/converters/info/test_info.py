@@ -289,7 +289,8 @@ def test_json_output_has_every_field(tmp_path, capsys):
     side = write_trace(tmp_path, [SCALE], versions={"triton": "3.6.0"})
     assert main(["info", str(tmp_path), "--json"]) == 0
     form = json.loads(capsys.readouterr().out)
-    assert form == json.loads(json.dumps(overview_object(overview_of(side))))
+    of_command = {"schema": "info", "version": 1}
+    assert form == of_command | json.loads(json.dumps(overview_object(overview_of(side))))
     assert form["runs"][0]["versions"] == {"triton": "3.6.0"}
     assert form["runs"][0]["launches"] == 7
 
