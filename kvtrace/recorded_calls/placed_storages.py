@@ -17,7 +17,6 @@ import numpy as np
 from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.reach import LiveStorage, follows_addresses, reached
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,6 +81,8 @@ class PlacedStorages:
         return replace(call, arguments=(*arguments, *more))
 
     def _rows(self, table: str, columns: list[str]) -> list[dict[str, Any]]:
+        from kvtrace.schema.runs import plain_rows  # Arrow, which a first launch does not need
+
         return plain_rows(self._trace.table(table, (self._run,), columns))
 
     def _at(self, addresses: NDArray[np.int64], times: Sequence[int]) -> Iterator[LiveStorage]:
